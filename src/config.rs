@@ -1,5 +1,5 @@
-//! Settings: the shipped `config.toml` has the defaults; a file and the environment override them, and
-//! the result is checked. Reads no file and no environment itself.
+//! Settings: defaults from the shipped `config.toml`, overridden by a file and the environment,
+//! then checked. This module reads neither files nor the environment.
 
 use crate::conversation_memory::{self, MemoryError, MemoryType};
 use crate::dialog_summary;
@@ -15,11 +15,11 @@ use toml::{Table, Value};
 mod layer;
 mod price;
 
-/// Longest lease, in seconds: the jobs of a dead worker rest for so long.
+/// Longest lease, in seconds; the jobs of a dead worker stay blocked for that long.
 const LEASE_SECS_MAX: u32 = 3_600;
-/// Longest time to gather or to stop, in seconds; more is a typing error.
+/// Longest time to gather or to stop, in seconds; more is a typo.
 const WAIT_SECS_MAX: u32 = 86_400;
-/// Maximum number of claims of one job; each may be a call that is paid for.
+/// Maximum number of claims of one job; each may be a paid call.
 const ATTEMPTS_MOST: u32 = 100;
 
 pub use layer::DEFAULT;
@@ -174,12 +174,12 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Most that copies may take together, in bytes; `None` if none are kept.
+    /// Maximum total size of copies in bytes; `None` if copies are disabled.
     pub(crate) fn bound(self) -> Option<u64> {
         self.enabled.then(|| self.bytes_max())
     }
 
-    /// The same, whether copies are kept or not.
+    /// Maximum total size of copies in bytes, even if copies are disabled.
     pub(crate) fn bytes_max(self) -> u64 {
         u64::from(self.max_mb) * 1024 * 1024
     }
@@ -212,12 +212,12 @@ pub struct Consolidate {
 }
 
 impl Consolidate {
-    /// True if the model that extracts adjudicates too. Consolidation goes by rule while it cannot be asked.
+    /// Returns true if the extraction model adjudicates too. Rules decide while it is unavailable.
     pub fn is_auto(&self) -> bool {
         self.model.as_deref() == Some("auto")
     }
 
-    /// Name of the model that adjudicates where `extracting` extracts; `None` decides by rule alone.
+    /// Returns the name of the adjudication model, given the extraction model; `None` decides by rule alone.
     pub fn model_name<'a>(&'a self, extracting: &'a str) -> Option<&'a str> {
         if self.is_auto() { Some(extracting) } else { self.model.as_deref() }
     }
@@ -239,14 +239,14 @@ pub struct Thresholds {
 }
 
 impl Model {
-    /// Price of `model` at this endpoint: of the settings, else of the list; `None` if it is not known.
+    /// Returns the price of `model` at this endpoint, from the settings or else the list; `None` if unknown.
     pub(crate) fn price_of(&self, model: &str) -> Option<Price> {
         self.price.of(&self.base_url, model)
     }
 }
 
 impl Limits {
-    /// Key of the first cap on money that is set.
+    /// Returns the key of the first money cap that is set.
     pub(crate) fn money_cap(&self) -> Option<&'static str> {
         let caps = [
             ("limits.day_usd_max", self.day_micros),
@@ -258,7 +258,7 @@ impl Limits {
 }
 
 impl Config {
-    /// Loads the defaults, overridden by `file`, overridden by `env` (names with `ENV_PREFIX`, and values).
+    /// Loads the defaults, overridden by `file`, then by `env` (names with `ENV_PREFIX`, and values).
     pub fn load(file: Option<Layer<'_>>, env: &[(String, String)]) -> Result<Config, ConfigError> {
         let mut settings = layer::parse(Layer { name: "built-in config.toml", text: DEFAULT })?;
         let defaults = settings.clone();
@@ -273,8 +273,8 @@ impl Config {
         read(settings).map_err(|what| ConfigError { place: place_of(&what, file, env), what })
     }
 
-    /// These settings with the tables in `over` on top: slicing, privacy, conversation and dialog change,
-    /// everything else stays.
+    /// Returns these settings overridden by `over`. Only slicing, privacy, conversation and dialog
+    /// change.
     pub fn with(&self, over: &Table, place: &str) -> Result<Config, ConfigError> {
         if over.is_empty() {
             return Ok(self.clone());
@@ -289,7 +289,7 @@ impl Config {
     }
 }
 
-/// Location of the key that the sentence `what` begins with.
+/// Returns the location of the key at the start of `what`.
 fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> String {
     let key = what.split(':').next().unwrap_or_default();
     let variable = format!("{ENV_PREFIX}{}", key.replace('.', "__").to_ascii_uppercase());
@@ -305,7 +305,7 @@ fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> St
     }
 }
 
-/// Checks and reads merged settings; an error begins with its key.
+/// Checks and reads merged settings. An error starts with its key.
 fn read(settings: Table) -> Result<Config, String> {
     check_bounds(&settings)?;
     let config = Config::deserialize(Value::Table(settings.clone()));

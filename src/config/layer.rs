@@ -1,38 +1,38 @@
-//! Layers of settings: parsing, unknown keys and wrong types with their line, and merging.
+//! Layers of settings: parsing, checks that report the line, and merging.
 
 use toml::{Table, Value};
 
-/// The defaults, as shipped.
+/// The shipped defaults.
 pub const DEFAULT: &str = include_str!("../../config.toml");
-/// Prefix of environment variables that are settings.
+/// Prefix of environment variables with settings.
 pub(crate) const ENV_PREFIX: &str = "ANNALIST__";
-/// Least similarity, 0 to 1, of an unknown key to the known one that is suggested.
+/// Minimum similarity, 0 to 1, for suggesting a known key.
 const ALIKE_MIN: f64 = 0.7;
-/// Least similarity of an unknown key to a known one of which it is a misspelling.
+/// Minimum similarity for treating an unknown key as a misspelling.
 const MISSPELT_MIN: f64 = 0.9;
 
-/// A text with settings, and its name in error messages.
+/// Text of a settings layer, and its name for error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'a> {
     /// Path of the file.
     pub name: &'a str,
-    /// Contents, TOML.
+    /// Contents, in TOML.
     pub text: &'a str,
 }
 
-/// Unusable settings, in one line: where, what was expected, what to do.
+/// Invalid settings, as one line: place, problem, remedy.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct ConfigError {
-    /// File and line, or the variable, or the flag.
+    /// File and line, variable or flag.
     pub place: String,
-    /// The problem and what was expected.
+    /// Problem and expected value.
     pub what: String,
 }
 
-/// Recognises our settings in a `config.toml` that may belong to any tool: at least one top-level key is
-/// ours, and every other one is at most a misspelling of one. Text that is not TOML counts as ours, so
-/// that a typing error is reported.
+/// Returns true if a `config.toml` is ours, not another tool's: at least one top-level key is
+/// known, and all others are at most misspellings. Invalid TOML counts as ours, so that typos are
+/// reported.
 pub(crate) fn is_ours(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
     let (Ok(table), Ok(defaults)) = (text.parse::<Table>(), DEFAULT.parse::<Table>()) else {
@@ -97,7 +97,7 @@ pub(super) fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     table.get(*last)
 }
 
-/// All keys of the defaults, sections before their keys.
+/// All default keys, each section before its keys.
 fn known(defaults: &Table) -> Vec<String> {
     let mut keys = Vec::new();
     for (key, value) in defaults {
@@ -111,7 +111,7 @@ fn known(defaults: &Table) -> Vec<String> {
 fn unknown(key: &str, defaults: &Table) -> String {
     let known = known(defaults);
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    // The right name in the wrong section is as near as can be.
+    // The right name in the wrong section is a perfect match.
     let near = |known: &str| {
         let whole = strsim::jaro_winkler(key, known);
         if last(key) == last(known) { 1.0 } else { whole }
@@ -139,7 +139,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Line on which `path` is set, by headers and names.
+/// Returns the line that sets `path`, found by section headers and key names.
 pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     let (last, sections) = path.split_last()?;
     let section = sections.join(".");
@@ -161,7 +161,7 @@ pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     None
 }
 
-/// Overrides `under` with `over`, key by key.
+/// Merges `over` into `under`, key by key.
 pub(super) fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {

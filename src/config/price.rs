@@ -1,4 +1,4 @@
-//! Cost of tokens: by the settings, else by a dated list of well-known hosted models. A model on this machine is free.
+//! Token prices, from the settings or else a dated list of well-known hosted models. Local models are free.
 
 use crate::adapters::http_client::is_loopback;
 use reqwest::Url;
@@ -8,21 +8,21 @@ use std::sync::LazyLock;
 
 const LIST: &str = include_str!("prices.toml");
 
-/// Cost of tokens, in US dollars for a million.
+/// Price of tokens, in US dollars per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Price {
-    /// Sent.
+    /// Tokens sent.
     pub(crate) sent: f64,
-    /// Sent, of those that the provider had cached.
+    /// Tokens sent that the provider had cached.
     pub(crate) cached: f64,
-    /// Answered.
+    /// Tokens answered.
     pub(crate) answered: f64,
-    /// Day on which the list price was read; `None` for a price of the settings and for a model that is free.
+    /// Date of the list price; `None` for prices from the settings and free models.
     pub(crate) read_on: Option<&'static str>,
 }
 
 impl Price {
-    /// US dollars for so many tokens sent and answered, none of them cached.
+    /// Returns the cost of tokens sent and answered in US dollars, with none cached.
     pub(crate) fn of(self, sent: u64, answered: u64) -> f64 {
         (sent as f64 * self.sent + answered as f64 * self.answered) / 1e6
     }
@@ -55,7 +55,7 @@ impl PriceSettings {
         }
         let sent = self.sent.or(listed.map(|it| it.sent))?;
         let answered = self.answered.or(listed.map(|it| it.answered))?;
-        // Nobody knows the discount on a price that was set.
+        // The discount on a configured price is unknown.
         let discounted = listed.filter(|_| self.sent.is_none()).map(|it| it.cached);
         let cached = self.cached.or(discounted).unwrap_or(sent);
         Some(Price { sent, cached, answered, read_on: None })

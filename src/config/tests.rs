@@ -1,4 +1,4 @@
-//! Rules of the settings.
+//! Tests of the settings.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What a model may hand over: the tool's argument and its four kinds of claim. The published
-//! schema is made from these types; a model supplies no ids, times or provenance.
+//! Claims as a model submits them: the tool's argument and its four kinds of claim. The published
+//! schema is generated from these types; a model supplies no ids, times or provenance.
 
 use super::entry::named;
 use schemars::JsonSchema;
@@ -21,12 +21,12 @@ pub struct WriteExtracted {
 }
 
 impl WriteExtracted {
-    /// How many claims there are of all kinds.
+    /// Returns the number of claims of all kinds.
     pub fn len(&self) -> usize {
         self.decisions.len() + self.discussions.len() + self.attempts.len() + self.requests.len()
     }
 
-    /// Whether nothing was worth keeping.
+    /// Returns true if there are no claims.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -109,7 +109,7 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// Which of the four it is.
+    /// Returns the kind of the claim.
     pub fn kind(&self) -> ClaimKind {
         match self {
             Claim::Decision(_) => ClaimKind::Decision,
@@ -119,7 +119,7 @@ impl Claim {
         }
     }
 
-    /// Every string of it with the name of its field, such as `options[1]`.
+    /// Returns every string with the name of its field, such as `options[1]`.
     pub fn strings(&self) -> Vec<(String, &str)> {
         fn list<'a>(name: &str, items: &'a [String], into: &mut Vec<(String, &'a str)>) {
             let named = items.iter().enumerate();
@@ -149,7 +149,7 @@ impl Claim {
         strings
     }
 
-    /// The same claim with every string changed.
+    /// Applies `change` to every string.
     pub fn map(self, change: &dyn Fn(&str) -> String) -> Claim {
         let list = |items: Vec<String>| items.iter().map(|item| change(item)).collect();
         match self {
@@ -174,7 +174,7 @@ impl Claim {
         }
     }
 
-    /// The one string that names it best, for a list.
+    /// Returns the string that best identifies the claim in a list.
     pub fn headline(&self) -> &str {
         match self {
             Claim::Decision(it) => &it.chosen,
@@ -184,12 +184,12 @@ impl Claim {
         }
     }
 
-    /// The claim as JSON, fields in the order of the schema.
+    /// Returns the claim as JSON, with fields in schema order.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Reads a claim of `kind` back from [`Claim::to_json`].
+    /// Parses a claim of `kind` from the output of [`Claim::to_json`].
     pub fn from_json(kind: ClaimKind, json: &str) -> Result<Claim, serde_json::Error> {
         Ok(match kind {
             ClaimKind::Decision => Claim::Decision(serde_json::from_str(json)?),

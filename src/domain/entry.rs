@@ -1,4 +1,4 @@
-//! One item of a transcript, with its position in the source. Its text has passed the gate.
+//! One item of a transcript, with its position in the source. Its text is redacted.
 
 use super::Timestamp;
 use crate::privacy::Redacted;
@@ -13,21 +13,21 @@ macro_rules! named {
         $vis enum $type { $($(#[$vdoc])* #[serde(rename = $name)] $variant),* }
 
         impl $type {
-            /// Every value.
+            /// All values.
             $vis const ALL: &'static [$type] = &[$($type::$variant),*];
 
-            /// The name in the database, in JSON and in print.
+            /// Name in the database, in JSON and in output.
             $vis fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),* }
             }
 
-            /// The value with this name.
+            /// Returns the value with this name.
             $vis fn of_name(name: &str) -> Option<$type> {
                 match name { $($name => Some($type::$variant),)* _ => None }
             }
         }
 
-        // Not every type needs all of these.
+        // Avoids dead-code warnings, since not every type uses these.
         const _: (&[$type], fn(&str) -> Option<$type>) = ($type::ALL, $type::of_name);
     };
 }
@@ -50,7 +50,7 @@ named! {
     }
 }
 
-/// Beginnings of the labels that entries have in a slice; tools' names, outcomes and parts follow.
+/// Prefixes of entry labels in a slice; followed by tool names, outcomes and parts.
 pub(crate) const SPEAKER_LABELS: [&str; 11] = [
     "User",
     "Assistant",
@@ -95,11 +95,11 @@ named! {
 }
 
 named! {
-    /// Line of the conversation.
+    /// Branch of the conversation.
     pub Branch {
         /// The conversation as it ended.
         Active = "active",
-        /// A line that was rewound, regenerated or edited away.
+        /// A branch that was rewound, regenerated or edited away.
         Abandoned = "abandoned",
         /// A sub-agent's own dialogue.
         Sidechain = "sidechain",
@@ -122,19 +122,19 @@ named! {
 }
 
 named! {
-    /// Why an entry never enters a slice.
+    /// Reason for which an entry never enters a slice.
     pub Skip {
-        /// Context that a client added; nobody said it.
+        /// Context that a client added; nobody wrote it.
         Injected = "injected context",
-        /// A copy of an entry that stands elsewhere.
+        /// A copy of an entry from elsewhere.
         Copied = "copied from elsewhere",
-        /// A summary of entries that are themselves here.
+        /// A summary of entries that are present themselves.
         Summarised = "summary of entries that are here",
-        /// Nothing is left of it behind the gate.
+        /// Nothing is left after redaction.
         Private = "private",
-        /// It has no words.
+        /// The entry has no text.
         Empty = "empty",
-        /// The person took it back before it was sent.
+        /// The person withdrew it before it was sent.
         TakenBack = "taken back",
     }
 }
@@ -142,53 +142,53 @@ named! {
 /// The tool of a call or a result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tool {
-    /// Its name, as the transcript has it.
+    /// Tool name, as in the transcript.
     pub name: Redacted,
-    /// Joins a call with its result.
+    /// Id that joins a call with its result.
     pub call_id: Option<Redacted>,
 }
 
 /// One item of a transcript.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// Its place among the session's entries, from 0.
+    /// Position among the session's entries, from 0.
     pub ordinal: u32,
-    /// The line of the file it begins on, from 1; for one JSON value, its number in the array.
+    /// First line in the file, from 1; in a JSON array, the element's number.
     pub line: u32,
-    /// The transcript's own id for it.
+    /// Id in the transcript.
     pub native_id: Option<Redacted>,
     /// Author.
     pub speaker: Speaker,
     /// Kind.
     pub kind: EntryKind,
-    /// Line of the conversation.
+    /// Branch of the conversation.
     pub branch: Branch,
-    /// Its words, behind the gate.
+    /// Redacted text.
     pub text: Redacted,
-    /// For calls and results.
+    /// Tool, for calls and results.
     pub tool: Option<Tool>,
-    /// For results: how the call ended.
+    /// Outcome of the call, for results.
     pub outcome: Option<Outcome>,
-    /// For results of commands.
+    /// Exit code, for results of commands.
     pub exit_code: Option<i32>,
-    /// When it was said, where the transcript knows.
+    /// Time, if the transcript has it.
     pub at: Option<Timestamp>,
-    /// Why no model reads it, if so.
+    /// Reason for which no model reads it, if any.
     pub skip: Option<Skip>,
 }
 
 named! {
-    /// Coverage of an entry: exactly one of these.
+    /// Coverage of an entry; each entry has exactly one.
     pub CoverageState {
-        /// A record rests on it.
+        /// A record rests on the entry.
         Extracted = "extracted",
-        /// A model read it and found nothing worth keeping in it.
+        /// A model read it and found nothing worth keeping.
         Nothing = "nothing",
-        /// No model read it, for a reason that is kept.
+        /// No model read it; the reason is stored.
         Skipped = "skipped",
-        /// Reading it failed, for a reason that is kept.
+        /// Extraction failed; the reason is stored.
         Failed = "failed",
-        /// Not read yet: a dry run, or work that was stopped.
+        /// Not read yet, because of a dry run or interrupted work.
         Pending = "pending",
     }
 }
@@ -209,7 +209,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Counts `entries` more in `state`.
+    /// Adds `entries` entries in `state`.
     pub fn add(&mut self, state: CoverageState, entries: u64) {
         *match state {
             CoverageState::Extracted => &mut self.extracted,
@@ -220,7 +220,7 @@ impl Coverage {
         } += entries;
     }
 
-    /// Number of entries in `state`.
+    /// Returns the number of entries in `state`.
     pub fn of(&self, state: CoverageState) -> u64 {
         match state {
             CoverageState::Extracted => self.extracted,
@@ -231,7 +231,7 @@ impl Coverage {
         }
     }
 
-    /// Every entry that was counted.
+    /// Returns the number of all entries.
     pub fn total(&self) -> u64 {
         self.extracted + self.nothing + self.skipped + self.failed + self.pending
     }

@@ -1,4 +1,4 @@
-//! One thing wrong with content. Content is never an error: it gives findings and the rest goes on.
+//! One problem with content. Bad content is a finding, never an error; the rest goes on.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of `rule` at `line`.
+    /// Creates a finding of `rule` at `line`.
     pub fn new(
         severity: Severity,
         rule: &'static str,

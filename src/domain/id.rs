@@ -1,16 +1,16 @@
-//! Ids are digests of what they name, so that doing a thing twice gives the same id; no counters,
-//! no randomness.
+//! Ids are digests of what they identify, so that repeating an action gives the same id. There are
+//! no counters and no randomness.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The first 128 bits of a BLAKE3 hash; printed as 32 hex digits.
+/// The first 128 bits of a BLAKE3 hash, printed as 32 hex digits.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Digest([u8; 16]);
 
 impl Digest {
-    /// Hashes each part after its length, so that `["ab", "c"]` and `["a", "bc"]` differ.
+    /// Hashes length-prefixed parts, so that `["ab", "c"]` and `["a", "bc"]` differ.
     pub fn of(parts: &[&str]) -> Digest {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -20,22 +20,22 @@ impl Digest {
         Digest::first_half(&hasher.finalize())
     }
 
-    /// The digest of the bytes alone, as a person would compute it with `b3sum`.
+    /// Hashes the bytes alone, as `b3sum` does.
     pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest::first_half(&blake3::hash(bytes))
     }
 
-    /// The digest with these bytes, read back from a database column.
+    /// Restores a digest from a database column.
     pub fn from_bytes(bytes: [u8; 16]) -> Digest {
         Digest(bytes)
     }
 
-    /// The bytes, for a database column.
+    /// Bytes, for a database column.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The first 64 bits, for sets of many.
+    /// First 64 bits, for large sets.
     pub fn short(&self) -> u64 {
         (u128::from_be_bytes(self.0) >> 64) as u64
     }
@@ -63,7 +63,7 @@ impl FromStr for Digest {
     type Err = BadDigest;
 
     fn from_str(text: &str) -> Result<Digest, BadDigest> {
-        // A sign is a number's, never a digest's.
+        // `from_str_radix` would accept a sign.
         if text.len() != 32 || text.starts_with('+') {
             return Err(BadDigest);
         }

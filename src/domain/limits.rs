@@ -1,23 +1,23 @@
-//! Bounds that several modules share, with their units and reasons.
+//! Bounds shared by several modules, with units and reasons.
 
-/// The longest line of a JSONL transcript that is read, in bytes: base64 images make lines of a few
-/// megabytes; beyond this a line is a finding, and is never buffered.
+/// Maximum length of a JSONL line, in bytes. Base64 images make lines of a few megabytes; a longer
+/// line is a finding and is never buffered.
 pub(crate) const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum size of a slice document: it fits a line of a file. Brokers carry less.
+/// Maximum size of a slice document, in bytes: one line of a file. Brokers allow less.
 pub(crate) const HANDED_BYTES_MAX: usize = LINE_BYTES_MAX;
-/// Bytes at the beginning of a file from which its format is detected.
+/// Number of leading bytes of a file from which its format is detected.
 pub(crate) const DETECT_BYTES_MAX: usize = 64 * 1024;
-/// Findings kept for one file; the others are counted.
+/// Maximum number of findings kept per file; the rest are only counted.
 pub(crate) const FINDINGS_MAX: usize = 100;
-/// Asks for one slice, the first included: the ladder's rungs and re-asks together.
+/// Maximum number of requests for one slice, over all output modes and re-asks.
 pub(crate) const ASKS_MAX: u32 = 8;
-/// The largest body of a reply that is read, in bytes: 10 MB bodies were seen, and are junk.
+/// Maximum size of a reply body, in bytes. Bodies of 10 MB occur, and are junk.
 pub(crate) const REPLY_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum bytes kept of the texts of one reply: no model writes as much, and every reply is journaled.
+/// Maximum number of bytes kept of a reply's texts: no model writes more, and every reply is journaled.
 pub(crate) const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Records kept of one reply; a model that hands over more repeats itself.
+/// Maximum number of records kept per reply; a model that returns more is repeating itself.
 pub(crate) const CLAIMS_MAX: usize = 200;
-/// The longest string kept of a claim, in bytes.
+/// Maximum length of a string in a claim, in bytes.
 pub(crate) const CLAIM_BYTES_MAX: usize = 8_000;
 /// Maximum depth of a model's JSON; deeper values are dropped and reported.
 pub(crate) const JSON_DEPTH_MAX: usize = 64;
@@ -26,15 +26,15 @@ const _: () = assert!(DETECT_BYTES_MAX < LINE_BYTES_MAX);
 const _: () = assert!(CLAIM_BYTES_MAX * CLAIMS_MAX < ANSWER_BYTES_MAX);
 const _: () = assert!(ANSWER_BYTES_MAX < REPLY_BYTES_MAX);
 
-/// Tokens of a model, estimated unless they come from a reply's usage.
+/// Number of tokens, estimated unless it comes from a reply's usage.
 pub(crate) type Tokens = u32;
 
-/// Bytes of ASCII a token; English prose and code come to 4.0 to 4.7 with current tokenisers.
+/// ASCII bytes per token; current tokenizers need 4.0 to 4.7 for English prose and code.
 const ASCII_BYTES_PER_TOKEN: usize = 4;
-/// Bytes of other scripts a token: two letters of Cyrillic or Turkish, one of Chinese.
+/// Bytes of other scripts per token: two letters of Cyrillic or Turkish, one of Chinese.
 const OTHER_BYTES_PER_TOKEN: usize = 3;
 
-/// Estimates the tokens of `text`: never zero for text that is not empty.
+/// Estimates the number of tokens; at least one for non-empty text.
 pub(crate) fn estimate_tokens(text: &str) -> Tokens {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.len() - ascii;

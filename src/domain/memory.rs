@@ -1,4 +1,4 @@
-//! A kept fact with its lifecycle; what consolidation makes of records, and what the memory directory shows.
+//! A kept fact and its lifecycle: made from records by consolidation, shown in the memory directory.
 
 use super::entry::named;
 use super::{Claim, Digest, MemoryId, RecordId, Speaker, Timestamp};
@@ -22,8 +22,8 @@ named! {
 }
 
 impl Stage {
-    /// Returns whether `next` may follow this stage. Stages only go forward: a refuted fact that holds after all
-    /// becomes a new fact that supersedes the old one, so that both can be read.
+    /// Returns true if `next` may follow this stage. Stages only advance: a refuted fact that holds
+    /// after all becomes a new fact that supersedes the old one, so that both remain readable.
     pub fn may_become(self, next: Stage) -> bool {
         match (self, next) {
             (Stage::Proposed, Stage::Attempted | Stage::Decided | Stage::Refuted)
@@ -47,7 +47,7 @@ named! {
     }
 }
 
-/// The rule of a person who changed the words of an entry, or moved it.
+/// Rule recorded when a person edits or moves an entry.
 pub(crate) const PERSON_EDITED: &str = "person-edited";
 
 /// A person's decision on a memory, in the directory or by a command.
@@ -94,7 +94,7 @@ pub struct Memory {
     pub sources: Vec<RecordId>,
 }
 
-/// The words that hold: the first line of a person's, where there are such.
+/// Returns the text to show: the first line of a person's edit, or else the claim's headline.
 pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a str {
     let marks = ["- ", "* ", "# ", "#", "[ ] ", "[x] "];
     let mut words = edited.and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
@@ -106,12 +106,12 @@ pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a 
 }
 
 impl Memory {
-    /// The id of the memory that `record` begins in `namespace`.
+    /// Returns the id of the memory that starts with `record` in `namespace`.
     pub fn id_of(namespace: &str, record: RecordId) -> MemoryId {
         MemoryId(Digest::of(&["memory", namespace, &record.to_string()]))
     }
 
-    /// Reactivates it, without a successor.
+    /// Reactivates the memory and clears its successor.
     pub fn reinstate(&mut self) {
         self.state = MemoryState::Active;
         self.valid_until = None;
@@ -119,12 +119,12 @@ impl Memory {
         self.reason = None;
     }
 
-    /// True if it is neither settled nor found not to hold.
+    /// Returns true if the memory is neither settled nor refuted.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Proposed | Stage::Attempted)
     }
 
-    /// Its stage once a person has closed it (`done`), or opened it again; `None` for what is never open.
+    /// Returns the stage after a person closes (`done`) or reopens it; `None` for claims that are never open.
     pub fn stage_once(&self, done: bool) -> Option<Stage> {
         match &self.claim {
             Claim::Decision(_) => None,
@@ -137,13 +137,13 @@ impl Memory {
         }
     }
 
-    /// True if a person decided on it later than `at`, so that what was said then changes nothing.
+    /// Returns true if a person decided at or after `at`; what was said until then is void.
     pub fn is_decided_after(&self, at: Option<Timestamp>) -> bool {
         self.decided.as_ref().is_some_and(|it| at.is_none_or(|at| at <= it.at))
     }
 
-    /// True if all of its records were withdrawn: it can still be looked up, and a record that comes back
-    /// reactivates it.
+    /// Returns true if all of its records were withdrawn. It can still be looked up, and a record
+    /// that comes back reactivates it.
     pub fn is_hollow(&self) -> bool {
         self.state == MemoryState::Retracted && self.sources.is_empty() && !self.confirmed
     }

@@ -1,4 +1,4 @@
-//! Requests to a model and their replies; providers' wire types stay in `llm`.
+//! Requests to a model and replies. Providers' wire types stay in `llm`.
 
 use super::entry::named;
 use super::{Digest, RequestDigest};
@@ -62,13 +62,13 @@ named! {
 }
 
 impl OutputMode {
-    /// The next rung down, if there is one.
+    /// Returns the next mode to fall back to, if any.
     pub fn next(self) -> Option<OutputMode> {
         let at = OutputMode::ALL.iter().position(|rung| *rung == self)?;
         OutputMode::ALL.get(at + 1).copied()
     }
 
-    /// True if the answer is a tool call.
+    /// Returns true if the answer is a tool call.
     pub fn is_tool(self) -> bool {
         match self {
             OutputMode::ForcedTool | OutputMode::RequiredTool | OutputMode::OfferedTool => true,
@@ -86,53 +86,53 @@ pub struct Message {
     pub content: Redacted,
 }
 
-/// The one tool that is offered.
+/// The only tool offered.
 #[derive(Debug, PartialEq)]
 pub struct ToolSpec {
-    /// Its name, `write_extracted`.
+    /// Tool name, `write_extracted`.
     pub name: &'static str,
-    /// Its purpose.
+    /// Description for the model.
     pub description: String,
-    /// Its arguments as a JSON schema, strict.
+    /// Strict JSON schema of the arguments.
     pub parameters: Value,
-    /// The same as text, written once: every request is digested with it.
+    /// `parameters` as text, serialized once because every request digest includes it.
     text: String,
 }
 
 impl ToolSpec {
-    /// A tool with this name, purpose and JSON schema of its arguments.
+    /// Creates a tool from its name, description and argument schema.
     pub fn new(name: &'static str, description: String, parameters: Value) -> ToolSpec {
         let text = parameters.to_string();
         ToolSpec { name, description, parameters, text }
     }
 
-    /// The schema of the arguments as compact JSON.
+    /// Returns the argument schema as compact JSON.
     pub fn schema(&self) -> &str {
         &self.text
     }
 }
 
-/// A question to a model. Equal requests have equal digests, whatever endpoint they go to.
+/// A request to a model. Equal requests have equal digests, regardless of the endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// The model's name at the endpoint.
+    /// Model name at the endpoint.
     pub model: String,
-    /// System prompt first, then the slice, then earlier answers and complaints.
+    /// Messages: system prompt, slice, then earlier answers and complaints.
     pub messages: Vec<Message>,
     /// Output mode.
     pub rung: OutputMode,
-    /// The tool or schema of the answer.
+    /// Tool or schema of the answer.
     pub tool: Arc<ToolSpec>,
-    /// The longest answer, in the model's tokens.
+    /// Maximum length of the answer, in the model's tokens.
     pub reply_tokens_max: u32,
-    /// Sampling temperature; none leaves it to the endpoint (some models refuse the field).
+    /// Sampling temperature; `None` omits the field, which some models reject.
     pub temperature: Option<f32>,
-    /// Which try this is: 0, and one more each time a failed slice is asked afresh.
+    /// Number of times that the failed slice was retried from scratch.
     pub generation: u32,
 }
 
 impl Request {
-    /// The digest under which the reply is journaled.
+    /// Returns the digest under which the reply is journaled.
     pub fn digest(&self) -> RequestDigest {
         let mut parts: Vec<&str> = vec!["request", &self.model, self.rung.name(), self.tool.name];
         for message in &self.messages {
@@ -145,7 +145,7 @@ impl Request {
         RequestDigest(Digest::of(&parts))
     }
 
-    /// The request as a person reads it in a cassette.
+    /// Returns the request as shown in a cassette.
     pub fn to_json(&self) -> Value {
         let messages = self.messages.iter();
         let messages: Vec<Value> =
@@ -158,12 +158,12 @@ impl Request {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The tool's name as the model gave it.
+    /// Tool name as given by the model.
     pub name: String,
-    /// The arguments as text, JSON if all went well.
+    /// Arguments as text, normally JSON.
     pub arguments: Redacted,
 }
 
@@ -201,52 +201,52 @@ pub struct Reply {
     /// Tool calls, in order.
     #[serde(default)]
     pub calls: Vec<Call>,
-    /// Prose, or JSON where no tool was offered.
+    /// Prose, or JSON if no tool was offered.
     #[serde(default)]
     pub content: Redacted,
-    /// The words of a refusal.
+    /// Text of a refusal.
     #[serde(default)]
     pub refusal: Option<Redacted>,
-    /// Why it stopped.
+    /// Reason for which the model stopped.
     pub finish: Finish,
-    /// Tokens that it cost.
+    /// Token usage.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// Kind of a failed call; decides what happens next.
+/// Kind of a failed call; determines the reaction.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ErrorKind {
-    /// Too many requests; charges no attempt.
+    /// Too many requests; does not count as an attempt.
     RateLimited {
-        /// Wait that the endpoint asks for, if any.
+        /// Wait requested by the endpoint, if any.
         wait: Option<Duration>,
     },
-    /// The account has no more to spend; waiting does not help.
+    /// The account's quota is used up; waiting does not help.
     QuotaExhausted,
-    /// Down, overloaded, cut off or too slow.
+    /// The endpoint is down, overloaded, too slow or dropped the connection.
     Unavailable {
-        /// Wait that the endpoint asks for, if any.
+        /// Wait requested by the endpoint, if any.
         wait: Option<Duration>,
     },
     /// The request is longer than the model's context.
     TooLong,
-    /// The endpoint does not take this way of asking; the next rung may work.
+    /// The endpoint does not support this output mode; the next one may work.
     Unsupported,
     /// The key is missing or wrong.
     Unauthorised,
-    /// No such model or no such path.
+    /// The model or the path does not exist.
     NotFound,
-    /// The request is wrong and stays wrong.
+    /// The request is invalid; a retry will not help.
     BadRequest,
-    /// No cassette holds an answer to this request.
+    /// No cassette contains an answer to this request.
     Stale,
-    /// Asked to stop.
+    /// The call was cancelled.
     Cancelled,
 }
 
 impl ErrorKind {
-    /// The name in the database, in logs and in print.
+    /// Name in the database, in logs and in output.
     pub fn name(&self) -> &'static str {
         match self {
             ErrorKind::RateLimited { .. } => "rate-limited",
@@ -266,40 +266,40 @@ impl ErrorKind {
 /// Reaction to a failed call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retry {
-    /// Ask the same again after the wait, or after a back-off if none was given.
+    /// Repeat the request after the wait, or after a backoff if none is given.
     After {
-        /// Wait that the endpoint asked for.
+        /// Wait requested by the endpoint.
         wait: Option<Duration>,
         /// True if the attempt counts.
         charged: bool,
     },
-    /// Ask on the next rung.
+    /// Retry with the next output mode.
     NextOutputMode,
-    /// Cut the slice in two.
+    /// Split the slice in two.
     Smaller,
-    /// This slice is lost, the next may work.
+    /// Give up on this slice; the next may work.
     Never,
-    /// Nothing will work until a person mends it.
+    /// Stop: every call fails until a person fixes the problem.
     Stop,
 }
 
-/// A failed call. Its text never holds a reply's body.
+/// A failed call. Its text never contains a reply's body.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}: {detail}", kind.name())]
 pub struct ModelError {
     /// Kind, for callers to branch on.
     pub kind: ErrorKind,
-    /// The event and its remedy, for a person; status codes and names, no words.
+    /// Problem and remedy for a person: status codes and names, no conversation text.
     pub detail: String,
 }
 
 impl ModelError {
-    /// An error of `kind`.
+    /// Creates an error of `kind`.
     pub fn new(kind: ErrorKind, detail: impl Into<String>) -> ModelError {
         ModelError { kind, detail: detail.into() }
     }
 
-    /// Decided here once, so that no caller guesses from a message.
+    /// Returns the reaction to the error. The only place that decides it.
     pub fn retry(&self) -> Retry {
         match self.kind {
             ErrorKind::RateLimited { wait } => Retry::After { wait, charged: false },
@@ -315,8 +315,8 @@ impl ModelError {
     }
 }
 
-/// Something that answers requests: an endpoint, or a cassette.
+/// A backend that answers requests: an endpoint or a cassette.
 pub trait LanguageModel: Send + Sync {
-    /// Asks once. Retries are the caller's.
+    /// Sends one request. The caller handles retries.
     fn call(&self, request: &Request) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 }

@@ -1,5 +1,5 @@
-//! Plan of a consolidation: one operation for every record, and the affected memories as they were. `consolidate::plan`
-//! checks, applies and undoes it.
+//! Consolidation plan: one operation per record, and the affected memories as they were.
+//! `consolidate::plan` checks, applies and undoes it.
 
 use super::Memory;
 use super::entry::named;
@@ -125,7 +125,7 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// The name in the ledger and in print.
+    /// Name in the ledger and in output.
     pub fn name(&self) -> &'static str {
         match self {
             Disposition::Add { .. } => "add",
@@ -141,7 +141,7 @@ impl Disposition {
         }
     }
 
-    /// The memory that rests on the record afterwards; none if it was discarded or withdrawn.
+    /// Returns the memory that rests on the record afterwards; `None` if discarded or withdrawn.
     pub fn home(&self) -> Option<MemoryId> {
         match self {
             Disposition::Add { memory }
@@ -156,7 +156,7 @@ impl Disposition {
         }
     }
 
-    /// True if an earlier plan already decided on the record.
+    /// Returns true if an earlier plan already decided on the record.
     pub fn is_revision(&self) -> bool {
         match self {
             Disposition::Settle { .. }
@@ -172,7 +172,7 @@ impl Disposition {
         }
     }
 
-    /// The memory beside the one that rests on the record: superseded, in conflict with it, or without it now.
+    /// Returns the other memory involved: superseded, in conflict, or no longer resting on the record.
     pub fn other(&self) -> Option<MemoryId> {
         match self {
             Disposition::Supersede { old, .. } => Some(*old),
@@ -226,16 +226,16 @@ pub struct Operation {
     pub effects: Vec<Effect>,
 }
 
-/// Prefix of the rules by which a person decides.
+/// Prefix of the rules of people's decisions.
 pub(crate) const BY_PERSON: &str = "person-";
 
 impl Operation {
-    /// True if a person decided so.
+    /// Returns true if a person made the decision.
     pub fn is_by_person(&self) -> bool {
         self.rule.starts_with(BY_PERSON)
     }
 
-    /// Every memory that it makes, changes or depends on; some more than once.
+    /// Returns every memory it creates, changes or depends on, possibly more than once.
     pub fn touches(&self) -> impl Iterator<Item = MemoryId> + '_ {
         let own = [self.disposition.home(), self.disposition.other()];
         let effects = self.effects.iter().flat_map(|effect| [effect.memory, effect.by]);
@@ -256,8 +256,7 @@ pub struct LeftOpen {
     pub rule: Cow<'static, str>,
 }
 
-/// The rule of a pair of which nothing is known but that both share rare words: a model may be asked, and nobody is
-/// troubled.
+/// Rule of a pair that only shares rare words: a model may be asked about it, but no person.
 pub(crate) const RELATED: &str = "related";
 
 /// A set of changes to the memories of one namespace.
@@ -286,7 +285,7 @@ pub struct Change {
     pub after: Option<Memory>,
 }
 
-/// Memories are neither as the plan found them nor as it leaves them: something else changed them since.
+/// Memories match neither the state before the plan nor after it: something else changed them.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{} memories were changed by something else, the first is {}", .0.len(), first(.0))]
 pub struct Moved(pub Vec<MemoryId>);

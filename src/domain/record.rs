@@ -45,20 +45,20 @@ pub struct Evidence {
     pub words: crate::privacy::Redacted,
 }
 
-/// Origin of a record. Attached by the host; a model never supplies any of it.
+/// Origin of a record. Set by the host, never by a model.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Provenance {
     /// Namespace.
     pub namespace: String,
     /// The conversation.
     pub session: SessionId,
-    /// The slice that the model read.
+    /// Slice that the model read.
     pub slice: SliceId,
-    /// The extraction it came out of.
+    /// Extraction that produced it.
     pub run: RunId,
-    /// The lowest and the highest ordinal of the slice.
+    /// Lowest and highest ordinal of the slice.
     pub entries: (u32, u32),
-    /// When the first entry that it rests on was said.
+    /// Time of the first entry that it rests on.
     pub at: Option<Timestamp>,
 }
 
@@ -86,23 +86,23 @@ named! {
     }
 }
 
-/// A claim with its proof.
+/// A claim with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Digest of run, kind and body.
     pub id: RecordId,
     /// The claim.
     pub claim: Claim,
-    /// Its origin.
+    /// Origin.
     pub provenance: Provenance,
-    /// The words it rests on.
+    /// Words that it rests on.
     pub evidence: Vec<Evidence>,
-    /// From 0 to 1: how much of the claim stands in the slice.
+    /// Share of the claim found in the slice, 0 to 1.
     pub score: f64,
     /// Staged or quarantined.
     pub state: RecordState,
-    /// Why it is quarantined: the rule, the place, and where a literal was not found that literal, which
-    /// is words of the claim and so may not be logged.
+    /// Reason for quarantine: the rule, the place, and the literal that was not found, if any. It
+    /// comes from the claim, so it must not be logged.
     pub reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One conversation of an agent with somebody, as its transcript names it.
+//! One conversation with an agent, as its transcript identifies it.
 
 use super::entry::named;
 use super::{Digest, SessionId, Timestamp};
@@ -65,7 +65,7 @@ impl FromStr for Format {
     }
 }
 
-/// A name that is no format of ours.
+/// Unknown format name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("unknown format `{0}`: expected {names}", names = names())]
 pub struct UnknownFormat(pub String);
@@ -74,7 +74,7 @@ fn names() -> String {
     Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Description of a conversation, known before its entries are read.
+/// Metadata of a conversation, known before its entries are read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Session {
     /// Digest of namespace, format and native id.
@@ -83,24 +83,24 @@ pub struct Session {
     pub namespace: String,
     /// Transcript format.
     pub format: Format,
-    /// The transcript's own name for it, or a digest of its beginning where it has none.
+    /// Id in the transcript, or a digest of its beginning if it has none.
     pub native_id: Redacted,
-    /// The file it was read from, as given on the command line and masked like other text.
+    /// File it was read from, as given on the command line, redacted.
     pub path: String,
-    /// The client's title for it.
+    /// Title given by the client.
     pub title: Option<Redacted>,
-    /// The folder the agent worked in.
+    /// Working directory of the agent.
     pub cwd: Option<Redacted>,
-    /// The session that it was forked from or works for.
+    /// Session that it was forked from or works for.
     pub parent: Option<Redacted>,
-    /// The git branches it was on, in their order, with a blank between two.
+    /// Git branches in order, separated by spaces.
     pub branches: Option<Redacted>,
-    /// When it began.
+    /// Start time.
     pub started_at: Option<Timestamp>,
 }
 
 impl Session {
-    /// The id of the conversation that `format` calls `native_id`, in `namespace`.
+    /// Returns the id of the conversation `native_id` of `format` in `namespace`.
     pub fn id_of(namespace: &str, format: Format, native_id: &str) -> SessionId {
         SessionId(Digest::of(&["session", namespace, format.name(), native_id]))
     }

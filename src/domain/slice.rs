@@ -1,55 +1,55 @@
-//! A slice is consecutive entries, one request's worth, with each entry's span in the text. A job is a slice to be
-//! extracted; its lease carries a token that grows with each claim, so that a lost lease is recognised.
+//! A slice is consecutive entries for one request, with each entry's span in the text. A job is a
+//! slice to extract; its lease has a token that grows with each claim, which reveals a lost lease.
 
 use super::entry::named;
 use super::{Branch, Digest, EntryKind, JobId, SessionId, SliceId, Speaker, Timestamp, Tokens};
 use crate::privacy::Redacted;
 use std::ops::Range;
 
-/// One entry of a slice, or one part of an entry that was too long for one slice.
+/// An entry of a slice, or a part of one too long for a single slice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Part {
-    /// The entry's ordinal in its session.
+    /// Ordinal of the entry in its session.
     pub ordinal: u32,
-    /// The line of the file it begins on.
+    /// First line of the entry in the file.
     pub line: u32,
-    /// Which part this is, from 0.
+    /// Index of the part, from 0.
     pub part: u32,
-    /// Number of parts of the entry; 1 for a whole entry.
+    /// Number of parts of the entry; 1 if it is whole.
     pub parts: u32,
     /// Author.
     pub speaker: Speaker,
     /// Kind of entry.
     pub kind: EntryKind,
-    /// Line of the conversation.
+    /// Branch of the conversation.
     pub branch: Branch,
-    /// When it was said.
+    /// Time.
     pub at: Option<Timestamp>,
-    /// Where its words stand in the slice's text, in bytes, label left out.
+    /// Byte range of its words in the slice's text, without the label.
     pub span: Range<usize>,
-    /// Where those words begin in the entry's own text, in bytes.
+    /// Byte offset of those words in the entry's own text.
     pub entry_offset: usize,
 }
 
-/// Consecutive entries of one session as a model reads them.
+/// Consecutive entries of one session, as a model reads them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Slice {
     /// Digest of session, range and text.
     pub id: SliceId,
-    /// The conversation it is from.
+    /// The conversation.
     pub session: SessionId,
-    /// Its place among the session's slices, from 0.
+    /// Position among the session's slices, from 0.
     pub index: u32,
     /// The rendered entries.
     pub text: Redacted,
-    /// The entries, in the order in which they stand in the text.
+    /// Entries, in text order.
     pub parts: Vec<Part>,
     /// Estimated tokens of the text.
     pub tokens: Tokens,
 }
 
 impl Slice {
-    /// The id of the slice with this text at this place.
+    /// Returns the id of the slice with this text at this place.
     pub fn id_of(session: SessionId, parts: &[Part], text: &Redacted) -> SliceId {
         let place = |part: &Part| format!("{}.{}", part.ordinal, part.part);
         let first = parts.first().map(place).unwrap_or_default();
@@ -58,13 +58,13 @@ impl Slice {
         SliceId(Digest::of(&["slice", &session, &first, &last, text.as_str()]))
     }
 
-    /// The part whose words stand at byte `offset` of the text.
+    /// Returns the part with the word at byte `offset` of the text.
     pub fn part_at(&self, offset: usize) -> Option<&Part> {
         let after = self.parts.partition_point(|part| part.span.start <= offset);
         self.parts[..after].last().filter(|part| offset < part.span.end)
     }
 
-    /// The lowest and the highest ordinal.
+    /// Returns the lowest and highest ordinal.
     pub fn range(&self) -> (u32, u32) {
         let ordinals = || self.parts.iter().map(|part| part.ordinal);
         (ordinals().min().unwrap_or(0), ordinals().max().unwrap_or(0))
@@ -93,7 +93,7 @@ named! {
 }
 
 impl JobState {
-    /// True for terminal states.
+    /// Returns true for terminal states.
     pub fn is_final(self) -> bool {
         match self {
             JobState::Waiting | JobState::Ready | JobState::Leased => false,
@@ -117,48 +117,48 @@ named! {
     }
 }
 
-/// A slice to be extracted.
+/// A slice to extract.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Job {
-    /// Digest of the slice and of how it is to be asked about.
+    /// Digest of the slice and of model, prompt and schema.
     pub id: JobId,
     /// The slice.
     pub slice: SliceId,
-    /// Its place among the session's slices, from 0.
+    /// Position among the session's slices, from 0.
     pub index: u32,
-    /// Where it begins: the entry's ordinal and its part.
+    /// Start: the entry's ordinal and part.
     pub first: (u32, u32),
-    /// Where it ends, inclusive.
+    /// End, inclusive.
     pub last: (u32, u32),
     /// Estimated tokens of its text.
     pub tokens: Tokens,
-    /// Recipe to cut it out of its entries again, as the slicer writes it.
+    /// Instructions to cut the slice out of its entries again, written by the slicer.
     pub cut: String,
-    /// Preamble of its prompt; none for a session's first slice.
+    /// Preamble of its prompt; `None` for a session's first slice.
     pub context: Option<Redacted>,
 }
 
-/// The right to work on something until a time, fenced by a token.
+/// Exclusive right to work on something until a time, fenced by a token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Lease<S = JobId> {
-    /// The job, or whatever else is leased.
+    /// Leased job or other subject.
     pub subject: S,
-    /// Grows with each lease of the subject; a lease with an older one is lost.
+    /// Fencing token; grows with each lease of the subject, which invalidates older ones.
     pub token: u64,
-    /// When another worker may take it, unless it is extended.
+    /// Expiry time, unless extended.
     pub until: Timestamp,
 }
 
-/// A job with the right to work on it.
+/// A leased job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claimed {
     /// The lease.
     pub lease: Lease,
     /// The conversation.
     pub session: SessionId,
-    /// Claims so far that were charged, this one included.
+    /// Number of charged claims, including this one.
     pub attempt: u32,
-    /// 0, and one more each time somebody had it asked afresh.
+    /// Number of times the slice was requested afresh.
     pub generation: u32,
     /// The job.
     pub job: Job,

@@ -3,7 +3,7 @@
 use super::{Branch, Entry, EntryKind, Speaker};
 use crate::privacy::Redacted;
 
-/// An entry on the main line with nothing else known of it.
+/// Creates an entry on the active branch without further metadata.
 pub(crate) fn said(ordinal: u32, (speaker, kind): (Speaker, EntryKind), text: Redacted) -> Entry {
     Entry {
         ordinal,

@@ -1,4 +1,4 @@
-//! A moment, in milliseconds since 1970 UTC. Given to the core, never read by it.
+//! A point in time, in milliseconds since 1970 UTC. The core receives it and never reads a clock.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Milliseconds of a day.
+/// Milliseconds per day.
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -27,13 +27,13 @@ const DAY_MILLIS: i64 = 86_400_000;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads RFC 3339 with a zone, such as `2026-11-21T09:00:00Z`.
+    /// Parses RFC 3339 with a zone, such as `2026-11-21T09:00:00Z`.
     pub fn of_rfc3339(text: &str) -> Option<Timestamp> {
         let stamp: jiff::Timestamp = text.parse().ok()?;
         Some(Timestamp(stamp.as_millisecond()))
     }
 
-    /// The same, more leniently: a time without a zone is read as UTC.
+    /// Like [`Timestamp::of_rfc3339`], but reads a time without a zone as UTC.
     pub fn parse(text: &str) -> Option<Timestamp> {
         let text = text.trim();
         if let Some(stamp) = Timestamp::of_rfc3339(text) {
@@ -44,7 +44,7 @@ impl Timestamp {
         Some(Timestamp(zoned.timestamp().as_millisecond()))
     }
 
-    /// From seconds with a fraction, as exports have them.
+    /// Converts fractional seconds, as found in exports.
     pub fn from_secs(secs: f64) -> Option<Timestamp> {
         let millis = secs * 1000.0;
         (millis.is_finite() && millis.abs() < 8.0e15).then_some(Timestamp(millis as i64))
@@ -55,35 +55,35 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// When this day began, in UTC.
+    /// Start of this day, in UTC.
     pub fn midnight(self) -> Timestamp {
         Timestamp(self.0 - self.0.rem_euclid(DAY_MILLIS))
     }
 
-    /// When the next day begins, in UTC.
+    /// Start of the next day, in UTC.
     pub fn next_midnight(self) -> Timestamp {
         Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
-    /// The date in `zone`.
+    /// Date in `zone`.
     pub(crate) fn date_in(self, zone: &TimeZone) -> Date {
         let stamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
         stamp.to_zoned(zone.clone()).date()
     }
 
-    /// When `date` begins in `zone`; the first and the last of all moments for dates that are out of range there.
+    /// Start of `date` in `zone`; the minimum or maximum timestamp if out of range.
     pub(crate) fn beginning_of(date: Date, zone: &TimeZone) -> Timestamp {
         let beyond = if date.year() < 1970 { i64::MIN } else { i64::MAX };
         let first = date.to_zoned(zone.clone());
         Timestamp(first.map_or(beyond, |first| first.timestamp().as_millisecond()))
     }
 
-    /// Time since `earlier`; zero if this is not after it.
+    /// Time since `earlier`; zero if negative.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The day in UTC, as `2026-11-21`.
+    /// Day in UTC, such as `2026-11-21`.
     pub fn day(self) -> String {
         self.to_string().chars().take(10).collect()
     }

@@ -1,4 +1,4 @@
-//! Sessions that were held around a time, and the entries of one that name something.
+//! Sessions that overlap a time range, and the entries of a session that mention given words.
 
 use super::db::Db;
 use super::entry;
@@ -9,12 +9,12 @@ use super::session::{self, edge};
 use super::value::{Value, values};
 use crate::domain::{Entry, Session, SessionId, Timestamp};
 
-/// Sessions that are looked at, the latest first.
+/// Maximum number of sessions returned, latest first.
 const SESSIONS_MAX: u32 = 200;
-/// Entries of a session that are looked at.
+/// Maximum number of entries returned per session.
 const ENTRIES_MAX: u32 = 500;
 
-/// A session, and when it was held.
+/// A session and the times of its first and last entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct HeldSession {
     pub session: Session,
@@ -40,7 +40,7 @@ fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry
 }
 
 impl Store {
-    /// Sessions that were held between two times or at a part of it, the latest first.
+    /// Returns the sessions that overlap the time range, latest first.
     pub(crate) async fn sessions_between(
         &self,
         from: Timestamp,
@@ -63,7 +63,7 @@ impl Store {
         .await
     }
 
-    /// The last entries of a session with one of `words` as they are, the latest first.
+    /// Returns the last entries of a session that contain one of `words` literally, latest first.
     pub(crate) async fn entries_naming(
         &self,
         session: SessionId,

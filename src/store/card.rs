@@ -11,15 +11,14 @@ use crate::domain::{Session, SessionId};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredCard {
     pub session: Session,
-    /// Entries that it was made of.
+    /// Number of entries the card was made from.
     pub entries: u32,
     pub due: bool,
-    /// The card, as JSON.
     pub card: String,
 }
 
 impl Store {
-    /// Sessions whose card does not know all their entries, with how many they have; `limit` at most.
+    /// Returns sessions with entries that their card does not cover yet, with their entry count.
     pub(crate) async fn cards_due(&self, limit: u32) -> Result<Vec<(SessionId, u32)>, StoreError> {
         self.read("looking for cards to be made", move |db| {
             let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
@@ -29,7 +28,7 @@ impl Store {
         .await
     }
 
-    /// Keeps the card of a session that was made of its first `entries` entries.
+    /// Stores the card made from a session's first `entries` entries.
     pub(crate) async fn keep_card(
         &self,
         session: SessionId,
@@ -43,7 +42,7 @@ impl Store {
         .await
     }
 
-    /// The cards of sessions, by when these began; of the ids that begin so and of one namespace, if these are named.
+    /// Returns cards ordered by session start, filtered by session id prefix and namespace if given.
     pub(crate) async fn cards(
         &self,
         id: Option<IdPrefix>,
@@ -72,7 +71,7 @@ impl Store {
     }
 }
 
-/// Notes that a session grew, so that its card is made anew.
+/// Marks a session's card as outdated after the session grew.
 pub(super) fn mark_due(db: &mut Db, session_no: i64) -> Result<(), Fault> {
     let sql = "INSERT INTO cards (session_no, due) VALUES (?1, 1)
         ON CONFLICT (session_no) DO UPDATE SET due = 1";

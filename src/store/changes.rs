@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, sleep, timeout};
 use tokio_postgres::{AsyncMessage, SimpleQueryMessage};
 
-/// Interval of checks for commits of other processes, in milliseconds. A check costs some ten microseconds.
+/// Poll interval for commits of other processes, in milliseconds. A poll costs some ten microseconds.
 const LOOK_MILLIS: u64 = 200;
 
-/// Notification that there may be new jobs. Dropping it ends the listening.
+/// Notification of possible new jobs. Dropping it stops the listener.
 #[derive(Debug)]
 pub(crate) struct ChangeListener {
     changes: Arc<Notify>,
@@ -26,8 +26,7 @@ pub(crate) struct ChangeListener {
 }
 
 impl ChangeListener {
-    /// Waits until something was committed since this was asked last: new jobs on PostgreSQL, anything at all on
-    /// SQLite.
+    /// Waits for a commit since the last call: new jobs on PostgreSQL, any commit on SQLite.
     pub(crate) async fn changed(&self) {
         self.changes.notified().await;
     }
@@ -40,8 +39,8 @@ impl Drop for ChangeListener {
 }
 
 impl Store {
-    /// Begins to listen for new jobs of other processes and of this one. Must be called within a runtime, on which it
-    /// listens.
+    /// Starts listening for new jobs of this and other processes. Must be called within a Tokio
+    /// runtime.
     pub(crate) fn listen(&self) -> ChangeListener {
         let changes = Arc::new(Notify::new());
         let signal = Arc::clone(&changes);
@@ -53,7 +52,7 @@ impl Store {
     }
 }
 
-/// Notifies of each commit. Reads on a connection of its own: SQLite tells each of the commits of the others.
+/// Notifies on each commit. Uses its own connection, as `data_version` only counts the commits of others.
 async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
     let mut ticks = tokio::time::interval(Duration::from_millis(LOOK_MILLIS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -61,7 +60,7 @@ async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
     loop {
         ticks.tick().await;
         if connection.is_none() {
-            // What was committed before is new, too.
+            // Commits made before the connection was opened count as new.
             (connection, before) = (open_reader(&path, Access::Write).ok(), None);
         }
         let version = connection.as_ref().map(|connection| {
@@ -73,19 +72,19 @@ async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
                 changes.notify_one();
             }
             Some(Ok(_)) => {}
-            // A file that cannot be read now may be so at the next look.
+            // The file may be readable again at the next poll.
             Some(Err(_)) | None => connection = None,
         }
     }
 }
 
-/// Pause before listening again after the connection was lost, in seconds.
+/// Pause before reconnecting, in seconds.
 const AGAIN_SECS: u64 = 1;
 
-/// Notifies of each announcement, and once whenever it begins to listen: earlier ones were not heard. Never ends.
+/// Notifies on each announcement and on each (re)connect, since earlier ones were missed. Never returns.
 async fn listen(address: Address, changes: Arc<Notify>) {
     loop {
-        // The pool tells that the database is away; here nobody waits for an answer.
+        // The pool reports an unavailable database; no caller waits for this result.
         if let Err(fault) = listen_once(&address, &changes).await {
             tracing::debug!(store = address.shown(), kind = %fault.kind(), "not listening");
         }
@@ -99,7 +98,7 @@ async fn listen_once(address: &Address, changes: &Notify) -> Result<(), Fault> {
     let (client, mut connection) =
         login.map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??;
     let mut listening = pin!(client.simple_query("LISTEN annalist_jobs; SELECT current_schema()"));
-    // Other stores of this database announce on the same channel.
+    // Other stores in this database use the same channel.
     let mut ours: Option<String> = None;
     loop {
         tokio::select! {

@@ -1,5 +1,5 @@
-//! One connection to the database, whichever it is: the same statements run on both. Statements are written with
-//! `?1`, in the part of SQL that SQLite and PostgreSQL share.
+//! Connection to either database. Statements use `?1` placeholders and the subset of SQL that
+//! SQLite and PostgreSQL share.
 
 use super::error::{Fault, StoreErrorKind};
 use super::postgres::Connection;
@@ -8,7 +8,7 @@ use super::value::{Columns, Insert, Value, values};
 use crate::domain::Digest;
 use std::ops::ControlFlow;
 
-/// Statement that announces new jobs when the transaction is committed.
+/// Announces new jobs on commit.
 const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
 
 pub(super) enum Db {
@@ -17,7 +17,7 @@ pub(super) enum Db {
 }
 
 impl Db {
-    /// Runs a statement; gives how many rows it changed.
+    /// Runs a statement and returns the number of rows it changed.
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::execute(connection, sql, values),
@@ -29,7 +29,7 @@ impl Db {
         self.execute(sql, values).map(|_| ())
     }
 
-    /// Runs statements that take no values, such as `BEGIN`.
+    /// Runs statements without parameters, such as `BEGIN`.
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
         match self {
             Db::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
@@ -37,8 +37,8 @@ impl Db {
         }
     }
 
-    /// Until the transaction ends, nobody else gets this far with the same id; SQLite has one writer anyway. For what
-    /// is looked up before it is there and can be locked.
+    /// Holds an exclusive lock on `id` until the transaction ends, for rows that may not exist yet
+    /// and so cannot be locked. SQLite has a single writer and needs none.
     pub(super) fn alone(&mut self, id: &Digest) -> Result<(), Fault> {
         match self {
             Db::Sqlite(_) => Ok(()),
@@ -50,7 +50,7 @@ impl Db {
         }
     }
 
-    /// Locks the rows that a statement reads until the transaction ends; SQLite has one writer anyway.
+    /// SQL suffix that locks the rows read until the transaction ends. SQLite has a single writer.
     pub(super) fn locking(&self) -> &'static str {
         match self {
             Db::Sqlite(_) => "",
@@ -58,7 +58,7 @@ impl Db {
         }
     }
 
-    /// As [`Db::locking`], passing over rows that others have locked.
+    /// Like [`Db::locking`], but skips rows that others have locked.
     pub(super) fn skipping_locked(&self) -> &'static str {
         match self {
             Db::Sqlite(_) => "",
@@ -66,8 +66,8 @@ impl Db {
         }
     }
 
-    /// Tells waiting workers that there may be jobs, when the transaction is committed. Who watches a SQLite file
-    /// sees the commit itself.
+    /// Notifies waiting workers of possible new jobs on commit. On SQLite they poll the file for
+    /// commits.
     pub(super) fn announce(&mut self) -> Result<(), Fault> {
         match self {
             Db::Sqlite(_) => Ok(()),
@@ -126,8 +126,8 @@ impl Db {
         self.first(sql, values, read)?.ok_or_else(|| StoreErrorKind::Damaged.into())
     }
 
-    /// Inserts many rows; `values` holds one row after another. No two rows may have the same key: PostgreSQL refuses
-    /// to touch a row twice in one statement.
+    /// Inserts many rows, given one after another in `values`. Keys must be unique: PostgreSQL
+    /// rejects a statement that touches a row twice.
     pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64, Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::insert(connection, into, values),

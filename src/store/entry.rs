@@ -1,4 +1,4 @@
-//! Entries and what became of them.
+//! Entries and their coverage.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -12,14 +12,14 @@ use crate::privacy::Redacted;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// An entry and what became of it.
+/// An entry and its coverage.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CoveredEntry {
-    /// The whole entry, also where a slice holds a part of it.
+    /// The whole entry, even if the slice holds only a part of it.
     pub entry: Entry,
-    /// Where it ended.
+    /// Coverage state.
     pub state: CoverageState,
-    /// Why, for skipped and failed.
+    /// Reason, if skipped or failed.
     pub reason: Option<String>,
 }
 
@@ -29,16 +29,16 @@ pub(super) struct CoverageReason<'a> {
     pub(super) reason: &'a str,
 }
 
-/// The run number of entries that were in no slice.
+/// Run number of entries that belong to no slice.
 pub(super) const NO_RUN: i64 = 0;
 
-/// Where an entry stands in the table: sessions apart, ordinals in order.
+/// Primary key of an entry: session number in the high bits, ordinal in the low 32.
 pub(super) fn place(session_no: i64, ordinal: u32) -> i64 {
     (session_no << 32) | i64::from(ordinal)
 }
 
-/// A state's rank: an entry of many parts is what its highest part is. What failed is never hidden by a part that did
-/// not, and what is pending yields to any news.
+/// Rank of a state. An entry in several parts has the highest state of its parts: a failed part is
+/// never hidden, and any other state replaces pending.
 pub(super) fn rank(state: CoverageState) -> u8 {
     match state {
         CoverageState::Pending => 0,
@@ -60,7 +60,7 @@ pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
     all.get(usize::from(rank)).copied()
 }
 
-/// Writes entries, and of those in no slice why. What is said of these now replaces what was said before.
+/// Writes entries, and the skip reason of those in no slice. Replaces the previous reason.
 pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<(), Fault> {
     write_texts(db, session_no, entries.iter())?;
     let mut skipped = Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<(
     cover(db, session_no, NO_RUN, &skipped)
 }
 
-/// Writes entries. The later text of an entry stands: the gate may have learned to mask more.
+/// Writes entries. New text replaces the old, since the redactor may mask more than before.
 pub(super) fn write_texts<'a>(
     db: &mut Db,
     session_no: i64,
@@ -89,7 +89,7 @@ pub(super) fn write_texts<'a>(
             tool = excluded.tool, call_id = excluded.call_id, outcome = excluded.outcome,
             exit_code = excluded.exit_code, skip = excluded.skip, text = excluded.text",
     };
-    // An entry in several parts stands there more than once.
+    // An entry in several parts appears more than once.
     let entries: BTreeMap<u32, &Entry> = entries.map(|entry| (entry.ordinal, entry)).collect();
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(entries.len() * INTO.width);
     for entry in entries.into_values() {
@@ -113,7 +113,7 @@ pub(super) fn write_texts<'a>(
     db.insert(INTO, &rows).map(|_| ())
 }
 
-/// Writes what became of entries in `run_no`; an entry that stands there more than once is what its highest state is.
+/// Writes the coverage of entries in `run_no`; of an entry given more than once, the highest state.
 pub(super) fn cover(
     db: &mut Db,
     session_no: i64,
@@ -143,8 +143,8 @@ pub(super) fn cover(
     db.insert(INTO, &rows).map(|_| ())
 }
 
-/// Says of entries between two ordinals, inclusive, that are in no run and were not skipped what became of them: of a
-/// job that no run ended. Of an entry that two jobs share the worse stands.
+/// Sets the coverage of entries in an inclusive range that are neither skipped nor in a current
+/// run, for a job that ended without a run. An entry shared by two jobs gets the worse state.
 pub(super) fn cover_open(
     db: &mut Db,
     session_no: i64,
@@ -166,7 +166,7 @@ pub(super) fn cover_open(
     Ok(())
 }
 
-/// Takes back what [`cover_open`] said.
+/// Reverts [`cover_open`].
 pub(super) fn uncover_open(
     db: &mut Db,
     session_no: i64,
@@ -178,7 +178,7 @@ pub(super) fn uncover_open(
     db.run(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])
 }
 
-/// Forgets the coverage that an earlier staging of `run_no` left between two ordinals, inclusive.
+/// Deletes the coverage of `run_no` in an inclusive range of ordinals, left by an earlier staging.
 pub(super) fn uncover(
     db: &mut Db,
     session_no: i64,
@@ -202,7 +202,7 @@ pub(super) fn list(
     db.all(&sql, values![from, to], read)
 }
 
-/// Columns of an entry, for [`read`].
+/// Columns read by [`read`].
 pub(super) const COLUMNS: &str = "place & 4294967295, line, speaker, kind, branch, at, native_id, \
      tool, call_id, outcome, exit_code, skip, text";
 
@@ -240,7 +240,7 @@ impl Store {
         self.read("reading entries", move |from| list(from, session, ordinals.clone())).await
     }
 
-    /// Client ids of the first entries of a format's sessions, copies left out: a fork begins with them.
+    /// Returns client ids of the first entries of a format's sessions, without copies; forks start with them.
     pub(crate) async fn beginnings(
         &self,
         format: Format,
@@ -259,7 +259,7 @@ impl Store {
         .await
     }
 
-    /// Client ids of a session's entries that are no copies of another's.
+    /// Returns the client ids of a session's entries, without copies from other sessions.
     pub(crate) async fn own_entries(&self, id: SessionId) -> Result<Vec<Redacted>, StoreError> {
         self.read("reading a session's own entries", move |db| {
             let sql = "SELECT e.native_id FROM sessions s
@@ -271,7 +271,7 @@ impl Store {
         .await
     }
 
-    /// Speakers and their words in each of these parts of sessions, in order; the first [`SPOKEN_MAX`] entries of each.
+    /// Returns the spoken entries of each of these ranges in order, at most [`SPOKEN_MAX`] per range.
     pub(crate) async fn said_in(
         &self,
         parts: Vec<(SessionId, Range<u32>)>,
@@ -282,7 +282,7 @@ impl Store {
         self.read("reading who said what", read).await
     }
 
-    /// Hands who said what in a session to `each`, in order, for entries with ordinals in this range.
+    /// Passes the spoken entries of a range of ordinals to `each`, in order.
     pub(crate) async fn said(
         &self,
         session: SessionId,
@@ -304,23 +304,23 @@ impl Store {
     }
 }
 
-/// As much of an entry as shows whether it is still the same.
+/// The fields of an entry that are compared to detect changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct SpokenEntry {
-    /// Its place among the session's entries, from 0.
+    /// Position among the session's entries, from 0.
     pub ordinal: u32,
     pub speaker: Speaker,
     pub kind: EntryKind,
-    /// Its words; empty for tool calls and what tools said, which are stored shortened.
+    /// Text; empty for tool calls and tool output, which are stored truncated.
     pub text: Redacted,
 }
 
-/// First entries of a session of which one names it: some have no id.
+/// Number of leading entries that may identify a session; some have no id.
 const BEGINNING_ENTRIES: u32 = 4;
-/// Entries that are read at once of what was said: some megabytes of words at most.
+/// Batch size when reading spoken entries; at most some megabytes of text.
 const SPOKEN_MAX: usize = 1_000;
 
-/// Reads spoken entries in order; [`SPOKEN_MAX`] at most.
+/// Reads spoken entries in order, at most [`SPOKEN_MAX`].
 fn spoken(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<SpokenEntry>, Fault> {
     let no = session::number(db, id)?;
     let sql = "SELECT place & 4294967295, speaker, kind, CASE

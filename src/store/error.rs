@@ -1,114 +1,114 @@
-//! Errors of the store: kinds to branch on, and one line that says what to do. It never
-//! holds words of a conversation.
+//! Store errors: kinds to branch on and one line that says what to do. They never contain
+//! conversation text.
 
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Kind of a store's error.
+/// Kind of a store error.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreErrorKind {
-    /// The URL names no kind of store that we have.
+    /// The URL scheme is unknown.
     #[error(
         "`{0}` is no store that can be read; expected sqlite:PATH or \
          postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
     )]
     BadUrl(String),
-    /// There is no such file, or the database has no tables of ours.
+    /// The file does not exist, or the database has no tables of ours.
     #[error("no store there yet; `annalist replay PATH` makes one, or set store.url")]
     Missing,
-    /// The server is not there, or not yet, or no longer. Passes.
+    /// The server cannot be reached. Transient.
     #[error("the database does not answer; see that it runs and that host and port are right")]
     Unavailable,
-    /// The server does not let us in.
+    /// The server rejected the login or the operation.
     #[error("{0}")]
     Refused(Refusal),
-    /// A newer annalist made it.
+    /// A newer version of annalist created the store.
     #[error("it is of version {found}, this annalist knows {known}; update annalist")]
     Newer {
-        /// The store's version.
+        /// Schema version of the store.
         found: u32,
-        /// The newest that we know.
+        /// Newest schema version this build supports.
         known: u32,
     },
-    /// A file of another kind.
+    /// The file is not a database.
     #[error("not a database; name another file")]
     NotADatabase,
-    /// A database of another program.
+    /// The database belongs to another program.
     #[error(
         "tables of another program; name another file, or another schema: \
          ?options=-csearch_path%3Dannalist"
     )]
     Foreign,
-    /// Another process held it for longer than we wait. Passes.
+    /// Another process held the lock for longer than the busy timeout. Transient.
     #[error(
         "another process held it locked for {} s; stop that one or try again",
         super::BUSY_SECS
     )]
     Locked,
-    /// It cannot be written to.
+    /// The store is read-only.
     #[error(
         "it is read-only; make the file and its folder writable, or name the server that takes writes"
     )]
     ReadOnly,
-    /// The disk has no room.
+    /// The disk is full.
     #[error("the disk is full; make room, nothing half-written was kept")]
     Full,
     /// The file or its folder cannot be opened.
     #[error("it cannot be opened; check the path and its permissions")]
     CannotOpen,
-    /// It is a database, but not whole.
+    /// The database is corrupt.
     #[error("it is damaged; restore a copy or begin a new store")]
     Damaged,
-    /// The session was never begun.
+    /// The session is not in the store.
     #[error("session {0} is not in the store; begin it first")]
     UnknownSession(crate::domain::SessionId),
-    /// Another process took in more of the session since it was looked at.
+    /// Another process ingested more of the session in the meantime.
     #[error("the session grew meanwhile; look at it again and try again")]
     Moved,
-    /// The lease ran out and somebody else claimed the job, or it was called off.
+    /// The lease expired and another worker claimed the job, or the job was cancelled.
     #[error("job {0} is no longer ours; nothing was written")]
     LeaseLost(crate::domain::JobId),
-    /// The lease on a namespace's memory ran out and somebody else took it.
+    /// The lease on a namespace's memory expired and another process took it.
     #[error("another process consolidates namespace `{0}` by now; nothing was written, try again")]
     NamespaceLeaseLost(String),
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
-    /// Anything else, told by the cause.
+    /// Any other error; see the source.
     #[error("the database failed; the cause is below")]
     Other,
 }
 
-/// Why a server does not let us in, and what to do.
+/// Reason for which a server rejects us.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The password is wrong or missing.
     #[error("the server refuses the password; check user and password of store.url")]
     Password,
-    /// It does not let this user in from here, or in this way.
+    /// pg_hba.conf does not allow this login.
     #[error("the server refuses the login; allow user, database and address in its pg_hba.conf")]
     Login,
-    /// There is no such database.
+    /// The database does not exist.
     #[error("the server has no such database; make it with createdb")]
     Database,
-    /// There is no schema in which our tables could be.
+    /// The search path contains no schema for our tables.
     #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
     Schema,
-    /// The user may not do this.
+    /// The user lacks privileges.
     #[error("the user may not do this; grant it the rights on the schema, or name another schema")]
     Rights,
-    /// No secret connection can be made.
+    /// The server offers no TLS.
     #[error(
         "the server offers no TLS; set it up there, or where the network is safe, sslmode=prefer"
     )]
     Tls,
-    /// It cannot prove who it is.
+    /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted here; add its authority to this machine's")]
     Certificate,
 }
 
-/// A failed operation on a store. One line: what we were doing, where, what is wrong, what to do.
+/// A failed operation on a store, as one line: operation, place, problem, remedy.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{doing}: {place}: {kind}")]
 pub struct StoreError {
@@ -118,13 +118,13 @@ pub struct StoreError {
     pub doing: &'static str,
     /// The store: its file, or its URL without the password.
     pub place: String,
-    /// The error underneath; shared, because one failed commit fails many callers.
+    /// Underlying error; shared, because one failed commit fails many callers.
     #[source]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl StoreError {
-    /// Returns true if the same may work later without anybody doing anything about the store.
+    /// Returns true if a retry may succeed without anyone fixing the store.
     pub fn is_passing(&self) -> bool {
         matches!(
             self.kind,
@@ -162,12 +162,11 @@ impl StoreError {
     }
 }
 
-/// Why a piece of work on a connection failed; becomes a [`StoreError`] where place and purpose are known.
+/// A failure on a connection. Becomes a [`StoreError`] where the place and the operation are known.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     kind: StoreErrorKind,
     cause: Option<Arc<dyn Error + Send + Sync>>,
-    /// The work cannot be repeated.
     without_retry: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A conversation about a pump, and stores to keep it in, for the tests of this room.
+//! A conversation about a pump and stores to keep it in, for the tests of `store`.
 
 pub(super) mod server;
 
@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::privacy::{Redacted, Report};
 
-/// Runs a rule on each kind of store that is here.
+/// Runs a test on each available kind of store.
 #[expect(clippy::print_stdout, reason = "shown where the rule does not hold")]
 pub(super) async fn on_each_store(rule: impl AsyncFn(Kind)) {
     let mut kinds = vec![Kind::Sqlite];
@@ -22,7 +22,6 @@ pub(super) async fn on_each_store(rule: impl AsyncFn(Kind)) {
     }
 }
 
-/// A kind of store.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Sqlite,
@@ -30,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Room for a store that nobody else uses.
+    /// Creates a location for an isolated store.
     pub(super) fn place(self) -> Place {
         match self {
             Kind::Sqlite => Place::Folder(tempfile::tempdir().unwrap()),
@@ -38,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// A store of its own, with one session begun.
+    /// Creates an isolated store with one session.
     pub(super) async fn begun(self) -> (Place, Store, Session) {
         let place = self.place();
         let store = Store::open(&place.url(), OpenMode::Create).unwrap();
@@ -48,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Room for a store; what is in it goes with it.
+/// Location of a store, deleted on drop.
 pub(super) enum Place {
     Folder(tempfile::TempDir),
     Schema(server::Schema),
@@ -63,20 +62,20 @@ impl Place {
     }
 }
 
-/// A store in a folder of its own, with one session begun: for rules of files.
+/// Creates a store in a temporary folder with one session, for tests that need a file.
 pub(super) async fn begun() -> (tempfile::TempDir, Store, Session) {
     let (place, store, session) = Kind::Sqlite.begun().await;
     let Place::Folder(folder) = place else { unreachable!() };
     (folder, store, session)
 }
 
-/// Begins a session, as the first part of a batch does.
+/// Adds a session, as the first part of a batch does.
 pub(super) async fn begin(store: &Store, session: &Session) -> Result<(), StoreError> {
     let session = session.clone();
     store.write("beginning a session", move |db| session::begin(db, &session).map(drop)).await
 }
 
-/// Stages a run and writes its entries, which are stored before the job of a run is claimed.
+/// Stages a run and writes its entries, which are normally stored before the job is claimed.
 pub(super) async fn stage(store: &Store, staging: Staging) -> Result<Staged, StoreError> {
     let stage = move |db: &mut Db| {
         let no = session::number(db, staging.run.session)?;
@@ -86,7 +85,7 @@ pub(super) async fn stage(store: &Store, staging: Staging) -> Result<Staged, Sto
     store.write("staging a slice", stage).await
 }
 
-/// Stores an entry that is in no slice.
+/// Stores an entry that belongs to no slice.
 pub(super) async fn skip(store: &Store, session: &Session, ordinal: u32) {
     let id = session.id;
     let skip = move |db: &mut Db| {
@@ -147,7 +146,7 @@ pub(super) fn covered(ordinal: u32, state: CoverageState) -> CoveredEntry {
     CoveredEntry { entry: entry(ordinal), state, reason: None }
 }
 
-/// A run named `name` of ten entries from `first` on, with one record for each of `claims`.
+/// Returns a run of ten entries starting at `first`, with one record per claim.
 pub(super) fn staging(session: &Session, name: &str, first: u32, claims: &[&str]) -> Staging {
     let slice = SliceId(Digest::of(&[name, "slice"]));
     let id = RunId(Digest::of(&[name]));

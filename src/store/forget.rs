@@ -1,5 +1,5 @@
-//! Erases by source: a session with everything that was made of it, or single records. What is left in the ledger are
-//! ids.
+//! Erases a session with everything derived from it, or single records. Only ids remain in the
+//! ledger.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -15,7 +15,7 @@ use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Sessions and records to erase, and the changes of memory that follow.
+/// Sessions and records to erase, and the resulting changes to memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Erasure {
     pub sessions: Vec<SessionId>,
@@ -45,7 +45,7 @@ pub(crate) struct Erased {
     pub memories_changed: u64,
 }
 
-/// Kind of what a tag names.
+/// Kind of object that a tag refers to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Named {
     Record,
@@ -55,14 +55,13 @@ pub(crate) enum Named {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredText<'a> {
-    /// Table, such as `entries`.
+    /// Table name.
     pub place: &'static str,
-    /// Column of the table.
     pub column: &'static str,
     pub text: &'a str,
 }
 
-/// Every column that may hold words of a conversation, or of a person who wrote settings.
+/// All columns that may contain words of a conversation or of a person's settings.
 pub(super) const TEXTS: [(&str, &str); 45] = [
     ("entries", "text"),
     ("entries", "native_id"),
@@ -112,7 +111,7 @@ pub(super) const TEXTS: [(&str, &str); 45] = [
 ];
 
 impl Store {
-    /// False if nothing was ever forgotten.
+    /// Returns false if nothing was ever forgotten.
     pub(crate) async fn has_forgotten(&self) -> Result<bool, StoreError> {
         self.read("looking for what was forgotten", |from| {
             let sql = "SELECT 1 FROM ledger WHERE deed = 'forget' AND record IS NOT NULL
@@ -122,7 +121,7 @@ impl Store {
         .await
     }
 
-    /// Of these beginnings of ids those of something that was forgotten and did not come back.
+    /// Returns those id prefixes whose object was forgotten and has not come back.
     pub(crate) async fn forgotten(
         &self,
         named: Named,
@@ -165,7 +164,7 @@ impl Store {
         .await
     }
 
-    /// Erases in one transaction. Says no, with the memories that were changed meanwhile, and nothing is erased then.
+    /// Erases in one transaction. If memories changed in the meantime, erases nothing and returns their ids.
     pub(crate) async fn erase(
         &self,
         lease: &NamespaceLease,
@@ -200,8 +199,8 @@ impl Store {
         self.read_once("looking for words that are left", read).await
     }
 
-    /// Takes what was erased out of the file's free pages and out of its log as well. On a server this is the
-    /// server's matter: it gives room free when it vacuums.
+    /// Also removes erased data from the file's free pages and its log. On a server, vacuum does
+    /// this.
     pub(crate) async fn scrub(&self) -> Result<bool, StoreError> {
         match self.backend() {
             Backend::File(file) => scrub(file.path()).map(|()| true),
@@ -268,8 +267,8 @@ fn erase(
         db.run(sql, values![&session.0, at])?;
     }
     if !erasure.sessions.is_empty() {
-        // Answers that nobody staged yet belong to nobody who could be asked whose they are. Those about memory do:
-        // they went with what they are about.
+        // Answers that no run has staged cannot be attributed to a session, so all of them go.
+        // Answers about memory can: they were erased above with their subject.
         let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)
             AND digest NOT IN (SELECT digest FROM answers_about)";
         erased.answers += db.execute(sql, &[])?;
@@ -303,7 +302,7 @@ fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result
     Ok(())
 }
 
-/// Plans that were undone are kept for the log; what they said of the record is not.
+/// Undone plans are kept for the log, but without what they say about the record.
 fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
     let sql = "SELECT no, body FROM plans WHERE undone_at IS NOT NULL AND body LIKE ?1";
     let like = format!("%{record}%");
@@ -320,7 +319,7 @@ fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
 mod tests {
     use super::TEXTS;
 
-    /// Columns of words of our own: kinds, states, rules, digests.
+    /// Columns that hold only our own words: kinds, states, rules, digests.
     const OURS: [&str; 33] = [
         "format", "masked", "speaker", "kind", "branch", "outcome", "skip", "prompt_id", "rung",
         "state", "error_kind", "id", "scope", "sort", "disposition", "rule", "deed", "holder",

@@ -1,5 +1,5 @@
-//! Handle of the store: opens the database, and runs work in transactions and snapshots. No type of the database
-//! leaves `store`.
+//! Handle of the store: opens the database and runs work in transactions and snapshots. No database
+//! type leaves `store`.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -8,7 +8,7 @@ use super::postgres::{Address, Pool};
 use super::sqlite::SqliteFile;
 use std::sync::Arc;
 
-/// The database; clones share it. Dropping the last one waits until everything is written.
+/// The database; clones share it. Dropping the last one waits until all writes are done.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -25,8 +25,8 @@ pub(super) enum Backend {
 }
 
 impl Store {
-    /// Opens the store at `sqlite:PATH`, at a bare path, or at `postgres://…`, with the options of such a URL that
-    /// tokio-postgres knows and `sslmode=verify-full`. Creates and migrates the tables. Blocks.
+    /// Opens the store at `sqlite:PATH`, a bare path, or `postgres://…` with the URL options that
+    /// tokio-postgres supports plus `sslmode=verify-full`. Creates and migrates the tables. Blocks.
     pub fn open(url: &str, open: OpenMode) -> Result<Store, StoreError> {
         const DOING: &str = "opening the store";
         let (place, backend) = if url.starts_with("postgres://") || url.starts_with("postgresql://")
@@ -42,7 +42,7 @@ impl Store {
         Ok(Store { shared: Arc::new(Shared { place, backend }) })
     }
 
-    /// The file, or the server's URL without the password, for people.
+    /// The file path, or the server's URL without the password, for display.
     pub fn place(&self) -> &str {
         &self.shared.place
     }
@@ -51,8 +51,8 @@ impl Store {
         &self.shared.backend
     }
 
-    /// Runs `work` in a transaction. It must be idempotent: it is repeated where the server went away before it
-    /// confirmed the commit.
+    /// Runs `work` in a transaction. It must be idempotent: it is repeated if the connection is
+    /// lost before the commit is confirmed.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// As [`Store::read`], for work that hands rows on: it is not repeated once it began.
+    /// Like [`Store::read`], for work that passes rows on: it is not retried once started.
     pub(super) async fn read_once<T: Send + 'static>(
         &self,
         doing: &'static str,

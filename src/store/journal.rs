@@ -1,5 +1,5 @@
-//! The journal: a model's answer is stored before anything reads it, and the first answer wins. Also what endpoints
-//! were found able to do.
+//! Journal of model answers: an answer is stored before anything reads it, and the first answer
+//! wins. Also stores the capabilities of endpoints.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -17,7 +17,7 @@ pub(crate) struct JournalEntry {
     pub reply: Reply,
     pub request: Option<String>,
     pub bill: Option<Bill>,
-    /// Cost that a run bears unless another answer was kept.
+    /// Cost charged to a run only if another answer was kept.
     pub spare_bill: Option<Bill>,
 }
 
@@ -34,19 +34,19 @@ pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journale
     })
 }
 
-/// Cost of a call that belongs to no run, written with its answer.
+/// Cost of a call outside any run, written with its answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Bill {
     pub namespace: String,
     pub purpose: Purpose,
     pub usage: Usage,
-    /// Money, in millionths of a dollar.
+    /// Cost in millionths of a dollar.
     pub cost_micros: u64,
-    /// The records and memories that the answer is about; it is erased with any of them.
+    /// Records and memories that the answer is about; erasing any of them erases the answer.
     pub about: Vec<Digest>,
 }
 
-/// Writes the bill of an answer that came now. Twice the same is once.
+/// Writes the bill of a new answer. Idempotent.
 pub(super) fn write_bill(
     db: &mut Db,
     asked: RequestDigest,
@@ -78,7 +78,7 @@ pub(super) fn write_bill(
     Ok(())
 }
 
-/// Erases the answers about a record or a memory; says how many there were.
+/// Erases the answers about a record or memory and returns their number.
 pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64, Fault> {
     let sql = "SELECT digest FROM answers_about WHERE about = ?1";
     let digests: Vec<Digest> = db.all(sql, values![&about], |row| row.next())?;
@@ -90,18 +90,18 @@ pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64, Fault> {
     Ok(erased)
 }
 
-/// A question that is kept, and its answer.
+/// A stored request and its answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KeptAnswer {
     pub at: Timestamp,
     pub model: String,
     pub reply: Reply,
-    /// The question as JSON, if it is kept.
+    /// The request as JSON, if requests are kept.
     pub request: Option<String>,
 }
 
 impl Store {
-    /// The answers of a run, the earliest first.
+    /// Returns the answers of a run, earliest first.
     pub(crate) async fn answers_of(&self, run: RunId) -> Result<Vec<KeptAnswer>, StoreError> {
         self.read("reading the journal", move |db| {
             let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
@@ -113,7 +113,7 @@ impl Store {
         .await
     }
 
-    /// The answer that was given to this question, if it was ever asked.
+    /// Returns the stored answer to this request, if any.
     pub(crate) async fn journaled(
         &self,
         digest: RequestDigest,
@@ -121,8 +121,8 @@ impl Store {
         self.read("reading the journal", move |from| find(from, digest)).await
     }
 
-    /// Keeps an answer; it is on the disk when this returns. The first answer to a question wins: returns the kept one
-    /// if it is another.
+    /// Stores an answer durably. The first answer to a request wins: returns it if it is another
+    /// one.
     pub(crate) async fn journal(
         &self,
         entry: JournalEntry,
@@ -130,7 +130,7 @@ impl Store {
         self.write("journaling an answer", move |db| {
             let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
-            // Also where another answer came first: this one was paid for too.
+            // Billed even if another answer came first: this one was paid for too.
             if let Some(bill) = &entry.bill {
                 write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
             }
@@ -155,7 +155,7 @@ impl Store {
         .await
     }
 
-    /// The best way of asking that worked at this endpoint, if it was found.
+    /// Returns the best output mode known to work at this endpoint.
     pub(crate) async fn capability(
         &self,
         base_url: &str,
@@ -169,7 +169,7 @@ impl Store {
         .await
     }
 
-    /// Remembers the best way of asking that worked at this endpoint.
+    /// Stores the best output mode known to work at this endpoint.
     pub(crate) async fn learn(
         &self,
         base_url: &str,

@@ -1,4 +1,4 @@
-//! Questions to a model about memory, on each kind of store: open pairs, answers, the bill.
+//! Adjudication of memory on each kind of store: open pairs, answers, bills.
 
 use super::fixture::*;
 use super::*;
@@ -10,7 +10,7 @@ use crate::domain::{
 
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
 
-/// The two records of a store, and the plan that keeps both and leaves open how the second stands to the first.
+/// Returns the store's two records and a plan that keeps both and leaves open how they relate.
 async fn begun_open(store: &Store, session: &Session) -> (Vec<Record>, Plan) {
     stage(store, staging(session, "run", 0, &CLAIMS)).await.unwrap();
     let records = store.waiting_records("project", 9).await.unwrap();
@@ -168,7 +168,7 @@ async fn calls_that_are_no_runs_are_on_the_bill_and_under_the_caps() {
             .map(|it| (it.day.0, it.purpose, it.spent.calls, it.spent.cost_micros))
             .collect();
         assert_eq!(lines, [(86_400_000, Purpose::Consolidate, 2, 10), (0, Purpose::Extract, 1, 7)]);
-        // A worker that begins adds up what was paid.
+        // A starting worker adds up past spending.
         store.recount(Vec::new(), Timestamp(90_000_002)).await.unwrap();
         let cap = |most| Cap {
             scope: CapScope::NamespaceDay("project".to_owned(), Timestamp(86_400_000)),

@@ -1,7 +1,7 @@
-//! Leases, fenced by a token that is checked in the transaction which commits the work.
+//! Leases, fenced by a token that is checked in the transaction that commits the work.
 //!
-//! The lease of a namespace's memory is short, and renewed while its holder lives: a holder that was killed blocks
-//! others for seconds, on the same machine not at all.
+//! The lease of a namespace's memory is short and renewed while its holder lives. A killed holder
+//! blocks others for seconds, or not at all on the same machine.
 
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
@@ -12,27 +12,26 @@ use crate::domain::{JobId, Lease, Timestamp};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Time that a lease lasts without renewal.
+/// Time to live of a lease without renewal.
 const LEASE: Duration = Duration::from_secs(15);
-/// Times that lie this far ahead of the clock were not written by a clock that runs right; less is the difference
-/// between two machines.
+/// Maximum clock skew between machines. A time further ahead came from a wrong clock.
 pub(super) const SKEW: Duration = Duration::from_secs(60);
-/// Renewal interval: two may fail.
+/// Renewal interval; two renewals may fail.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 const ASKS_MAX: u32 = 100;
-/// Pause between two asks: with [`ASKS_MAX`] twenty seconds in all, longer than a dead holder blocks.
+/// Pause between attempts; over [`ASKS_MAX`] attempts twenty seconds, longer than a dead holder blocks.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 pub(crate) type NamespaceLease = Lease<String>;
 
-/// Subject of a lease: a row whose token grows each time it is leased.
+/// Subject of a lease: a row with a token that grows with each lease.
 pub(super) trait Leased {
     const TABLE: &'static str;
     const KEY: &'static str;
 
     fn key(&self) -> Value<'_>;
 
-    /// Error of a lease that another has by now.
+    /// Error for a lease that another holder has taken.
     fn lost(&self) -> StoreErrorKind;
 }
 
@@ -62,8 +61,8 @@ impl Leased for String {
     }
 }
 
-/// Fails if the lease was lost, and else reads further `columns` of its row. Nobody else takes it until the
-/// transaction ends.
+/// Reads `columns` of the leased row; fails if the lease was lost. Nobody else can take the lease
+/// until the transaction ends.
 pub(super) fn check<S: Leased, T>(
     db: &mut Db,
     lease: &Lease<S>,
@@ -100,7 +99,7 @@ pub(crate) struct HeldLease {
 }
 
 impl HeldLease {
-    /// Releases the lease; `done_at` notes that everything that waited was consolidated.
+    /// Releases the lease. `done_at` records that the whole backlog was consolidated.
     pub(crate) async fn release(self, done_at: Option<Timestamp>) -> Result<(), StoreError> {
         self.renewing.abort();
         self.store.release_namespace(&self.lease, done_at).await
@@ -145,7 +144,7 @@ impl Store {
             let sql = "SELECT holder FROM consolidating WHERE namespace = ?1 AND until > ?2";
             let other: Option<String> =
                 to.first(sql, values![&namespace, now], |row| row.next())?;
-            // No holder has an empty name.
+            // The default is safe: no holder has an empty name.
             let gone = other.filter(|other| process::is_gone(other)).unwrap_or_default();
             let sql =
                 "INSERT INTO consolidating (namespace, token, holder, until) VALUES (?1, 1, ?2, ?3)
@@ -154,7 +153,7 @@ impl Store {
                     WHERE consolidating.until <= ?4 OR consolidating.holder = ?5
                         OR ?6 < consolidating.until
                 RETURNING token";
-            // No lease of a clock that runs right ends so late.
+            // Later than any lease taken with a correct clock.
             let late = now.after(LEASE).after(SKEW);
             let row = values![&namespace, &holder, until, now, &gone, late];
             let token = to.first(sql, row, |row| row.next())?;
@@ -163,7 +162,7 @@ impl Store {
         .await
     }
 
-    /// Renews a lease; `false` if it was lost.
+    /// Renews a lease; returns `false` if it was lost.
     pub(super) async fn renew_namespace(
         &self,
         lease: &NamespaceLease,
@@ -196,7 +195,7 @@ impl Store {
 async fn renew(store: Store, lease: NamespaceLease, clock: fn() -> Timestamp) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        // The change that the lease protects reports a store in trouble; here the next renewal may succeed.
+        // The work under the lease reports store errors; the next renewal may succeed.
         if let Ok(false) = store.renew_namespace(&lease, clock().after(LEASE)).await {
             return;
         }

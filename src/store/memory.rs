@@ -1,5 +1,5 @@
-//! Memory in the store: kept facts, what waits to become some, who may plan, what people made of them, and the
-//! ledger.
+//! Memories, the backlog of records to consolidate, the ledger, and the rendered files of memory
+//! directories.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -21,8 +21,8 @@ const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.bod
         WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
         GROUP BY s.namespace";
 
-/// The same of records that count no more and that memories rest on. `CROSS JOIN` keeps SQLite from beginning with all
-/// dispositions.
+/// The same for outdated records that memories still rest on. `CROSS JOIN` keeps SQLite from
+/// starting with all dispositions.
 fn withdrawn() -> String {
     format!(
         "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
@@ -35,18 +35,18 @@ fn withdrawn() -> String {
     )
 }
 
-/// Records of a namespace that wait to be consolidated.
+/// Records of a namespace that wait for consolidation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Backlog {
     pub namespace: String,
-    /// Staged records without a disposition, and those with one that count no more.
+    /// Staged records without a disposition, and outdated records with one.
     pub records: u64,
     pub bytes: u64,
     pub staged_at: Timestamp,
     pub done_at: Option<Timestamp>,
 }
 
-/// A line of the ledger.
+/// An entry of the ledger.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct AuditEntry {
     pub(crate) at: Timestamp,
@@ -78,7 +78,7 @@ impl AuditEntry {
 }
 
 impl Store {
-    /// A number that grows with every record and every run that is staged.
+    /// Returns a number that grows with every staged record and run.
     pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
@@ -86,7 +86,7 @@ impl Store {
         self.read("looking for new records", read).await
     }
 
-    /// Returns the records that wait to be consolidated, by namespace.
+    /// Returns the records that wait for consolidation, by namespace.
     pub(crate) async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
         self.read("counting what waits to be consolidated", |from: &mut Db| {
             let sql = format!(
@@ -105,7 +105,7 @@ impl Store {
         .await
     }
 
-    /// Staged records of a namespace without a disposition, in the order of staging; `limit` at most.
+    /// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
     pub async fn waiting_records(
         &self,
         namespace: &str,
@@ -118,8 +118,8 @@ impl Store {
         .await
     }
 
-    /// Records of a namespace that a plan dealt with and that count no more, since their conversation was read anew;
-    /// each with the memory that came of it, in the order of staging; `limit` at most.
+    /// Returns up to `limit` outdated records of a namespace in staging order, each with its memory. A record is
+    /// outdated if a plan covered it and its conversation was extracted again since.
     pub(crate) async fn outdated_records(
         &self,
         namespace: &str,
@@ -132,7 +132,7 @@ impl Store {
         .await
     }
 
-    /// The memories of a namespace, or of all, by id.
+    /// Returns the memories of a namespace, or of all, by id.
     pub async fn memories(&self, namespace: Option<&str>) -> Result<MemoryMap, StoreError> {
         let namespace = namespace.map(str::to_owned);
         let read = move |from: &mut Db| {
@@ -165,7 +165,7 @@ impl Store {
         self.read("looking up a memory", read).await
     }
 
-    /// Returns the ledger of one memory or of all, the earliest first.
+    /// Returns the ledger of one memory or of all, earliest first.
     pub(crate) async fn ledger(
         &self,
         memory: Option<MemoryId>,
@@ -183,8 +183,8 @@ impl Store {
         self.read("reading the ledger", read).await
     }
 
-    /// Writes what people made of memories in the directory; says no, with those that are no longer as `before` has
-    /// them.
+    /// Writes the edits that people made in the memory directory. If memories no longer match
+    /// `before`, writes nothing and returns their ids.
     pub(crate) async fn amend_memories(
         &self,
         lease: &NamespaceLease,
@@ -240,7 +240,7 @@ pub(crate) struct Directory {
 }
 
 impl Store {
-    /// Notes that a directory shows the memory of `namespace`.
+    /// Records that a directory shows the memory of `namespace`.
     pub(crate) async fn note_directory(
         &self,
         directory: &Directory,
@@ -255,7 +255,7 @@ impl Store {
         .await
     }
 
-    /// The directories that show the memory of `namespace`, on all machines.
+    /// Returns the directories that show the memory of `namespace`, on all machines.
     pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
         let namespace = namespace.to_owned();
         let read = move |from: &mut Db| {
@@ -267,7 +267,7 @@ impl Store {
         self.read("reading which directories show a namespace", read).await
     }
 
-    /// Returns the last rendered text of the files of a directory, by path.
+    /// Returns the last rendered text of a directory's files, by path.
     pub(crate) async fn rendered(
         &self,
         dir: &str,
@@ -276,7 +276,7 @@ impl Store {
         self.read("reading what was rendered", move |from| rendered(from, &dir)).await
     }
 
-    /// As [`rendered`](Store::rendered), without `known` files.
+    /// Like [`rendered`](Store::rendered), without the `known` files.
     pub(crate) async fn rendered_but(
         &self,
         dir: &str,
@@ -297,7 +297,7 @@ impl Store {
         .await
     }
 
-    /// Keeps what was rendered of the files of directories, all of it or nothing.
+    /// Atomically stores the rendered files of directories.
     pub(crate) async fn keep_rendered(
         &self,
         kept: Vec<(String, KeptFiles)>,
@@ -317,12 +317,12 @@ impl Store {
     }
 }
 
-/// Texts of files by path.
+/// Rendered texts by path.
 #[derive(Clone, Debug)]
 pub(crate) enum KeptFiles {
-    /// All of a directory; others go.
+    /// All files of a directory; stored files not among them are deleted.
     All(BTreeMap<String, Arc<str>>),
-    /// Those that changed; one without a text goes.
+    /// Changed files; one without a text is deleted.
     Changed(BTreeMap<String, Option<Arc<str>>>),
 }
 

@@ -1,5 +1,5 @@
-//! The index of memories in the store, by which a plan finds what its records may touch. It is written with the memories;
-//! that of an older store is made when its memories change next.
+//! Search index of memories, with which a plan finds those its records may affect. It is updated
+//! with the memories; in an older store it is built at the next change.
 
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
@@ -12,13 +12,13 @@ use crate::memory_dir::section;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-/// Keys of one statement.
+/// Number of keys in one statement.
 const KEYS_MAX: usize = 500;
-/// Bytes of a posting: the id, the times, the length.
+/// Size of a posting: id, term frequency, length.
 const POSTING_BYTES: usize = 20;
 
 impl Store {
-    /// The index of a namespace as far as `keys` go; `None` if it was not made yet.
+    /// Returns the part of a namespace's index under `keys`; `None` if there is no index yet.
     pub(crate) async fn memory_index(
         &self,
         namespace: &str,
@@ -28,7 +28,7 @@ impl Store {
         self.read("reading the index of memories", move |db| read(db, &namespace, &keys)).await
     }
 
-    /// These memories, as far as they are there.
+    /// Returns those of these memories that exist.
     pub(crate) async fn memories_of(
         &self,
         ids: BTreeSet<MemoryId>,
@@ -43,7 +43,7 @@ impl Store {
         self.read("reading memories", read).await
     }
 
-    /// The memory that rests on a record, if one does.
+    /// Returns the memory that rests on a record, if any.
     pub(crate) async fn memory_on(&self, record: RecordId) -> Result<Option<Memory>, StoreError> {
         self.read("looking for the memory of a record", move |from: &mut Db| {
             let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
@@ -62,12 +62,12 @@ pub(super) fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
     row.json()
 }
 
-/// The start of validity, by which a list is ordered; the earliest where it is not known.
+/// Start of validity, by which lists are ordered; the epoch if unknown.
 pub(super) fn since(memory: &Memory) -> Timestamp {
     memory.valid_from.unwrap_or(Timestamp(0))
 }
 
-/// Writes memories of a namespace, or removes them, and updates the index. Returns the number of those removed.
+/// Writes or removes memories of a namespace and updates the index. Returns the number of removed memories.
 pub(super) fn write_memories(
     db: &mut Db,
     namespace: &str,
@@ -128,7 +128,7 @@ pub(super) fn write_memories(
     Ok(removed)
 }
 
-/// The key of a namespace as a column has it: keys of two namespaces never meet.
+/// A key as stored in the table, salted so that keys of different namespaces do not collide.
 fn column(salt: u64, key: u64) -> i64 {
     (key ^ salt).cast_signed()
 }
@@ -152,7 +152,7 @@ fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Ind
     let (mut found, mut numbers) = (HashMap::new(), Numbers::default());
     let keys: Vec<u64> = keys.iter().copied().collect();
     for chunk in keys.chunks(KEYS_MAX) {
-        // The last key again where they are fewer: one statement for all.
+        // Pads with the last key, so that one prepared statement serves all sizes.
         let last = chunk.last().copied().unwrap_or_default();
         let padded = chunk.iter().copied().chain(std::iter::repeat(last)).take(KEYS_MAX);
         let values: Vec<Value<'_>> = padded.map(|key| Value::Int(column(salt, key))).collect();
@@ -195,7 +195,7 @@ fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<(), Fault> {
         };
         rows.push((column(salt, *key), *count, list.iter().filter_map(bytes).flatten().collect()));
     }
-    // In the order of the table, so that it is written page by page.
+    // Sorted by key, so that each page of the table is written once.
     rows.sort_unstable_by_key(|(key, ..)| *key);
     for (key, ..) in rows.iter().filter(|(_, count, _)| *count == 0) {
         db.run("DELETE FROM memory_keys WHERE key = ?1", values![*key])?;

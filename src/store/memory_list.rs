@@ -1,4 +1,4 @@
-//! Lists of memories by section, page by page. What an older version wrote is entered when a list is first read.
+//! Paged lists of memories by section. Memories of an older version get their section when a list is first read.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -10,10 +10,10 @@ use crate::memory_dir::{Section, section};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Memories of an older version that are entered in one transaction.
+/// Number of memories migrated in one transaction.
 const ENTERED_AT_ONCE: u32 = 500;
 
-/// Enters memories of an older version; false if none is left.
+/// Sets the section of memories written by an older version; returns false if none is left.
 fn enter_older(db: &mut Db) -> Result<bool, Fault> {
     let sql = "SELECT body FROM memories WHERE section IS NULL ORDER BY no LIMIT ?1";
     let older: Vec<Memory> = db.all(sql, values![ENTERED_AT_ONCE], memory)?;
@@ -37,7 +37,7 @@ impl Store {
         Ok(())
     }
 
-    /// Numbers of memories of a namespace by section.
+    /// Returns the number of a namespace's memories in each section.
     pub(crate) async fn section_counts(
         &self,
         namespace: &str,
@@ -55,7 +55,7 @@ impl Store {
         .await
     }
 
-    /// Open requests, questions and failures of all namespaces, the earliest first; `limit` at most.
+    /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first.
     pub(crate) async fn open_memories(&self, limit: u32) -> Result<Vec<Memory>, StoreError> {
         self.enter_all().await?;
         self.read("listing what is open", move |from: &mut Db| {
@@ -66,7 +66,7 @@ impl Store {
         .await
     }
 
-    /// Memories whose place `id` took, the latest first; `limit` at most.
+    /// Returns up to `limit` memories that `id` superseded, latest first.
     pub(crate) async fn replaced_by(
         &self,
         id: MemoryId,
@@ -80,7 +80,7 @@ impl Store {
         .await
     }
 
-    /// Memories of a section of a namespace, the latest first.
+    /// Returns a page of a namespace's section, latest first.
     pub(crate) async fn memories_in(
         &self,
         namespace: &str,
@@ -96,7 +96,7 @@ impl Store {
         .await
     }
 
-    /// Memories of a namespace, the latest first, `limit` at most; those that are not active only with `all`.
+    /// Returns up to `limit` memories of a namespace, latest first; inactive ones only with `all`.
     pub(crate) async fn latest_memories(
         &self,
         namespace: &str,
@@ -107,7 +107,7 @@ impl Store {
         let namespace = namespace.to_owned();
         let state = (!all).then(|| MemoryState::Active.name());
         self.read("listing memories", move |from: &mut Db| {
-            // The index is by section: the latest of each section hold the latest of all.
+            // The index is by section; the latest overall are among the latest of each section.
             let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
                     AND (state = ?3 OR ?3 IS NULL)
                 ORDER BY since DESC, no DESC LIMIT ?4";

@@ -9,19 +9,19 @@ use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A store with the records of these claims, staged.
+/// Stages a run with one record per claim.
 async fn with_records(store: &Store, session: &Session, claims: &[&str]) {
     stage(store, staging(session, "run", 0, claims)).await.unwrap();
 }
 
-/// The plan for what waits.
+/// Returns the plan for the records that wait.
 async fn planned(store: &Store) -> Plan {
     let known = store.memories(Some("project")).await.unwrap();
     let records = store.waiting_records("project", 99).await.unwrap();
     consolidate(&records, &Memories::of("project", &known), &Verdicts::none()).0
 }
 
-/// Checks that the index is that of the memories as they are, without a key of `gone` that is not theirs too.
+/// Checks that the index matches the memories and has no key that only `gone` has.
 async fn check_index(store: &Store, gone: &Plan) {
     let mut expected = Index::default();
     let memories = store.memories(Some("project")).await.unwrap();
@@ -58,7 +58,7 @@ async fn take(
     store.lease_namespace(request, Timestamp(now), Timestamp(until)).await.unwrap()
 }
 
-/// Name of a process of this machine that has ended.
+/// Returns the name of a process on this machine that has ended.
 fn ended_process() -> String {
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     ended.wait().unwrap();
@@ -141,14 +141,14 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         let holder = ended_process();
         let ended = LeaseRequest { holder: &holder, ..REQUEST };
         assert!(take(&store, ended, 105, 999).await.is_some());
-        // Where the system tells nothing, nobody is gone.
+        // On systems that cannot tell, no process counts as gone.
         let now = if process::is_gone(&holder) { 106 } else { 999 };
         let heir = take(&store, REQUEST, now, 2_000).await.unwrap();
         assert!(store.renew_namespace(&heir, Timestamp(3_000)).await.unwrap());
         assert!(!store.renew_namespace(&next, Timestamp(9_000)).await.unwrap(), "it is another's");
         assert_eq!(take(&store, x, 2_999, 9_000).await, None, "it was prolonged");
         assert!(take(&store, x, 3_000, 9_000).await.is_some());
-        // A lease that ends later than any can was not written by a clock that runs right.
+        // A lease that ends too late came from a wrong clock.
         assert!(take(&store, REQUEST, 9_000, 200_000).await.is_some());
         assert_eq!(take(&store, x, 125_000, 126_000).await, None);
         assert!(take(&store, x, 124_999, 126_000).await.is_some());

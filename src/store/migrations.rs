@@ -1,17 +1,17 @@
-//! Migrations of both databases. Never edit one that was released.
+//! Migrations of both databases. Never edit a released one.
 
-/// Behaviour where there is no store yet.
+/// Behaviour if the store does not exist.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OpenMode {
-    /// Creates the store, and its folder.
+    /// Creates the store and its folder.
     Create,
     /// Fails with `Missing`.
     Existing,
 }
 
-/// Marks a database as annalist's: `anna` in ASCII.
+/// Application id of annalist's databases: `anna` in ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
-/// Newest version of the tables that this program knows.
+/// Newest schema version this build supports.
 pub(super) const KNOWN: u32 = SQLITE.len() as u32;
 
 macro_rules! migrations {

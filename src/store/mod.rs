@@ -1,5 +1,5 @@
-//! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that what belongs
-//! together is written together or not at all.
+//! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that
+//! related changes share a transaction.
 
 mod at_work;
 mod card;
@@ -87,5 +87,5 @@ pub(crate) use value::PageRange;
 pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};
 pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};
 
-/// Longest wait for another process that writes, in seconds: its commits take milliseconds.
+/// Busy timeout while another process writes, in seconds. Commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;

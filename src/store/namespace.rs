@@ -1,4 +1,4 @@
-//! Namespaces: which there are, and how one gets another name.
+//! Lists and renames namespaces.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -9,7 +9,7 @@ use super::session::is_forgotten;
 use super::value::{json, values};
 use crate::domain::{Change, Memory, Plan, Session, SessionId};
 
-/// Tables with a namespace in a column of that name, and nothing of it elsewhere.
+/// Tables that hold a namespace only in their `namespace` column.
 const NAMED: [&str; 7] =
     ["sessions", "open_pairs", "contradictions", "ledger", "bills", "memory_dirs", "tokens"];
 
@@ -35,7 +35,7 @@ impl Store {
         .await
     }
 
-    /// All namespaces with what they hold, by name; of each, so many folders at most.
+    /// Returns all namespaces by name with their totals and up to `folders_max` folders each.
     pub(crate) async fn namespace_totals(
         &self,
         folders_max: u32,
@@ -61,7 +61,7 @@ impl Store {
         .await
     }
 
-    /// True if anything of `namespace` is stored.
+    /// Returns true if `namespace` has sessions or memories.
     pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
         let namespace = namespace.to_owned();
         self.read("looking for a namespace", move |from| {
@@ -72,7 +72,7 @@ impl Store {
         .await
     }
 
-    /// The name that a namespace got, if it got another one.
+    /// Returns the new name of a namespace that was renamed.
     pub(crate) async fn namespace_moved(
         &self,
         namespace: &str,
@@ -85,7 +85,7 @@ impl Store {
         .await
     }
 
-    /// Folders that the sessions of a namespace were held in, and the memory directories on `host` that show it.
+    /// Returns the folders of a namespace's sessions and its memory directories on `host`.
     pub(crate) async fn folders_of(
         &self,
         namespace: &str,
@@ -100,9 +100,9 @@ impl Store {
         .await
     }
 
-    /// The id and the namespace under which a conversation of this client, with this client's id and in this folder, is
-    /// stored; of this session's namespace only where `is_named`. Where there is none, the first of `forgotten` that was
-    /// forgotten, which has no namespace any more.
+    /// Returns the id and namespace under which a conversation with this client, client id and
+    /// folder is stored; with `is_named`, only within the session's namespace. Otherwise returns
+    /// the first of `forgotten` that was forgotten, without a namespace.
     pub(crate) async fn known_session(
         &self,
         session: &Session,
@@ -133,8 +133,8 @@ impl Store {
         .await
     }
 
-    /// Gives the namespace of the one lease the name of the other, in one transaction; what is there already under that
-    /// name stays, and both are one namespace from now on. Ids stay as they are.
+    /// Renames the namespace of the first lease to that of the second in one transaction, merging
+    /// the two if both exist. Ids do not change.
     pub(crate) async fn move_namespace(
         &self,
         from: &NamespaceLease,
@@ -154,7 +154,7 @@ fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
     let memories: Vec<Memory> =
         db.all("SELECT body FROM memories WHERE namespace = ?1", values![from], memory)?;
     let renamed = |it: &Memory| Memory { namespace: to.to_owned(), ..it.clone() };
-    // The index of memories goes by their namespace.
+    // The index is by namespace, so memories are removed from one and inserted into the other.
     let gone = |it: &Memory| Change { memory: it.id, before: Some(it.clone()), after: None };
     let new = |it: &Memory| Change { memory: it.id, before: None, after: Some(renamed(it)) };
     write_memories(db, from, &memories.iter().map(gone).collect::<Vec<_>>())?;
@@ -179,7 +179,7 @@ fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
     let jobs = "UPDATE jobs SET lane = (SELECT no FROM lanes WHERE namespace = ?2)
         WHERE lane = (SELECT no FROM lanes WHERE namespace = ?1)";
     db.run(jobs, values![from, to])?;
-    // Their spending together is added up anew when it is next compared with the cap of a day.
+    // The next check against a daily cap recomputes their combined spending.
     let caps = "DELETE FROM allowances WHERE scope LIKE 'namespace-day %'
         AND substr(scope, length('namespace-day 2026-11-23 ') + 1) IN (?1, ?2)";
     db.run(caps, values![from, to])?;

@@ -1,5 +1,5 @@
-//! Plans in the store: a plan, what it changes, what became of each record and what the ledger says of it are one
-//! transaction.
+//! Plans in the store. A plan, its changes to memory, the dispositions of its records and its
+//! ledger entries are one transaction.
 
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A plan that was applied.
+/// A plan that was applied, and possibly undone since.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredPlan {
     pub plan: Plan,
@@ -24,7 +24,7 @@ pub(crate) struct StoredPlan {
     pub undone_at: Option<Timestamp>,
 }
 
-/// Plans up to this size are listed with what they do, in bytes.
+/// Maximum size of plans listed with their operations, in bytes.
 const LISTED_BYTES_MAX: u64 = 64 * 1024;
 
 /// A plan in a list.
@@ -39,8 +39,8 @@ pub(crate) struct PlanEntry {
 }
 
 impl Store {
-    /// Applies a plan: what it changes, what became of its records, the ledger; and notes which questions about pairs
-    /// that stay open came to nothing. Says no, with the memories that were changed meanwhile.
+    /// Applies a plan and records `asked`, the pairs that a model left undecided. If memories
+    /// changed in the meantime, writes nothing and returns their ids.
     pub(crate) async fn apply_plan(
         &self,
         lease: &NamespaceLease,
@@ -59,7 +59,7 @@ impl Store {
         self.write("applying a plan", apply).await
     }
 
-    /// Takes a plan back. Says no, with the memories that were changed since, and nothing is written then.
+    /// Undoes a plan. If memories changed since, writes nothing and returns their ids.
     pub(crate) async fn undo_plan(
         &self,
         lease: &NamespaceLease,
@@ -79,7 +79,7 @@ impl Store {
                 "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
                 WHERE plan_no = ?1";
             db.run(own, values![no])?;
-            // The older disposition stands in the place of one that was undone before.
+            // Drops newer undone dispositions, since the older one becomes valid again below.
             let newer = "DELETE FROM dispositions WHERE undone_no IS NOT NULL
                 AND record IN (SELECT record FROM dispositions WHERE withdrawn_no = ?1)";
             db.run(newer, values![no])?;
@@ -95,8 +95,8 @@ impl Store {
         .await
     }
 
-    /// Forgets that a plan was undone: its records wait again, and its pairs are asked about again. Returns the number of
-    /// records.
+    /// Clears the undone mark of a plan: its records wait again and its pairs may be asked about
+    /// again. Returns the number of records.
     pub(crate) async fn release_undone(
         &self,
         lease: &NamespaceLease,
@@ -125,7 +125,7 @@ impl Store {
         .await
     }
 
-    /// Plans of a namespace, or of all, the earliest first; undone ones too.
+    /// Returns the plans of a namespace, or of all, earliest first, including undone ones.
     pub(crate) async fn plans(
         &self,
         namespace: Option<&str>,
@@ -141,7 +141,7 @@ impl Store {
         self.read("reading plans", read).await
     }
 
-    /// Size of all plans of a namespace, in bytes.
+    /// Returns the size of all plans of a namespace, in bytes.
     pub(crate) async fn plan_bytes(&self, namespace: &str) -> Result<u64, StoreError> {
         let namespace = namespace.to_owned();
         self.read("measuring plans", move |from: &mut Db| {
@@ -152,7 +152,7 @@ impl Store {
         .await
     }
 
-    /// Plans, the latest first, with their operations where they are short.
+    /// Returns a page of plans, latest first, with the operations of short ones.
     pub(crate) async fn latest_plans(
         &self,
         range: PageRange,
@@ -174,7 +174,7 @@ impl Store {
         .await
     }
 
-    /// The plan whose id begins so; of one that was applied again after it was undone, the last.
+    /// Looks up a plan by id prefix; returns the last application of a plan applied more than once.
     pub(crate) async fn plan(
         &self,
         prefix: IdPrefix,
@@ -242,7 +242,7 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
         db.run(sql, values![&record.0, no])?;
         return db.run("UPDATE records SET settled = 0 WHERE id = ?1", values![&record.0]);
     }
-    // What an earlier plan made of it stands.
+    // The disposition from an earlier plan stays.
     if disposition.is_revision() {
         return Ok(());
     }
@@ -286,7 +286,7 @@ fn change(
     Ok(Ok(()))
 }
 
-/// A pair that is open, both sides of it in use.
+/// An open pair whose two memories are active.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct StoredOpenPair {
     pub record: RecordId,
@@ -294,13 +294,13 @@ pub(crate) struct StoredOpenPair {
     pub memory: MemoryId,
     pub rule: String,
     pub asked: Option<Digest>,
-    /// A person undid how it was settled, so no model is asked about it.
+    /// True if a person undid how it was settled; models are not asked about it again.
     pub is_undone: bool,
 }
 
-/// The condition of open pairs of which more is known than that they may be related; they have an index.
+/// Condition of open pairs that are more than possibly related. Matches a partial index.
 const SUSPECTED: &str = "o.rule <> 'related'";
-/// Open pairs with the memories on both sides, which are in use.
+/// Open pairs joined with the active memories on both sides.
 const OPEN_PAIRS: &str = "open_pairs o
     JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory AND d.withdrawn_no IS NULL
     JOIN memories h ON h.id = d.memory AND h.state = 'active'
@@ -308,14 +308,14 @@ const OPEN_PAIRS: &str = "open_pairs o
     JOIN records c ON c.id = o.record AND c.state = 'staged'
     JOIN runs r ON r.no = c.run_no AND r.current = 1";
 
-/// Pairs of memories that are known to contradict one another, and open ones, of which the later record's memory comes first.
+/// Pairs of memories that contradict each other, and open pairs with the later record's memory first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryPairs {
     pub certain: BTreeSet<(MemoryId, MemoryId)>,
     pub open: Vec<(MemoryId, MemoryId)>,
 }
 
-/// A pair that a model was asked about and that is open nevertheless.
+/// A pair that stays open although a model was asked about it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct AskedPair {
     pub record: RecordId,
@@ -324,7 +324,7 @@ pub(crate) struct AskedPair {
 }
 
 impl Store {
-    /// Pairs of a namespace that are open, the earliest first; `limit` at most.
+    /// Returns up to `limit` open pairs of a namespace, earliest first.
     pub(crate) async fn open_pairs(
         &self,
         namespace: &str,
@@ -333,7 +333,7 @@ impl Store {
         self.pairs_that(namespace, "TRUE", limit).await
     }
 
-    /// As [`open_pairs`](Store::open_pairs), without those of which nothing is known but that they may be related.
+    /// Like [`open_pairs`](Store::open_pairs), without those that are only possibly related.
     pub(crate) async fn suspected_pairs(
         &self,
         namespace: &str,
@@ -369,7 +369,7 @@ impl Store {
         .await
     }
 
-    /// Pairs in which one of `memories` contradicts another memory, and those of which one may.
+    /// Returns contradictions that involve any of `memories`, and open pairs within them.
     pub(crate) async fn pairs_of(
         &self,
         memories: BTreeSet<MemoryId>,
@@ -393,7 +393,7 @@ impl Store {
         .await
     }
 
-    /// Pairs of active memories of a namespace that contradict one another, the lesser id first.
+    /// Returns contradicting pairs of active memories of a namespace, smaller id first.
     pub(crate) async fn contradictions(
         &self,
         namespace: &str,
@@ -419,7 +419,7 @@ impl Store {
         .await
     }
 
-    /// These records, as far as they are there, in the order of `ids`.
+    /// Returns those of these records that exist, in the order of `ids`.
     pub(crate) async fn records_of(&self, ids: Vec<RecordId>) -> Result<Vec<Record>, StoreError> {
         self.read("reading records", move |from| {
             let mut found = Vec::with_capacity(ids.len());
@@ -431,7 +431,7 @@ impl Store {
         .await
     }
 
-    /// Notes which questions came to nothing, where there is no plan to note them with.
+    /// Records pairs that a model left undecided, if there is no plan to record them with.
     pub(crate) async fn note_asked(
         &self,
         lease: &NamespaceLease,
@@ -446,7 +446,7 @@ impl Store {
     }
 }
 
-/// Keeps what `plan` leaves open, and ends what it settles.
+/// Stores the pairs that `plan` leaves open and closes those it settles.
 fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
     for left in &plan.left_open {
         let sql = "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
@@ -469,14 +469,14 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes the pairs that the plan left open, and reopens those that it settled.
+/// Removes the pairs that the plan left open and reopens those it settled.
 fn undo_open_pairs(db: &mut Db, no: i64) -> Result<(), Fault> {
     db.run("DELETE FROM open_pairs WHERE plan_no = ?1", values![no])?;
     let sql = "UPDATE open_pairs SET settled_no = NULL, undone_no = ?1 WHERE settled_no = ?1";
     db.run(sql, values![no])
 }
 
-/// Notes what `plan` finds to contradict one another, and ends what it decides otherwise.
+/// Stores the contradictions that `plan` finds and ends those it resolves.
 fn write_contradictions(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
     for operation in &plan.operations {
         let (with, memory, stands) = match operation.disposition {

@@ -1,4 +1,4 @@
-//! Ids as a person types them: their first digits.
+//! Id prefixes, as a person types them.
 
 use super::db::Db;
 use super::error::Fault;
@@ -6,10 +6,10 @@ use super::value::values;
 use crate::domain::Digest;
 use std::str::FromStr;
 
-/// Ids that are listed when a prefix fits many.
+/// Maximum number of ids listed for an ambiguous prefix.
 const FOUND_MAX: u32 = 20;
 
-/// The first hex digits of an id, from one to all 32.
+/// The first hex digits of an id, 1 to 32.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IdPrefix {
     low: Digest,
@@ -38,13 +38,13 @@ impl From<Digest> for IdPrefix {
 }
 
 impl IdPrefix {
-    /// The lowest and the highest id that begin so, for `BETWEEN`.
+    /// The lowest and highest id with this prefix, for `BETWEEN`.
     pub(super) fn bounds(&self) -> (&Digest, &Digest) {
         (&self.low, &self.high)
     }
 }
 
-/// Not the beginning of an id.
+/// Invalid id prefix.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("not the beginning of an id: expected 1 to 32 hex digits")]
 pub struct BadPrefix;
@@ -57,7 +57,7 @@ pub(crate) enum PrefixLookup<T> {
     Many(Vec<Digest>),
 }
 
-/// Looks `prefix` up in a table's ids, and has `read` fetch the one it finds.
+/// Looks up `prefix` in a table's ids; `read` fetches the row if exactly one matches.
 pub(super) fn find<T>(
     db: &mut Db,
     table: &'static str,

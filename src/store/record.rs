@@ -1,4 +1,4 @@
-//! Records: what was staged, listed, looked up and told with its sources.
+//! Records: staging, listing, lookup, and their sources.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -17,44 +17,44 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Which records to list. The default is every current one.
+/// Filter for listing records. The default selects all current records.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RecordFilter {
-    /// Of this kind only.
+    /// Kind.
     pub kind: Option<ClaimKind>,
-    /// Of sessions whose id begins so.
+    /// Session id prefix.
     pub session: Option<IdPrefix>,
-    /// That rest on words said then or later; where nobody knows, the session's beginning counts, and at last the
-    /// time of the extraction.
+    /// Earliest time of the words. Defaults to the start of the session, or else the end of the
+    /// extraction.
     pub since: Option<Timestamp>,
-    /// Of this namespace only.
+    /// Namespace.
     pub namespace: Option<String>,
-    /// In these states; none named means staged and quarantined.
+    /// States; empty means staged and quarantined.
     pub states: Vec<RecordState>,
-    /// The newest first, instead of by session and place.
+    /// Newest first, instead of by session and position.
     pub newest_first: bool,
-    /// This many at most.
+    /// Maximum number of records.
     pub limit: Option<u32>,
 }
 
 /// A record in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRecord {
-    /// The record; its state is `Replaced` where another run covers its entries now.
+    /// The record; its state is `Replaced` if another run now covers its entries.
     pub record: Record,
-    /// The file of its session.
+    /// The session's file.
     pub path: String,
     /// Format of that file.
     pub format: Format,
-    /// The model that claimed it.
+    /// Model that made the claim.
     pub model: String,
-    /// The prompt's id and version.
+    /// Prompt id and version.
     pub prompt: (String, u32),
-    /// When the run finished.
+    /// End time of the run.
     pub extracted_at: Timestamp,
 }
 
-/// A record with everything it comes from.
+/// A record with its run and session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordPage {
     pub stored: StoredRecord,
@@ -62,15 +62,15 @@ pub(crate) struct RecordPage {
     pub session: Session,
 }
 
-/// Why a record is believed: its page, and the entry under each piece of its evidence.
+/// A record with the entry behind each piece of its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordSources {
     pub page: RecordPage,
-    /// The entry of each piece of evidence, in the same order; none if it is not in the store.
+    /// The entry of each piece of evidence, in the same order; `None` if it is not in the store.
     pub entries: Vec<Option<Entry>>,
 }
 
-/// A piece of evidence as a column has it.
+/// Evidence as stored in a column.
 #[derive(Deserialize, Serialize)]
 struct Proof<'a> {
     #[serde(borrow)]
@@ -96,7 +96,7 @@ const RECORDS: Insert = Insert {
             reason = excluded.reason, evidence = excluded.evidence",
 };
 
-/// Writes the records of a run. Of two that are the same claim, the later one stands.
+/// Writes the records of a run. If two have the same id, the later one wins.
 pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
     let mut seen = HashSet::with_capacity(records.len());
     let mut texts = Vec::with_capacity(records.len());
@@ -149,7 +149,7 @@ fn evidence(proof: Proof<'_>) -> Evidence {
     }
 }
 
-/// A record's state as seen from outside.
+/// A record's effective state.
 pub(super) const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
 
 pub(super) const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
@@ -185,8 +185,8 @@ pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
     Ok(StoredRecord { record, path, format, model, prompt, extracted_at })
 }
 
-/// Hands every record of `filter` to `each`, by session, place and order of staging, until it says stop. At no time
-/// is more than one session's worth held.
+/// Passes the records of `filter` to `each`, by session, position and staging order, until it
+/// breaks. Holds at most one session's records at a time.
 fn each_record(
     db: &mut Db,
     filter: &RecordFilter,
@@ -198,15 +198,15 @@ fn each_record(
         filter.states.as_slice()
     };
     let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
-    // A value is compared before it is tested for null: PostgreSQL learns its type from that.
+    // Each value is compared before it is tested for null, so that PostgreSQL infers its type.
     let wanted_ones = format!(
         "(c.kind = ?2 OR ?2 IS NULL)
             AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
             AND {STATE} IN (?4, ?5, ?6)
             AND (s.id BETWEEN ?8 AND ?9 OR ?8 IS NULL) AND (s.namespace = ?10 OR ?10 IS NULL)"
     );
-    // The newest are looked for in all sessions at once; what has no time is of the day when it was read, in an order
-    // that does not depend on which of two sessions was ready first.
+    // The newest are searched across all sessions. Records without a time sort by the day of their
+    // extraction, so that the order does not depend on which of two sessions finished first.
     let (of, order, parts) = match filter.newest_first {
         true => {
             let of = format!("?1 <= r.session_no AND {}", newest(&wanted_ones));
@@ -252,12 +252,12 @@ fn each_record(
     Ok(())
 }
 
-/// Time by which records are listed.
+/// Sort key of records.
 const TIME: &str = "coalesce(c.at, s.started_at, r.finished_at - r.finished_at % 86400000)";
-/// Order of records of one time.
+/// Tie-breakers between records with the same time.
 const LATEST: &str = "s.id, r.first_ordinal DESC, r.first_part DESC, c.no DESC";
 
-/// The condition of being among the newest: those with a time are found by their index, without looking at older ones.
+/// Condition for the newest records. Finds dated ones by their index without reading older ones.
 fn newest(wanted: &str) -> String {
     let found = |is_dated: &str, time: &str| {
         format!(
@@ -270,7 +270,7 @@ fn newest(wanted: &str) -> String {
     format!("c.no IN ({dated} UNION ALL {undated})")
 }
 
-/// Staged records of a namespace that no plan has dealt with, in the order of staging; `limit` at most.
+/// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
 pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
     let sql = format!(
         "SELECT {STATE}, {COLUMNS} FROM {TABLES}
@@ -283,8 +283,8 @@ pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Re
     Ok(all.into_iter().map(|stored| stored.record).collect())
 }
 
-/// Records of a namespace that other readings of their conversation took the place of after a plan had dealt with
-/// them, each with the memory that came of it, in the order of staging; `limit` at most.
+/// Returns up to `limit` outdated records of a namespace in staging order, each with the memory
+/// that a plan based on it.
 pub(super) fn outdated(
     db: &mut Db,
     namespace: &str,
@@ -303,7 +303,7 @@ pub(super) fn outdated(
     })
 }
 
-/// The numbers of records that count no more; few among all, and found without looking at the others.
+/// Numbers of outdated records. There are few, and indexes find them.
 pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r CROSS JOIN records c
         WHERE c.run_no = r.no AND r.current = 0
     UNION SELECT no FROM records WHERE state = 'replaced'";
@@ -313,7 +313,7 @@ pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {
     Ok(db.first(&sql, values![&id.0], read)?.map(|stored| stored.record))
 }
 
-/// The sessions of a filter in an order that does not depend on which was written first.
+/// Sessions of a filter, in an order independent of insertion.
 fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions
         WHERE (id BETWEEN ?1 AND ?2 OR ?1 IS NULL) AND (namespace = ?3 OR ?3 IS NULL)
@@ -323,7 +323,7 @@ fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     db.all(sql, values![low, high, filter.namespace.as_ref()], |row| row.next())
 }
 
-/// Every record of a run, replaced ones too, in order of staging.
+/// All records of a run, including replaced ones, in staging order.
 pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
     let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
     db.all(&sql, values![&run.0], read)
@@ -349,7 +349,7 @@ pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<RecordSources>, Faul
 }
 
 impl Store {
-    /// The records of a filter, by time of session, place and order of staging.
+    /// Returns the records of a filter, by session start, position and staging order.
     pub async fn records(&self, filter: RecordFilter) -> Result<Vec<StoredRecord>, StoreError> {
         let keep = |kept: &mut Vec<StoredRecord>, record| {
             kept.push(record);
@@ -358,8 +358,8 @@ impl Store {
         self.fold_records(filter, Vec::new(), keep).await
     }
 
-    /// Hands the records of a filter to `each` one by one, in the order of [`Store::records`], until it breaks; gives
-    /// back what it made of `start`. For exports: memory stays flat.
+    /// Folds the records of a filter one by one, in the order of [`Store::records`], until `each`
+    /// breaks. Uses constant memory, for exports.
     pub async fn fold_records<S: Send + 'static>(
         &self,
         filter: RecordFilter,
@@ -384,7 +384,7 @@ impl Store {
         .await
     }
 
-    /// As [`Store::record`], with the entries that it rests on.
+    /// Like [`Store::record`], with the entries behind the evidence.
     pub(crate) async fn why(
         &self,
         prefix: IdPrefix,
@@ -395,7 +395,7 @@ impl Store {
         .await
     }
 
-    /// Every record of either run, replaced ones too, in order of staging: what a diff compares.
+    /// Returns all records of each run, including replaced ones, in staging order, for a diff.
     pub(crate) async fn diff(
         &self,
         old: RunId,

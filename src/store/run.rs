@@ -1,4 +1,4 @@
-//! Runs: one extraction of one slice with one prompt and model, and what it cost.
+//! Runs: extractions of one slice with one prompt and model, and their cost.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -10,7 +10,7 @@ use crate::domain::{
     Digest, ErrorKind, Finding, OutputMode, RunId, RunState, SessionId, SliceId, Timestamp, Usage,
 };
 
-/// A run that ended.
+/// A finished run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Run {
     /// Digest of slice, prompt, schema and model.
@@ -19,93 +19,91 @@ pub struct Run {
     pub session: SessionId,
     /// Slice that the model read.
     pub slice: SliceId,
-    /// The slice's place among the session's slices, from 0.
+    /// Position among the session's slices, from 0.
     pub index: u32,
-    /// Where the slice begins: the entry's ordinal and its part.
+    /// Start of the slice: the entry's ordinal and part.
     pub first: (u32, u32),
-    /// Where it ends, inclusive.
+    /// End of the slice, inclusive.
     pub last: (u32, u32),
-    /// Digest of model, prompt and schema: equal for all runs that ask in the same way.
+    /// Digest of model, prompt and schema, equal for all runs with the same ones.
     pub asking: Digest,
-    /// The model's name at the endpoint.
+    /// Model name at the endpoint.
     pub model: String,
-    /// The prompt's id.
+    /// Prompt id.
     pub prompt_id: String,
-    /// The prompt's version.
+    /// Prompt version.
     pub prompt_version: u32,
-    /// The digest of the prompt's text; none for runs of versions that did not keep it.
+    /// Digest of the prompt's text; `None` for runs of older versions, which did not store it.
     pub prompt_digest: Option<Digest>,
-    /// The version of the answer's schema.
+    /// Version of the answer's schema.
     pub schema_version: u32,
-    /// Output mode of the last question.
+    /// Output mode of the last request.
     pub rung: OutputMode,
-    /// 0, and one more each time the slice was asked afresh.
+    /// Number of times the slice was extracted afresh.
     pub generation: u32,
-    /// Questions asked, those that the journal answered included.
+    /// Number of requests, including those answered by the journal.
     pub asks: u32,
-    /// Questions that went to the endpoint.
+    /// Number of requests sent to the endpoint.
     pub calls: u32,
-    /// Tokens that they cost.
+    /// Tokens used.
     pub usage: Usage,
-    /// Money that they cost, in millionths of a dollar.
+    /// Cost in millionths of a dollar.
     pub cost_micros: u64,
     /// Final state.
     pub state: RunState,
-    /// Why, if it failed.
+    /// Cause, if it failed.
     pub failure: Option<RunFailure>,
-    /// Findings in the answers; rules, no words.
+    /// Findings in the answers; rules, no conversation text.
     pub findings: Vec<Finding>,
-    /// When the first question was asked.
+    /// Time of the first request.
     pub started_at: Timestamp,
-    /// When the last answer was worked in.
+    /// Time at which the last answer was processed.
     pub finished_at: Timestamp,
 }
 
-/// Why a run failed.
+/// Cause of a failed run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunFailure {
-    /// A stable name, such as `too-long`.
+    /// Stable name, such as `too-long`.
     pub kind: String,
-    /// A sentence for a person; no words of the conversation.
+    /// Description for a person, without conversation text.
     pub detail: String,
 }
 
 impl Run {
-    /// The prompt for a person: id, version and the first letters of its digest, since an edited prompt
-    /// may have kept its version.
+    /// The prompt for display: id, version and first digits of its digest, since an edited prompt
+    /// may keep its version.
     pub fn prompt(&self) -> String {
         let digest = self.prompt_digest.map(|digest| format!(" ({:.8})", digest.to_string()));
         format!("{} v{}{}", self.prompt_id, self.prompt_version, digest.unwrap_or_default())
     }
 }
 
-/// A run in the store.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct StoredRun {
-    /// As it was staged; what it cost is the sum over its generations.
+    /// The run as staged, with its cost summed over its generations.
     pub run: Run,
     pub current: bool,
 }
 
-/// As much of a finished run as shows whether its slice is to be asked about again.
+/// The part of a finished run that decides if its slice is extracted again.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KnownRun {
     pub run: RunId,
     pub state: RunState,
     pub generation: u32,
-    /// Kind of the failure, if it failed.
     pub failure: Option<String>,
 }
 
 impl KnownRun {
-    /// The generation of the next question. Where no answer was kept, nobody was asked yet.
+    /// Returns the next generation; the same one if no model was asked (stale).
     pub(crate) fn afresh(&self) -> u32 {
         let asked = self.failure.as_deref() != Some(ErrorKind::Stale.name());
         self.generation + u32::from(asked)
     }
 }
 
-/// Columns of a run and its session's id, for [`read`].
+/// Columns of a run and its session's id, read by [`read`].
 pub(super) const COLUMNS: &str = "r.id, s.id, r.slice, r.slice_index, r.first_ordinal, \
      r.first_part, r.last_ordinal, r.last_part, r.asking, r.model, r.prompt_id, r.prompt_version, \
      r.schema_version, r.rung, r.generation, r.asks, r.calls, r.prompt_tokens, r.cached_tokens, \
@@ -146,7 +144,7 @@ pub(super) fn failure(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault
     Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
 }
 
-/// Update of one cost column: a later generation adds to it, the same one told again may only know more.
+/// Update of a cost column: a new generation adds to it, a repeated one keeps the larger value.
 macro_rules! paid {
     ($column:literal) => {
         concat!(
@@ -195,8 +193,8 @@ const WRITE: &str = concat!(
     ", current = 1 RETURNING no"
 );
 
-/// Writes a run, over an earlier one with its id, and gives its row number. A new generation adds to what was paid;
-/// the same one told again does not.
+/// Writes a run, replacing an earlier one with its id, and returns its row number. A new generation
+/// adds to the cost; repeating one does not.
 pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64, Fault> {
     let findings = json(&run.findings)?;
     let row = values![
@@ -251,7 +249,7 @@ pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>, Fault> {
 }
 
 impl Store {
-    /// The finished runs of a session that asked in this way, replaced ones too.
+    /// Returns all finished runs of a session under `asking`, including replaced ones.
     pub(crate) async fn known_runs(
         &self,
         session: SessionId,
@@ -285,7 +283,7 @@ impl Store {
         .await
     }
 
-    /// Runs of one session or of all, replaced ones too, by time of session and position; `limit` at most.
+    /// Returns up to `limit` runs of one session or all, with replaced ones, by session start and place.
     pub(crate) async fn runs(
         &self,
         session: Option<SessionId>,

@@ -1,4 +1,4 @@
-//! The index of words over records and memories, and the candidates of a search. It holds digests of words, no words.
+//! Full-text index of records and memories, and search candidates. It stores digests of words, not words.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -11,60 +11,60 @@ use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_o
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// Texts with any of the looked-up words that are compared. The commonest words of a query are not looked up where the
-/// rarer ones fill it; they count in the ranking all the same.
+/// Maximum number of texts to score. A query's commonest words are not looked up if the rarer ones
+/// reach it, but they still count in the ranking.
 const MATCHES_MAX: u64 = 20_000;
-/// The same for each candidate that is wanted, where these are few.
+/// The same per requested candidate, for small limits.
 const MATCHES_PER_CANDIDATE: u64 = 100;
-/// Texts of an older version that are entered in one transaction.
+/// Number of texts migrated in one transaction.
 const ENTERED_AT_ONCE: u32 = 500;
 
-/// Selection of texts; absent criteria do not matter.
+/// Search filter; absent criteria match everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SearchFilter {
     pub namespace: Option<String>,
     pub kind: Option<ClaimKind>,
-    /// Of sessions with this id, ours or the client's, or one that begins so.
+    /// Session id or its prefix, ours or the client's.
     pub session: Option<String>,
-    /// Of transcripts in this format.
+    /// Transcript format.
     pub client: Option<Format>,
-    /// Said then or later, and then or earlier; see [`RecordFilter`](super::RecordFilter).
+    /// Time range, inclusive; see [`RecordFilter`](super::RecordFilter).
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Records that name this path, or of the session in this file.
+    /// Records that mention this path, or whose session is in this file.
     pub path: Option<String>,
-    /// Requests, questions and failures that are open; without words the oldest are found first.
+    /// Open requests, questions and failures only; without words, oldest first.
     pub open: bool,
-    /// Attempts that failed.
+    /// Failed attempts only.
     pub failed: bool,
 }
 
 impl SearchFilter {
-    /// True if memories without a record can fit.
+    /// True if memories without a record can match.
     pub(super) fn is_of_memories(&self) -> bool {
         self.session.is_none() && self.client.is_none() && self.path.is_none()
     }
 }
 
-/// Condition on a memory: it is believed, and neither settled nor found not to hold. Its body is JSON that we wrote.
+/// Condition for open memories: active and not settled. Matches the JSON we wrote.
 const IS_OPEN: &str = r#"m.state = 'active'
     AND (m.body LIKE '%"stage":"proposed"%' OR m.body LIKE '%"stage":"attempted"%')"#;
-/// The memory that rests on a record `c`, as `m`.
+/// Joins the memory that rests on record `c`, as `m`.
 const MEMORY_OF_RECORD: &str = "LEFT JOIN dispositions d ON d.record = c.id
     AND d.withdrawn_no IS NULL AND d.undone_no IS NULL LEFT JOIN memories m ON m.id = d.memory";
 
-/// The candidates of a search, by descending time.
+/// Candidates of a search, latest first.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     pub frequencies: Frequencies,
     /// Current records, each with the memory that rests on it.
     pub records: Vec<(StoredRecord, Option<Memory>)>,
-    /// Memories with words that no record has.
+    /// Memories with words of their own.
     pub memories: Vec<Memory>,
 }
 
 impl Candidates {
-    /// Adds those of another search behind them, without those that are here.
+    /// Appends the candidates of another search, without duplicates.
     pub(crate) fn add(&mut self, other: Candidates) {
         let here: HashSet<RecordId> = self.records.iter().map(|(it, _)| it.record.id).collect();
         let memories: HashSet<MemoryId> = self.memories.iter().map(|it| it.id).collect();
@@ -86,7 +86,7 @@ const INTO_SERVER: Insert = Insert {
     tail: "ON CONFLICT (rowid) DO UPDATE SET keys = excluded.keys",
 };
 
-/// Enters texts by their number.
+/// Indexes texts under their numbers.
 fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<(), Fault> {
     let mut reader = TermReader::default();
     let mut digests = |text: &String| {
@@ -119,7 +119,7 @@ fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<(), Fault> {
     db.insert(INTO_SERVER, &cells).map(drop)
 }
 
-/// Enters the records of a run, which are written already.
+/// Indexes the records of a run. They must be stored already.
 pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
     if records.is_empty() {
         return Ok(());
@@ -133,7 +133,7 @@ pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<
     enter(db, &records.iter().filter_map(text).collect())
 }
 
-/// Enters a memory that is written already, if it has words of its own: those of a person.
+/// Indexes a memory if a person wrote or edited it. It must be stored already.
 pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
     if !has_own_words(memory) {
         return Ok(());
@@ -147,12 +147,12 @@ pub(super) fn has_own_words(memory: &Memory) -> bool {
     memory.edited.is_some() || memory.sources.is_empty()
 }
 
-/// Takes a record out; it is still in the table of records.
+/// Removes a record from the index. Its row must still exist.
 pub(super) fn forget_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
     forget(db, "SELECT no FROM records WHERE id = ?1", values![&id.0])
 }
 
-/// As [`forget_record`], for a memory.
+/// Like [`forget_record`], for a memory.
 pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
     forget(db, "SELECT -no FROM memories WHERE id = ?1", values![&id.0])
 }
@@ -163,7 +163,7 @@ fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
     db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
 }
 
-/// Takes what was forgotten out of the index's own segments as well.
+/// Also removes deleted data from the index's internal segments.
 pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
     match db {
         Db::Sqlite(_) => db.batch("INSERT INTO search (search) VALUES ('optimize')"),
@@ -171,7 +171,7 @@ pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
     }
 }
 
-/// Enters texts that an older version wrote; false if none is left.
+/// Indexes texts written by an older version; returns false if none is left.
 fn enter_older(db: &mut Db) -> Result<bool, Fault> {
     let sql = "SELECT no FROM unsearched ORDER BY no LIMIT ?1";
     let numbers: Vec<i64> = db.all(sql, values![ENTERED_AT_ONCE], |row| row.next())?;
@@ -198,22 +198,22 @@ fn enter_older(db: &mut Db) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Statements of a lookup, as either database has them.
+/// SQL fragments of a lookup for the current database.
 pub(super) struct Lookup {
     from: &'static str,
-    /// Condition on `?1`, the text of [`Lookup::keys`].
+    /// Condition on `?1`, which is bound to [`Lookup::keys`].
     condition: String,
     score: String,
     keys: String,
 }
 
 impl Lookup {
-    /// Looks up the texts of `condition`, whatever words they have.
+    /// Looks up texts by `condition` alone, regardless of words.
     pub(super) fn numbered(from: &'static str, condition: String) -> Lookup {
         Lookup { from, condition, score: "c.no".to_owned(), keys: String::new() }
     }
 
-    /// Looks up texts with any of `keys`, which come with their rarity; without keys all texts, the newest first.
+    /// Looks up texts with any of `keys`, given with their rarity; without keys all texts, newest first.
     fn of(db: &Db, keys: &[(u64, f64)]) -> Lookup {
         let from = "search JOIN records c ON c.no = search.rowid";
         let listed = |mark: char, or: &str| {
@@ -252,7 +252,7 @@ impl Lookup {
     }
 }
 
-/// The number of texts, and that of those with each key, up to `most`.
+/// Returns the number of texts, and the number with each key, up to `most`.
 fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Fault> {
     let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[], |row| row.next())?;
     let mut with = HashMap::with_capacity(keys.len());
@@ -268,7 +268,7 @@ fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Faul
     Ok(Frequencies { texts, with })
 }
 
-/// The keys to look up with their rarity: the rarest, as long as they have at most `most` texts together.
+/// Returns the rarest keys, with their rarity, that together match at most `most` texts.
 fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     let mut found: Vec<(u64, u64)> = frequencies
         .with
@@ -286,7 +286,7 @@ fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
 }
 
-/// A pattern for `LIKE … ESCAPE '\'` that matches `text` as it is.
+/// Escapes `text` for use in `LIKE … ESCAPE '\'`.
 pub(super) fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -327,7 +327,7 @@ pub(super) fn records(
 ) -> Result<Vec<(StoredRecord, Option<Memory>)>, Fault> {
     const AT: &str = "coalesce(c.at, s.started_at, r.finished_at)";
     let Lookup { from, condition, score, keys } = lookup;
-    // Days are found by the time of records, without looking at the others.
+    // Finds records of a time range by the index on their time.
     let of_days = match keys.is_empty() && filter.since.is_some() && filter.until.is_some() {
         true => "AND ((?5 <= c.at AND c.at <= ?6) OR c.at IS NULL)",
         false => "",
@@ -408,7 +408,7 @@ pub(super) fn memories(
 }
 
 impl Store {
-    /// The `limit` best texts of a filter that have one of `keys`; without keys the newest.
+    /// Returns the `limit` best matches of `keys` under a filter; without keys the newest.
     pub(crate) async fn candidates(
         &self,
         keys: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Sessions: what is known of a conversation, and how far it was taken in.
+//! Sessions: metadata of conversations and the progress of their intake.
 
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
@@ -8,10 +8,10 @@ use super::value::{Columns, PageRange, values};
 use crate::domain::{Digest, Format, RecordId, Session, SessionId, Timestamp};
 use crate::privacy::Redacted;
 
-/// Sessions that are listed when a beginning fits many.
+/// Maximum number of sessions listed for an ambiguous prefix.
 const SESSIONS_NAMED_MAX: u32 = 20;
 
-/// Columns of a session, for [`read`].
+/// Columns of a session, read by [`read`].
 pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
      s.cwd, s.parent, s.branches, s.started_at";
 
@@ -30,7 +30,7 @@ pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
     })
 }
 
-/// Time of the first or the last entry of a session `s` that has one.
+/// Time of the first or last entry of session `s` that has one.
 pub(super) fn edge(order: &str) -> String {
     format!(
         "(SELECT e.at FROM entries e WHERE e.place >= (s.no << 32)
@@ -39,7 +39,7 @@ pub(super) fn edge(order: &str) -> String {
     )
 }
 
-/// When a session was held, as far as its entries say.
+/// Start and end of a session according to its entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct SessionSpan {
     pub title: Option<Redacted>,
@@ -48,7 +48,7 @@ pub(crate) struct SessionSpan {
 }
 
 impl Store {
-    /// The session of each record of a namespace.
+    /// Returns the session of each record of a namespace.
     pub(crate) async fn sessions_of_records(
         &self,
         namespace: &str,
@@ -64,7 +64,7 @@ impl Store {
         .await
     }
 
-    /// When each session of a namespace was held.
+    /// Returns the time span of each session of a namespace.
     pub(crate) async fn session_spans(
         &self,
         namespace: &str,
@@ -95,8 +95,8 @@ pub(super) fn number(db: &mut Db, id: SessionId) -> Result<i64, Fault> {
     no.ok_or_else(|| StoreErrorKind::UnknownSession(id).into())
 }
 
-/// Writes what is known of a session, and gives its row number; `None` if it is there and has not the number of
-/// `intakes` that is expected, if one is.
+/// Inserts or updates a session and returns its row number; `None` if `intakes` is given and does
+/// not match the stored session.
 pub(super) fn upsert(
     db: &mut Db,
     session: &Session,
@@ -129,8 +129,8 @@ pub(super) fn upsert(
     db.first(sql, row, |row| row.next())
 }
 
-/// Writes what is known of a session that is read from its beginning, and gives its row number. The session is not
-/// whole until this reading ends.
+/// Writes a session that is about to be read from its beginning and returns its row number. It
+/// counts as incomplete until that ends.
 pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64, Fault> {
     let no = upsert(db, session, None)?.ok_or(Fault::from(StoreErrorKind::Damaged))?;
     let sql = "UPDATE sessions SET entries = NULL, lines = NULL, ended_at = NULL WHERE no = ?1";
@@ -138,7 +138,7 @@ pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64, Fault> {
     Ok(no)
 }
 
-/// Notes that a slice ended after so many entries because the session did.
+/// Records that a slice ended after `entries` entries because the session did.
 pub(super) fn mark_end(db: &mut Db, no: i64, entries: u32) -> Result<(), Fault> {
     let sql = "INSERT INTO session_ends (session_no, entries) VALUES (?1, ?2)
         ON CONFLICT DO NOTHING";
@@ -158,17 +158,17 @@ pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Faul
 /// State of a conversation after its entries before `next`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConversationState {
-    /// Digest of the settings that it was made under; it is of no use under others.
+    /// Digest of the settings it was made with; it is invalid under others.
     pub settings: Digest,
-    /// The ordinal of the first entry that it knows nothing of.
+    /// Ordinal of the first entry that it does not cover.
     pub next: u32,
-    /// The last turns of the dialog, as JSON.
+    /// Last turns of the dialog, as JSON.
     pub dialog: String,
-    /// The memory of the conversation, as JSON.
+    /// Memory of the conversation, as JSON.
     pub conversation: String,
 }
 
-/// Replaces the state of a session's conversation.
+/// Replaces the stored conversation state.
 pub(super) fn remember(db: &mut Db, session_no: i64, it: &ConversationState) -> Result<(), Fault> {
     let sql = "INSERT INTO remembered (session_no, settings, next, dialog, conversation)
         VALUES (?1, ?2, ?3, ?4, ?5)
@@ -177,24 +177,24 @@ pub(super) fn remember(db: &mut Db, session_no: i64, it: &ConversationState) -> 
     db.run(sql, values![session_no, &it.settings, it.next, &it.dialog, &it.conversation])
 }
 
-/// Progress of the intake of a session.
+/// Progress of a session's intake.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SessionProgress {
-    /// Grows with every intake; an [`Intake`](super::queue::Intake) says which one it is based on.
+    /// Number of intakes; an [`Intake`](super::queue::Intake) is based on a specific one.
     pub intakes: u64,
-    /// Entries before this one are in slices that are cut for good, or in none.
+    /// Number of leading entries that are in complete slices or in none.
     pub taken: u32,
-    /// Entries that are known in all; those from `taken` on gather.
+    /// Number of entries; those from `taken` on are gathering.
     pub entries: u32,
-    /// The place of the next slice among the session's slices.
+    /// Index of the session's next slice.
     pub next_index: u32,
-    /// Number of entries it had each time a slice ended because the session did.
+    /// Numbers of entries after which a slice ended because the session did.
     pub ends: Vec<u32>,
-    /// When those that gather are asked about as they are, if any do.
+    /// Time at which gathering entries are extracted as they are, if any gather.
     pub gathers_until: Option<Timestamp>,
-    /// The file it was last read from.
+    /// File it was last read from.
     pub path: String,
-    /// True if it was forgotten: nothing is known of it, and nothing is to be.
+    /// True if the session was forgotten and must not be ingested again.
     pub forgotten: bool,
 }
 
@@ -218,12 +218,12 @@ impl Store {
         .await
     }
 
-    /// Progress of a session that is about to be handed over; `None` if it is new.
+    /// Returns the progress of a session; `None` if it is new.
     pub async fn growth(&self, session: SessionId) -> Result<Option<SessionProgress>, StoreError> {
         self.read("reading how far a session was taken", move |db| growth(db, session)).await
     }
 
-    /// Sessions, those that began last first.
+    /// Returns a page of sessions, most recently started first.
     pub(crate) async fn latest_sessions(
         &self,
         range: PageRange,
@@ -238,8 +238,8 @@ impl Store {
         .await
     }
 
-    /// The session that `text` names: by its id or its client's, or by the beginning of one. A whole id of a client goes
-    /// before beginnings.
+    /// Looks up a session by its id or its client's id, or a prefix of either. A client's full id
+    /// wins over prefixes.
     pub(crate) async fn session_named(
         &self,
         text: &str,

@@ -1,4 +1,4 @@
-//! End of a session that a replay has read: which runs cover it from now on.
+//! End of a replayed session: decides which runs cover it from then on.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -12,20 +12,20 @@ use std::collections::HashSet;
 /// Result of reading a session to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionEnd {
-    /// Entries read in all; the coverage must add up to it.
+    /// Number of entries; the coverage must add up to it.
     pub entries: u32,
     pub findings: Vec<Finding>,
     pub masked: Report,
-    /// It was read from its copy: findings and what was masked stay those of the transcript.
+    /// True if read from its stored copy; its findings and redaction counts are then kept.
     pub is_copy: bool,
-    /// The runs that cover it now; records of all others are replaced.
+    /// Runs that cover the session now; records of all others are replaced.
     pub runs: Vec<RunId>,
     pub at: Timestamp,
 }
 
 impl Store {
-    /// Writes the end of a session, and lets exactly `end.runs` cover it: the records of its other runs are
-    /// replaced, those of runs that come back are as they were.
+    /// Ends a session and makes exactly `end.runs` cover it. Records of other runs are replaced;
+    /// those of runs that cover it again are restored.
     pub(crate) async fn end_session(
         &self,
         id: SessionId,
@@ -43,13 +43,13 @@ impl Store {
             );
             let (findings, masked) = (json(&end.findings)?, json(&end.masked.counts)?);
             db.run(&sql, values![no, end.entries, &findings, &masked, end.at])?;
-            // A file that was rewritten shorter has no entries there any more.
+            // A rewritten file may be shorter than before.
             let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
             db.run(sql, values![no, end.entries])?;
             let sql = "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries";
             db.run(sql, values![no, end.entries])?;
             session::mark_end(db, no, end.entries)?;
-            // It was read to its end: nothing of it waits any more.
+            // The session was read to its end, so its queued jobs are obsolete.
             let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
                 AND state IN ('waiting', 'ready')
                 AND NOT EXISTS (SELECT 1 FROM batch_jobs b WHERE b.job_no = jobs.no)";
@@ -61,7 +61,7 @@ impl Store {
     }
 }
 
-/// A run of the session as [`switch_runs`] weighs it.
+/// A run of the session, as seen by [`switch_runs`].
 struct Weighed {
     no: i64,
     covers: bool,
@@ -76,8 +76,8 @@ impl Weighed {
     }
 }
 
-/// Makes the runs in `covering` current, and no others; but what failed takes the place of nothing: an earlier
-/// extraction of the same entries stands until there is another one.
+/// Makes exactly the runs in `covering` current, except that a failed run does not replace an
+/// earlier extraction of the same entries.
 fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<(), Fault> {
     let mut runs = weighed(db, session_no, covering)?;
     let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
@@ -102,8 +102,8 @@ fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Resul
     Ok(())
 }
 
-/// Returns true if every entry from the first to the last is in one of `ranges`. Slices overlap by some entries, so
-/// that one which is read anew reaches into its neighbour without taking its place.
+/// Returns true if `ranges` cover every entry of `range`. Slices overlap, so a new one may reach
+/// into its neighbour without replacing it.
 fn covered(range: (u32, u32), ranges: &[(u32, u32)]) -> bool {
     let mut ranges = ranges.to_vec();
     ranges.sort_unstable();

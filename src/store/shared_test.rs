@@ -1,4 +1,4 @@
-//! What a file and a server keep, show and tell alike.
+//! Behaviour that SQLite and PostgreSQL share.
 
 use super::db::Db;
 use super::error::Fault;
@@ -58,7 +58,7 @@ async fn who_listens_hears_of_new_jobs_of_another_store() {
         let (place, store, session) = kind.begun().await;
         let other = Store::open(&place.url(), OpenMode::Existing).unwrap();
         let changes = store.listen();
-        // Once at the beginning: nobody knows what was missed.
+        // Listening starts with one notification, since earlier changes were missed.
         changes.changed().await;
         let moved = Session { path: "elsewhere".to_owned(), ..session };
         other.write("announcing", announce(moved)).await.unwrap();
@@ -67,7 +67,7 @@ async fn who_listens_hears_of_new_jobs_of_another_store() {
     .await;
 }
 
-/// Writes something new too, since a file does not change otherwise.
+/// Also changes data, since SQLite only detects actual commits.
 fn announce(session: Session) -> impl Fn(&mut Db) -> Result<(), Fault> + Send + Sync + 'static {
     move |to| {
         session::begin(to, &session)?;
@@ -96,7 +96,7 @@ async fn what_is_remembered_of_a_session_is_what_was_handed_over_last() {
     .await;
 }
 
-/// Takes in a session of three entries as a replay does.
+/// Ingests a session of three entries as a replay does.
 async fn read_whole(store: &Store, session: &Session, remembered: Option<ConversationState>) {
     let part = BatchPart {
         batch: "batch".to_owned(),

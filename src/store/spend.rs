@@ -1,21 +1,21 @@
-//! Cost of runs and of calls that belong to no run, in tokens and money.
+//! Cost of runs, and of calls outside runs, in tokens and money.
 
 use super::db::Db;
 use super::error::Fault;
 use super::value::{Columns, values};
 use crate::domain::{Purpose, SessionId, Timestamp, Usage};
 
-/// Lines of the bill that are told, the latest first.
+/// Maximum number of bill lines reported, latest first.
 const LINES_MAX: u32 = 1_000;
 
 /// Calls, tokens and money.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Spent {
-    /// Questions that went to an endpoint.
+    /// Number of requests sent to an endpoint.
     pub calls: u64,
     /// Tokens.
     pub usage: Usage,
-    /// Money, in millionths of a dollar.
+    /// Cost in millionths of a dollar.
     pub cost_micros: u64,
 }
 
@@ -36,24 +36,24 @@ impl Spent {
 /// Cost of one namespace for one purpose on one day.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BillLine {
-    /// The day's midnight, UTC.
+    /// Midnight of the day, UTC.
     pub day: Timestamp,
-    /// Whose.
+    /// Namespace.
     pub namespace: String,
-    /// For what.
+    /// Purpose.
     pub purpose: Purpose,
     /// Cost.
     pub spent: Spent,
 }
 
-/// Cost of runs that finished at `since` or later.
+/// Cost of runs that finished at `since` or later, and of calls outside runs.
 pub(super) fn spent(
     db: &mut Db,
     since: Timestamp,
     namespace: Option<&str>,
     session: Option<SessionId>,
 ) -> Result<Spent, Fault> {
-    // PostgreSQL adds whole numbers up to decimal ones.
+    // PostgreSQL's `sum` of integers is a decimal.
     let sql = "SELECT CAST(coalesce(sum(r.calls), 0) AS BIGINT),
             CAST(coalesce(sum(r.prompt_tokens), 0) AS BIGINT),
             CAST(coalesce(sum(r.cached_tokens), 0) AS BIGINT),
@@ -64,7 +64,7 @@ pub(super) fn spent(
             AND (s.id = ?3 OR ?3 IS NULL)";
     let by = values![since, namespace, session.as_ref().map(|id| &id.0)];
     let runs = db.one(sql, by, read)?;
-    // What is no run's is about no single session.
+    // Calls outside runs belong to no session.
     match session {
         Some(_) => Ok(runs),
         None => Ok(runs.and(&of_bills(db, since, namespace)?)),
@@ -83,7 +83,7 @@ pub(super) fn read_usage(row: &mut Columns<'_>) -> Result<Usage, Fault> {
     })
 }
 
-/// Cost of calls since then that belong to no run, of a namespace or of all.
+/// Cost of calls outside runs since `since`, of one namespace or of all.
 fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Spent, Fault> {
     let sql = "SELECT count(*), CAST(coalesce(sum(prompt_tokens), 0) AS BIGINT),
             CAST(coalesce(sum(cached_tokens), 0) AS BIGINT),
@@ -93,7 +93,7 @@ fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Sp
     db.one(sql, values![since, namespace], read)
 }
 
-/// The bill by day, namespace and purpose, the latest day first.
+/// The bill by day, namespace and purpose, latest day first.
 pub(super) fn lines(db: &mut Db) -> Result<Vec<BillLine>, Fault> {
     // A day has 86,400,000 milliseconds.
     let sql = "SELECT day, namespace, purpose, CAST(sum(calls) AS BIGINT),

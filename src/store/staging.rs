@@ -1,4 +1,4 @@
-//! Staging: a run is written with its entries, coverage and records.
+//! Staging: writes a run with its coverage and records.
 
 use super::db::Db;
 use super::entry::{self, CoveredEntry};
@@ -11,29 +11,29 @@ use super::{queue, record, search, session};
 use crate::domain::{Record, RecordState, RunState, Session};
 use crate::privacy::Report;
 
-/// A run with all that it came to.
+/// A run with its results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Staging {
     /// The run.
     pub run: Run,
-    /// The entries of its slice and what became of each. An entry may stand here more than once, once a part; it is
-    /// then what its worst part is.
+    /// Entries of the slice with their coverage. An entry may appear once per part; the highest
+    /// state counts.
     pub entries: Vec<CoveredEntry>,
-    /// Its records, in the order in which they are listed.
+    /// Records, in listing order.
     pub records: Vec<Record>,
 }
 
-/// Records of a run after it was staged.
+/// Numbers of a run's records after staging.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Staged {
-    /// Records that are staged.
+    /// Number of staged records.
     pub staged: u32,
-    /// Records that are quarantined.
+    /// Number of quarantined records.
     pub quarantined: u32,
 }
 
 impl Store {
-    /// Stages what is no transcript: a session with its entries and its one run, whole. Twice is the same as once.
+    /// Stages a note: a session with its entries and its only run. Idempotent.
     pub(crate) async fn stage_whole(
         &self,
         session: Session,
@@ -54,11 +54,11 @@ impl Store {
     }
 }
 
-/// Writes a run with its coverage and records; its entries are stored already. Twice is the same as once. A run that
-/// is staged anew replaces what it came to before, unless it was done then and failed now.
+/// Writes a run with its coverage and records; its entries must be stored. Idempotent. Staging a
+/// run again replaces its results, unless it succeeded before and failed now.
 pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     let run = &staging.run;
-    // Two who stage one run for the first time would each find nothing to set aside.
+    // Two callers that stage a new run at once would both find nothing to replace.
     db.alone(&run.id.0)?;
     let (session_no, earlier) = found(db, run)?;
     if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
@@ -72,7 +72,7 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     }
     if run.state == RunState::Done && run.failure.is_none() {
         replace_others(db, session_no, run)?;
-        // A job of these entries may have died before a run said anything of them.
+        // A job of these entries may have died without a run.
         entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
         queue::outdo(db, session_no, run)?;
     }
@@ -82,7 +82,7 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     count(db, run_no)
 }
 
-/// The row number of a run's session, and that of the run if it is there, with whether it was done.
+/// Returns the row number of the run's session, and that of an existing run with its done flag.
 fn found(db: &mut Db, run: &Run) -> Result<(i64, Option<(i64, bool)>), Fault> {
     let sql = "SELECT s.no, r.no, r.state FROM sessions s LEFT JOIN runs r ON r.id = ?2
         WHERE s.id = ?1";
@@ -104,8 +104,8 @@ fn count(db: &mut Db, run_no: i64) -> Result<Staged, Fault> {
     })
 }
 
-/// Lets `run` take the place of what others that asked in another way made of the same entries. Where only a part is
-/// the same, both stand until the session ends.
+/// Replaces runs of another model, prompt or schema within the same entries. Runs that overlap only
+/// partly stay until the session ends.
 fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE runs SET current = 0
         WHERE session_no = ?1 AND current = 1 AND asking <> ?2
@@ -116,7 +116,7 @@ fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> 
     db.run(sql, values)
 }
 
-/// Adds what a later generation cost to a run that stays as it is.
+/// Adds the cost of a later generation to a run that otherwise stays unchanged.
 fn add_cost(db: &mut Db, run_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE runs SET generation = ?2, asks = asks + ?3, calls = calls + ?4,
             prompt_tokens = prompt_tokens + ?5, cached_tokens = cached_tokens + ?6,

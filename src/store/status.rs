@@ -1,4 +1,4 @@
-//! Status: what became of everything, by session, in sums that the database makes.
+//! Status: coverage, records, failures and cost, aggregated by the database.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -13,24 +13,24 @@ use crate::domain::{
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 
-/// Failed runs that are listed; all of them are counted.
+/// Maximum number of failed runs listed.
 const FAILED_MAX: u32 = 1_000;
 
 /// Totals of everything in the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Every session, by time and id.
+    /// All sessions, by start time and id.
     pub sessions: Vec<SessionStatus>,
-    /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
+    /// Failed runs that nothing has replaced, latest first, at most 1,000.
     pub failed: Vec<FailedRun>,
     /// Cost of all calls.
     pub spent: Spent,
-    /// The same by day, namespace and purpose, the latest day first, 1,000 lines at most.
+    /// The same by day, namespace and purpose, latest day first, at most 1,000 lines.
     pub bill: Vec<BillLine>,
 }
 
 impl Status {
-    /// Numbers of entries of all sessions.
+    /// Coverage of the entries of all sessions.
     pub(crate) fn coverage(&self) -> Coverage {
         let mut sum = Coverage::default();
         self.sessions.iter().for_each(|session| sum += session.coverage);
@@ -43,43 +43,43 @@ impl Status {
 pub struct SessionStatus {
     /// The session.
     pub session: Session,
-    /// Entries read in all; none while it has not been read to the end.
+    /// Number of entries; `None` until the session has been read to the end.
     pub entries: Option<u64>,
-    /// Where its entries ended.
+    /// Coverage of its entries.
     pub coverage: Coverage,
-    /// Why entries were skipped or failed, and how many for each reason.
+    /// Number of skipped and failed entries for each reason.
     pub reasons: BTreeMap<(CoverageState, String), u64>,
-    /// Staged records by kind, each kind in its place of [`ClaimKind::ALL`].
+    /// Staged records by kind, in the order of [`ClaimKind::ALL`].
     pub staged: BTreeMap<ClaimKind, u64>,
-    /// Records that were not proven.
+    /// Number of records without sufficient evidence.
     pub quarantined: u64,
-    /// Current runs with an extraction.
+    /// Number of current runs that succeeded.
     pub runs_done: u64,
-    /// Current runs without one.
+    /// Number of current runs that failed.
     pub runs_failed: u64,
     /// Findings in the file.
     pub findings: Vec<Finding>,
-    /// Counts of what was redacted, by rule.
+    /// Redaction counts by rule.
     pub masked: BTreeMap<String, u64>,
-    /// When it was last read to the end.
+    /// Time at which it was last read to the end.
     pub ended_at: Option<Timestamp>,
 }
 
 impl SessionStatus {
-    /// Returns true if every entry that was read ended somewhere or stands in an open job; false while it is being
+    /// Returns true if every entry is covered or in an open job; false while the session is being
     /// read.
     pub(crate) fn is_balanced(&self) -> bool {
         self.entries == Some(self.coverage.total())
     }
 }
 
-/// Totals of one session's first entries.
+/// Totals of a session, with the coverage of its first entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct SessionTotals {
     pub coverage: Coverage,
     pub staged: BTreeMap<ClaimKind, u64>,
     pub quarantined: u64,
-    /// Why entries were skipped or failed, and how many for each reason.
+    /// Number of skipped and failed entries for each reason.
     pub reasons: BTreeMap<(CoverageState, String), u64>,
 }
 
@@ -106,24 +106,23 @@ impl SessionTotals {
     }
 }
 
-/// Totals of a namespace.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct NamespaceSums {
     pub sessions: u64,
-    /// Of all its sessions.
+    /// Totals of all its sessions.
     pub totals: SessionTotals,
     pub runs_failed: u64,
 }
 
-/// End of an entry.
+/// Coverage of an entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct EntryEnd {
     pub state: CoverageState,
-    /// Why, for skipped and failed.
+    /// Reason, if skipped or failed.
     pub reason: Option<String>,
 }
 
-/// A run that failed.
+/// A failed run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FailedRun {
     /// The run.
@@ -132,11 +131,11 @@ pub struct FailedRun {
     pub session: SessionId,
     /// The session's file.
     pub path: String,
-    /// The first and the last ordinal of its slice.
+    /// First and last ordinal of the slice.
     pub entries: (u32, u32),
-    /// Why.
+    /// Cause of the failure.
     pub failure: RunFailure,
-    /// When.
+    /// End time of the run.
     pub at: Timestamp,
 }
 
@@ -158,10 +157,10 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     Ok(Status { sessions, failed: failed(db)?, spent, bill: spend::lines(db)? })
 }
 
-/// Finds a session's status by its row number and changes it.
+/// Looks up a session's status by row number and applies a change to it.
 type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
 
-/// Every session with its row number, which ties the sums to it.
+/// Returns every session with its row number, by which the totals are added.
 fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
     let sql = format!(
         "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
@@ -198,9 +197,9 @@ fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     })
 }
 
-/// Counts the entries under a condition by session, state and reason. An entry is what its highest row in current runs
-/// is, and for the reason of that row; of two such rows the greater reason, so that it does not depend on the order of
-/// writing.
+/// Counts the matching entries by session, state and reason. The highest state in current runs
+/// counts, with the reason of its row; among several such rows the greatest reason, which makes the
+/// result deterministic.
 fn each_coverage(
     db: &mut Db,
     condition: &str,
@@ -237,7 +236,7 @@ fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     })
 }
 
-/// Counts the current records under a condition by session and kind; those without a kind are quarantined.
+/// Counts the matching current records by session and kind; `None` stands for quarantined ones.
 fn each_records(
     db: &mut Db,
     condition: &str,
@@ -286,7 +285,7 @@ fn failed(db: &mut Db) -> Result<Vec<FailedRun>, Fault> {
 }
 
 impl Store {
-    /// Totals of a session's first `entries` entries.
+    /// Returns the totals of a session, with the coverage of its first `entries` entries.
     pub(crate) async fn session_totals(
         &self,
         session: SessionId,
@@ -303,7 +302,7 @@ impl Store {
         .await
     }
 
-    /// Totals of the sessions of a namespace.
+    /// Returns the totals of the sessions of a namespace.
     pub(crate) async fn namespace_sums(
         &self,
         namespace: &str,
@@ -333,7 +332,7 @@ impl Store {
         .await
     }
 
-    /// Ends of the entries of a session with these ordinals.
+    /// Returns the coverage of these entries of a session.
     pub(crate) async fn entry_ends(
         &self,
         session: SessionId,
@@ -349,7 +348,7 @@ impl Store {
                 let (ordinal, rank) = (row.next()?, row.next()?);
                 Ok((ordinal, entry::of_rank(rank), row.next()?))
             })?;
-            // Of an entry in several parts the highest stays.
+            // The last row of an ordinal wins, which has the highest state.
             let ends = rows.into_iter().filter_map(|(ordinal, state, reason)| {
                 state.map(|state| (ordinal, EntryEnd { state, reason }))
             });
@@ -358,17 +357,17 @@ impl Store {
         .await
     }
 
-    /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
+    /// Returns failed runs that nothing has replaced, latest first, at most 1,000.
     pub(crate) async fn failed_runs(&self) -> Result<Vec<FailedRun>, StoreError> {
         self.read("reading what failed", failed).await
     }
 
-    /// Cost of all calls that ended at `since` or later.
+    /// Returns the cost of all calls that ended at `since` or later.
     pub(crate) async fn spent_since(&self, since: Timestamp) -> Result<Spent, StoreError> {
         self.read("adding up the cost", move |db| spend::spent(db, since, None, None)).await
     }
 
-    /// Totals of everything in the store.
+    /// Returns the totals of everything in the store.
     pub async fn status(&self) -> Result<Status, StoreError> {
         self.read("reading the status", read).await
     }

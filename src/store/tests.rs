@@ -1,4 +1,4 @@
-//! The laws of the store, told through its door.
+//! Invariants of the store, tested through its public functions.
 
 use super::fixture::*;
 use super::journal::Journaled;
@@ -13,7 +13,7 @@ async fn coverage(store: &Store) -> Coverage {
     store.status().await.unwrap().sessions[0].coverage
 }
 
-/// Everything that can be read, to compare.
+/// Returns everything that can be read, for comparison.
 async fn dump(store: &Store, session: &Session) -> String {
     let filter = RecordFilter { states: RecordState::ALL.to_vec(), ..RecordFilter::default() };
     let records = store.records(filter).await.unwrap();
@@ -70,7 +70,7 @@ proptest! {
         runtime.block_on(on_each_store(async |kind| {
             let claims = ["one", "two", "three"];
             let (_place, store, session) = kind.begun().await;
-            // One run a place: which of two equal runs was last is not what this is about.
+            // One run per place: which of two equal runs came last is not tested here.
             let mut stagings: Vec<Staging> = Vec::new();
             for (place, fails, records) in &plan {
                 let name = format!("r{place}");
@@ -105,7 +105,7 @@ async fn an_entry_of_many_parts_is_what_its_worst_part_is() {
             (Skipped, Nothing, Nothing),
         ];
         for (first, second, expected) in table {
-            // In two runs, and twice in one.
+            // Both in two runs, and twice in one.
             let (_place, store, session) = kind.begun().await;
             let mut one = staging(&session, "a", 0, &[]);
             one.entries = vec![covered(0, first)];
@@ -381,7 +381,7 @@ async fn a_prefix_of_many_ids_lists_them() {
             .iter()
             .map(|record| record.id.to_string())
             .collect();
-        // Of 40 ids and 16 digits some two begin alike.
+        // Of 40 ids, some two share one of 16 first digits.
         let shared = (0..16).map(|n| format!("{n:x}"));
         let count = |digit: &str| ids.iter().filter(|id| id.starts_with(digit)).count();
         let digit = shared.max_by_key(|digit| count(digit)).unwrap();
@@ -416,7 +416,7 @@ async fn two_stores_on_one_file_write_beside_one_another() {
     .await;
 }
 
-/// Remains on the disk of a process that dies: the file and its log, as they stand at some moment.
+/// Copies the file and its log in the middle of a transaction, as a dying process leaves them.
 #[tokio::test]
 async fn what_was_not_committed_when_the_process_died_never_was() {
     let (folder, store, session) = begun().await;
@@ -425,7 +425,7 @@ async fn what_was_not_committed_when_the_process_died_never_was() {
     let log = |path: &Path| std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
     let log_before = log(Path::new(store.place()));
     let dying = rusqlite::Connection::open(store.place()).unwrap();
-    // So small a cache that pages of the open transaction reach the log.
+    // The cache is small enough that pages of the open transaction reach the log.
     let half = "PRAGMA cache_size = 1; BEGIN IMMEDIATE; DELETE FROM coverage;
         UPDATE runs SET model = 'half';
         WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 30000)

@@ -1,4 +1,4 @@
-//! Tokens by which other machines and agents reach one namespace. The store knows their digests only.
+//! Tokens with which other machines and agents access one namespace. Only their digests are stored.
 
 use super::error::Fault;
 use super::error::StoreError;
@@ -25,7 +25,7 @@ pub(crate) struct Token {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// Beginning of the last day on which it was used.
+    /// Start of the last day on which it was used.
     pub used_at: Option<Timestamp>,
 }
 
@@ -39,7 +39,7 @@ const COLUMNS: &str =
     "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
 
 impl Store {
-    /// Keeps a new token by the digest of its secret; false if there is one of this name.
+    /// Stores a new token with the digest of its secret; returns false if the name exists.
     pub(crate) async fn keep_token(
         &self,
         token: Token,
@@ -57,19 +57,19 @@ impl Store {
         .await
     }
 
-    /// Every token, by name.
+    /// Returns all tokens, by name.
     pub(crate) async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let sql = format!("SELECT {COLUMNS} ORDER BY name");
         self.read("reading tokens", move |db| db.all(&sql, values![], read)).await
     }
 
-    /// The token whose secret has this digest.
+    /// Returns the token whose secret has this digest.
     pub(crate) async fn token(&self, digest: Digest) -> Result<Option<Token>, StoreError> {
         let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
         self.read("looking for a token", move |db| db.first(&sql, values![&digest], read)).await
     }
 
-    /// Ends a token; false if there is none of this name that is not revoked.
+    /// Revokes a token; returns false if no unrevoked token has this name.
     pub(crate) async fn revoke_token(
         &self,
         name: String,
@@ -82,7 +82,7 @@ impl Store {
         .await
     }
 
-    /// Notes the day on which a token was used.
+    /// Records the day on which a token was used.
     pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> Result<(), StoreError> {
         self.write("noting the use of a token", move |db| {
             let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";

@@ -1,4 +1,4 @@
-//! Values of statements and columns of rows, the same for both databases.
+//! Statement parameters and row columns, the same for both databases.
 
 use super::error::Fault;
 use crate::domain::{Digest, Timestamp};
@@ -7,19 +7,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// Part of a list: this many after those before it.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct PageRange {
     pub skip: u32,
     pub take: u32,
 }
 
-/// Rows that are inserted together: `INSERT INTO t (a, b)`, then what follows the values.
+/// An insert of many rows: `INSERT INTO t (a, b)`, and what follows the values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Insert {
     pub(super) head: &'static str,
     pub(super) width: usize,
-    /// From `ON CONFLICT` on, or nothing.
+    /// Starts with `ON CONFLICT`, or empty.
     pub(super) tail: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// No words: drivers log what they are given.
+/// Omits text, since drivers log their parameters.
 impl std::fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -72,7 +72,7 @@ value_of! {
     u32 => |int| Value::Int(i64::from(int)),
     u8 => |int| Value::Int(i64::from(int)),
     bool => |flag| Value::Int(i64::from(flag)),
-    // Counts beyond 2^63 do not occur.
+    // Counts never exceed 2^63.
     u64 => |count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
     f64 => Value::Real,
     Timestamp => |at: Timestamp| Value::Int(at.0),
@@ -83,7 +83,7 @@ value_of! {
     &'a Digest => |digest: &'a Digest| Value::Bytes(digest.as_bytes()),
 }
 
-/// Reads the columns of a row in their order.
+/// Reads the columns of a row in order.
 pub(super) struct Columns<'a> {
     row: &'a dyn Cells,
     at: usize,
@@ -139,12 +139,12 @@ impl<'a> Columns<'a> {
         T::of(value).ok_or_else(|| self.unreadable())
     }
 
-    /// The value that `of_name` knows by the column's text.
+    /// Reads a text column and converts it with `of_name`.
     pub(super) fn named<T>(&mut self, of_name: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
         self.named_if(of_name)?.ok_or_else(|| self.unreadable())
     }
 
-    /// As [`Columns::named`], for a column that may be null.
+    /// Like [`Columns::named`], for a nullable column.
     pub(super) fn named_if<T>(
         &mut self,
         of_name: impl FnOnce(&str) -> Option<T>,
@@ -160,7 +160,7 @@ impl<'a> Columns<'a> {
         self.json_if()?.ok_or_else(|| self.unreadable())
     }
 
-    /// As [`Columns::json`], for a column that may be null.
+    /// Like [`Columns::json`], for a nullable column.
     pub(super) fn json_if<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         self.named_if(|text| serde_json::from_str(text).ok())
     }

@@ -1,4 +1,4 @@
-//! Vectors of what can be searched: one for each text and model of embeddings.
+//! Embedding vectors of searchable texts, one per text and model.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
@@ -13,7 +13,7 @@ use crate::text::truncate;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Letters of a text that are embedded: models of embeddings read some 500 tokens.
+/// Maximum number of characters embedded per text; embedding models read some 500 tokens.
 const TEXT_LETTERS_MAX: usize = 1_600;
 const INTO: Insert = Insert {
     head: "INSERT INTO vectors (no, model, text, vector)",
@@ -21,10 +21,10 @@ const INTO: Insert = Insert {
     tail: "ON CONFLICT (model, no) DO UPDATE SET text = excluded.text, vector = excluded.vector",
 };
 
-/// A text that has no vector yet.
+/// A text without a vector.
 #[derive(Clone, Debug)]
 pub(crate) struct UnembeddedText {
-    /// Its number in the index of words.
+    /// Number in the full-text index.
     no: i64,
     pub text: String,
 }
@@ -40,12 +40,12 @@ impl UnembeddedText {
     }
 }
 
-/// The direction of a text in the space of a model, a signed byte a dimension.
+/// Normalized embedding, quantized to one signed byte per dimension.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Vector(Vec<u8>);
 
 impl Vector {
-    /// Scales `numbers` to length one; `None` if they have no direction.
+    /// Normalizes and quantizes `numbers`; `None` if their length is zero or not finite.
     pub(crate) fn of(numbers: &[f32]) -> Option<Vector> {
         let length = numbers.iter().map(|it| it * it).sum::<f32>().sqrt();
         let has_direction = length.is_finite() && 0.0 < length;
@@ -53,7 +53,7 @@ impl Vector {
         has_direction.then(|| Vector(numbers.iter().map(byte).collect()))
     }
 
-    /// The product with a stored vector of the same model: larger is nearer. `None` if it has other dimensions.
+    /// Dot product with a stored vector; larger is nearer. `None` if the dimensions differ.
     fn product(&self, stored: &[u8]) -> Option<i32> {
         let signed = |byte: &u8| i32::from(*byte as i8);
         let both = self.0.iter().zip(stored);
@@ -62,10 +62,10 @@ impl Vector {
     }
 }
 
-/// Vectors of one call, and what the call cost.
+/// Vectors from one call, with its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct EmbeddedTexts {
-    /// Digest of the call.
+    /// Digest of the request.
     pub asked: RequestDigest,
     pub model: String,
     pub vectors: Vec<(UnembeddedText, Vector)>,
@@ -73,14 +73,14 @@ pub(crate) struct EmbeddedTexts {
     pub at: Timestamp,
 }
 
-/// A record with its memory, or a memory alone, that is near a vector.
+/// A record with its memory, or a memory alone, near a vector.
 #[derive(Clone, Debug)]
 pub(crate) struct NearText {
     pub record: Option<StoredRecord>,
     pub memory: Option<Memory>,
 }
 
-/// The newest texts without a vector. Those whose text has one already get it at once.
+/// Returns the newest texts without a vector.
 fn unembedded(
     db: &mut Db,
     model: &str,
@@ -125,7 +125,7 @@ fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Resu
     if cells.is_empty() { Ok(()) } else { db.insert(INTO, &cells).map(drop) }
 }
 
-/// The numbers of the nearest texts of a namespace, the nearest first.
+/// Returns the numbers of a namespace's nearest texts, nearest first.
 fn nearest(
     db: &mut Db,
     model: &str,
@@ -153,7 +153,7 @@ fn nearest(
     Ok(near.into_iter().take(limit).map(|(_, no)| no).collect())
 }
 
-/// The texts of `numbers` that `filter` lets through, in their order.
+/// Returns the texts of `numbers` that match `filter`, in order.
 fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<NearText>, Fault> {
     let listed =
         |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -194,7 +194,7 @@ fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<Near
 }
 
 impl Store {
-    /// The newest texts of a namespace, or of all, that `model` has not embedded.
+    /// Returns the newest texts of a namespace, or of all, that `model` has not embedded.
     pub(crate) async fn unembedded_texts(
         &self,
         model: &str,
@@ -210,7 +210,7 @@ impl Store {
         if found.is_empty() {
             return Ok(found);
         }
-        // The same words may have a vector: of another run, or of a session that was read twice.
+        // The same text may have a vector from another run or another reading of the session.
         self.write("reusing vectors", move |db| {
             let (mut left, mut reused) = (Vec::new(), Vec::new());
             for text in &found {
@@ -225,7 +225,7 @@ impl Store {
         .await
     }
 
-    /// Keeps the vectors of a call together with its bill.
+    /// Stores the vectors of a call with its bill.
     pub(crate) async fn keep_vectors(&self, embedded: EmbeddedTexts) -> Result<(), StoreError> {
         self.write("keeping vectors", move |db| {
             let EmbeddedTexts { asked, model, vectors, bill, at } = &embedded;
@@ -235,7 +235,7 @@ impl Store {
         .await
     }
 
-    /// The texts that are nearest to `vector`, the nearest first.
+    /// Returns the texts nearest to `vector`, nearest first.
     pub(crate) async fn near_texts(
         &self,
         model: &str,

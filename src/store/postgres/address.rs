@@ -13,14 +13,14 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Connect timeout of one address of the server, in seconds, unless the URL sets one.
+/// Connect timeout per server address, in seconds, unless the URL sets one.
 const CONNECT_SECS: u64 = 10;
-/// Timeout of connecting and logging in, in seconds: a server may have many addresses, and be starting up.
+/// Timeout for connecting and logging in, in seconds: a server may have many addresses, or be starting up.
 pub(in crate::store) const LOGIN_SECS: u64 = 30;
 const KEEPALIVE_SECS: u64 = 30;
 const KEEPALIVE_PROBES: u32 = 3;
 const KEEPALIVE_INTERVAL_SECS: u64 = 10;
-/// Time that sent data may stay unacknowledged, in seconds.
+/// Maximum time that sent data may stay unacknowledged, in seconds.
 const ACKNOWLEDGE_SECS: u64 = 30;
 /// Default of tokio-postgres.
 const KEEPALIVE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
@@ -35,10 +35,10 @@ pub(in crate::store) struct Address {
 }
 
 impl Address {
-    /// Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE`, with the options of tokio-postgres and
-    /// `sslmode=verify-full`. `sslmode=require` verifies the certificate too: encryption to anybody is worth little.
+    /// Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE` with the options of tokio-postgres and
+    /// `sslmode=verify-full`. `sslmode=require` verifies the certificate too, unlike in libpq.
     pub(in crate::store) fn of_url(url: &str) -> Result<Address, Fault> {
-        // An error repeats nothing of the URL: after a slip, any part of it may be the password's.
+        // The error repeats nothing of the URL: any part of a mistyped one may be the password.
         let unreadable = || Fault::from(StoreErrorKind::BadUrl("postgres".to_owned()));
         let mut config: Config = without_verify_full(url).parse().map_err(|_| unreadable())?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
@@ -64,13 +64,13 @@ impl Address {
         Ok(Address { config, tls, shown })
     }
 
-    /// User, host, port, database and options, for people.
+    /// User, host, port, database and options, for display.
     pub(in crate::store) fn shown(&self) -> &str {
         &self.shown
     }
 }
 
-/// Replaces `sslmode=verify-full`, which tokio-postgres does not know, by `require`, which means the same here.
+/// Replaces `sslmode=verify-full`, unknown to tokio-postgres, with `require`, which means the same here.
 fn without_verify_full(url: &str) -> String {
     let Some((before, options)) = url.split_once('?') else { return url.to_owned() };
     let known = |option| if option == "sslmode=verify-full" { "sslmode=require" } else { option };
@@ -104,7 +104,7 @@ fn shown(config: &Config) -> String {
     shown
 }
 
-/// TLS through rustls with ring, as everywhere here. Without `require` the certificate is not verified, as in libpq.
+/// TLS through rustls with ring. Without `require` the certificate is not verified, as in libpq.
 fn tls(mode: SslMode) -> Result<MakeRustlsConnect, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if mode == SslMode::Require {
@@ -122,7 +122,7 @@ fn tls(mode: SslMode) -> Result<MakeRustlsConnect, rustls::Error> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Accepts every certificate whose key the server holds.
+/// Accepts any certificate whose private key the server holds.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

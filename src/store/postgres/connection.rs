@@ -1,4 +1,4 @@
-//! One connection to PostgreSQL: every statement is prepared once, sent and awaited.
+//! A blocking connection to PostgreSQL that caches prepared statements.
 
 use super::super::error::{Fault, Refusal, StoreErrorKind};
 use super::super::value::{Cells, Columns, Insert, Value};
@@ -16,19 +16,19 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error, Row, Statement};
 
-/// Prepared statements kept for a connection; more than the program has.
+/// Maximum number of cached prepared statements; more than the program uses.
 const STATEMENTS_MAX: usize = 256;
-/// Mark that stands for NUL in a text, followed by `0`; the mark itself is followed by `1`. PostgreSQL's text has no
-/// NUL.
+/// Escape character for NUL, which PostgreSQL's text cannot hold. `0` after it means NUL, `1` the
+/// character itself.
 const MARK: char = '\u{e000}';
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// A connection. Only threads that may block use it; any thread may drop it.
+/// A connection, used only from threads that may block. It may be dropped on any thread.
 pub(in crate::store) struct Connection {
     client: Client,
     statements: HashMap<String, Statement>,
-    /// Drives the connection while a statement is awaited. `None` only while being dropped.
+    /// Drives the connection during a statement. `None` only while being dropped.
     runtime: Option<Runtime>,
 }
 
@@ -43,7 +43,7 @@ impl Connection {
         let (client, connection) = runtime
             .block_on(login)
             .map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??;
-        // Its error reaches the caller through the statement that fails.
+        // The failing statement reports the connection's error.
         runtime.spawn(async { connection.await.unwrap_or_default() });
         Ok(Connection { client, statements: HashMap::new(), runtime: Some(runtime) })
     }
@@ -65,7 +65,7 @@ impl Connection {
         self.wait(self.client.execute_raw(&statement, values))
     }
 
-    /// Hands rows to `each` as they come.
+    /// Passes rows to `each` as they arrive.
     pub(in crate::store) fn each(
         &mut self,
         sql: &str,
@@ -74,7 +74,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let statement = self.prepared(sql)?;
         let mut rows = pin!(self.wait(self.client.query_raw(&statement, values))?);
-        // `each` runs outside the runtime, so it may take its time.
+        // `each` runs outside the runtime, so it may block.
         while let Some(row) = self.wait(async { rows.next().await.transpose() })? {
             if each(&mut Columns::of(&PostgresRow::new(row)))?.is_break() {
                 break;
@@ -83,7 +83,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Inserts rows; any number of them is one statement over arrays.
+    /// Inserts any number of rows with one statement over arrays.
     pub(in crate::store) fn insert(
         &mut self,
         into: Insert,
@@ -98,7 +98,7 @@ impl Connection {
         if values.len() == into.width {
             return self.wait(self.client.execute_raw(&one, values));
         }
-        // The server has told the types of the columns.
+        // The parameter types come from preparing the one-row statement.
         let cast = |(ty, param): (&Type, &String)| format!("CAST({param} AS {}[])", ty.name());
         let casts: Vec<String> = one.params().iter().zip(&params).map(cast).collect();
         let many =
@@ -129,14 +129,14 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // An ordinary drop of a runtime panics on a thread that may not block.
+        // Dropping a runtime the ordinary way panics in async contexts.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Turns the parameters `?1` of a statement into PostgreSQL's `$1`. Quoted text stays as it is.
+/// Replaces `?1` parameters with PostgreSQL's `$1`, except in quoted text.
 fn numbered(sql: &str) -> String {
     let mut quoted = false;
     let mut numbered = String::with_capacity(sql.len());
@@ -227,7 +227,7 @@ impl<'a> FromSql<'a> for Cell<'a> {
 }
 
 fn escaped(text: &str) -> Cow<'_, str> {
-    // Few texts hold either; the mark's first byte is rare too.
+    // Both are rare, and so is the first byte of the escape character.
     if memchr::memchr2(0, 0xee, text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
@@ -238,7 +238,7 @@ fn unescaped(text: &str) -> String {
     text.replace("\u{e000}0", "\0").replace("\u{e000}1", "\u{e000}")
 }
 
-/// Error that the server reported. Only its message is kept: its details may quote what was written.
+/// Error reported by the server. Keeps only the message: the details may quote data.
 #[derive(Debug, thiserror::Error)]
 #[error("{message} (SQLSTATE {code})")]
 struct ServerError {
@@ -269,7 +269,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// Kind of an error by its code in PostgreSQL's manual, appendix A.
+/// Maps an SQLSTATE code (PostgreSQL manual, appendix A) to a kind.
 fn kind_of_code(code: &str) -> StoreErrorKind {
     match code {
         // Shutting down, crashed, starting up, dropped; too many connections; idle for too long.
@@ -306,7 +306,7 @@ fn kind_without_code(error: &Error) -> StoreErrorKind {
             None => StoreErrorKind::Unavailable,
         };
     }
-    // These have no type of their own.
+    // These errors have no type of their own.
     match (error.to_string().as_str(), cause.to_string().as_str()) {
         (_, "password missing") => StoreErrorKind::Refused(Refusal::Password),
         ("error performing TLS handshake", _) => StoreErrorKind::Refused(Refusal::Tls),

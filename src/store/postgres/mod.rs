@@ -18,22 +18,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Concurrent write transactions: enough for the server to sync many commits at once, few enough for ten processes
-/// within PostgreSQL's default of a hundred connections.
+/// Maximum number of concurrent write transactions. Four let the server group commits and leave
+/// room for ten processes within PostgreSQL's default of a hundred connections.
 const WRITERS_MAX: usize = 4;
 const READERS_MAX: usize = 2;
-/// A connection that was idle for this long is closed, in seconds.
+/// Idle time after which a connection is closed, in seconds.
 const IDLE_SECS: u64 = 60;
-/// Total time of retries, in seconds: a restart takes a few, a failover over half a minute.
+/// Total retry time, in seconds: a restart takes a few, a failover over half a minute.
 const RETRY_SECS: u64 = 60;
 const PAUSE_MILLIS: u64 = 20;
 const PAUSE_MILLIS_MAX: u64 = 2_000;
-/// Timeout of one writing statement, and of silence within its transaction, in seconds.
+/// Timeout of a write statement and of idling within its transaction, in seconds.
 const WRITE_SECS: u64 = 60;
 
 const _: () = assert!(BUSY_SECS < WRITE_SECS && WRITE_SECS <= RETRY_SECS);
 
-/// Kind of a transaction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Access {
     Write,
@@ -44,7 +43,7 @@ impl Access {
     fn begin(self) -> &'static str {
         match self {
             Access::Write => "BEGIN",
-            // A reader may be a pager, so a snapshot may last an hour.
+            // The reader may be piped into a pager, so a snapshot may last an hour.
             Access::Read => {
                 "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
                 SET LOCAL idle_in_transaction_session_timeout = '1h'"
@@ -53,7 +52,7 @@ impl Access {
     }
 }
 
-/// A pool of connections; clones share it.
+/// A connection pool; clones share it.
 #[derive(Clone)]
 pub(super) struct Pool {
     shared: Arc<Shared>,
@@ -67,14 +66,14 @@ struct Shared {
 }
 
 impl Pool {
-    /// Connects, and creates or migrates the tables. Blocks; may be called on any thread.
+    /// Connects and creates or migrates the tables. Blocks; may be called on any thread.
     pub(super) fn open(address: Address, open: OpenMode) -> Result<Pool, Fault> {
         let first = || -> Result<Connection, Fault> {
             let mut first = connect(&address)?;
             schema::prepare(&mut first, open)?;
             Ok(first)
         };
-        // On a thread of its own, since the caller's may not be allowed to block.
+        // On its own thread, since the caller's may not be allowed to block.
         let first = std::thread::scope(|scope| scope.spawn(first).join());
         let first = first.unwrap_or_else(|_| Err(StoreErrorKind::Other.into()))?;
         let shared = Shared {
@@ -90,8 +89,8 @@ impl Pool {
         &self.shared.address
     }
 
-    /// Runs `work` in a transaction, again if the server was unavailable or the transaction lost a lock. All or
-    /// nothing, also if the caller no longer waits.
+    /// Runs `work` in a transaction; retries if the server was unavailable or a lock was not
+    /// granted. The transaction stays atomic even if the caller stops waiting.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
@@ -99,7 +98,7 @@ impl Pool {
         self.run(Access::Write, work).await
     }
 
-    /// Runs `work` in a snapshot, again if the server was unavailable.
+    /// Runs `work` in a snapshot; retries if the server was unavailable.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
@@ -107,7 +106,7 @@ impl Pool {
         self.run(Access::Read, work).await
     }
 
-    /// As [`Pool::read`], for work that hands rows on: it is not repeated once it began.
+    /// Like [`Pool::read`], for work that passes rows on: it is not retried once started.
     pub(super) async fn read_once<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
@@ -137,7 +136,7 @@ impl Pool {
                 return Err(fault);
             }
             if fault.kind() == &StoreErrorKind::Unavailable {
-                // Connections from before are dead, too.
+                // Other idle connections are dead too.
                 self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
             }
             tracing::debug!(store = self.address().shown(), kind = %fault.kind(), "retrying");
@@ -190,7 +189,7 @@ impl Shared {
         ended.map(|()| value)
     }
 
-    /// Puts a connection back, and closes those that were idle for a while.
+    /// Returns a connection to the pool and closes those idle for too long.
     fn keep(&self, connection: Box<Connection>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push((Instant::now(), connection));
@@ -201,7 +200,7 @@ impl Shared {
     }
 }
 
-/// Opens a connection with our timeouts. Durability is the server's; we never ask for less.
+/// Opens a connection with our timeouts. Durability settings are left to the server.
 fn connect(address: &Address) -> Result<Connection, Fault> {
     let mut connection = Connection::open(address)?;
     connection.batch(&format!(

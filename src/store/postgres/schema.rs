@@ -1,4 +1,4 @@
-//! Makes our tables where they are missing, knows them for ours, brings them to our version.
+//! Creates, identifies and migrates our tables.
 
 use super::super::error::{Fault, Refusal, StoreErrorKind};
 use super::super::migrations::{APPLICATION_ID, KNOWN, OpenMode, POSTGRES as MIGRATIONS};
@@ -6,7 +6,7 @@ use super::super::value::values;
 use super::connection::Connection;
 use std::ops::ControlFlow;
 
-/// Longest wait for another process that migrates, in seconds: it may have to rewrite tables.
+/// Lock timeout for concurrent migrations, in seconds: another process may be rewriting tables.
 const MIGRATION_SECS: u64 = 60;
 
 pub(super) fn prepare(to: &mut Connection, open: OpenMode) -> Result<(), Fault> {
@@ -22,7 +22,7 @@ pub(super) fn prepare(to: &mut Connection, open: OpenMode) -> Result<(), Fault> 
     done.and(ended)
 }
 
-/// One process at a time; who comes second finds everything done.
+/// Serialized by an advisory lock; the second process finds nothing left to do.
 fn migrate(to: &mut Connection) -> Result<(), Fault> {
     to.batch(&format!(
         "SET LOCAL lock_timeout = '{MIGRATION_SECS}s'; SET LOCAL statement_timeout = 0;
@@ -41,7 +41,7 @@ fn migrate(to: &mut Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The version of our tables; none where there are none. Refuses what is not ours or newer than we are.
+/// Returns the schema version, or `None` if there are no tables. Fails for foreign or newer tables.
 fn version(to: &mut Connection) -> Result<Option<u32>, Fault> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE tablename = 'annalist')
         FROM pg_tables WHERE schemaname = current_schema()";
@@ -49,7 +49,7 @@ fn version(to: &mut Connection) -> Result<Option<u32>, Fault> {
     if tables == 0 {
         return Ok(None);
     }
-    // Which table is meant is certain: the first schema that is there is the current one.
+    // Unqualified names resolve to this schema, the first that exists in the search path.
     let sql = "SELECT count(*), count(*) FILTER (WHERE column_name IN ('application', 'version'))
         FROM information_schema.columns
         WHERE table_schema = current_schema() AND table_name = 'annalist'";
@@ -76,7 +76,7 @@ fn one(to: &mut Connection, sql: &str) -> Result<(i64, i64), Fault> {
     found.ok_or_else(|| StoreErrorKind::Foreign.into())
 }
 
-/// Makes the schema that `search_path` names first, unless that is the user's own by default.
+/// Creates the first schema that `search_path` names, other than the default `"$user"`.
 fn make_schema(to: &mut Connection) -> Result<(), Fault> {
     let mut first = None;
     let sql = "SELECT name FROM unnest(string_to_array(current_setting('search_path'), ','))
@@ -86,7 +86,7 @@ fn make_schema(to: &mut Connection) -> Result<(), Fault> {
         first = Some(row.next::<String>()?);
         Ok(ControlFlow::Continue(()))
     })?;
-    // As it stands there: quoted where it must be.
+    // As written there, including any quotes.
     let first = first.ok_or(Fault::from(StoreErrorKind::Refused(Refusal::Schema)))?;
     let mut missing = false;
     let sql = "SELECT to_regnamespace(?1) IS NULL";

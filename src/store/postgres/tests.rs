@@ -1,4 +1,4 @@
-//! Rules of the store that only a server has.
+//! Store tests that apply only to a server.
 
 use super::super::error::Refusal;
 use super::super::fixture::server::{self, Schema};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Barrier;
 
-/// A schema of its own, where there is a server.
+/// Returns a fresh schema if a server is available.
 fn schema() -> Option<Schema> {
     server::url().map(Schema::new)
 }
@@ -89,7 +89,6 @@ async fn one_run_staged_by_two_at_once_is_what_the_later_says() {
     }
 }
 
-/// Result of opening.
 #[track_caller]
 fn check(url: &str, open: OpenMode, expected: &[StoreErrorKind]) -> StoreError {
     let error = Store::open(url, open).map(|_| ()).unwrap_err();
@@ -144,13 +143,13 @@ async fn a_server_that_takes_no_writes_is_read_all_the_same() {
     assert_eq!(error.kind, StoreErrorKind::ReadOnly);
 }
 
-/// A migration of the one database that the other has not would be found by its users only.
+/// Otherwise a migration missing from one database would be found only by its users.
 #[tokio::test]
 async fn both_databases_have_the_same_columns() {
     let Some(schema) = schema() else { return };
     let server = Store::open(&schema.url(), OpenMode::Create).unwrap();
     let (_folder, file, _) = begun().await;
-    // The index of words is each database's own.
+    // Each database has its own full-text index.
     let of_server = "SELECT table_name, column_name FROM information_schema.columns
         WHERE table_schema = current_schema() AND table_name NOT IN ('annalist', 'search')";
     let of_file = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c

@@ -1,5 +1,4 @@
-//! Jobs as a person sees and changes them: listed, shown, retried, cancelled, dropped. Each change is one transaction
-//! and idempotent.
+//! Lists, shows, retries, cancels and drops jobs. Each change is one idempotent transaction.
 
 use super::claim;
 use crate::domain::{
@@ -16,10 +15,10 @@ use crate::store::session;
 use crate::store::value::{Columns, Value, values};
 use std::collections::HashMap;
 
-/// Which jobs to list. The default is every one that is open or dead.
+/// Filter for listing jobs. The default selects all open and dead jobs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct JobFilter {
-    /// In these states; none named means waiting, ready, leased and dead.
+    /// States; empty means waiting, ready, leased and dead.
     pub states: Vec<JobState>,
     pub namespace: Option<String>,
     pub session: Option<IdPrefix>,
@@ -32,32 +31,32 @@ pub(crate) struct StoredJob {
     pub id: JobId,
     pub session: SessionId,
     pub namespace: String,
-    /// The file of its session; empty if it was handed over without one.
+    /// The session's file; empty if there was none.
     pub path: String,
     pub state: JobState,
-    /// Why it waits, by the name of a [`Wait`], or the kind of what it died of.
+    /// Name of the [`Wait`], or kind of the error it died of.
     pub reason: Option<String>,
     pub detail: Option<String>,
     pub priority: i32,
     pub attempts: u32,
     pub generation: u32,
     pub holder: Option<String>,
-    /// When its state was written last; of a lease, when it was extended.
+    /// Time of the last state change or lease extension.
     pub since: Timestamp,
     pub until: Option<Timestamp>,
     pub enqueued_at: Timestamp,
-    /// When it ended; none while it is open.
+    /// End time; `None` while it is open.
     pub finished_at: Option<Timestamp>,
     pub slice: SliceId,
-    /// Its place among the session's slices, from 0.
+    /// Position among the session's slices, from 0.
     pub index: u32,
     pub first: (u32, u32),
-    /// Where it ends, inclusive.
+    /// End position, inclusive.
     pub last: (u32, u32),
     pub tokens: Tokens,
 }
 
-/// A job with everything that is known of it.
+/// A job with its session and latest run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JobPage {
     pub stored: StoredJob,
@@ -82,7 +81,7 @@ impl Store {
                 if wanted.is_empty() {
                     continue;
                 }
-                // Names of states are our own words, and no value from outside.
+                // State names are constants, not user input.
                 let sql = format!(
                     "SELECT j.no, {COLUMNS} FROM jobs j JOIN sessions s ON s.no = j.session_no
                     WHERE {part} AND j.state IN ('{}') AND (s.namespace = ?2 OR ?2 IS NULL)
@@ -143,8 +142,8 @@ fn read(row: &mut Columns<'_>) -> Result<StoredJob, Fault> {
     })
 }
 
-/// Parts of the table that have an index of their own, with the condition that leads to it; the last part has none
-/// and is read from its beginning.
+/// Partitions of the jobs, each with the condition that selects its index. The last has no index
+/// and is scanned.
 const PARTS: [(&str, &[JobState]); 3] = [
     ("j.finished_at IS NULL", &[JobState::Waiting, JobState::Ready, JobState::Leased]),
     ("j.state IN ('dead', 'cancelled')", &[JobState::Dead, JobState::Cancelled]),
@@ -168,15 +167,15 @@ fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>, Fault> {
     Ok(session.map(|session| JobPage { stored, session, run }))
 }
 
-/// Why entries of a job that was called off are skipped.
+/// Skip reason for entries of a cancelled job.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// Which jobs an order is about.
+/// Jobs that a command applies to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum JobSelection {
     Ids(Vec<JobId>),
     Dead {
-        /// Of this kind only, such as `refused`.
+        /// Error kind to match, such as `refused`.
         kind: Option<String>,
         namespace: Option<String>,
     },
@@ -188,18 +187,17 @@ pub(crate) enum JobSelection {
 pub struct JobChange {
     /// The job.
     pub id: JobId,
-    /// Where it was; none if the queue does not have it.
+    /// Previous state; `None` if the job is not in the queue.
     pub was: Option<JobState>,
-    /// Why it was there: see [`StoredJob::reason`](super::StoredJob::reason).
+    /// Previous reason: see [`StoredJob::reason`](super::StoredJob::reason).
     pub reason: Option<String>,
-    /// True if the order was carried out. Where not, `was` says why: there was nothing to be done, or it cannot be
-    /// done from there.
+    /// True if the command took effect. If not, `was` shows why.
     pub done: bool,
 }
 
 impl Store {
-    /// Makes jobs ready. Dead and cancelled ones are asked afresh, as if never tried, and what was said of their
-    /// entries is taken back; waiting ones wait no longer. Leaves others as they are.
+    /// Makes waiting jobs ready, and reopens dead and cancelled ones as if never tried, reverting
+    /// the coverage of their entries. Leaves others unchanged.
     pub(crate) async fn retry(
         &self,
         which: JobSelection,
@@ -224,8 +222,8 @@ impl Store {
         .await
     }
 
-    /// Calls open jobs off. Their entries are skipped, with the reason; who holds one finds the lease lost. Leaves
-    /// others as they are.
+    /// Cancels open jobs. Their entries are skipped with that reason; a lease holder loses the
+    /// lease. Leaves others unchanged.
     pub async fn cancel(
         &self,
         jobs: Vec<JobId>,
@@ -235,7 +233,7 @@ impl Store {
         self.write("cancelling jobs", move |db| cancel(db, &which, now)).await
     }
 
-    /// Opens jobs again that died under another model, prompt or schema than `asking`.
+    /// Reopens jobs that died under another model, prompt or schema than `asking`.
     pub(crate) async fn reopen(&self, asking: Digest, now: Timestamp) -> Result<u64, StoreError> {
         self.write("opening dead jobs again", move |db| {
             let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
@@ -247,7 +245,7 @@ impl Store {
         .await
     }
 
-    /// Forgets dead and cancelled jobs. What was said of their entries stays. Leaves others as they are.
+    /// Deletes dead and cancelled jobs but keeps the coverage of their entries. Leaves others unchanged.
     pub(crate) async fn drop_jobs(
         &self,
         which: JobSelection,
@@ -263,7 +261,7 @@ impl Store {
     }
 }
 
-/// A job that a command is about.
+/// A job that a command applies to.
 struct Target {
     no: i64,
     id: JobId,
@@ -291,7 +289,7 @@ impl Target {
 }
 
 const TARGET_COLUMNS: &str = "no, id, session_no, first_ordinal, last_ordinal, state, reason";
-/// Condition of jobs that ended without an extraction; the first half selects the index.
+/// Condition of dead jobs; its first half selects the index.
 const DEAD: &str = "state IN ('dead', 'cancelled') AND state = 'dead'";
 const UNWELL: &str = "state IN ('dead', 'cancelled')";
 
@@ -306,14 +304,14 @@ fn read_target(row: &mut Columns<'_>) -> Result<Target, Fault> {
     })
 }
 
-/// Locks the jobs that meet a condition until the transaction ends; the oldest first.
+/// Locks the matching jobs until the transaction ends; oldest first.
 fn lock(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<Target>, Fault> {
     let locking = db.locking();
     let sql = format!("SELECT {TARGET_COLUMNS} FROM jobs WHERE {condition} ORDER BY no{locking}");
     db.all(&sql, values, read_target)
 }
 
-/// The selected jobs, in the order in which they were named; and those that are not there.
+/// Returns the selected jobs, in the order given, and the ids that do not exist.
 fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>), Fault> {
     let found = match which {
         JobSelection::Ids(ids) => {
@@ -338,7 +336,7 @@ fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>)
     Ok((found, Vec::new()))
 }
 
-/// Effects of a command: done for the jobs that `done` selects, not for others nor for missing ones.
+/// Lists the effects of a command; `done` tells which existing jobs it changed.
 fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool) -> Vec<JobChange> {
     let gone = gone.into_iter().map(|id| JobChange { id, was: None, reason: None, done: false });
     let found = found.into_iter().map(|it| {
@@ -348,15 +346,15 @@ fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool)
     found.chain(gone).collect()
 }
 
-/// Opens dead and cancelled jobs as if they had never been tried, but not as if never asked: the journal is not
-/// consulted again.
+/// Reopens dead and cancelled jobs with no attempts used. A new generation keeps the journal from
+/// answering for them.
 fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fault> {
     if targets.is_empty() {
         return Ok(());
     }
     for target in targets {
-        // What was said of their entries is taken back: by runs that failed, and without a run. A cross join keeps
-        // SQLite from beginning with another table than the jobs.
+        // Reverts their coverage, by failed runs or without a run. The cross join makes SQLite
+        // start with the jobs table.
         let sql = "UPDATE runs SET current = 0 WHERE no IN (
             SELECT r.no FROM jobs j CROSS JOIN runs r
             WHERE j.no = ?1 AND r.session_no = j.session_no
@@ -364,7 +362,7 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
                 AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
         db.run(sql, values![target.no])?;
         entry::uncover_open(db, target.session_no, target.ordinals)?;
-        // Of a stale job no answer was kept, and nobody was asked.
+        // A stale job was never sent to a model, so there is no answer to avoid.
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
                 since = ?2, finished_at = NULL, attempts = 0,
                 generation = generation + CASE WHEN reason = ?3 THEN 0 ELSE 1 END
@@ -374,7 +372,7 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
     say_again(db, targets)
 }
 
-/// Dead and cancelled jobs whose entries were extracted after all, such as by a replay, are done.
+/// Marks dead and cancelled jobs as done if their entries were extracted since, as by a replay.
 pub(in crate::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET state = 'done', reason = NULL, detail = NULL, since = ?6,
             finished_at = ?6, cut = '', context = NULL
@@ -384,8 +382,8 @@ pub(in crate::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result
     db.run(sql, values![session_no, from, from_part, to, to_part, run.finished_at])
 }
 
-/// An entry that is cut in parts stands in two jobs. Where one was opened and the other is still dead or cancelled,
-/// what the other says of the entry holds.
+/// Restores the coverage of entries that an opened job shares with a job still dead or cancelled.
+/// An entry cut into parts belongs to two jobs.
 fn say_again(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
     let mut ranges: HashMap<i64, Vec<(u32, u32)>> = HashMap::new();
     for target in opened {
@@ -412,7 +410,7 @@ fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobCh
     let (found, gone) = select(db, which)?;
     for target in found.iter().filter(|it| !it.state.is_final()) {
         if target.gathers() {
-            // What the session grows by is cut after it, and does not bring it back.
+            // Entries added to the session later go to a new job.
             claim::close_gathering(db, target.session_no, target.ordinals)?;
         }
         let said = CoverageReason { state: CoverageState::Skipped, reason: CANCELLED };

@@ -14,7 +14,7 @@ fn dead(kind: &str) -> JobEnding {
     JobEnding::Dead { kind: kind.to_owned(), detail: "it did not work".to_owned(), asking }
 }
 
-/// What a job came to: a run of its slice that covers exactly its entries.
+/// Returns a run of the job's slice that covers exactly its entries.
 fn came_to(session: &Session, job: &Job) -> Staging {
     let mut staging = staging(session, "run", job.first.0, &[]);
     staging.run.id = RunId(Digest::of(&["run", &job.id.to_string()]));
@@ -89,7 +89,7 @@ async fn who_holds_a_cancelled_job_finds_the_commit_refused() {
             let staged = Some(came_to(&session, &claimed.job));
             let late = store.finish(claimed.lease, staged, JobEnding::Done, NOW).await;
             assert_eq!(late.unwrap_err().kind, refused);
-            // Neither does who held it before it was called off and opened again.
+            // A stale lease is refused even after the job was retried.
             assert!(
                 retry(&store, claimed.job.id).await.done || coverage(&store).await.pending == 1
             );
@@ -221,16 +221,16 @@ async fn an_entry_in_two_dead_jobs_has_failed_until_both_are_opened() {
     .await;
 }
 
-/// Something that happens to a queue; numbers choose among what is there.
+/// An event in a queue; numbers are indices modulo the number of jobs.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// More entries, in so many jobs; the first begins within the last entry, the last gathers.
+    /// Adds entries in so many jobs. Flags: first starts within the last entry, last gathers.
     Grow(u32, bool, bool),
     ClaimRequest,
     Done(usize),
     Dead(usize),
     JobRelease(usize),
-    /// Whoever holds something is never heard of again.
+    /// Workers that hold leases never return.
     Vanish,
     Retry(usize),
     Cancel(usize),
@@ -255,7 +255,6 @@ fn events() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A queue to which things happen.
 struct Life {
     store: Store,
     session: Session,
@@ -276,7 +275,7 @@ impl Life {
 
     async fn grow(&mut self, jobs: u32, cut: bool, gathers: bool) {
         let growth = self.store.growth(self.session.id).await.unwrap().unwrap();
-        // What gathers is cut again; a slice may begin where the one before it ended.
+        // The gathering slice is cut again; a slice may start where the previous one ended.
         let mut at = growth.taken;
         let mut made = Vec::new();
         for n in 0..jobs {
@@ -306,7 +305,7 @@ impl Life {
         let run = came_to(&self.session, &claimed.job);
         let (run, ending) =
             if fails { (failed(run), dead("refused")) } else { (run, JobEnding::Done) };
-        // The lease may be lost by now, and then nothing is written.
+        // The lease may be lost by now; then nothing is written.
         let _ = self.store.finish(claimed.lease, Some(run), ending, Timestamp(self.now)).await;
     }
 

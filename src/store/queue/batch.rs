@@ -1,5 +1,5 @@
-//! Batches: the jobs of one replay. A replay reads whole sessions and does not care how far they were
-//! taken in before; a job that the queue has already joins the batch as it is.
+//! Batches: the jobs of one replay. A replay reads whole sessions, however far they were ingested
+//! before. A job that is already queued joins the batch unchanged.
 
 use super::insertion::{BatchJob, JobSlot, end_gathering, insert_batch, lane};
 use super::stats::{self, RemainingJobs};
@@ -11,23 +11,23 @@ use crate::store::session::{self, ConversationState};
 use crate::store::value::values;
 use crate::store::{card, entry};
 
-/// The next entries and jobs of a session that a replay reads.
+/// The next entries and jobs of a session that is being replayed.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPart {
     pub(crate) batch: String,
     pub(crate) session: Session,
-    /// True for the first part of its session.
+    /// True for the first part of a session.
     pub(crate) begins: bool,
     pub(crate) entries: Vec<Entry>,
     pub(crate) jobs: Vec<BatchJob>,
-    /// Digest of model, prompt and schema; a job that ended under another is opened again.
+    /// Digest of model, prompt and schema; a job that ended under another one is reopened.
     pub(crate) asking: Digest,
-    /// End of the session, in its last part.
+    /// End of the session; set in its last part.
     pub(crate) end: Option<PartEnd>,
     pub(crate) at: Timestamp,
 }
 
-/// End of a session that was read whole.
+/// End of a session that was read completely.
 #[derive(Clone, Debug)]
 pub(crate) struct PartEnd {
     pub(crate) entries: u32,
@@ -37,12 +37,12 @@ pub(crate) struct PartEnd {
 }
 
 impl Store {
-    /// Takes in a part of a session with its jobs, in one transaction. Twice is the same as once.
+    /// Ingests part of a session with its jobs in one transaction. Idempotent.
     pub(crate) async fn enqueue_part(&self, part: BatchPart) -> Result<(), StoreError> {
         self.write("taking in a session", move |to| write(to, &part)).await
     }
 
-    /// Remaining jobs of a batch; of its dead jobs, those that died at `since` or later.
+    /// Returns the open jobs of a batch, and the number of its jobs that died at `since` or later.
     pub(crate) async fn left_of(
         &self,
         batch: String,
@@ -52,7 +52,7 @@ impl Store {
             .await
     }
 
-    /// Every job of a batch: its session, its slice, and whether it is open.
+    /// Returns the session and slice of every job of a batch, and whether the job is open.
     pub(crate) async fn batch_slices(
         &self,
         batch: String,
@@ -68,7 +68,7 @@ impl Store {
         .await
     }
 
-    /// Forgets which jobs were in a batch, and those of them that died: their runs tell why.
+    /// Deletes a batch, and its dead jobs whose failed runs already tell why.
     pub(crate) async fn end_batch(&self, batch: String) -> Result<(), StoreError> {
         let end = move |to: &mut Db| {
             let sql = "DELETE FROM jobs WHERE state = 'dead' AND state IN ('dead', 'cancelled')
@@ -88,7 +88,7 @@ fn write(db: &mut Db, part: &BatchPart) -> Result<(), Fault> {
         false => session::number(db, part.session.id)?,
     };
     if part.begins {
-        // The slices that follow hold what gathered for more of the session.
+        // The new slices include the entries that were gathering.
         end_gathering(db, session_no)?;
     }
     entry::write(db, session_no, &part.entries)?;
@@ -101,7 +101,7 @@ fn write(db: &mut Db, part: &BatchPart) -> Result<(), Fault> {
         db.execute(sql, values![&part.batch, &job.job.id.0])?;
     }
     if let Some(end) = &part.end {
-        // What grows later is cut here all the same, also where this session is not asked about to its end.
+        // Marks the cut even if not all slices were queued: later growth starts a new slice here.
         session::mark_end(db, session_no, end.entries)?;
         if let Some(remembered) = &end.remembered {
             session::remember(db, session_no, remembered)?;

@@ -1,5 +1,5 @@
-//! Leases of jobs: claimed, extended, given back, and ended together with what the slice came to. Every transaction
-//! checks the lease's token, so that a worker that lost it writes nothing.
+//! Job leases: claim, extend, release, finish. Every transaction checks the lease token, so a
+//! worker that lost its lease writes nothing.
 
 use super::insertion::{JobSlot, insert};
 use super::{JOB_COLUMNS, read_job};
@@ -18,13 +18,13 @@ use crate::store::value::{Columns, Value, values};
 use std::time::Duration;
 
 impl Store {
-    /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest priority, there the
-    /// oldest. Takes back what other workers let expire, and charges an attempt.
+    /// Leases jobs to a worker: least recently served namespace first, then by priority, then
+    /// oldest. Reclaims expired leases, and charges an attempt for each claim.
     pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimedJobs, StoreError> {
         self.write("claiming jobs", move |db| claim(db, &request)).await
     }
 
-    /// A session and the entries of one of its jobs.
+    /// Returns a session and the entries of one of its jobs.
     pub async fn work_of(
         &self,
         session: SessionId,
@@ -39,7 +39,7 @@ impl Store {
         self.read("reading the entries of a job", read).await
     }
 
-    /// Holds leases until `until`; gives those that were lost.
+    /// Extends leases to `until`; returns the jobs whose lease was lost.
     pub(crate) async fn extend(
         &self,
         leases: Vec<Lease>,
@@ -60,7 +60,7 @@ impl Store {
         .await
     }
 
-    /// Ends a job together with what it came to, in one transaction. Again with the same lease is the same as once.
+    /// Finishes a job and stores its result in one transaction. Idempotent for the same lease.
     pub async fn finish(
         &self,
         lease: Lease,
@@ -72,7 +72,7 @@ impl Store {
             .await
     }
 
-    /// Gives a job back.
+    /// Releases a job before it is finished.
     pub async fn release(
         &self,
         lease: Lease,
@@ -95,7 +95,7 @@ impl Store {
         .await
     }
 
-    /// Makes every ready job wait, of one namespace and one batch or of all: at a cap.
+    /// Makes all ready jobs wait, optionally of one namespace or batch only, when a cap is reached.
     pub(crate) async fn hold_ready(
         &self,
         namespace: Option<String>,
@@ -115,9 +115,9 @@ impl Store {
         .await
     }
 
-    /// Lets go of waits and leases that seem to begin in the future, and of leases that end later than any can: the
-    /// clock went back. Also lets jobs at a cap try
-    /// again, since caps may have been raised. For a worker that begins.
+    /// Ends waits and leases that start in the future or last too long, since the clock was set
+    /// back. Also retries jobs that wait for a cap, since caps may have been raised. Called when a
+    /// worker starts.
     pub(crate) async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.write("recovering jobs", move |db| {
             let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
@@ -132,7 +132,7 @@ impl Store {
         .await
     }
 
-    /// Workers that hold leases, or drain a batch.
+    /// Returns the workers that hold leases or drain a batch.
     pub(crate) async fn holders(&self) -> Result<Vec<String>, StoreError> {
         self.read("reading who holds jobs", |db| {
             let sql = "SELECT DISTINCT holder FROM jobs
@@ -143,7 +143,7 @@ impl Store {
         .await
     }
 
-    /// Ends the leases and batches of workers that are known to be gone.
+    /// Ends the leases and batches of workers known to be gone.
     pub(crate) async fn abandon_leases(
         &self,
         gone: Vec<String>,
@@ -162,45 +162,45 @@ impl Store {
     }
 }
 
-/// Waits and leases that one claim looks after, so that it stays short.
+/// Maximum number of expired waits and leases handled by one claim, to keep it short.
 const DUE_MAX: u32 = 256;
-/// The longest lease that settings allow (`queue.lease_secs`).
+/// Longest lease that settings allow (`queue.lease_secs`).
 const LEASE_MAX: Duration = Duration::from_secs(3_600);
-/// The kind of death of a job whose workers never came back; no run tells of it.
+/// Death reason of a job whose workers never returned; it has no run.
 pub(crate) const ABANDONED: &str = "abandoned";
 
 /// Request for jobs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ClaimRequest {
-    /// The worker, for a person who looks.
+    /// Name of the worker, for display.
     pub holder: String,
-    /// The most jobs.
+    /// Maximum number of jobs.
     pub jobs_max: u32,
-    /// When the leases end, unless they are extended.
+    /// End of the leases unless extended.
     pub until: Timestamp,
-    /// Claims of one job; one that was charged so often and comes back unfinished is dead.
+    /// Maximum number of claims; a job that comes back unfinished after that many is dead.
     pub attempts_max: u32,
-    /// Only jobs of this batch, if one is named.
+    /// Restricts the claim to this batch.
     pub batch: Option<String>,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// Jobs that were leased to a worker.
+/// Jobs leased to a worker.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClaimedJobs {
     /// Jobs, in the order in which they are due.
     pub jobs: Vec<Claimed>,
-    /// Leases of others that had run out.
+    /// Number of expired leases that were reclaimed.
     pub expired: u32,
-    /// When the next wait or lease is over, if there is one and there are no more jobs now.
+    /// End of the next wait or lease; set only if no job was claimed.
     pub next_at: Option<Timestamp>,
 }
 
 fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
     let expired = end_waits(db, claim)?;
     let mut jobs = Vec::new();
-    // Each round serves every namespace once; it ends when all are empty or enough is there.
+    // Each round serves every namespace once, until enough jobs are claimed or none is left.
     while (jobs.len() as u32) < claim.jobs_max {
         let left = claim.jobs_max - jobs.len() as u32;
         let lanes = lanes(db, claim, left)?;
@@ -211,7 +211,7 @@ fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
             jobs.extend(claim_from(db, claim, lane, most)?);
         }
         if jobs.len() == before {
-            // None is ready, or others are claiming these very jobs.
+            // No job is ready, or other workers are claiming the same jobs.
             break;
         }
     }
@@ -235,7 +235,7 @@ fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault
     db.all(&sql, &row, |row| row.next())
 }
 
-/// Condition on the jobs of a claim's batch; empty if the claim names none.
+/// Condition that restricts `jobs` to the claim's batch; empty without one.
 fn in_batch(claim: &ClaimRequest, jobs: &str, batch: &str) -> String {
     match claim.batch {
         Some(_) => format!(
@@ -284,7 +284,7 @@ fn read(row: &mut Columns<'_>, until: Timestamp) -> Result<(i64, i64, Claimed), 
     Ok((priority, no, Claimed { lease, session, attempt, generation, job }))
 }
 
-/// Makes jobs ready whose wait is over or whose worker let the lease run out; says how many of these last there were.
+/// Makes jobs ready whose wait or lease has expired; returns the number of expired leases.
 fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
     let sql = format!(
         "SELECT no, session_no, state, reason, attempts, first_ordinal, last_ordinal FROM jobs
@@ -318,7 +318,7 @@ fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
     Ok(expired)
 }
 
-/// A job whose time has come.
+/// A job whose wait or lease has expired.
 struct Due {
     no: i64,
     session_no: i64,
@@ -328,7 +328,7 @@ struct Due {
     ordinals: (u32, u32),
 }
 
-/// Closes a slice that gathered: later entries of the session begin after it.
+/// Closes a gathering slice; later entries of the session start a new one.
 pub(super) fn close_gathering(
     db: &mut Db,
     session_no: i64,
@@ -340,7 +340,7 @@ pub(super) fn close_gathering(
     session::mark_end(db, session_no, entries.unwrap_or(ordinals.1 + 1))
 }
 
-/// The workers that took this job never came back. Should one do so all the same, its lease is lost.
+/// Marks a job as dead whose workers never returned. A worker that returns later finds its lease lost.
 fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
     let detail = format!("{} workers took it and none came back", due.attempts);
     let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
@@ -353,25 +353,25 @@ fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
 /// Outcome of a job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum JobEnding {
-    /// Its slice was extracted.
+    /// The slice was extracted.
     Done,
-    /// Its slice was too long: these take its place, in its order and with its priority.
+    /// The slice was too long; these jobs replace it in order, with its priority.
     Cut(Vec<Job>),
-    /// It failed for good.
+    /// The job failed permanently.
     Dead {
-        /// A stable name, such as `refused`.
+        /// Stable name, such as `refused`.
         kind: String,
-        /// A sentence for a person; no words of the conversation.
+        /// Description for a person, without conversation text.
         detail: String,
         /// Digest of model, prompt and schema.
         asking: Digest,
     },
 }
 
-/// Terms on which a job is given back.
+/// Terms on which a job is released.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct JobRelease {
-    /// Why it waits, until when, and the same for a person; none makes it ready at once.
+    /// Reason of the wait, its end and a description; `None` makes the job ready at once.
     pub wait: Option<(Wait, Timestamp, String)>,
     /// True if the attempt counts.
     pub charged: bool,
@@ -411,7 +411,7 @@ fn finish(
     now: Timestamp,
 ) -> Result<Staged, Fault> {
     let held = check_lease(db, lease, now)?;
-    // Staging twice is staging once, and tells the same counts.
+    // Staging is idempotent and returns the same counts again.
     let staged = match staging {
         Some(staging) => stage(db, staging)?,
         None => Staged::default(),
@@ -427,7 +427,7 @@ fn finish(
         }
     };
     if let (JobEnding::Dead { kind, .. }, None) = (ending, staging) {
-        // No run says what became of its entries.
+        // There is no run to record the coverage of its entries.
         let failed = CoverageReason { state: CoverageState::Failed, reason: kind };
         entry::cover_open(db, held.slot.session_no, held.ordinals, failed)?;
     }
@@ -441,7 +441,7 @@ fn finish(
         }
         db.announce()?;
     }
-    // What is done is never rebuilt: a million of them should not keep how they were cut.
+    // Only dead jobs are rebuilt; dropping the cut and context of the others saves space.
     let sql = "UPDATE jobs SET state = ?2, reason = ?3, detail = ?4, asking = ?5, since = ?6,
             finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END,
             context = CASE WHEN ?2 = 'dead' THEN context END

@@ -5,7 +5,7 @@ use crate::store::db::Db;
 use crate::store::error::{Fault, StoreErrorKind};
 use crate::store::value::{Insert, Value, values};
 
-/// The row of a namespace. New namespaces join the round-robin at the back.
+/// Returns the row of a namespace. A new namespace joins the round-robin at the back.
 pub(super) fn lane(db: &mut Db, namespace: &str) -> Result<i64, Fault> {
     let sql = "SELECT no FROM lanes WHERE namespace = ?1";
     if let Some(no) = db.first(sql, values![namespace], |row| row.next())? {
@@ -17,14 +17,14 @@ pub(super) fn lane(db: &mut Db, namespace: &str) -> Result<i64, Fault> {
     no.ok_or_else(|| StoreErrorKind::Other.into())
 }
 
-/// Where jobs are put.
+/// Row values shared by inserted jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobSlot {
     pub(super) session_no: i64,
     pub(super) lane: i64,
     pub(super) priority: i32,
     pub(super) at: Timestamp,
-    /// Time until which they gather; `None` makes them ready.
+    /// End of gathering; `None` makes the jobs ready.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct JobSlot {
 #[derive(Clone, Debug)]
 pub(crate) struct BatchJob {
     pub(crate) job: Job,
-    /// Number of questions about the slice beyond its last run.
+    /// Generation of the next extraction of the slice.
     pub(crate) generation: u32,
 }
 
-/// An insertion of jobs; ended ones are opened again under the condition at the end.
+/// Insert statement for jobs. Finished jobs are reopened under the condition at its end.
 macro_rules! insert_jobs {
     ($more:literal) => {
         Insert {
@@ -56,7 +56,7 @@ macro_rules! insert_jobs {
     };
 }
 
-/// Adds jobs that the queue does not have, and opens those again whose entries are no longer accounted for.
+/// Adds new jobs, and reopens finished ones whose entries are no longer covered.
 pub(super) fn insert(db: &mut Db, slot: JobSlot, jobs: &[Job]) -> Result<u32, Fault> {
     const INTO: Insert = insert_jobs!(
         "priority = excluded.priority
@@ -73,8 +73,8 @@ pub(super) fn insert(db: &mut Db, slot: JobSlot, jobs: &[Job]) -> Result<u32, Fa
     Ok(db.insert(INTO, &rows)? as u32)
 }
 
-/// Adds jobs that the queue does not have, and opens those again that ended without an extraction in this way of
-/// asking. Others stay as they are: a worker may be at them.
+/// Adds new jobs, and reopens those that ended without an extraction under `asking`. Open jobs stay
+/// unchanged, since a worker may hold them.
 pub(super) fn insert_batch(
     db: &mut Db,
     slot: JobSlot,
@@ -119,7 +119,7 @@ fn push<'a>(rows: &mut Vec<Value<'a>>, slot: JobSlot, job: &'a Job) {
     ]);
 }
 
-/// Removes the slice that waits for more of its session.
+/// Deletes the slice that is gathering entries.
 pub(super) fn end_gathering(db: &mut Db, session_no: i64) -> Result<(), Fault> {
     let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
         AND state = 'waiting' AND reason = 'gathering'";

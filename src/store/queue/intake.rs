@@ -1,4 +1,4 @@
-//! Intake: the new entries of a session become entries and jobs in one transaction.
+//! Intake: stores the new entries of a session and queues their jobs in one transaction.
 
 use super::insertion::{JobSlot, end_gathering, insert, lane};
 use crate::domain::{
@@ -18,32 +18,32 @@ use std::collections::BTreeMap;
 pub struct Intake {
     /// The session.
     pub session: Session,
-    /// Progress of the session when its slices were cut; the default for one that is new.
+    /// Progress of the session when its slices were cut; the default for a new one.
     pub growth: SessionProgress,
-    /// The first entry that is no longer what the store has, if what is cut for good has changed: what was cut of
-    /// that one and of those behind it counts no longer.
+    /// First entry that differs from the stored one, if finished slices changed. Slices from there
+    /// on are no longer valid.
     pub anew: Option<u32>,
-    /// Its entries from `growth.taken` on, also those that gather and those in no slice.
+    /// Entries from `growth.taken` on, including those that gather and those in no slice.
     pub entries: Vec<Entry>,
-    /// Entries that it has now.
+    /// Current number of entries.
     pub known: u32,
-    /// More of it follows in another intake: it does not end after these entries, its last slice was simply full.
+    /// True if another intake follows directly: the last slice is full but the session does not end there.
     pub goes_on: bool,
-    /// Slices that are cut for good.
+    /// Slices that are complete.
     pub jobs: Vec<Job>,
-    /// The last slice, if it waits for more.
+    /// The last slice, if it waits for more entries.
     pub gathering: Option<Gathering>,
-    /// The highest goes first, within its namespace.
+    /// Priority within the namespace; highest first.
     pub priority: i32,
-    /// The digest of the document that was handed over, if one was.
+    /// Digest of the submitted document, if any.
     pub document: Option<Digest>,
-    /// Findings; rules and places, no words.
+    /// Findings; rules and places, no conversation text.
     pub findings: Vec<Finding>,
-    /// Counts of what was redacted in it.
+    /// Redaction counts.
     pub masked: Report,
-    /// State of the conversation from now on; `None` leaves it as it is.
+    /// New state of the conversation; `None` keeps the current one.
     pub remembered: Option<ConversationState>,
-    /// When it was handed over.
+    /// Time of submission.
     pub at: Timestamp,
 }
 
@@ -52,27 +52,27 @@ pub struct Intake {
 pub struct Gathering {
     /// The slice so far.
     pub job: Job,
-    /// When it is asked about as it is.
+    /// Time at which it is extracted as it is.
     pub until: Timestamp,
 }
 
 /// Effect of an intake.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct EnqueueResult {
-    /// Jobs that are new.
+    /// Number of new jobs.
     pub jobs: u32,
-    /// Jobs that the queue had already.
+    /// Number of jobs that were already queued.
     pub known: u32,
-    /// Entries that the store had not.
+    /// Number of new entries.
     pub entries: u32,
-    /// True if the session's last slice waits for more.
+    /// True if the session's last slice waits for more entries.
     pub gathers: bool,
-    /// The very document was handed over before; nothing was done.
+    /// True if the same document was submitted before; nothing was done.
     pub repeated: bool,
 }
 
 impl Store {
-    /// Returns true if a document of this digest was handed over for a session.
+    /// Returns true if a document with this digest was submitted for the session.
     pub(crate) async fn was_handed(
         &self,
         session: SessionId,
@@ -81,13 +81,13 @@ impl Store {
         self.read("looking for a document", move |db| was_handed(db, session, document)).await
     }
 
-    /// Takes in what a session grew by, as jobs. All of it or none; what was taken in before is not taken in again.
+    /// Ingests the growth of a session as jobs, atomically. What was ingested before is skipped.
     pub async fn enqueue(&self, intake: Intake) -> Result<EnqueueResult, StoreError> {
         self.write("taking in a session", move |db| write(db, &intake)).await
     }
 }
 
-/// Takes `intake` in; fails if the session is no longer as `intake.growth` says.
+/// Fails if the session has changed since `intake.growth` was read.
 fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
     if let Some(document) = intake.document
         && was_handed(db, intake.session.id, document)?
@@ -103,7 +103,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
         forget(db, session_no, from)?;
     }
     if intake.growth.taken < intake.growth.entries {
-        // What gathers is said anew below.
+        // Coverage of the gathering entries is rewritten below.
         let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal AND run_no = 0";
         db.execute(sql, values![session_no, intake.growth.taken])?;
     }
@@ -141,7 +141,7 @@ fn was_handed(db: &mut Db, session: SessionId, document: Digest) -> Result<bool,
     Ok(found.is_some())
 }
 
-/// Writes the session as it is after the intake, and gives its row number.
+/// Updates the session and returns its row number.
 fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
     let based_on = intake.growth.intakes;
     let no = session::upsert(db, &intake.session, Some(based_on))?
@@ -154,8 +154,8 @@ fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
     Ok(no)
 }
 
-/// Findings and redactions of the session: a file is read from its beginning each time and tells all of it, a document adds to
-/// what those before it told.
+/// Findings and redactions of the session. A file is read from the start each time and yields all
+/// of them; a document adds to those of earlier documents.
 fn told(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
     let (mut findings, counts) = (Vec::new(), &intake.masked.counts);
     let mut masked: BTreeMap<String, u64> = BTreeMap::new();
@@ -174,8 +174,8 @@ fn told(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
     Ok((json::<Vec<Finding>>(&findings)?, json(&masked)?))
 }
 
-/// Withdraws what was cut of entries that have changed: jobs go, so that who works on one finds the lease lost;
-/// runs no longer count, as those that a replay replaces; places where it ended go.
+/// Invalidates slices of entries that changed. Deletes open jobs, so that their workers lose the
+/// lease, and session ends; marks runs as not current, as a replay does.
 fn forget(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault> {
     for sql in [
         "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL AND ?2 <= last_ordinal",

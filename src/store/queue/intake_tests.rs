@@ -1,4 +1,4 @@
-//! Intake by its doors: what is handed over in batches, together, again and anew.
+//! Intake of sessions in several parts, after changes, and again.
 
 use super::super::fixture::{on_each_store, staging};
 use super::tests::{claim, intake, job, of};
@@ -10,7 +10,7 @@ async fn growth(store: &Store, session: &Session) -> SessionProgress {
     store.growth(session.id).await.unwrap().unwrap()
 }
 
-/// Ten entries a job; the jobs of `names` from `from` tens on.
+/// Returns an intake of jobs with ten entries each, starting at entry `10 * from`.
 fn tens(session: &Session, growth: SessionProgress, from: u32, names: &[&str]) -> Intake {
     let known = 10 * (from + names.len() as u32);
     let tens = (from..).map(|ten| (10 * ten, 10 * ten + 9));
@@ -19,7 +19,7 @@ fn tens(session: &Session, growth: SessionProgress, from: u32, names: &[&str]) -
     Intake { growth, entries, known, jobs, ..intake(session, &[]) }
 }
 
-/// Claims and finishes every job, with a run named after its place.
+/// Claims and finishes every job with the run of that name.
 async fn drain(store: &Store, session: &Session, names: &[&str]) {
     let jobs = store.claim(claim(99, 100)).await.unwrap().jobs;
     assert_eq!(jobs.len(), names.len());
@@ -31,7 +31,7 @@ async fn drain(store: &Store, session: &Session, names: &[&str]) {
     }
 }
 
-/// The names of staged records, in order.
+/// Returns the headlines of staged records, in order.
 async fn staged(store: &Store) -> Vec<String> {
     let records = store.records(Default::default()).await.unwrap();
     records.iter().map(|it| it.record.claim.headline().to_owned()).collect()

@@ -5,8 +5,8 @@ use super::*;
 use crate::domain::*;
 use crate::store::StoredRun;
 
-/// A job in each state but cut, of two namespaces: a is done, b waits, c is leased, d cancelled, e
-/// dead, f ready.
+/// Creates a job in each state but cut, in two namespaces: a done, b waiting, c leased, d
+/// cancelled, e dead, f ready.
 async fn every_state(kind: Kind) -> (Place, Store, Session) {
     let (place, store, session) = kind.begun().await;
     store.enqueue(intake(&session, &["a", "b", "c", "d", "e"])).await.unwrap();

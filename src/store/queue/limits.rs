@@ -1,5 +1,5 @@
-//! Limits that all workers share: how fast an endpoint is asked, and what is spent or reserved of a cap. Rows are
-//! made when they are first needed, and only where a limit is set.
+//! Limits shared by all workers: request rates of endpoints, and amounts spent or reserved under
+//! caps. Rows are created on first use, and only where a limit is set.
 
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
@@ -8,33 +8,33 @@ use super::super::spend;
 use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
 
-/// Maximum part of an allowance that is taken at once, in microseconds of its pace: what a late worker makes up for.
+/// Maximum burst, in microseconds of the rate: as much as a late worker may catch up on.
 const BURST_MICROS: i64 = 1_000_000;
 /// Microseconds of a minute.
 const MINUTE_MICROS: i64 = 60_000_000;
-/// An allowance that is taken for longer than this ahead, in microseconds, was taken by a clock that has gone back
-/// since: each worker takes one call ahead at most.
+/// Maximum time in microseconds that an allowance may be used up in advance. Each worker draws at
+/// most one call ahead, so more means that the clock was set back.
 const AHEAD_MICROS_MAX: i64 = 3_600_000_000;
 
 /// Rate limits of an endpoint.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Rates {
-    /// The endpoint; all who name it so share its allowance.
+    /// Name of the endpoint; callers that use the same name share its allowance.
     pub endpoint: String,
-    /// Requests a minute; none is no limit.
+    /// Requests per minute; `None` is unlimited.
     pub requests_per_minute: Option<u32>,
-    /// Tokens a minute, of requests and replies; none is no limit.
+    /// Tokens per minute, of requests and replies; `None` is unlimited.
     pub tokens_per_minute: Option<u64>,
 }
 
-/// Something that is spent.
+/// An amount spent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Charge {
     pub tokens: u64,
     pub micros: u64,
 }
 
-/// A bound on what may be spent.
+/// A spending cap.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Cap {
     pub scope: CapScope,
@@ -46,11 +46,11 @@ pub(crate) struct Cap {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CapReached {
     pub cap: Cap,
-    /// Calls under way hold the room, and may leave some when they end.
+    /// True if calls under way hold the room, so that it may become free.
     pub passes: bool,
 }
 
-/// Scope of a cap. A day is UTC's; it is named by its midnight.
+/// Scope of a cap. Days are in UTC and identified by their midnight.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum CapScope {
     Session(SessionId),
@@ -73,7 +73,7 @@ impl CapUnit {
         }
     }
 
-    /// Name of the row with what is reserved.
+    /// Name of the row with the reserved amount.
     fn reserved(self) -> &'static str {
         match self {
             CapUnit::Tokens => "tokens reserved",
@@ -89,7 +89,7 @@ impl CapUnit {
     }
 }
 
-/// Prefixes of the names of the scopes of a day and of a namespace's day.
+/// Scope name prefixes of a day and of a namespace's day.
 const DAYS: [&str; 2] = ["day ", "namespace-day "];
 
 impl CapScope {
@@ -117,7 +117,7 @@ impl CapScope {
     }
 }
 
-/// One of an endpoint's allowances: units a minute, kept as the time until which it is taken.
+/// One allowance of an endpoint, stored as the time until which it is used up.
 #[derive(Clone, Copy)]
 struct Rate {
     sort: &'static str,
@@ -125,14 +125,14 @@ struct Rate {
 }
 
 impl Rate {
-    /// Time that `units` take. The pace leaves room for a burst, so that no minute with one exceeds the limit.
+    /// Duration of `units` at a pace slow enough that no minute exceeds the limit, even with a burst.
     fn micros(self, units: u64) -> i64 {
         let minute = i128::from(MINUTE_MICROS + BURST_MICROS);
         let micros = i128::from(units) * minute / i128::from(self.per_minute);
         i64::try_from(micros).unwrap_or(i64::MAX / 4)
     }
 
-    /// Part of it that may be taken at once; one unit always may.
+    /// Maximum burst; at least one unit.
     fn burst(self) -> i64 {
         self.micros(1).max(BURST_MICROS)
     }
@@ -172,14 +172,14 @@ fn signed(cap: &Cap, charge: Charge) -> i64 {
     i64::try_from(cap.sort.of(charge)).unwrap_or(i64::MAX)
 }
 
-/// Forgets what is spent and reserved, so that it is added up again from the runs: what a worker had reserved that
-/// was killed counts no more.
+/// Deletes spent and reserved amounts, so that they are recomputed from the runs. Drops the
+/// reservations of killed workers.
 pub(super) fn forget(db: &mut Db) -> Result<u64, Fault> {
     db.execute("DELETE FROM allowances WHERE scope NOT LIKE 'endpoint %'", &[])
 }
 
-/// Returns what is spent and reserved under `cap`. A row that is new begins with what the runs cost, and takes the place of
-/// those of other days.
+/// Returns the amount spent under `cap`. A new row starts with the cost of past runs and replaces
+/// the rows of other days.
 fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
     let scope = cap.scope.name();
     if let Some(amount) = find(db, &scope, cap.sort.name())? {
@@ -203,7 +203,7 @@ fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>, Fault> {
     db.first(&sql, values![scope, sort], |row| row.next())
 }
 
-/// The amount of a row, which is made if it is not there, so that it can be locked.
+/// Returns the amount of a row, which is created if missing so that it can be locked.
 fn amount(db: &mut Db, scope: &str, sort: &str) -> Result<i64, Fault> {
     if let Some(amount) = find(db, scope, sort)? {
         return Ok(amount);
@@ -220,7 +220,7 @@ fn set(db: &mut Db, scope: &str, sort: &str, amount: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Adds to a row, if it is there: one that was forgotten is added up anew when it is needed.
+/// Adds to a row if it exists; a deleted row is recomputed when next needed.
 fn add(db: &mut Db, scope: &str, sort: &str, more: i64) -> Result<(), Fault> {
     let sql = "UPDATE allowances SET amount = amount + ?3 WHERE scope = ?1 AND sort = ?2";
     db.execute(sql, values![scope, sort, more])?;
@@ -228,8 +228,8 @@ fn add(db: &mut Db, scope: &str, sort: &str, more: i64) -> Result<(), Fault> {
 }
 
 impl Store {
-    /// Takes a request and `tokens` tokens of an endpoint's allowance of a minute; gives the time from which on they
-    /// may be used. Whoever waits until then keeps the rates, together with all others.
+    /// Draws one request and `tokens` tokens from an endpoint's allowance. Returns the time from
+    /// which they may be used; waiting until then keeps all callers together within the rates.
     pub(crate) async fn draw(
         &self,
         rates: Rates,
@@ -251,14 +251,14 @@ impl Store {
             for (rate, until, cost) in taken {
                 set(db, &scope, rate.sort, until.max(begin).saturating_add(cost))?;
             }
-            // A timer that is a part of a millisecond early would be refused by the endpoint.
+            // Rounded up: a call a fraction of a millisecond early would exceed the rate.
             Ok(Timestamp(begin.div_euclid(1000) + i64::from(begin.rem_euclid(1000) > 0)))
         })
         .await
     }
 
-    /// Replaces the tokens that were drawn by those that a call used; none gives everything back, where there was no
-    /// call.
+    /// Corrects the drawn tokens to those a call used; `None` returns everything because there was
+    /// no call.
     pub(crate) async fn settle_rate(
         &self,
         rates: Rates,
@@ -280,9 +280,9 @@ impl Store {
         .await
     }
 
-    /// Reserves `charge` under all of `caps`, or gives the first cap that it would exceed: one that is exceeded
-    /// whatever the calls under way cost, before one that they may leave room under. A new cap begins with
-    /// the cost of its scope's runs.
+    /// Reserves `charge` under all of `caps`, or returns the first cap that it would exceed. Caps
+    /// exceeded regardless of the calls under way come before those that may become free. The first
+    /// use of a cap adds up past runs.
     pub(crate) async fn reserve(
         &self,
         caps: Vec<Cap>,
@@ -312,7 +312,7 @@ impl Store {
         .await
     }
 
-    /// Replaces what was reserved under `caps` by what it cost.
+    /// Replaces the amount reserved under `caps` with the actual cost.
     pub(crate) async fn settle(
         &self,
         caps: Vec<Cap>,

@@ -1,4 +1,4 @@
-//! The queue: what is handed over, who works on it, how it ends.
+//! The job queue: intake, leases, outcomes, limits and statistics.
 
 mod admin;
 mod batch;
@@ -36,7 +36,7 @@ use super::error::Fault;
 use super::value::Columns;
 use crate::domain::{Job, JobId, SliceId};
 
-/// Columns of a job, for [`read_job`].
+/// Columns read by [`read_job`].
 const JOB_COLUMNS: &str = "id, slice, slice_index, first_ordinal, first_part, last_ordinal, \
      last_part, tokens, cut, context";
 

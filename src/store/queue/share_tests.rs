@@ -1,4 +1,4 @@
-//! What workers share, by its doors.
+//! Rates, caps and the worker registry, shared by several processes.
 
 use super::super::fixture::{Place, on_each_store, stage, staging};
 use super::*;
@@ -12,12 +12,12 @@ fn rates(requests: Option<u32>, tokens: Option<u64>) -> Rates {
     Rates { endpoint, requests_per_minute: requests, tokens_per_minute: tokens }
 }
 
-/// A second process on the same database.
+/// Opens a second connection to the same database, as another process does.
 fn beside(place: &Place) -> Store {
     Store::open(&place.url(), OpenMode::Existing).unwrap()
 }
 
-/// Seconds after `NOON` at which calls of `tokens` each may begin, all drawn at noon.
+/// Returns the seconds after `NOON` at which calls with these tokens may start, all drawn at noon.
 async fn begins(stores: &[Store], rates: &Rates, tokens: &[u64]) -> Vec<i64> {
     let mut begins = Vec::new();
     for (tokens, store) in tokens.iter().zip(stores.iter().cycle()) {
@@ -83,7 +83,7 @@ async fn tokens_that_were_not_used_are_given_back_and_those_beyond_are_owed() {
         assert_eq!(begins(&stores, &both, &[500, 500]).await, [0, 5]);
         store.settle_rate(both.clone(), 500, Some(0)).await.unwrap();
         store.settle_rate(both.clone(), 500, None).await.unwrap();
-        // The requests wait for the moment of the call that was given up.
+        // The request allowance still counts the returned call's time slot.
         assert_eq!(begins(&stores, &both, &[500]).await, [4]);
         store.settle_rate(both.clone(), 500, Some(1_500)).await.unwrap();
         assert_eq!(begins(&stores, &both, &[500]).await, [19]);

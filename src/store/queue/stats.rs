@@ -1,5 +1,5 @@
-//! Statistics of the queue: what is open, what holds it up, what died, what is left to do. Finished jobs are not
-//! read, however many there are.
+//! Queue statistics: open jobs, what holds them up, dead jobs, remaining jobs. Finished jobs are
+//! never read.
 
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
@@ -9,22 +9,21 @@ use super::workers::{self, WorkerStatus};
 use crate::domain::{JobState, Timestamp, Wait};
 use std::time::Duration;
 
-/// Time that a worker may be silent, or a job stuck, before a person is told, in seconds: twice
-/// what a lease lasts by default.
+/// Time after which a silent worker or a stuck job is reported, in seconds; twice the default
+/// lease.
 pub(crate) const SILENT_SECS: u64 = 120;
-/// Caps that are told one by one, those that hold most; caps of sessions may be many.
+/// Maximum number of caps listed; there may be many session caps.
 const CAPS_MAX: u32 = 20;
-/// Beginning of the settings' keys for caps of one session.
+/// Key prefix of the settings for session caps.
 const SESSION_CAP: &str = "limits.session_";
 
-/// Content of the queue at one moment; no words of a conversation.
+/// Snapshot of the queue, without conversation text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct QueueStats {
     pub at: Timestamp,
-    /// Open jobs by state and by what they wait for, in the order in which a job goes through them; only what there
-    /// is.
+    /// Open jobs by state and wait reason, in lifecycle order, without empty groups.
     pub open: Vec<OpenJobs>,
-    /// Caps that hold jobs back, the one that holds most first, 20 at most.
+    /// Caps that hold jobs back, at most 20, those with the most jobs first.
     pub caps: Vec<CapJobs>,
     pub expired: Option<Overdue>,
     pub waited: Option<Overdue>,
@@ -33,7 +32,7 @@ pub(crate) struct QueueStats {
     pub workers: Vec<WorkerStatus>,
 }
 
-/// Open jobs in one state.
+/// Open jobs with one state and wait reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct OpenJobs {
     pub state: JobState,
@@ -45,7 +44,7 @@ pub(crate) struct OpenJobs {
     pub detail: Option<String>,
 }
 
-/// Jobs at one cap.
+/// Jobs held back by one cap.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CapJobs {
     pub detail: Option<String>,
@@ -53,24 +52,24 @@ pub(crate) struct CapJobs {
     pub until: Option<Timestamp>,
 }
 
-/// Jobs whose time has come.
+/// Jobs whose wait or lease has expired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Overdue {
     pub jobs: u64,
     pub since: Timestamp,
 }
 
-/// Jobs that died of one thing.
+/// Dead jobs of one error kind.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct DeadJobs {
-    /// A stable name, such as `refused`.
+    /// Stable name, such as `refused`.
     pub kind: String,
     pub jobs: u64,
     pub since: Timestamp,
     pub detail: Option<String>,
 }
 
-/// Jobs that do not move by themselves.
+/// Jobs that no live worker will move.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stuck {
     Leases(Overdue),
@@ -79,7 +78,7 @@ pub(crate) enum Stuck {
 }
 
 impl QueueStats {
-    /// Returns true if the queue holds nothing and nobody works on it: most likely it was never used.
+    /// Returns true if there are no open, dead or cancelled jobs and no workers.
     pub(crate) fn is_empty(&self) -> bool {
         let jobs = !self.open.is_empty() || !self.dead.is_empty() || self.cancelled > 0;
         !jobs && self.workers.is_empty()
@@ -97,7 +96,7 @@ impl QueueStats {
         self.open.iter().map(|it| self.at.since(it.oldest)).max()
     }
 
-    /// Age of the oldest job that is ready: how far behind the workers are.
+    /// Age of the oldest ready job: the lag of the workers.
     pub(crate) fn lag(&self) -> Option<Duration> {
         let ready = self.open.iter().filter(|it| it.state == JobState::Ready);
         ready.map(|it| self.at.since(it.oldest)).max()
@@ -108,7 +107,7 @@ impl QueueStats {
         gathering.map(|it| self.at.since(it.oldest)).max()
     }
 
-    /// Returns true if a worker was heard of lately and has not stopped.
+    /// Returns true if the worker was seen recently and has not stopped.
     pub(crate) fn is_alive(&self, worker: &WorkerStatus) -> bool {
         let silent = Duration::from_secs(SILENT_SECS);
         worker.stopped.is_none() && self.at.since(worker.seen_at) <= silent
@@ -118,8 +117,7 @@ impl QueueStats {
         self.workers.iter().filter(|it| self.is_alive(it))
     }
 
-    /// Workers that stopped because of something that a person must mend, and that nobody has taken the place of
-    /// since.
+    /// Workers that stopped because of a problem a person must fix, unless a worker started since.
     pub(crate) fn stopped(&self) -> impl Iterator<Item = &WorkerStatus> {
         let last = self.alive().map(|it| it.started_at).max();
         let mended = move |it: &WorkerStatus| last.is_some_and(|last| it.seen_at < last);
@@ -142,15 +140,15 @@ impl QueueStats {
         stuck.into_iter().flatten().collect()
     }
 
-    /// Caps of sessions: no new day lifts them.
+    /// Session caps, which no new day lifts.
     pub(crate) fn lasting_caps(&self) -> impl Iterator<Item = &CapJobs> {
         let is_lasting =
             |it: &&CapJobs| it.detail.as_deref().is_some_and(|it| it.starts_with(SESSION_CAP));
         self.caps.iter().filter(is_lasting)
     }
 
-    /// Returns true if something does not mend itself: a dead job, a worker that stopped, jobs that are stuck or at the
-    /// cap of their session.
+    /// Returns true if a person must act: dead jobs, stopped workers, stuck jobs or jobs at a
+    /// session cap.
     pub(crate) fn needs_person(&self) -> bool {
         !self.dead.is_empty()
             || self.stopped().next().is_some()
@@ -160,7 +158,7 @@ impl QueueStats {
 }
 
 impl Store {
-    /// Statistics of the queue at `now`. Their cost grows with the open and the dead jobs, not with those that are done.
+    /// Returns statistics of the queue at `now`. The cost grows with open and dead jobs only.
     pub(crate) async fn depth(&self, now: Timestamp) -> Result<QueueStats, StoreError> {
         self.read("measuring the queue", move |db: &mut Db| {
             let (expired, waited) = overdue(db, now)?;
@@ -232,7 +230,7 @@ fn dead(db: &mut Db) -> Result<Vec<DeadJobs>, Fault> {
     })
 }
 
-/// Number of entries of each session stand in open jobs and are not accounted for yet, by the session's row.
+/// Returns the number of entries in open jobs without coverage, by session row number.
 pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
     let sql = "SELECT session_no, CAST(sum(highest - lowest + 1 - (
             SELECT count(DISTINCT c.ordinal) FROM coverage c
@@ -253,13 +251,13 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
 }
 
 impl Store {
-    /// Open jobs by what they wait for, and how many jobs died at `since` or later.
+    /// Returns open jobs by state and wait, and the number of jobs that died at `since` or later.
     pub(crate) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
         self.read("counting what is left", move |db: &mut Db| remaining(db, since, None)).await
     }
 }
 
-/// Remaining jobs of one batch or of all; of the dead, those that died at `since` or later.
+/// Remaining jobs of one batch, or of all; of the dead, those that died at `since` or later.
 pub(super) fn remaining(
     db: &mut Db,
     since: Timestamp,
@@ -295,7 +293,7 @@ pub(super) fn remaining(
     Ok(left)
 }
 
-/// Jobs that have not ended, and those that died lately.
+/// Open jobs, and those that died recently.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RemainingJobs {
     pub ready: u64,
@@ -308,7 +306,7 @@ pub(crate) struct RemainingJobs {
 }
 
 impl RemainingJobs {
-    /// Returns true if there is something to do, now or after a while.
+    /// Returns true if jobs are ready, leased or in a short wait.
     pub(crate) fn is_something(&self) -> bool {
         self.ready + self.leased + self.passing > 0
     }

@@ -12,7 +12,7 @@ async fn coverage(store: &Store, session: &Session) -> Coverage {
     one.coverage
 }
 
-/// As the worker itself writes it.
+/// Registers a worker, as the worker itself does.
 async fn present(store: &Store, id: &'static str, seen_at: i64, stopped: Option<&'static str>) {
     let sql = "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, 1, ?2, ?3)";
     let write = move |to: &mut Db| to.execute(sql, values![id, seen_at, stopped]);
@@ -34,7 +34,7 @@ async fn a_store_without_a_queue_has_none() {
 async fn an_entry_in_two_jobs_is_pending_once_and_one_that_is_accounted_for_is_not() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
-        // 0 1 | 1 2 3 | 5, nested 5 in parts; 2 is in no slice, 4 in none that is open.
+        // Jobs 0-1, 1-3, 4, and 5 in two parts. Entry 2 is in no slice; job 4 finishes below.
         let ranges = [(0, 1), (1, 3), (4, 4), (5, 5), (5, 5)];
         let jobs: Vec<Job> =
             ranges.into_iter().zip(0..).map(|(range, n)| job(&format!("j{n}"), range)).collect();
@@ -59,12 +59,12 @@ async fn an_entry_in_two_jobs_is_pending_once_and_one_that_is_accounted_for_is_n
             store.finish(claimed.lease, Some(run), JobEnding::Done, Timestamp(100)).await.unwrap();
         }
         assert_eq!(coverage(&store, &session).await, sum(1, 1, 4));
-        // A replay beside the queue has read 0 and 1 meanwhile.
+        // A replay outside the queue has extracted 0 and 1 in the meantime.
         let mut run = staging(&session, "beside", 0, &[]);
         run.entries.truncate(2);
         stage(&store, run).await.unwrap();
         assert_eq!(coverage(&store, &session).await, sum(1, 3, 2));
-        // What another session waits for is its own.
+        // Jobs of another session do not count.
         store.enqueue(intake(&of("other", "o"), &["x", "y"])).await.unwrap();
         assert_eq!(coverage(&store, &session).await, sum(1, 3, 2));
         assert_eq!(coverage(&store, &of("other", "o")).await, sum(0, 0, 2));

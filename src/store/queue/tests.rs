@@ -1,4 +1,4 @@
-//! The queue by its doors.
+//! The queue through its public functions.
 
 use super::super::fixture::{conversation, entry, on_each_store, staging};
 use super::*;
@@ -21,7 +21,7 @@ pub(super) fn job(name: &str, ordinals: (u32, u32)) -> Job {
     }
 }
 
-/// `session` with a job of one entry for each of `names`.
+/// Returns an intake of `session` with one job of one entry per name.
 pub(super) fn intake(session: &Session, names: &[&str]) -> Intake {
     let known = names.len() as u32;
     Intake {
@@ -199,7 +199,7 @@ async fn a_clock_that_went_back_holds_nothing() {
         assert!(store.claim(claim(9, 1_000)).await.unwrap().jobs.is_empty());
         assert_eq!(store.recover(Timestamp(1_000)).await.unwrap(), 1);
         let held = store.claim(claim(9, 1_000)).await.unwrap().jobs.remove(0).lease;
-        // A lease that ends later than any can was not written by a clock that runs right.
+        // A lease that ends too late came from a wrong clock.
         store.extend(vec![held], Timestamp(3_661_001), Timestamp(1_000)).await.unwrap();
         assert_eq!(store.recover(Timestamp(1_001)).await.unwrap(), 0);
         assert_eq!(store.recover(Timestamp(1_000)).await.unwrap(), 1);

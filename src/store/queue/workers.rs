@@ -1,4 +1,4 @@
-//! Registry of the workers, so that a person sees them and each knows whether it is alone.
+//! Registry of workers, which shows them to people and tells a worker if it is alone.
 
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
@@ -7,21 +7,21 @@ use super::super::value::values;
 use super::limits;
 use crate::domain::Timestamp;
 
-/// A worker that was not seen for so long, in milliseconds, is gone: it is seen every few seconds.
+/// Time in milliseconds after which an unseen worker is gone; it reports every few seconds.
 const GONE_MILLIS: i64 = 60_000;
-/// Rows of workers that were not seen for so long, in milliseconds, are of no use to anybody.
+/// Time after which the rows of unseen workers are deleted, in milliseconds.
 const KEPT_MILLIS: i64 = 86_400_000;
 
-/// A worker that is about, or that stopped because of something that a person must mend.
+/// A worker that is running, vanished, or stopped because of a problem that a person must fix.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WorkerStatus {
-    /// Host, process and a digest of when it began.
+    /// Host, process and a digest of the start time.
     pub id: String,
-    /// When it began.
+    /// Start time.
     pub started_at: Timestamp,
-    /// When it was seen last.
+    /// Time of the last report.
     pub seen_at: Timestamp,
-    /// The line that mends it, if it stopped for that.
+    /// How to fix the problem it stopped for, in one line.
     pub stopped: Option<String>,
 }
 
@@ -38,8 +38,8 @@ pub(super) fn list(db: &mut Db) -> Result<Vec<WorkerStatus>, Fault> {
 }
 
 impl Store {
-    /// Recounts what was spent, since a worker may have died with a reservation. While a worker that is not among the
-    /// `gone` is running, its reservations stand.
+    /// Recomputes spending without reservations, since a worker may have died with one. Does
+    /// nothing while a worker other than the `gone` ones is running.
     pub(crate) async fn recount(
         &self,
         gone: Vec<String>,
@@ -57,7 +57,7 @@ impl Store {
         .await
     }
 
-    /// Writes that a worker is about, or why it stopped; forgets those that are long gone.
+    /// Registers a worker as running or stopped, and deletes rows of workers long gone.
     pub(crate) async fn seen(&self, worker: WorkerStatus) -> Result<(), StoreError> {
         self.write("saying that a worker is here", move |db: &mut Db| {
             let it = &worker;
@@ -84,7 +84,7 @@ impl Store {
         .await
     }
 
-    /// The workers that are about, that vanished, or that stopped for a reason, by when they began.
+    /// Returns the running, vanished and stopped workers, by start time.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, StoreError> {
         self.read("reading who works", list).await
     }

@@ -1,4 +1,4 @@
-//! Connections to a SQLite file: opened, created, migrated, and the statements that run on them.
+//! Connections to a SQLite file: opening, creation, migration, and statements.
 
 use crate::adapters::files;
 use crate::store::BUSY_SECS;
@@ -12,16 +12,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// The writer's page cache, in KiB: holds the pages of one group commit.
+/// The writer's page cache, in KiB; holds the pages of one group commit.
 const WRITER_CACHE_KIB: u32 = 8 * 1024;
-/// A reader's page cache, in KiB: reads are short or scan once.
+/// A reader's page cache, in KiB; reads are short or scan once.
 const READER_CACHE_KIB: u32 = 2 * 1024;
-/// Pages in the write-ahead log before they move into the database: 16 MiB; fewer, larger moves write a page that
-/// changes often once.
+/// Pages in the write-ahead log that trigger a checkpoint (16 MiB). Rare checkpoints write a hot
+/// page fewer times.
 const WAL_PAGES: u32 = 4_096;
-/// Size that the write-ahead log keeps on the disk when it begins anew, in bytes.
+/// Size to which a reset write-ahead log is truncated, in bytes.
 const WAL_BYTES_KEPT: u32 = 64 * 1024 * 1024;
-/// Prepared statements kept a connection; more than the statements that there are.
+/// Maximum number of prepared statements per connection; more than the program uses.
 const STATEMENTS_MAX: usize = 64;
 
 const DOING: &str = "opening the store";
@@ -30,14 +30,14 @@ const DOING: &str = "opening the store";
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::store) enum Access {
     Write,
-    /// The file or its folder refuses writers.
+    /// The file or its folder is not writable.
     Read,
-    /// The folder has no log and refuses one: nobody can be writing.
+    /// The folder has no log and cannot hold one, so nobody is writing.
     Immutable,
 }
 
-/// The connection that writes, and how its file can be opened. Creates file and folder if asked to, and migrates. A
-/// file that exists and refuses writers is opened for reading; what writes fails then.
+/// Opens the writing connection. Creates file and folder if asked to, and migrates. An existing
+/// file that is not writable is opened for reading; writes then fail.
 pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<(Connection, Access), StoreError> {
     let there =
         path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
@@ -62,7 +62,7 @@ pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<(Connection, Ac
     .map_err(|fault| fault.at(DOING, path.display()))
 }
 
-/// A store of our version that can be read though not written.
+/// Opens an unwritable store for reading, if it has our schema version.
 fn read_only(path: &Path) -> Option<(Connection, Access)> {
     [Access::Read, Access::Immutable].into_iter().find_map(|access| {
         let connection = open_reader(path, access).ok()?;
@@ -73,8 +73,8 @@ fn read_only(path: &Path) -> Option<(Connection, Access)> {
     })
 }
 
-/// Makes the database beside its place and puts it there when it is whole: processes that begin at once all find one
-/// store, and none sees it half-made.
+/// Creates the database under a temporary name and moves it into place when complete, so that
+/// concurrent processes share one store and never see it half-made.
 fn create(path: &Path) -> Result<(), StoreError> {
     let of_io = |error| StoreError::of_io(error, DOING, path.display());
     let draft = files::draft_of(path).map_err(of_io)?;
@@ -88,7 +88,7 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Roll-back copies of pages stay in memory; the file system sees only the log.
+    // Keeps rollback copies of pages in memory; only the log reaches the file system.
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
@@ -97,7 +97,7 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// A connection that only reads, of a database that a writer has opened.
+/// Opens a read-only connection to a database that a writer has opened.
 pub(in crate::store) fn open_reader(path: &Path, access: Access) -> Result<Connection, Fault> {
     let connection = connect(path, access)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -106,7 +106,7 @@ pub(in crate::store) fn open_reader(path: &Path, access: Access) -> Result<Conne
 }
 
 fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
-    // Not created here, and the path is taken as it is; only a URI can say that a file does not change.
+    // Does not create the file. Plain paths are not parsed as URIs; only a URI can set `immutable`.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match access {
         Access::Write => {
@@ -121,15 +121,15 @@ fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
         }
     }?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
-    // Else a statement is planned anew each time other values are bound to it.
+    // Otherwise SQLite may re-plan a statement when it is bound to other values.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
 }
 
-/// The version of a database; refuses what is not ours or newer than we are.
+/// Returns the schema version; fails for foreign or newer databases.
 fn check_ours(connection: &Connection) -> Result<u32, Fault> {
-    // One moment for all questions: another process may be migrating.
+    // One snapshot for all queries, since another process may be migrating.
     let moment = connection.unchecked_transaction()?;
     version(&moment)
 }
@@ -154,8 +154,8 @@ fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> R
     Ok(connection.pragma_query_value(None, name, |row| row.get(0))?)
 }
 
-/// Brings the database to our version in one transaction. Looks again at the version within it: another process may
-/// have been first.
+/// Migrates the database in one transaction. Checks the version again inside it: another process
+/// may have been faster.
 fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     let known = MIGRATIONS.len() as u32;
     if check_ours(connection)? == known {
@@ -178,7 +178,7 @@ pub(in crate::store) fn scrub(path: &Path) -> Result<(), StoreError> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
         connection.execute_batch("VACUUM")?;
-        // Tells whether somebody was in the way, and where the log ends: of no use here.
+        // The result row (busy flag and log size) is not needed.
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     };
@@ -233,7 +233,7 @@ pub(in crate::store) fn each(
     Ok(())
 }
 
-/// Row by row: a prepared statement of one row is as fast here as one of many.
+/// Inserts row by row: in SQLite a prepared one-row statement is as fast as a multi-row one.
 pub(in crate::store) fn insert(
     connection: &Connection,
     into: Insert,
@@ -253,7 +253,7 @@ pub(in crate::store) fn insert(
 mod tests {
     use super::*;
 
-    /// Opens a file that `make` made.
+    /// Opens a file made by `make` and checks the error.
     #[track_caller]
     fn check(make: impl FnOnce(&Path), open: OpenMode, expected: &StoreErrorKind) {
         let folder = tempfile::tempdir().unwrap();

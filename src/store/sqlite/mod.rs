@@ -1,4 +1,4 @@
-//! The store in a SQLite file: one thread writes, and readers run beside it.
+//! The store in a SQLite file: one writer thread and concurrent readers.
 
 pub(super) mod connection;
 mod writer;
@@ -12,18 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use writer::Writer;
 
-/// Concurrent reads; each is a connection with its own cache, and short.
+/// Maximum number of concurrent reads; each is short and has its own connection and cache.
 const READERS_MAX: usize = 4;
 
-/// A database file. Fields are dropped in their order: readers close first, so that the writer, closing last, can
-/// move the whole log into the database.
+/// A database file. Field order matters: readers close first, so that the writer can checkpoint the
+/// whole log when it closes.
 pub(super) struct SqliteFile {
     readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl SqliteFile {
-    /// Opens the file that `url` names.
     pub(super) fn open(url: &str, open: OpenMode) -> Result<SqliteFile, StoreError> {
         let path = path_of(url)?;
         let (writer, access) = open_writer(&path, open)?;
@@ -49,7 +48,7 @@ impl SqliteFile {
         self.writer.write(doing, work).await
     }
 
-    /// Runs `work` in one snapshot: it sees what was committed before it began, and nothing after.
+    /// Runs `work` in one snapshot.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -67,7 +66,7 @@ impl SqliteFile {
     }
 }
 
-/// Connections that read beside the writer: with write-ahead logging neither waits for the other.
+/// Read connections; with write-ahead logging, readers and the writer do not block each other.
 struct Readers {
     path: PathBuf,
     access: Access,
@@ -83,14 +82,14 @@ impl Readers {
         db.execute("BEGIN", &[])?;
         let done = work(&mut db);
         db.execute("COMMIT", &[])?;
-        // A connection whose work failed is closed rather than trusted.
+        // A connection whose work failed is closed instead of reused.
         let done = done?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
         Ok(done)
     }
 }
 
-/// The file that `url` names: `sqlite:PATH`, `sqlite://PATH` or a bare path.
+/// Parses `sqlite:PATH`, `sqlite://PATH` or a bare path.
 fn path_of(url: &str) -> Result<PathBuf, StoreError> {
     let path = match url.split_once(':') {
         Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
@@ -98,7 +97,7 @@ fn path_of(url: &str) -> Result<PathBuf, StoreError> {
         Some(_) | None => url,
     };
     if path.is_empty() {
-        // A URL may hold a password: only what stands before the colon is repeated.
+        // A URL may contain a password, so only the part before the colon is repeated.
         let shown = url.split(':').next().unwrap_or_default().to_owned();
         let kind = StoreErrorKind::BadUrl(shown);
         return Err(StoreError::new(kind, "opening the store", ""));

@@ -1,5 +1,5 @@
-//! The one thread that writes, with group commit: what callers sent while the last commit was on its way to the disk
-//! is written and synced together, each in a savepoint of its own where there are several.
+//! The writer thread, with group commit: work sent during a commit is written and synced together
+//! in the next one, each piece in its own savepoint.
 
 use crate::store::db::Db;
 use crate::store::error::{Fault, StoreError, StoreErrorKind};
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// Pieces of work that wait for the writer; a caller beyond it waits to hand over. Bounds memory: one is a slice with
-/// its records, some 100 KB at most.
+/// Maximum number of queued pieces of work; further callers wait. Bounds memory: a piece is a slice
+/// with its records, at most some 100 KB.
 const QUEUE_MAX: usize = 64;
-/// Pieces of work in one commit: those that can wait, and as many that came while they were taken.
+/// Maximum number of pieces in one commit: a full queue, and as many that arrive meanwhile.
 const GROUP_MAX: usize = 128;
 
 const _: () = assert!(QUEUE_MAX <= GROUP_MAX);
 
-/// Tells one caller how it ended: well, or with a fault.
+/// Sends the result of its work to one caller, or the fault that failed the commit.
 type Answer = Box<dyn FnOnce(Option<&Fault>) + Send>;
-/// Does the work, or hears why it cannot be done; says how it went and how to tell the caller.
+/// Performs work, or takes the fault that prevents it; returns the outcome and the answer.
 type Work = Box<dyn FnOnce(Result<&mut Db, &Fault>) -> (Result<(), Fault>, Answer) + Send>;
 
-/// The door to the thread. Dropping it lets the thread finish what it has, and waits for it.
+/// Handle of the writer thread. Dropping it waits until all queued work is done.
 pub(super) struct Writer {
     path: PathBuf,
     queue: Option<mpsc::Sender<Work>>,
@@ -37,8 +37,8 @@ impl Writer {
         Ok(Writer { path: path.to_owned(), queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Runs `work` in a transaction; what it returns is on the disk when this returns. The work is done or not done
-    /// as a whole, also if the caller no longer waits for it.
+    /// Runs `work` in a transaction; its changes are on disk when this returns. Atomic even if the
+    /// caller stops waiting.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -49,7 +49,7 @@ impl Writer {
             let done = db.map_err(Fault::clone).and_then(work);
             let outcome = done.as_ref().map(|_| ()).map_err(Fault::clone);
             let tell = move |failed: Option<&Fault>| {
-                // A caller that stopped waiting is no error.
+                // The caller may have stopped waiting.
                 let _ = send.send(failed.map_or(done, |fault| Err(fault.clone())));
             };
             (outcome, Box::new(tell))
@@ -64,21 +64,21 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
-        // A thread that died has told its callers already.
+        // If the thread panicked, its callers were notified already.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Time that a busy writer waits for more work: half as many commits for a wait that is short beside the commit
-/// itself.
+/// Time that a busy writer waits for more work. Halves the number of commits for a wait much
+/// shorter than a commit.
 const GATHER: std::time::Duration = std::time::Duration::from_millis(1);
-/// A group of this size means that many write at once; fewer are not kept waiting.
+/// Minimum group size at which the writer counts as busy; below it, nobody is kept waiting.
 const BUSY_FROM: usize = 3;
 
 fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
     let mut group: Vec<Work> = Vec::with_capacity(GROUP_MAX);
     let mut busy = false;
-    // Ends with the last sender.
+    // Ends when the last sender is dropped.
     while let Some(first) = queue.blocking_recv() {
         group.push(first);
         if busy {
@@ -91,13 +91,13 @@ fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
         busy = group.len() >= BUSY_FROM;
         commit(db, &mut group);
     }
-    // Closing the last connection moves the log into the database; with other processes about, this moves what they
-    // allow.
+    // Closing the last connection checkpoints the log; if other processes have it open, this moves
+    // as much as they allow.
     let _ = db.batch("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
-/// Does the group in one transaction and answers everybody after the commit. Who failed alone is told of that; a
-/// failed commit is told to all others.
+/// Commits the group in one transaction, then answers all callers. Work that failed by itself gets
+/// its own fault; a failed commit fails all others.
 fn commit(db: &mut Db, group: &mut Vec<Work>) {
     if let [_] = group.as_slice() {
         group.drain(..).for_each(|work| commit_alone(db, work));
@@ -110,7 +110,7 @@ fn commit(db: &mut Db, group: &mut Vec<Work>) {
             Ok(()) => in_savepoint(db, work),
             Err(fault) => work(Err(fault)),
         };
-        // A full disk and the like end the whole transaction, not the savepoint alone.
+        // Errors such as a full disk roll back the whole transaction, not just the savepoint.
         if begun.is_ok() && !in_transaction(db) {
             begun = outcome.clone().and_then(|()| Err(StoreErrorKind::Other.into()));
         }
@@ -118,7 +118,7 @@ fn commit(db: &mut Db, group: &mut Vec<Work>) {
     }
     let ended = begun.and_then(|()| db.batch("COMMIT"));
     if ended.is_err() && in_transaction(db) {
-        // Fails only where nothing is left to roll back.
+        // Fails only if nothing is left to roll back.
         let _ = db.batch("ROLLBACK");
     }
     for (outcome, answer) in answers {
@@ -126,8 +126,8 @@ fn commit(db: &mut Db, group: &mut Vec<Work>) {
     }
 }
 
-/// Does one piece of work in a transaction without a savepoint, which would keep a copy of every page that the work changes
-/// and go through these copies with every statement.
+/// Commits one piece of work without a savepoint, which would copy every changed page and check
+/// these copies with every statement.
 fn commit_alone(db: &mut Db, work: Work) {
     let (outcome, answer) = match db.batch("BEGIN IMMEDIATE") {
         Ok(()) => work(Ok(db)),
@@ -135,13 +135,13 @@ fn commit_alone(db: &mut Db, work: Work) {
     };
     let ended = outcome.and_then(|()| db.batch("COMMIT"));
     if ended.is_err() && in_transaction(db) {
-        // Fails only where nothing is left to roll back.
+        // Fails only if nothing is left to roll back.
         let _ = db.batch("ROLLBACK");
     }
     answer(ended.as_ref().err());
 }
 
-/// Does one piece of work so that its failure takes back itself alone.
+/// Runs one piece of work so that a failure rolls back only that piece.
 fn in_savepoint(db: &mut Db, work: Work) -> (Result<(), Fault>, Answer) {
     if let Err(error) = savepoint(db, "SAVEPOINT work") {
         return work(Err(&error));
@@ -170,7 +170,7 @@ mod tests {
     use rusqlite::Connection;
     use std::time::Duration;
 
-    /// A writer on a new database with a table of numbers, and a second connection to it.
+    /// Returns a writer on a new database with a table of numbers, and a second connection to it.
     fn numbers() -> (tempfile::TempDir, Writer, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("n.db");
@@ -198,7 +198,7 @@ mod tests {
 
     type Job = Box<dyn FnOnce(&mut Db) -> Result<i64, Fault> + Send>;
 
-    /// Holds the writer until all of `jobs` wait for it, so that they make one group.
+    /// Blocks the writer until all of `jobs` are queued, so that they form one group.
     async fn group(writer: Writer, jobs: Vec<Job>) -> (Vec<Result<i64, StoreError>>, Writer) {
         let writer = std::sync::Arc::new(writer);
         let (go, wait) = std::sync::mpsc::channel::<()>();
@@ -215,7 +215,7 @@ mod tests {
         let held = spawn(hold);
         begun.await.unwrap();
         let tasks: Vec<_> = jobs.into_iter().map(spawn).collect();
-        // One thread runs the tasks in their order: after this each has handed its job over.
+        // The runtime has one thread and runs tasks in order: after this, all jobs are queued.
         tokio::task::yield_now().await;
         go.send(()).unwrap();
         held.await.unwrap().unwrap();
@@ -238,7 +238,7 @@ mod tests {
             }),
         );
         let path = beside.path().unwrap().to_owned();
-        // A reader beside the writer sees nothing of a group that is not committed.
+        // A concurrent reader sees nothing of an uncommitted group.
         jobs.push(Box::new(move |_| Ok(all(&Connection::open(path)?).len() as i64)));
         let (mut answers, _writer) = group(writer, jobs).await;
         assert_eq!(answers.pop().unwrap().unwrap(), 0);

@@ -1,5 +1,5 @@
-//! Chunks of a copy: consecutive entries of a session as JSON, compressed. Where a chunk ends depends on the entries before
-//! it alone, so that a session that grew has the chunks that it had, and more.
+//! Chunks of a copy: consecutive entries of a session as compressed JSON. Chunk boundaries depend
+//! only on earlier entries, so a session that grew keeps its full chunks.
 
 use crate::domain::{Branch, Digest, Entry, EntryKind, Outcome, Skip, Speaker, Timestamp, Tool};
 use crate::privacy::Redacted;
@@ -8,15 +8,15 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use serde::{Deserialize, Serialize};
 
-/// Size from which on a chunk is full, before compression: larger ones compress no better, and the last one is compressed
-/// anew each time its session grows.
+/// Size at which a chunk is full, before compression. Larger chunks compress no better, and the
+/// last one is compressed again each time its session grows.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Maximum size of the new chunks of a copy, compressed: they are written in one transaction.
+/// Maximum compressed size of a copy's new chunks, which are written in one transaction.
 const COPY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Level of compression, 1 to 10: above it time grows and size does not fall.
+/// Compression level, 1 to 10; higher levels take longer without saving space.
 const LEVEL: u8 = 6;
 
-/// An entry as it is in a copy. Its ordinal is its place.
+/// An entry in a copy. Its ordinal is its position.
 #[derive(Deserialize, Serialize)]
 struct EntryLine {
     line: u32,
@@ -80,32 +80,31 @@ impl EntryLine {
     }
 }
 
-/// Consecutive entries of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    /// Digest and size of its lines, by which it is found.
+    /// Digest and size of its lines.
     pub(super) known: KnownChunk,
-    /// Compressed.
+    /// Compressed lines.
     pub(super) body: Vec<u8>,
 }
 
-/// Digest and size of a chunk, which tell it from others without reading it.
+/// Digest and size of a chunk, which identify it without reading it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct KnownChunk {
     pub(crate) digest: Digest,
     pub(crate) entries: u32,
-    /// Bytes before compression.
+    /// Size before compression, in bytes.
     pub(crate) plain: u64,
 }
 
-/// The lines of a compressed chunk.
+/// Returns the lines of a compressed chunk.
 pub(super) fn unpack(body: &[u8], plain: u64) -> Result<Vec<u8>, Fault> {
     let damaged = || Fault::from(StoreErrorKind::Damaged);
     let most = usize::try_from(plain).map_err(|_| damaged())?;
     decompress_to_vec_zlib_with_limit(body, most).map_err(|_| damaged())
 }
 
-/// The entries of a compressed chunk, the first of which has the ordinal `first`.
+/// Returns the entries of a compressed chunk, numbered from `first`.
 pub(super) fn entries(body: &[u8], plain: u64, first: u32) -> Result<Vec<Entry>, Fault> {
     let lines = unpack(body, plain)?;
     let entry = |(ordinal, line): (u32, &[u8])| {
@@ -116,38 +115,38 @@ pub(super) fn entries(body: &[u8], plain: u64, first: u32) -> Result<Vec<Entry>,
     (first..).zip(lines).map(entry).collect()
 }
 
-/// Chunks of a session that the vault does not have, and those before them.
+/// New chunks of a session, and the stored ones before them.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionCopy {
-    /// Chunks that it begins with and that are stored already.
+    /// Leading chunks that are already stored.
     pub(super) before: Vec<KnownChunk>,
     pub(super) new: Vec<Chunk>,
 }
 
-/// Cuts the entries of a session into chunks as they come, and leaves out those that are stored.
+/// Cuts a stream of entries into chunks and omits those already stored.
 #[derive(Debug)]
 pub(crate) struct CopyBuilder {
     stored: Vec<KnownChunk>,
-    /// Number of chunks that are stored as they are.
+    /// Number of leading chunks that are unchanged.
     same: usize,
     new: Vec<Chunk>,
     new_bytes: usize,
-    /// Lines of the chunk that is being filled.
+    /// Lines of the current chunk.
     lines: Vec<u8>,
     entries: u32,
     is_too_large: bool,
 }
 
 impl CopyBuilder {
-    /// Begins the copy of a session of which these chunks are stored.
+    /// Starts the copy of a session that has these stored chunks.
     pub(crate) fn new(stored: Vec<KnownChunk>) -> CopyBuilder {
         let (new, lines) = (Vec::new(), Vec::new());
         let (same, new_bytes, entries) = (0, 0, 0);
         CopyBuilder { stored, same, new, new_bytes, lines, entries, is_too_large: false }
     }
 
-    /// Continues a copy behind its stored chunks, or behind the last one but the entries that are pushed first: returns the
-    /// number of the chunk that is not full.
+    /// Continues a copy after its full chunks. Returns the number of the last chunk if it is not
+    /// full; its entries must then be pushed first.
     pub(crate) fn behind(stored: Vec<KnownChunk>) -> (CopyBuilder, Option<u32>) {
         let last = stored.len().checked_sub(1);
         let open = last.filter(|last| stored[*last].plain < CHUNK_BYTES as u64);
@@ -156,12 +155,11 @@ impl CopyBuilder {
         (CopyBuilder { same, ..CopyBuilder::new(stored) }, number)
     }
 
-    /// Adds the next entry.
     pub(crate) fn push(&mut self, entry: &Entry) {
         if self.is_too_large {
             return;
         }
-        // An entry is made of texts, names and numbers, which JSON has.
+        // Serialization cannot fail: an entry holds only text, names and numbers.
         if serde_json::to_writer(&mut self.lines, &EntryLine::of(entry)).is_ok() {
             self.lines.push(b'\n');
             self.entries += 1;
@@ -188,10 +186,10 @@ impl CopyBuilder {
         self.new.push(Chunk { known, body });
     }
 
-    /// Ends the copy; `None` if all of it is stored.
+    /// Finishes the copy; `None` if nothing is new.
     ///
     /// # Errors
-    /// If it is larger than a copy may be.
+    /// Fails if the new chunks exceed the maximum size.
     pub(crate) fn finish(mut self) -> Result<Option<SessionCopy>, CopyTooLarge> {
         self.cut();
         if self.is_too_large {
@@ -203,7 +201,6 @@ impl CopyBuilder {
     }
 }
 
-/// A session is too large for a copy.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a session is larger than a copy may be, {} MB after compression", COPY_BYTES_MAX >> 20)]
 pub(crate) struct CopyTooLarge;
@@ -213,7 +210,7 @@ mod tests {
     use super::*;
     use crate::privacy::Gate;
 
-    /// Entries whose texts do not compress well.
+    /// Returns entries whose texts compress badly.
     fn said(count: u32, bytes: usize) -> Vec<Entry> {
         let text = |number: u32| {
             let digests = (0..bytes / 32)

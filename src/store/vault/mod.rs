@@ -1,5 +1,5 @@
-//! The vault: masked copies of the sessions that were read, from which the same entries can be read again. Copies that are
-//! alike share their chunks, and a chunk goes with the last copy that has it.
+//! The vault: redacted copies of sessions, from which their entries can be read again. Equal chunks
+//! are stored once and deleted with the last copy that uses them.
 
 mod chunk;
 
@@ -18,34 +18,34 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug)]
 pub(crate) struct StoredCopy {
     pub(crate) session: Session,
-    /// Bytes before compression.
+    /// Size before compression, in bytes.
     pub(crate) plain: u64,
 }
 
-/// Limits of keeping a copy.
+/// Parameters for storing a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeepAs {
     pub(crate) at: Timestamp,
-    /// Most that all copies may take together.
+    /// Maximum total size of all copies.
     pub(crate) bytes_max: u64,
 }
 
-/// Copies of one client's sessions.
+/// Totals of the copies of one client's sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VaultTotals {
     pub(crate) sessions: u64,
     pub(crate) entries: u64,
-    /// Bytes of the copies, before what they share is stored once and compressed.
+    /// Size before deduplication and compression, in bytes.
     pub(crate) plain: u64,
-    /// Bytes that are stored.
+    /// Stored size, in bytes.
     pub(crate) bytes: u64,
-    /// Time of the reading of the oldest copy, and of the newest.
+    /// Times at which the oldest and the newest copy were read.
     pub(crate) oldest: Option<Timestamp>,
     pub(crate) newest: Option<Timestamp>,
 }
 
 impl Store {
-    /// Chunks of the copy of a session, in their order; empty if it has none.
+    /// Returns the chunks of a session's copy, in order; empty if there is none.
     pub(crate) async fn copy_chunks(&self, id: SessionId) -> Result<Vec<KnownChunk>, StoreError> {
         self.read("looking for the copy of a session", move |db| {
             let sql = "SELECT no FROM sessions WHERE id = ?1";
@@ -57,7 +57,7 @@ impl Store {
         .await
     }
 
-    /// Entries of a chunk of a session's copy.
+    /// Returns the entries of one chunk of a session's copy.
     pub(crate) async fn copied_entries(
         &self,
         id: SessionId,
@@ -78,7 +78,7 @@ impl Store {
         .await
     }
 
-    /// Keeps a copy; beyond the bound, those that were read longest ago go. Returns how many went.
+    /// Stores a copy, then evicts the least recently read ones to fit; returns their number.
     pub(crate) async fn keep_copy(
         &self,
         id: SessionId,
@@ -88,7 +88,7 @@ impl Store {
         self.write("keeping a copy of a session", move |db| keep(db, id, &copy, how)).await
     }
 
-    /// Every copy, in the order in which their sessions were first read.
+    /// Returns all copies, in the order in which their sessions were first read.
     pub(crate) async fn copies(&self) -> Result<Vec<StoredCopy>, StoreError> {
         self.read("listing copies", |db| {
             let sql = format!(
@@ -105,7 +105,7 @@ impl Store {
         .await
     }
 
-    /// Copies by the format of their transcripts.
+    /// Returns totals of the copies by transcript format.
     pub(crate) async fn vault_totals(&self) -> Result<BTreeMap<Format, VaultTotals>, StoreError> {
         self.read("counting copies", |db| {
             let mut all = BTreeMap::new();
@@ -125,7 +125,7 @@ impl Store {
                 Ok(ControlFlow::Continue(()))
             };
             db.each(sql, &[], each)?;
-            // A chunk that clients share counts for the first of them.
+            // A chunk shared by several formats counts for one of them.
             let sql = "SELECT k.format, CAST(sum(k.bytes) AS BIGINT) FROM (
                     SELECT min(s.format) AS format, min(c.bytes) AS bytes FROM vault v
                     JOIN vault_chunks c ON c.no = v.chunk_no
@@ -141,7 +141,6 @@ impl Store {
         .await
     }
 
-    /// Removes all copies.
     pub(crate) async fn clear_vault(&self) -> Result<(), StoreError> {
         self.write("removing all copies", |db| {
             lock(db)?;
@@ -152,18 +151,18 @@ impl Store {
     }
 }
 
-/// Until the transaction ends, nobody else writes to the vault: a chunk that two share must not go with one of them while
-/// the other takes it.
+/// Locks the vault until the transaction ends, so that a shared chunk is not deleted with one copy
+/// while another starts to use it.
 pub(super) fn lock(db: &mut Db) -> Result<(), Fault> {
     db.alone(&Digest::of(&["vault"]))
 }
 
-/// Removes the copy of a session, and the chunks that no other copy has. The caller holds the [`lock`].
+/// Deletes a session's copy and the chunks that no other copy uses. The caller must hold the [`lock`].
 pub(super) fn erase(db: &mut Db, session_no: i64) -> Result<(), Fault> {
     cut_from(db, session_no, 0)
 }
 
-/// Hands every text of the copies to `each`.
+/// Passes every text of the copies to `each`.
 pub(super) fn each_text(db: &mut Db, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
     db.each("SELECT body, plain FROM vault_chunks", &[], |row| {
         let (body, plain): (Vec<u8>, u64) = (row.next()?, row.next()?);
@@ -191,7 +190,7 @@ fn keep(db: &mut Db, id: SessionId, copy: &SessionCopy, how: KeepAs) -> Result<u
     lock(db)?;
     let no = session::number(db, id)?;
     let stored = chunks(db, no)?;
-    // Where another process kept more or less meanwhile, the next reading brings the copy up to date.
+    // If another process changed the copy in the meantime, the next reading updates it.
     if !stored.starts_with(&copy.before) || is_longer(db, &stored, copy)? {
         return Ok(0);
     }
@@ -209,7 +208,7 @@ fn keep(db: &mut Db, id: SessionId, copy: &SessionCopy, how: KeepAs) -> Result<u
     evict(db, how.bytes_max)
 }
 
-/// True if the stored copy goes on where `copy` ends: a file is being written, or was cut off.
+/// Returns true if the stored copy extends `copy`: the file is being written or was truncated.
 fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<bool, Fault> {
     let [last] = copy.new.as_slice() else { return Ok(false) };
     let Some(there) = stored.get(copy.before.len()).filter(|it| last.known.plain < it.plain) else {
@@ -221,7 +220,7 @@ fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<b
     Ok(there.starts_with(&chunk::unpack(&last.body, last.known.plain)?))
 }
 
-/// Removes the parts of a copy from `part` on, and chunks that no copy has any more.
+/// Deletes the parts of a copy from `part` on, and unused chunks.
 fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<(), Fault> {
     let sql = "SELECT DISTINCT chunk_no FROM vault WHERE session_no = ?1 AND ?2 <= part";
     let row = values![session_no, part as u64];
@@ -235,10 +234,10 @@ fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes the copies that were read longest ago until the others fit.
+/// Deletes the least recently read copies until the rest fits.
 fn evict(db: &mut Db, bytes_max: u64) -> Result<u64, Fault> {
     let mut evicted = 0;
-    // Ends with the last copy at the latest.
+    // Terminates at the latest when no copy is left.
     loop {
         let sql = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM vault_chunks";
         let bytes: u64 = db.one(sql, &[], |row| row.next())?;
