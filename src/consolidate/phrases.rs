@@ -19,7 +19,7 @@ const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any 
      вместо|теперь|отныне|больше не|やっぱり|やはり|ではなく|じゃなくて|代わりに|に戻|やめて|今後|还是用|不再";
 
 /// Verbs that change something from one value to another.
-const SHIFTS: &str = "switch|switched|switches|switching|changed|change|changes|changing|go back to|goes back to|went back to|\
+const SHIFTS: &str = "dial|dialled|dialed|slowed|tighten|tightened|loosen|loosened|relax|relaxed|trim|trimmed|switch|switched|switches|switching|changed|change|changes|changing|go back to|goes back to|went back to|\
      replace|replaces|replaced|raise|raised|lower|lowered|increase|increased|reduce|reduced|extend|extended|lengthen|\
      lengthened|shorten|shortened|cut|bump|bumped|halve|halved|doubled|tripled|upgrade|upgraded|downgrade|\
      downgraded|migrate|migrated|move|moves|moved|shift|shifted|postpone|postponed|reschedule|rescheduled|return to|returns to|\

@@ -100,11 +100,12 @@ impl Statement {
     /// True if both say the same about the same topic.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
         let matter = without(&self.matter, &CLASSES);
-        let weight = self.matter.len() + self.values.len() + self.bounds.len();
+        let binding = usize::from(self.needs_leave) + usize::from(self.says_no);
+        let weight = self.matter.len() + self.values.len() + self.bounds.len() + binding;
         self.is_bound_as(other)
             && matter == without(&other.matter, &CLASSES)
             && self.is_ordered_as(other)
-            && weight + usize::from(self.needs_leave) > MATTER_MIN
+            && weight > MATTER_MIN
     }
 
     /// True if this chose to keep what `former` says, without a topic word that `former` lacks.
@@ -113,10 +114,10 @@ impl Statement {
         let left_out = without(&former.matter, &self.matter);
         self.keeps
             && self.is_bound_as(former)
-            && (!chosen.is_empty() || has_day(&self.values))
+            && (!chosen.is_empty() || !self.values.is_empty())
             && self.matter.len() + self.values.len() > MATTER_MIN
             && without(&self.matter, &former.matter).is_empty()
-            && without(&left_out, &former.predicates).is_empty()
+            && left_out.iter().all(|key| former.is_verb(key))
     }
 
     /// True if word order makes no difference between the two.
@@ -211,13 +212,10 @@ impl Statement {
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
         // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &turning.all);
-        let verbs = |key: &u64| {
-            former.predicates.binary_search(key).is_ok() || before.sequence.first() == Some(key)
-        };
         let swapped = before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
         let enough = match common {
             0 => false,
-            1 => untold.iter().all(verbs),
+            1 => untold.iter().all(|key| former.is_verb(key)),
             _ => untold.len() < LEFT_OUT_MAX,
         };
         let (gone, came) =
@@ -229,6 +227,11 @@ impl Statement {
             && !turning.refuses
             && !self.narrows(former)
             && !own.narrows(before, of_amount, &turning.all)
+    }
+
+    /// True for a predicate, or for the first word, which may be one.
+    fn is_verb(&self, key: &u64) -> bool {
+        self.predicates.binary_search(key).is_ok() || self.stated.sequence.first() == Some(key)
     }
 
     /// True if this later statement says something else about the subject of `former` and retracts
@@ -245,7 +248,8 @@ impl Statement {
         let common = shared(&own.keys, &before.keys);
         let back = turning.regrets.as_ref().is_some_and(regrets)
             && common > 0
-            && common < before.keys.len()
+            && (common < before.keys.len() || (self.says_no && !former.says_no))
+            && !turning.refuses
             && own.is_of_subject(before);
         denied || (back && !own.is_of_a_part(before, false, &turning.all))
     }
@@ -385,13 +389,16 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
     let words: Vec<&str> = head.split(' ').map(bare).collect();
     let is_said = |word: &&&str| !is_light(word) && quantity(&[word]).is_none();
     let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
-    let shifts = says_shift(head);
+    let is_move = |word: &str| MOVES.split(' ').any(|it| it == word);
+    // `cut the batches to Gmail down to 80`: the value is the target.
+    let is_to_value =
+        |it: &[&str]| matches!(it, [word, rest @ ..] if is_move(word) && quantity(rest).is_some());
+    let shifts = says_shift(head) && !(0..words.len()).any(|at| is_to_value(&words[at..]));
     let mut found = Vec::new();
     for at in 0..words.len() {
         let (before, after) = words.split_at(at);
         let opposed = by.iter().find(|said| after.starts_with(said));
-        let moves =
-            shifts && after.first().is_some_and(|word| MOVES.split(' ').any(|it| it == *word));
+        let moves = shifts && after.first().is_some_and(|word| is_move(word));
         if opposed.is_none() && !moves {
             continue;
         }
@@ -517,7 +524,7 @@ impl Parts {
             keeps |= KEEP_WORDS.contains(word);
             if is_exact(word) {
                 values.push(hash(word));
-            } else if !is_light(word) {
+            } else if !is_light(word) && !KEEP_WORDS.contains(word) {
                 let is_predicate = BE_WORDS.contains(last);
                 matter_keys(word, |key| {
                     matter.push(key);

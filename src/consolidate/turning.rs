@@ -85,7 +85,7 @@ static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("der des
 static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
-     changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|take that back|taken back|\
+     changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|walk back|walked back|walking back|take that back|taken back|\
      is reversed|on second thought|did not work out|didn't work out|war ein fehler|keine gute idee|doch nicht|gilt nicht mehr|\
      gelten nicht mehr|anders überlegt|rückgängig|bereue|finalement non|une erreur|mauvaise idée|changé d'avis|regrette|\
      un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no",
