@@ -203,12 +203,14 @@ impl Reader<'_> {
 
     /// Moves entries that are marked as contradicting one another out of their groups, pair by pair.
     fn conflicts(&mut self) {
+        // As rendered; a person may use the same words.
+        let mark = format!("{CONFLICTS_WITH} {SOURCE}");
         let mut marked: Vec<Entry> = Vec::new();
         for name in [Part::Rules.name(), Part::Decisions.name()] {
             for section in self.groups.get_mut(name).into_iter().flatten() {
                 let (moved, left) = std::mem::take(&mut section.entries)
                     .into_iter()
-                    .partition(|entry: &Entry| entry.text.as_str().contains(CONFLICTS_WITH));
+                    .partition(|entry: &Entry| entry.text.as_str().contains(&mark));
                 marked.extend::<Vec<Entry>>(moved);
                 section.entries = left;
             }
@@ -218,8 +220,8 @@ impl Reader<'_> {
             let first = marked.remove(0);
             let text = first.text.clone();
             pairs.push(first);
-            let tag =
-                text.as_str().rsplit_once('[').map_or("", |(_, tag)| tag.trim_end_matches(']'));
+            let tag = text.as_str().strip_suffix(']').and_then(|it| it.rsplit_once('['));
+            let Some((_, tag)) = tag else { continue };
             let mark = format!("{CONFLICTS_WITH} {tag}");
             if let Some(at) = marked.iter().position(|entry| entry.text.as_str().contains(&mark)) {
                 pairs.push(marked.remove(at));

@@ -59,9 +59,9 @@ fn entries_stand_in_the_order_in_which_a_session_needs_them() {
 #[test]
 fn what_contradicts_stands_side_by_side() {
     let active = "## Recent Decisions\n- by hand (2026-03-01; conflicts with src-0000000b)\n<!-- @tag: src-0000000a -->\n\
-        - port 80\n- nightly (2026-02-01; conflicts with src-0000000a)\n<!-- @tag: src-0000000b -->\n";
+        - port 80: any other conflicts with the proxy\n- nightly (2026-02-01; conflicts with src-0000000a)\n<!-- @tag: src-0000000b -->\n";
     let block = shown(&files(&[("active-context.md", active)]), None);
-    let pair = "## Decisions\n- port 80\n\n## Contradictions\n- by hand (2026-03-01; conflicts with src-0000000b) [src-0000000a]\n\
+    let pair = "## Decisions\n- port 80: any other conflicts with the proxy\n\n## Contradictions\n- by hand (2026-03-01; conflicts with src-0000000b) [src-0000000a]\n\
         - nightly (2026-02-01; conflicts with src-0000000a) [src-0000000b]\n</memory>";
     assert!(block.contains(pair), "{block}");
 }

@@ -50,7 +50,8 @@ impl SpokenNumbers {
             run.clear();
         }
         for (words, value) in PARTS {
-            found.extend(text.find(words).map(|at| (value, at..at + words.len())));
+            let places = text.match_indices(words);
+            found.extend(places.map(|(at, _)| (value, at..at + words.len())));
         }
         SpokenNumbers(found)
     }

@@ -167,7 +167,7 @@ fn follows(part: &str) -> bool {
 fn alternatives(it: &Decision) -> Vec<String> {
     let mut options: Vec<&str> = Vec::new();
     for option in it.options.iter().map(|option| end_trimmed(option)) {
-        if !option.is_empty() && !options.contains(&option) && options.len() <= ALTERNATIVES_MAX {
+        if !option.is_empty() && !options.contains(&option) {
             options.push(option);
         }
     }
@@ -179,7 +179,7 @@ fn alternatives(it: &Decision) -> Vec<String> {
         Some(why) => format!("{option} – {why}"),
         None => (*option).to_owned(),
     };
-    others.map(line).collect()
+    others.take(ALTERNATIVES_MAX).map(line).collect()
 }
 
 /// The chosen option: the one whose words the decision uses, unless it uses them to reject it.

@@ -78,8 +78,8 @@ pub(crate) async fn why(store: &Store, id: &str) -> Result<PrefixLookup<Why>, Lo
     }
     let memory = match memory_named(store, id).await? {
         PrefixLookup::One(memory) => *memory,
-        PrefixLookup::Many(ids) if id.starts_with(SOURCE) => return Ok(PrefixLookup::Many(ids)),
-        PrefixLookup::Many(_) | PrefixLookup::None => return Ok(PrefixLookup::None),
+        PrefixLookup::Many(ids) => return Ok(PrefixLookup::Many(ids)),
+        PrefixLookup::None => return Ok(PrefixLookup::None),
     };
     let mut records = Vec::new();
     for record in memory.sources.iter().take(RECORDS_MAX) {

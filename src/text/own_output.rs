@@ -96,7 +96,8 @@ fn is_ours(command: &str) -> bool {
             (_, letter) => letter,
         })
         .collect();
-    let bare = bare.replace("&&", "\n").replace("||", "\n").replace(';', "\n");
+    let bare = bare.replace(">&", ">").replace("&>", ">").replace("||", "\n");
+    let bare = bare.replace(['&', ';'], "\n");
     let mut programs = bare.lines().filter_map(program).peekable();
     programs.peek().is_some() && programs.all(|program| program == PROGRAM)
 }

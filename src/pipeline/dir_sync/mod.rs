@@ -8,7 +8,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use super::consolidating::apply_verdict;
+use super::consolidating::{DecisionOutcome, apply_verdict};
 use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
@@ -146,17 +146,19 @@ impl DirSync {
         Ok(Vec::new())
     }
 
-    /// Applies a keep-both verdict to each pair; returns false if there are none.
+    /// Applies a keep-both verdict to each pair; returns false if none applies.
     async fn keep_both(
         &self,
         lease: &NamespaceLease,
         pairs: &[(MemoryId, MemoryId)],
     ) -> Result<bool, StoreError> {
+        let mut is_changed = false;
         for (one, other) in pairs {
             let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
-            apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
+            let outcome = apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
+            is_changed |= matches!(outcome, DecisionOutcome::Done(_));
         }
-        Ok(!pairs.is_empty())
+        Ok(is_changed)
     }
 
     async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
@@ -304,7 +306,7 @@ impl DirSync {
         memories: &MemoryMap,
     ) -> Result<Vec<(MemoryId, String)>, SyncError> {
         let dir = dir_of(folder);
-        let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+        let root = folder.project();
         let verification = Verification { store: &self.store, dir: &dir, root, is_forced: false };
         let found = match verification.run(memories.values()).await {
             Ok(found) => found,
@@ -454,7 +456,11 @@ impl SyncPlan {
 
 impl SyncReport {
     fn with(mut self, plan: &SyncPlan) -> SyncReport {
-        self.conflicts.extend(plan.update.conflicts.iter().cloned());
+        for conflict in &plan.update.conflicts {
+            if !self.conflicts.contains(conflict) {
+                self.conflicts.push(conflict.clone());
+            }
+        }
         self.left.extend(plan.update.held.iter().chain(&plan.disk.skipped).cloned());
         self.deleted.clone_from(&plan.update.deleted);
         self.unplaced = plan.rendered.unplaced.len();

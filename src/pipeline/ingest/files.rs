@@ -209,22 +209,24 @@ impl DocumentFiles<'_> {
     }
 
     fn all(&mut self, input: &mut dyn BufRead, path: &str) -> Result<(), Broken> {
-        let (mut number, mut line) = (0, Vec::new());
+        let (mut number, mut line, mut is_first) = (0, Vec::new(), true);
         while !self.cancel.is_cancelled() && next_line(input, &mut line)? {
             number += 1;
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let unfinished = match serde_json::from_slice::<IgnoredAny>(&line) {
+            let is_first = std::mem::take(&mut is_first);
+            let json = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
+            let unfinished = match serde_json::from_slice::<IgnoredAny>(json) {
                 Ok(_) => false,
                 Err(error) => error.is_eof(),
             };
             if unfinished && !line.ends_with(b"\n") {
-                if number == 1 {
+                if is_first {
                     self.one(&line, path, None)?;
                 }
                 // Otherwise the line is still being written.
-            } else if unfinished && number == 1 {
+            } else if unfinished && is_first {
                 let rest = (HANDED_BYTES_MAX + 1).saturating_sub(line.len());
                 input.take(rest as u64).read_to_end(&mut line)?;
                 return self.one(&line, path, None);
