@@ -245,10 +245,12 @@ def main():
     if not wanted:
         return print("clients: not tried, none are in ANNALIST_CLIENTS; `just clients` installs them")
     if "ANNALIST_CLIENTS_ALONE" not in os.environ:
-        if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode:
-            return print("clients: not tried, network namespaces are not allowed here")
+        # In process ids of their own: daemons that clients leave behind end with this process.
+        alone = ["unshare", "-rnp", "--fork", "--kill-child"]
+        if subprocess.run([*alone, "true"], capture_output=True).returncode:
+            return print("clients: not tried, namespaces of networks and processes are not allowed here")
         os.environ["ANNALIST_CLIENTS_ALONE"] = "1"
-        os.execvp("unshare", ["unshare", "-rn", sys.executable, __file__, ANNALIST, *args])
+        os.execvp("unshare", [*alone, sys.executable, __file__, ANNALIST, *args])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     WORK = tempfile.mkdtemp()
     REQUESTS = WORK + "/requests.jsonl"
