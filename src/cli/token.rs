@@ -78,7 +78,7 @@ pub(super) struct TokenRow {
     revoked_at: Option<String>,
     /// Day of its last use.
     used_on: Option<String>,
-    /// Can be used now.
+    /// Can be used now: neither revoked nor expired.
     valid: bool,
     /// The token itself, when it is made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,13 +110,15 @@ impl Row for TokenRow {
         let day =
             |at: &Option<String>| at.as_deref().and_then(|at| at.get(..10)).map(str::to_owned);
         let revoked = day(&self.revoked_at).map(|day| format!("revoked {day}"));
+        let expired = if self.valid { "" } else { "expired " };
+        let end = day(&self.expires_at).map(|day| format!("{expired}{day}"));
         let can: Vec<&str> = self.can.iter().map(|right| right.name()).collect();
         vec![
             self.name.clone(),
             self.namespace.clone(),
             can.join(","),
             self.used_on.clone().unwrap_or_else(|| "never".to_owned()),
-            revoked.or_else(|| day(&self.expires_at)).unwrap_or_else(|| "never".to_owned()),
+            revoked.or(end).unwrap_or_else(|| "never".to_owned()),
         ]
     }
 }
@@ -145,7 +147,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             let kept = store.keep_token(token.clone(), token_digest(secret.as_bytes()));
             if !runtime.block_on(kept)? {
                 return Err(Failure::usage(format!(
-                    "`{}`: a token had this name: choose another; `annalist token list` lists them",
+                    "`{}`: a token has this name: choose another, or `annalist token revoke` it",
                     token.name
                 )));
             }

@@ -39,7 +39,8 @@ const COLUMNS: &str =
     "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
 
 impl Store {
-    /// Stores a new token with the digest of its secret; returns false if the name exists.
+    /// Stores a new token with the digest of its secret; returns false if a live token has the name. A revoked one
+    /// gives its name up: a blank, which no name contains, and its end time are appended.
     pub(crate) async fn keep_token(
         &self,
         token: Token,
@@ -48,6 +49,9 @@ impl Store {
         let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
         let rights = rights.join(" ");
         self.write("keeping a token", move |db| {
+            let sql = "UPDATE tokens SET name = name || ' ' || revoked_at
+                WHERE name = ?1 AND revoked_at IS NOT NULL";
+            db.run(sql, values![&token.name])?;
             let sql = "INSERT INTO tokens (name, digest, namespace, rights, created_at, expires_at)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING";
             let Token { name, namespace, created_at, expires_at, .. } = &token;
@@ -93,9 +97,9 @@ impl Store {
 }
 
 fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
-    let (name, namespace, rights) = (row.next()?, row.next()?, row.next::<String>()?);
+    let (name, namespace, rights) = (row.next::<String>()?, row.next()?, row.next::<String>()?);
     Ok(Token {
-        name,
+        name: name.split(' ').next().unwrap_or_default().to_owned(),
         namespace,
         rights: rights.split(' ').filter_map(TokenRight::of_name).collect(),
         created_at: row.next()?,

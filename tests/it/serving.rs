@@ -384,6 +384,44 @@ fn a_token_is_shown_once_and_stored_as_a_hash() {
 }
 
 #[test]
+fn the_name_of_a_revoked_token_is_free_again() {
+    let place = Place::new();
+    let secrets = [(); 3].map(|()| {
+        let secret = token(&place, "laptop", "write");
+        assert_eq!(place.run(&["token", "revoke", "laptop"]).code, 0);
+        secret
+    });
+    let new = token(&place, "laptop", "read");
+    place
+        .run(&["token", "new", "laptop", "--namespace", "x", "--can", "read"])
+        .refused(2, &["`laptop`", "choose another"]);
+    let listed = place.json(&["token", "list", "--json"]);
+    let valid: Vec<_> = listed.as_array().unwrap().iter().map(|it| &it["valid"]).collect();
+    assert_eq!(valid, [true, false, false, false], "{listed}");
+    assert!(listed.as_array().unwrap().iter().all(|it| it["name"] == "laptop"), "{listed}");
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let status = async |token: &str| {
+            served.ask(Method::GET, "/v1/status", token).send().await.unwrap().status().as_u16()
+        };
+        for revoked in &secrets {
+            assert_eq!(status(revoked).await, 401);
+        }
+        assert_eq!(status(&new).await, 200);
+    });
+}
+
+#[test]
+fn a_token_that_expired_is_listed_as_such() {
+    let place = Place::new();
+    token(&place, "phone", "read");
+    place.sql().execute("UPDATE tokens SET expires_at = 86400000", []).unwrap();
+    let listed = place.run(&["token", "list"]).stdout;
+    assert!(listed.contains("expired 1970-01-02"), "{listed}");
+    assert_eq!(place.json(&["token", "list", "--json"])[0]["valid"], false);
+}
+
+#[test]
 fn beyond_this_machine_a_proxy_is_asked_for_and_there_is_no_page() {
     let place = Place::new();
     place
