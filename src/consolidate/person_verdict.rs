@@ -43,6 +43,46 @@ impl PersonVerdict {
             | PersonVerdict::Retract { memory } => vec![memory],
         }
     }
+
+    /// The reason why it would change nothing: it is in force, and none of the pairs in `open` waits for it.
+    pub(crate) fn in_force(self, memories: &MemoryMap, open: &[UnsettledPair]) -> Option<String> {
+        let get = |id: MemoryId| memories.get(&id);
+        let is_active = |it: &Memory| it.state == MemoryState::Active;
+        let is_asked = || {
+            let ids = self.memories();
+            open.iter().any(|it| match ids[..] {
+                [one] => it.home == one || it.memory == one,
+                _ => ids.contains(&it.home) && ids.contains(&it.memory),
+            })
+        };
+        match self {
+            PersonVerdict::KeepBoth { one, other } => {
+                let (one, other) = (get(one)?, get(other)?);
+                // One verdict, which is the last on both.
+                let is_kept = one.id != other.id
+                    && one.decided == other.decided
+                    && one.decided.as_ref().is_some_and(|it| it.rule == self.rule());
+                (is_kept && !is_asked() && is_active(one) && is_active(other))
+                    .then(|| "a person decided already that both hold".to_owned())
+            }
+            PersonVerdict::Supersede { old, new } => {
+                let (old, new) = (get(old)?, get(new)?);
+                (old.superseded_by == Some(new.id) && is_active(new) && !is_asked())
+                    .then(|| format!("memory {} took the place of {} already", new.id, old.id))
+            }
+            PersonVerdict::Close { memory } => {
+                let of = get(memory).filter(|it| is_active(it) && it.stage_once(true).is_some())?;
+                (!of.is_open() && !is_asked()).then(|| format!("memory {memory} is closed already"))
+            }
+            PersonVerdict::Reopen { memory } => {
+                let of =
+                    get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some())?;
+                of.is_open().then(|| format!("memory {memory} is open already"))
+            }
+            // What is out of use is not retracted.
+            PersonVerdict::Retract { .. } => None,
+        }
+    }
 }
 
 /// Pair that was left open: a record, the memory that rests on it, and the other one.
@@ -369,6 +409,45 @@ mod tests {
         assert_eq!(stage(&closed), Stage::Decided);
         plan(&[done(30)], &mut state);
         assert_eq!(stage(&state), Stage::Decided);
+    }
+
+    #[test]
+    fn a_verdict_is_in_force_until_something_waits_for_it_again() {
+        let (ids, mut state, open, _) = choices("Postgres it is");
+        let [old, new] = ids;
+        let kept = PersonVerdict::KeepBoth { one: old, other: new };
+        let replaced = PersonVerdict::Supersede { old, new };
+        assert_eq!(kept.in_force(&state, &[]), None, "nobody decided so");
+        apply(kept, &mut state, &open);
+        let turned = PersonVerdict::KeepBoth { one: new, other: old };
+        assert!(kept.in_force(&state, &[]).is_some() && turned.in_force(&state, &[]).is_some());
+        assert_eq!(kept.in_force(&state, &open), None, "the pair is open again");
+        assert_eq!(replaced.in_force(&state, &[]), None);
+        apply(replaced, &mut state, &[]);
+        assert!(replaced.in_force(&state, &[]).unwrap().contains("already"));
+        assert_eq!(kept.in_force(&state, &[]), None);
+        assert_eq!(PersonVerdict::Supersede { old: new, new: old }.in_force(&state, &[]), None);
+    }
+
+    #[test]
+    fn what_is_closed_or_open_already_is_neither_closed_nor_opened() {
+        let asked = record(request("Add pagination to the orders endpoint"), Speaker::Person, 1);
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&asked), &mut state);
+        let memory = of(&state, &asked).id;
+        let pair = UnsettledPair { record: asked.id, home: memory, memory };
+        let (close, reopen) = (PersonVerdict::Close { memory }, PersonVerdict::Reopen { memory });
+        for (verdict, other, word) in [(close, reopen, "closed"), (reopen, close, "open")] {
+            apply(verdict, &mut state, &[]);
+            let why = verdict.in_force(&state, &[]).unwrap();
+            assert!(why.ends_with(&format!("is {word} already")), "{why}");
+            assert_eq!(other.in_force(&state, &[]), None);
+        }
+        apply(close, &mut state, &[]);
+        assert_eq!(close.in_force(&state, &[pair]), None, "it closes the question too");
+        apply(PersonVerdict::Retract { memory }, &mut state, &[]);
+        assert_eq!(close.in_force(&state, &[]), None);
+        assert_eq!(reopen.in_force(&state, &[]), None);
     }
 
     #[test]

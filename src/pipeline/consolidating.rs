@@ -445,6 +445,16 @@ pub(super) async fn apply_verdict(
     let pair =
         |it: StoredOpenPair| UnsettledPair { record: it.record, home: it.home, memory: it.memory };
     let open: Vec<UnsettledPair> = open.into_iter().map(pair).collect();
+    let stands = match verdict.memories()[..] {
+        [one, other] => {
+            let pair = (one.min(other), one.max(other));
+            store.contradictions(&lease.subject).await?.contains(&pair)
+        }
+        _ => false,
+    };
+    if let Some(why) = verdict.in_force(&memories, &open).filter(|_| !stands) {
+        return Ok(DecisionOutcome::Refused(why));
+    }
     let plan = match decide(verdict, &memories, &open, now) {
         Ok(plan) => plan,
         Err(why) => return Ok(DecisionOutcome::Refused(why)),

@@ -242,6 +242,36 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
 }
 
 #[test]
+fn a_verdict_that_is_in_force_already_says_so_and_writes_nothing() {
+    let place = Place::with_examples();
+    place.json(&BY_RULE);
+    let served = Served::new(&place);
+    let all = place.json(&["memory", "list", "--json"]);
+    let mut open = all.as_array().unwrap().iter().filter(|it| it["stage"] == "proposed");
+    let closed = open.find(|it| it["kind"] == "request").unwrap();
+    let same = |it: &&serde_json::Value| it["namespace"] == closed["namespace"];
+    let two = open.filter(same).map(|it| it["id"].as_str().unwrap()).collect::<Vec<_>>();
+    let (closed, [one, other]) = (closed["id"].as_str().unwrap(), [two[0], two[1]]);
+    let csrf = served.csrf(&served.get(&format!("/memory/{closed}")));
+    for (verdict, one, other, status, already) in [
+        ("close", closed, "", 303, "is closed already"),
+        ("reopen", closed, "", 303, "is open already"),
+        ("keep-both", one, other, 303, "a person decided already that both hold"),
+        ("keep-both", other, one, 400, "a person decided already that both hold"),
+        ("supersede", one, other, 303, "took the place of"),
+    ] {
+        let fields = format!("csrf={csrf}&verdict={verdict}&one={one}&other={other}");
+        let plans = "SELECT count(*) FROM plans";
+        assert_eq!(served.post("/verdict", &fields).status, status, "{verdict}");
+        let before = place.number(plans);
+        let again = served.post("/verdict", &fields);
+        assert!(again.status == 400 && again.body.contains(already), "{verdict}: {}", again.body);
+        assert_eq!(place.number(plans), before, "{verdict}");
+    }
+    place.run(&["memory", "supersede", one, other]).refused(2, &["already"]);
+}
+
+#[test]
 fn a_hostile_transcript_is_text() {
     let script = "<script>alert(1)</script>";
     let words =
