@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, Sleep, sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::ServiceExt;
 
 /// Maximum connections at a time. One more ends the oldest that waits for a request; if none does, it waits for the first
@@ -44,6 +44,17 @@ const REST_WAIT_MAX: Duration = Duration::from_secs(30);
 const REST_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Maximum duration of a connection, for clients that never read an answer.
 const CONNECTION_MAX: Duration = Duration::from_secs(3600);
+/// Refusals that hyper writes by itself, without a body, and the bodies that they get.
+const REFUSALS: [(&str, &str); 2] = [
+    (
+        "400 Bad Request",
+        r#"{"error":{"what":"it cannot be read","where":"head","expected":"a request of HTTP/1.1"}}"#,
+    ),
+    (
+        "431 Request Header Fields Too Large",
+        r#"{"error":{"what":"it is too large","where":"head","expected":"at most 64 headers and 16 KiB"}}"#,
+    ),
+];
 /// Maximum wait for requests under way at the end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, as when this process has no file descriptors left.
@@ -80,7 +91,7 @@ impl HttpListener {
         self.addr
     }
 
-    /// Serves `router` until `until` is cancelled; requests under way may end for [`STOP_WAIT_MAX`]. Dropping the
+    /// Serves `router` until `until` is cancelled; requests that came whole may end for [`STOP_WAIT_MAX`]. Dropping the
     /// future cuts them off.
     pub(crate) async fn serve(self, router: Router, until: CancellationToken) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -144,9 +155,12 @@ async fn serve_connection(
     requests: Requests,
     until: CancellationToken,
 ) {
+    let of_connection = requests.clone();
+    let stop = until.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let under_way = UnderWay::new(&requests);
-        let answer = router.clone().oneshot(request.map(|body| Body::new(PacedBody::new(body))));
+        let under_way = UnderWay::new(&of_connection);
+        let body = |body| Body::new(PacedBody::new(body, stop.clone()));
+        let answer = router.clone().oneshot(request.map(body));
         Box::pin(async move {
             Ok::<_, std::convert::Infallible>(
                 answer.await?.map(|body| AnswerBody { body, _under_way: under_way }),
@@ -159,25 +173,34 @@ async fn serve_connection(
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(4 * HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(TimedStream::new(stream)), service);
+        .serve_connection(TokioIo::new(TimedStream::new(stream, requests.clone())), service);
     // A peer that goes away is no failure of ours.
     let served = poll_fn(|context| connection.poll_without_shutdown(context));
     match until.run_until_cancelled(timeout(CONNECTION_MAX, served)).await {
-        Some(Ok(Ok(()))) => {
-            let stream = connection.into_parts().io.into_inner().stream;
-            let _ = until.run_until_cancelled(timeout(REST_WAIT_MAX, discard_rest(stream))).await;
+        Some(Ok(served)) => {
+            let TimedStream { stream, refusal, .. } = connection.into_parts().io.into_inner();
+            if served.is_ok() || refusal.is_some() {
+                let rest = discard_rest(stream, refusal.unwrap_or_default());
+                let _ = until.run_until_cancelled(timeout(REST_WAIT_MAX, rest)).await;
+            }
         }
-        Some(Ok(Err(_)) | Err(_)) => {}
+        Some(Err(_)) => {}
         None => {
             Pin::new(&mut connection).graceful_shutdown();
-            let _ = timeout(STOP_WAIT_MAX, connection).await;
+            let ended = poll_fn(|context| {
+                let polled = Pin::new(&mut connection).poll(context);
+                let waits = requests.under_way.load(Ordering::Relaxed) > 0;
+                if polled.is_pending() && waits { Poll::Pending } else { Poll::Ready(()) }
+            });
+            let _ = timeout(STOP_WAIT_MAX, ended).await;
         }
     }
 }
 
-/// Ends our side of a connection and reads what still comes: closing over unread bytes would reset it, and take the
-/// answer from a client that has not read it yet.
-async fn discard_rest(mut stream: TcpStream) -> io::Result<()> {
+/// Says the last words, ends our side of a connection and reads what still comes: closing over unread bytes would reset
+/// it, and take the answer from a client that has not read it yet.
+async fn discard_rest(mut stream: TcpStream, last_words: String) -> io::Result<()> {
+    stream.write_all(last_words.as_bytes()).await?;
     poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
     let (mut buffer, mut rest) = (vec![0; 64 * 1024], REST_BYTES_MAX);
     while rest > 0 {
@@ -192,16 +215,33 @@ async fn discard_rest(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// The answer with a body in place of what hyper says by itself.
+fn refusal(written: &[u8]) -> Option<String> {
+    let rest = written.strip_prefix(b"HTTP/1.1 ")?.strip_suffix(b"\r\n\r\n")?;
+    let (status, body) = REFUSALS.iter().find(|(status, _)| {
+        let bare = b"\r\nconnection: close\r\ncontent-length: 0\r\n";
+        rest.strip_prefix(status.as_bytes()).is_some_and(|rest| rest.starts_with(bare))
+    })?;
+    let length = body.len();
+    Some(format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    ))
+}
+
 /// A stream that fails when the peer takes nothing for [`WRITE_WAIT_MAX`].
 struct TimedStream {
     stream: TcpStream,
-    /// End of the wait of a write that is under way.
-    blocked: Option<Pin<Box<Sleep>>>,
+    requests: Requests,
+    /// A write that is under way: the end of its wait, and its request, which may have been answered.
+    blocked: Option<(Pin<Box<Sleep>>, UnderWay)>,
+    /// Held back, since it goes out with a body.
+    refusal: Option<String>,
 }
 
 impl TimedStream {
-    fn new(stream: TcpStream) -> TimedStream {
-        TimedStream { stream, blocked: None }
+    fn new(stream: TcpStream, requests: Requests) -> TimedStream {
+        TimedStream { stream, requests, blocked: None, refusal: None }
     }
 
     fn timed<T>(
@@ -213,8 +253,10 @@ impl TimedStream {
             self.blocked = None;
             return written;
         }
-        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(WRITE_WAIT_MAX)));
-        blocked.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let (wait, _) = self.blocked.get_or_insert_with(|| {
+            (Box::pin(sleep(WRITE_WAIT_MAX)), UnderWay::new(&self.requests))
+        });
+        wait.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -243,6 +285,12 @@ impl AsyncWrite for TimedStream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [head] = parts
+            && let Some(refusal) = refusal(head)
+        {
+            self.refusal = Some(refusal);
+            return Poll::Ready(Ok(head.len()));
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
         self.timed(context, written)
     }
@@ -311,20 +359,26 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// A request's body came too slowly.
+/// The rest of a request's body is not waited for.
 #[derive(Debug, thiserror::Error)]
-#[error("the body came at less than {BODY_BYTES_PER_SEC_MIN} bytes a second")]
-pub(crate) struct TooSlow;
+pub(crate) enum GivenUp {
+    #[error("the body came at less than {BODY_BYTES_PER_SEC_MIN} bytes a second")]
+    TooSlow,
+    #[error("the server ends before the body does")]
+    Stopping,
+}
 
-/// Body of a request, which fails with [`TooSlow`] when its time is up.
+/// Body of a request, which is given up when its time is up or the server ends.
 struct PacedBody {
     body: Incoming,
     deadline: Pin<Box<Sleep>>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl PacedBody {
-    fn new(body: Incoming) -> PacedBody {
-        PacedBody { body, deadline: Box::pin(sleep(BODY_WAIT)) }
+    fn new(body: Incoming, stop: CancellationToken) -> PacedBody {
+        let stop = Box::pin(stop.cancelled_owned());
+        PacedBody { body, deadline: Box::pin(sleep(BODY_WAIT)), stop }
     }
 }
 
@@ -348,8 +402,11 @@ impl HttpBody for PacedBody {
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
             Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending if self.stop.as_mut().poll(context).is_ready() => {
+                Poll::Ready(Some(Err(GivenUp::Stopping.into())))
+            }
             Poll::Pending => {
-                self.deadline.as_mut().poll(context).map(|()| Some(Err(TooSlow.into())))
+                self.deadline.as_mut().poll(context).map(|()| Some(Err(GivenUp::TooSlow.into())))
             }
         }
     }

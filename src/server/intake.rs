@@ -1,7 +1,7 @@
 //! Intake over HTTP: bodies become jobs by the same way as the files of `annalist enqueue`, as long as the queue has room.
 
 use super::error::ApiError;
-use crate::adapters::http_server::TooSlow;
+use crate::adapters::http_server::GivenUp;
 use crate::adapters::metrics::Meters;
 use crate::adapters::upload::Upload;
 use crate::domain::Timestamp;
@@ -128,7 +128,7 @@ impl Intake {
 /// Receives a body of at most `bytes_max`.
 ///
 /// # Errors
-/// If it is larger, comes too slowly or breaks off.
+/// If it is larger, comes too slowly, or breaks off, or the server ends.
 pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiError> {
     let too_large = || {
         let expected = format!("at most {bytes_max} bytes");
@@ -154,9 +154,12 @@ pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiErr
 fn broken(error: &(dyn Error + 'static)) -> ApiError {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.is::<TooSlow>() {
-            let (status, what) = (StatusCode::REQUEST_TIMEOUT, error.to_string());
-            return ApiError::new(status, &what, "body", "a body that comes faster");
+        if let Some(given_up) = error.downcast_ref() {
+            let (status, expected) = match given_up {
+                GivenUp::TooSlow => (StatusCode::REQUEST_TIMEOUT, "a body that comes faster"),
+                GivenUp::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "send it again"),
+            };
+            return ApiError::new(status, &error.to_string(), "body", expected);
         }
         cause = error.source();
     }

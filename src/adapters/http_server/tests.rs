@@ -73,6 +73,31 @@ async fn garbage_is_refused_and_harms_nobody() {
     assert!(is_well(addr).await);
 }
 
+#[tokio::test]
+async fn a_head_that_cannot_be_read_is_refused_in_json() {
+    let addr = serve().await;
+    let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1_000_000));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));
+    let path = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(100_000));
+    for (head, code) in [
+        (long.as_str(), 431),
+        (&many, 431),
+        (&path, 431),
+        ("GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+    ] {
+        for before in ["", "GET / HTTP/1.1\r\n\r\n"] {
+            let said = send(addr, format!("{before}{head}").as_bytes()).await;
+            let said = if before.is_empty() { &said } else { said.split_once("well").unwrap().1 };
+            assert_eq!(status(said), code, "{said}");
+            let (head, body) = said.split_once("\r\n\r\n").unwrap();
+            assert!(head.contains("content-type: application/json"), "{head}");
+            assert!(head.contains(&format!("content-length: {}", body.len())), "{said}");
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            assert_eq!(body["error"]["where"], "head", "{body}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn silence_is_not_waited_for_for_ever() {
     let addr = serve().await;
@@ -248,4 +273,46 @@ async fn server_ends_when_it_is_told_to_and_lets_requests_end() {
     assert_eq!(never.await.unwrap(), "");
     assert!(slow.await.unwrap().ends_with("well"));
     HttpListener::bind(addr).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_waits_for_no_request_that_has_not_come_whole() {
+    let listener = HttpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let (addr, until) = (listener.addr(), CancellationToken::new());
+    let server = tokio::spawn(listener.serve(router(), until.clone()));
+    let half = [
+        "",
+        "GET / HT",
+        "GET / HTTP/1.1\r\nx: y\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\nGET /",
+        "POST /length HTTP/1.1\r\ncontent-length: 9\r\n\r\n123",
+    ];
+    let half = half.map(|sent| tokio::spawn(send(addr, sent.as_bytes())));
+    sleep(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    until.cancel();
+    server.await.unwrap();
+    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+    let mut said = Vec::new();
+    for half in half {
+        said.push(half.await.unwrap());
+    }
+    assert!(said[..3].iter().all(String::is_empty), "{said:?}");
+    assert!(said[3].ends_with("well") && said[4].ends_with("well"), "{said:?}");
+    assert!(said[5].ends_with("the server ends before the body does"), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_waits_for_an_answer_that_is_still_being_read() {
+    let listener = HttpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let (addr, until) = (listener.addr(), CancellationToken::new());
+    let server = tokio::spawn(listener.serve(router(), until.clone()));
+    let mut slow = busy(addr, "/large", 1).await.remove(0);
+    slow.readable().await.unwrap();
+    until.cancel();
+    let mut read = Vec::new();
+    slow.read_to_end(&mut read).await.unwrap();
+    assert!(read.len() > LARGE, "{}", read.len());
+    server.await.unwrap();
 }
