@@ -12,8 +12,8 @@ use crate::pipeline::{HandOver, IntakeReport};
 use crate::store::TokenRight;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{any, get, post};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,8 @@ const OPERATIONS: &str = "an operation of /v1/openapi.json";
 /// Letters of a file's name that are kept.
 const NAME_LETTERS_MAX: usize = 200;
 
-pub(super) fn router(state: Arc<ServerState>) -> Router {
+/// The operations beside `others`; everything else is refused.
+pub(super) fn router(state: Arc<ServerState>, others: Router) -> Router {
     Router::new()
         .route("/v1/slices", post(slices))
         .route("/v1/transcripts", post(transcripts))
@@ -41,16 +42,14 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
             "/v1/openapi.json",
             get(async || ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str())),
         )
+        .with_state(state)
+        .merge(others)
         .method_not_allowed_fallback(async || {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "not this method", "path", OPERATIONS)
         })
-        .route(
-            "/v1/{*path}",
-            any(async || {
-                ApiError::new(StatusCode::NOT_FOUND, "no such operation", "path", OPERATIONS)
-            }),
-        )
-        .with_state(state)
+        .fallback(async || {
+            ApiError::new(StatusCode::NOT_FOUND, "no such operation", "path", OPERATIONS)
+        })
 }
 
 type Accepted = (StatusCode, Json<IntakeReport>);
@@ -111,7 +110,8 @@ async fn taken(
 
 /// Refuses a body that cannot be taken before it is read.
 fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
-    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|it| *it != "identity") {
+    let is_coded = |it: &&HeaderValue| !it.as_bytes().eq_ignore_ascii_case(b"identity");
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(is_coded) {
         let what = format!("encoding {encoding:?}");
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(ApiError::new(status, &what, "Content-Encoding", "a body as it is"));

@@ -107,22 +107,35 @@ impl Intake {
             problems = taken.problems.len(),
             "handed over"
         );
-        let mut problems = taken.problems.iter().chain(&taken.empty);
-        match problems.next() {
-            Some(first) if taken.sessions.is_empty() => {
-                let more = problems.count();
-                let what = match more {
-                    0 => first.problem.clone(),
-                    more => format!("{} (and {more} more)", first.problem),
-                };
-                Err(ApiError::new(StatusCode::BAD_REQUEST, &what, "body", EXPECTED))
-            }
-            None if taken.sessions.is_empty() && taken.forgotten + taken.copies == 0 => Err(
-                ApiError::new(StatusCode::BAD_REQUEST, "there is nothing in it", "body", EXPECTED),
-            ),
-            Some(_) | None => Ok(taken),
+        match refusal(&taken) {
+            Some(error) => Err(error),
+            None => Ok(taken),
         }
     }
+}
+
+/// The refusal of a body of which nothing could be used.
+fn refusal(taken: &IntakeReport) -> Option<ApiError> {
+    if !taken.sessions.is_empty() {
+        return None;
+    }
+    let mut problems = taken.problems.iter().chain(&taken.empty);
+    let Some(first) = problems.next() else {
+        let what = "there is nothing in it";
+        return (taken.forgotten + taken.copies == 0)
+            .then(|| ApiError::new(StatusCode::BAD_REQUEST, what, "body", EXPECTED));
+    };
+    let more = problems.count();
+    let what = match more {
+        0 => first.problem.clone(),
+        more => format!("{} (and {more} more)", first.problem),
+    };
+    let status = match more as u64 + 1 {
+        all if all == taken.too_large => StatusCode::PAYLOAD_TOO_LARGE,
+        all if all == taken.busy => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    Some(ApiError::new(status, &what, "body", EXPECTED))
 }
 
 /// Receives a body of at most `bytes_max`.
@@ -165,4 +178,25 @@ fn broken(error: &(dyn Error + 'static)) -> ApiError {
     }
     let what = "it broke off before its end";
     ApiError::new(StatusCode::BAD_REQUEST, what, "body", "a whole body")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::FileProblem;
+
+    #[test]
+    fn a_body_is_worth_another_try_only_if_others_were_in_its_way() {
+        let status = |problems: usize, busy: u64| {
+            let mut taken = IntakeReport::default();
+            let problem = FileProblem { path: "p".to_owned(), problem: "x".to_owned() };
+            taken.problems = vec![problem; problems];
+            taken.busy = busy;
+            refusal(&taken).unwrap().status.as_u16()
+        };
+        assert_eq!(
+            [(2, 2), (2, 1), (1, 0), (0, 0)].map(|(all, busy)| status(all, busy)),
+            [503, 400, 400, 400]
+        );
+    }
 }

@@ -45,7 +45,7 @@ impl HttpServer {
     /// Everything that it serves; sessions of clients end when `until` is cancelled.
     pub(crate) fn router(self, until: CancellationToken) -> Router {
         let HttpServer { state, mcp, status, hosts } = self;
-        let mut router = status.router().merge(api::router(Arc::clone(&state)));
+        let mut router = api::router(Arc::clone(&state), status.router());
         if let Some(server) = mcp {
             let tools = Router::new().route_service("/mcp", mcp::http_service(server, until));
             let checked = tools.layer(from_fn_with_state(Arc::clone(&state), check_mcp));

@@ -51,6 +51,10 @@ pub(crate) fn openapi() -> Value {
             },
         });
         if let Some(content) = body {
+            operation["responses"]["413"] = json!({
+                "description": "The body or each of its documents is too large",
+                "content": {"application/json": {"schema": error}},
+            });
             operation["requestBody"] = json!({"required": true, "content": content});
         }
         paths.insert(path.to_owned(), json!({ method: operation }));

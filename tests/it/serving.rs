@@ -207,6 +207,15 @@ fn a_body_that_cannot_be_used_is_refused_in_one_line() {
         let request = |path: &str| served.ask(Method::POST, path, &token);
         let zipped = request("/v1/slices").header("content-encoding", "gzip").body("x");
         assert_eq!(refusal(zipped.send().await.unwrap()).await.0, 415);
+        let plain = request("/v1/slices").header("content-encoding", "Identity").body("x");
+        assert_eq!(refusal(plain.send().await.unwrap()).await.0, 400);
+        let unnamed = document("one", "one").to_string().replace("session", "sessions");
+        let (_, line) = refusal(served.post("/v1/slices", &token, unnamed).await).await;
+        assert!(!line.contains("--"), "a flag of a command: {line}");
+        let cut = format!("{}\n{{\"session\": \"two\", \"ent", document("zero", "zero"));
+        let taken = served.taken("/v1/slices", &token, cut).await;
+        let problem = taken["problems"][0]["problem"].as_str().unwrap();
+        assert!(problem.starts_with("line 2: document: ") && problem.contains("EOF"), "{problem}");
         let mixed = format!("{}\n{no_role}\n", document("one", "one"));
         let taken = served.taken("/v1/slices", &token, mixed).await;
         assert_eq!(count(&taken, "/jobs"), 1, "{taken}");
@@ -214,7 +223,7 @@ fn a_body_that_cannot_be_used_is_refused_in_one_line() {
             taken["problems"][0]["problem"].as_str().unwrap().starts_with("line 2: entries[0]")
         );
     });
-    assert_eq!(place.number("SELECT count(*) FROM jobs"), 1);
+    assert_eq!(place.number("SELECT count(*) FROM jobs"), 2);
 }
 
 #[test]
@@ -234,6 +243,27 @@ fn a_body_that_is_too_large_is_refused_before_it_is_read() {
         let mut said = String::new();
         stream.read_to_string(&mut said).await.unwrap();
         assert!(said.starts_with("HTTP/1.1 413 ") && said.contains("it is too large"), "{said}");
+    });
+}
+
+#[test]
+fn a_document_that_is_too_large_is_refused_as_a_body_that_is() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    let large = document("large", &"x".repeat(32 * 1024 * 1024)).to_string();
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let refused = refusal(served.post("/v1/slices", &token, large.clone()).await).await;
+        let line = "body: document: expected at most 33554432 bytes, found more";
+        assert_eq!(refused, (413, line.to_owned()));
+        let (status, line) =
+            refusal(served.post("/v1/slices", &token, format!("{{}}\n{large}")).await).await;
+        assert_eq!((status, line.ends_with("(and 1 more)")), (400, true), "{line}");
+        let mixed = format!("{}\n{large}", document("one", "one"));
+        let taken = served.taken("/v1/slices", &token, mixed).await;
+        assert_eq!(count(&taken, "/jobs"), 1, "{taken}");
+        let problem = taken["problems"][0]["problem"].as_str().unwrap();
+        assert!(problem.starts_with("line 2: document: expected at most"), "{problem}");
     });
 }
 
@@ -305,6 +335,10 @@ fn what_is_not_there_is_refused_as_everything_else() {
         let method = served.ask(Method::DELETE, "/v1/slices", "").send().await.unwrap();
         assert_eq!(method.headers()["allow"], "POST");
         assert_eq!(refusal(method).await, (405, "path: not this method".to_owned()));
+        let elsewhere = served.ask(Method::GET, "/nothing", "").send().await.unwrap();
+        assert_eq!(refusal(elsewhere).await.0, 404);
+        let method = served.ask(Method::POST, "/healthz", "").send().await.unwrap();
+        assert_eq!(refusal(method).await.0, 405);
     });
 }
 

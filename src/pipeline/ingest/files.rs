@@ -83,9 +83,18 @@ impl Enqueuer {
                 if holds_documents(file, bytes, how.format).unwrap_or(false) {
                     let (enqueuer, how, handle) = (&*self, &how, &handle);
                     let (cancel, tally, report) = (&cancel, &tally, &mut reader.sink().report);
-                    let round = Vec::new();
-                    DocumentFiles { enqueuer, how, handle, cancel, tally, report, round }
-                        .read(file, bytes)?;
+                    let (is_upload, round) = (uploaded.is_some(), Vec::new());
+                    DocumentFiles {
+                        enqueuer,
+                        how,
+                        handle,
+                        cancel,
+                        tally,
+                        report,
+                        is_upload,
+                        round,
+                    }
+                    .read(file, bytes)?;
                 } else {
                     transcript(&mut reader, file, bytes);
                 }
@@ -130,6 +139,7 @@ fn transcript(reader: &mut Reader<'_, IntakeSink<'_>>, file: &Candidate, bytes: 
         reader.same_file();
         tally.with(|totals| totals.clone_from(&before));
     }
+    reader.sink().report.busy += 1;
     let problem = "others take it in at the same time; try again".to_owned();
     tally.problem(&file.path.display().to_string(), problem);
 }
@@ -171,6 +181,8 @@ struct DocumentFiles<'a> {
     cancel: &'a CancellationToken,
     tally: &'a Tally,
     report: &'a mut IntakeReport,
+    /// It came whole, from a client that knows no flags of commands.
+    is_upload: bool,
     round: Vec<PlacedDocument>,
 }
 
@@ -222,8 +234,8 @@ impl DocumentFiles<'_> {
                 Err(error) => error.is_eof(),
             };
             if unfinished && !line.ends_with(b"\n") {
-                if is_first {
-                    self.one(&line, path, None)?;
+                if is_first || self.is_upload || HANDED_BYTES_MAX < line.len() {
+                    self.one(&line, path, (!is_first).then_some(number))?;
                 }
                 // Otherwise the line is still being written.
             } else if unfinished && is_first {
@@ -239,6 +251,7 @@ impl DocumentFiles<'_> {
 
     fn one(&mut self, bytes: &[u8], path: &str, line: Option<u32>) -> Result<(), Broken> {
         let place = line.map_or(String::new(), |line| format!("line {line}: "));
+        self.report.too_large += u64::from(HANDED_BYTES_MAX < bytes.len());
         let document = match self.enqueuer.open(bytes, path, self.how) {
             Ok(document) if document.is_idle(self.how) => {
                 let problem = "entries: are none: expected at least one, or \"closed\": true";
@@ -248,7 +261,7 @@ impl DocumentFiles<'_> {
             Ok(document) => document,
             Err(bad) => {
                 let unnamed = bad.path == "session" && self.how.session.is_none();
-                let hint = if unnamed { "; --session gives it" } else { "" };
+                let hint = if unnamed && !self.is_upload { "; --session gives it" } else { "" };
                 self.tally.problem(path, format!("{place}{bad}{hint}"));
                 return Ok(());
             }
@@ -284,6 +297,7 @@ impl DocumentFiles<'_> {
                 Ok(taken) => self.report.join(taken),
                 Err(NotTaken::Store(error)) => return Err(error),
                 Err(refused @ (NotTaken::Refused(_) | NotTaken::Busy)) => {
+                    self.report.busy += u64::from(matches!(refused, NotTaken::Busy));
                     self.tally.problem(path, format!("{place}{refused}"));
                 }
             }

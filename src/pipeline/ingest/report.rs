@@ -103,6 +103,12 @@ pub(crate) struct IntakeReport {
     pub problems: Vec<FileProblem>,
     /// Readable files without a single entry.
     pub empty: Vec<FileProblem>,
+    /// Of the problems, documents that are larger than one may be.
+    #[serde(skip)]
+    pub too_large: u64,
+    /// Of the problems, sessions that others take in at the same time.
+    #[serde(skip)]
+    pub busy: u64,
     #[serde(skip)]
     by_id: HashMap<SessionId, usize>,
 }
