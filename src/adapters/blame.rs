@@ -1,47 +1,47 @@
-//! Commits of a repository: the one that wrote a line, one by its name, and the branches that have it. Renamed files are
-//! followed.
+//! Commits of a repository: the commit of a line, a commit by name, and the branches that contain
+//! it. Follows renames.
 
 use super::code::{CodeError, CodeTree};
 use super::files;
 use crate::domain::Timestamp;
 use std::path::Path;
 
-/// Files of a commit that are read.
+/// Maximum number of files read per commit.
 const COMMIT_FILES_MAX: usize = 20;
-/// Branches with a commit that are read.
+/// Maximum number of branches read per commit.
 const BRANCHES_MAX: usize = 50;
-/// Digits of a commit's id that people are shown.
+/// Number of digits of a commit id shown to users.
 pub(crate) const SHORT_DIGITS: usize = 9;
 
-/// A commit, or what is not committed yet.
+/// Commit, or uncommitted changes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Commit {
-    /// Its id; `None` if it is not committed yet.
+    /// Commit id; `None` for uncommitted changes.
     pub id: Option<String>,
-    /// When it was written, and when it got into its place; later times are those of a rebase.
+    /// Author and committer time; a rebase changes the latter.
     pub authored_at: Option<Timestamp>,
     pub committed_at: Option<Timestamp>,
     pub subject: String,
-    /// The file as it was named then, or the files that the commit changed, relative to the root.
+    /// Name of the file at that commit, or the files that the commit changed, relative to the root.
     pub files: Vec<String>,
-    /// Local branches with this commit; the one that is checked out, if it is not committed yet.
+    /// Local branches that contain the commit; the current branch for uncommitted changes.
     pub branches: Vec<String>,
 }
 
-/// A line of a file, with the commit that wrote it.
+/// Line of a file, with the commit that wrote it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct BlamedLine {
-    /// Path of the file, relative to the root.
+    /// Path relative to the root.
     pub path: String,
     pub number: usize,
     pub text: String,
-    /// The lines above it, the first one first.
+    /// Lines above it, in file order.
     pub above: Vec<String>,
     pub commit: Commit,
 }
 
 impl CodeTree {
-    /// Opens the repository of `file` and finds the commit that wrote its line `number`, from 1.
+    /// Opens the repository of `file` and finds the commit that wrote line `number`, 1-based.
     pub(crate) fn blame(file: &Path, number: usize) -> Result<(CodeTree, BlamedLine), CodeError> {
         let shown = file.display().to_string();
         let text = files::read_to_string(file)
@@ -62,7 +62,7 @@ impl CodeTree {
         let range = format!("{number},{number}");
         let blamed =
             tree.text(&["blame", "--porcelain", "--no-textconv", "-L", &range, "--", name])?;
-        // A file that git does not know yet is not committed either.
+        // Untracked files are uncommitted too.
         let mut commit = blamed.as_deref().map(parse).unwrap_or_default();
         let path = format!("{prefix}{name}");
         if commit.files.is_empty() {
@@ -72,7 +72,7 @@ impl CodeTree {
         Ok((tree, BlamedLine { path, number, text, above: lines, commit }))
     }
 
-    /// The commit that `name` names; `None` if there is none.
+    /// Returns the commit called `name`, if there is one.
     pub(crate) fn commit(&self, name: &str) -> Result<Option<Commit>, CodeError> {
         let name = format!("{name}^{{commit}}");
         let id = self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])?;
@@ -92,7 +92,7 @@ impl CodeTree {
         Ok(Some(Commit { id: Some(id), authored_at, committed_at, subject, files, branches }))
     }
 
-    /// The folder at the top of the repository.
+    /// Root folder of the working tree.
     pub(crate) fn top(&self) -> Result<Option<String>, CodeError> {
         self.line(&["rev-parse", "--show-toplevel"])
     }
@@ -112,7 +112,7 @@ impl CodeTree {
     }
 }
 
-/// Reads what `git blame --porcelain` prints of one line.
+/// Parses the output of `git blame --porcelain` for one line.
 fn parse(blamed: &str) -> Commit {
     let mut commit = Commit::default();
     let head = blamed.lines().next().and_then(|line| line.split(' ').next());

@@ -1,22 +1,22 @@
-//! The only reader of the clock; everybody else is told the time.
+//! The only reader of the clock; everything else takes the time as an argument.
 
 use crate::domain::Timestamp;
 use jiff::tz::TimeZone;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The time, in milliseconds since 1970 UTC; 0 on a machine whose clock stands before that.
+/// Current time in milliseconds since 1970 UTC; 0 if the clock is set before that.
 #[expect(clippy::disallowed_methods, reason = "this is edge::clock")]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The time zone of this machine; UTC if it tells none.
+/// Time zone of this machine; UTC if unknown.
 pub(crate) fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
-/// Compares the clock on the wall, which people and networks set, with one that only goes on.
+/// Compares the wall clock, which people and networks set, with the monotonic clock.
 #[derive(Debug)]
 pub(crate) struct Drift {
     wall: Timestamp,
@@ -24,13 +24,13 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
-    /// Begins with the clock on the wall showing `now`.
+    /// Starts at wall clock time `now`.
     pub(crate) fn new(now: Timestamp) -> Drift {
         Drift { wall: now, steady: Instant::now() }
     }
 
-    /// By how many milliseconds the clock on the wall went ahead of the other since it was last asked;
-    /// below zero if it went back.
+    /// Milliseconds by which the wall clock advanced more than the monotonic clock since the last
+    /// call; negative if it was set back.
     pub(crate) fn since_last(&mut self, now: Timestamp) -> i64 {
         let passed = i64::try_from(self.steady.elapsed().as_millis()).unwrap_or(i64::MAX);
         let ahead = (now.0 - self.wall.0).saturating_sub(passed);
@@ -48,7 +48,7 @@ mod tests {
         let noon = Timestamp(43_200_000);
         let mut drift = Drift::new(noon);
         let hour = 3_600_000;
-        // Between two looks less than a minute passes.
+        // Less than a minute passes between two calls.
         let near = |millis: i64, expected: i64| (expected - 60_000..=expected).contains(&millis);
         assert!(near(drift.since_last(Timestamp(noon.0 - hour)), -hour));
         assert!(near(drift.since_last(Timestamp(noon.0 - hour)), 0));

@@ -1,5 +1,5 @@
-//! The working tree of a project and its history in git: which names of code stand there, and which commit took out those
-//! that stood there once. Reads only, in bounds, asks no other machine, and follows no link.
+//! A project's working tree and git history: which code names exist in it, and which commits
+//! removed others. Read-only and bounded; contacts no other machine and follows no links.
 
 use crate::text::code_names::CodeName;
 use aho_corasick::AhoCorasick;
@@ -11,27 +11,27 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Files of a tree that are read.
+/// Maximum number of files read in a tree.
 const FILES_MAX: usize = 50_000;
-/// The largest file that is read: larger ones are data.
+/// Maximum size of a file that is read; larger ones are data.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of a tree that are read.
+/// Maximum number of bytes read in a tree.
 const TREE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Bytes of the paths of a tree.
+/// Maximum size of the list of paths.
 const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// The latest commits in which a name is looked for.
+/// Number of latest commits that are searched.
 const COMMITS_MAX: u32 = 5_000;
-/// Bytes of what they changed.
+/// Maximum number of bytes of their diffs.
 const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The longest line of a change that is looked at.
+/// Maximum length of a diff line that is searched.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
-/// Time for a question with a short answer.
+/// Timeout of git commands with short output.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of such an answer.
+/// Maximum size of such output.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Folders of the project that say what was said, and not what is.
+/// Memory folders, which record what was said, not what exists.
 const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];
-/// Settings under which git asks nobody, runs nothing of the repository's and prints paths as they are.
+/// Settings under which git uses no network, runs no program of the repository and quotes no path.
 const SETTINGS: [&str; 5] = [
     "core.quotePath=false", "core.fsmonitor=false", "protocol.allow=never", "diff.external=",
     "log.showSignature=false",
@@ -47,16 +47,16 @@ pub(crate) enum CodeError {
     Git(io::Error),
     #[error("git took longer than {} s", LIMIT.as_secs())]
     TooSlow,
-    /// A line that is not there, as a sentence.
+    /// A line that does not exist; a sentence for the user.
     #[error("{0}")]
     NoLine(String),
 }
 
-/// A project's folder in a git repository.
+/// Project folder in a git repository.
 #[derive(Debug)]
 pub(crate) struct CodeTree {
     root: PathBuf,
-    /// The commit that is checked out; `None` before the first.
+    /// Checked-out commit; `None` before the first commit.
     pub(crate) head: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl CodeTree {
         Ok(tree)
     }
 
-    /// Those of `names` that stand in the tree, in a path or in the text of a file.
+    /// Returns those of `names` that occur in the tree, in a path or in a file's text.
     pub(crate) fn present(
         &self,
         names: &BTreeSet<CodeName>,
@@ -100,7 +100,7 @@ impl CodeTree {
         Ok(found)
     }
 
-    /// The commit that took each of `names` out, for those that once stood there.
+    /// Returns the commit that removed each of `names`, for those that once existed.
     pub(crate) fn removed(
         &self,
         names: &BTreeSet<CodeName>,
@@ -137,7 +137,7 @@ impl CodeTree {
         Ok(removed)
     }
 
-    /// The files that git tracks or would track, relative to the root.
+    /// Files that git tracks or would track, relative to the root.
     fn paths(&self) -> Result<BTreeSet<String>, CodeError> {
         let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let mut child = self.spawn(&arguments).map_err(CodeError::Git)?;
@@ -150,19 +150,19 @@ impl CodeTree {
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// True if no folder on the way to `file` is a link out of the tree.
+    /// True if no folder on the path to `file` is a link out of the tree.
     fn is_inside(&self, file: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(file).zip(real(&self.root)).is_some_and(|(file, root)| file.starts_with(root))
     }
 
-    /// The first line that git prints; `None` if it fails.
+    /// Returns the first line of git's output, or `None` if git fails.
     pub(super) fn line(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
         let text = self.text(arguments)?;
         Ok(text.and_then(|text| text.lines().next().map(str::to_owned)))
     }
 
-    /// The text that git prints, which is short; `None` if it fails.
+    /// Returns git's output, or `None` if git fails or prints too much.
     pub(super) fn text(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
         let mut child = self.spawn(arguments).map_err(CodeError::Git)?;
         let (sender, answer) = mpsc::channel();
@@ -170,7 +170,7 @@ impl CodeTree {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = out.map(|out| out.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes));
-            // Nobody waits any more for an answer that is late.
+            // After the timeout there is no receiver.
             let _ = sender.send(read.transpose().map(|_| bytes));
         });
         let Ok(bytes) = answer.recv_timeout(LIMIT) else {
@@ -186,7 +186,7 @@ impl CodeTree {
         Ok(status.success().then(|| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Gives each line that git prints to `take`, until that returns false or `bytes_max` were read.
+    /// Passes each line of git's output to `take`, until it returns false or `bytes_max` were read.
     fn each_line(
         &self,
         arguments: &[&str],
@@ -224,13 +224,13 @@ impl CodeTree {
     }
 }
 
-/// Stops git, which may still have something to print.
+/// Stops git, which may not have finished printing.
 fn end(mut child: Child) {
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Looks for many names in a text at once.
+/// Searches a text for many names at once.
 struct Finder<'n> {
     names: Vec<&'n CodeName>,
     patterns: Option<AhoCorasick>,
@@ -244,7 +244,7 @@ impl<'n> Finder<'n> {
         Finder { names, patterns }
     }
 
-    /// Notes each name that stands in `text` as a word of its own.
+    /// Calls `note` for each name that occurs in `text` as a whole word.
     fn find(&self, text: &[u8], note: &mut dyn FnMut(&'n CodeName)) {
         let is_word = |at: Option<usize>| {
             let byte = at.and_then(|at| text.get(at));
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::adapters::files;
 
-    /// A repository; each commit is what it writes, and what it takes away.
+    /// Repository for tests.
     struct Repository(tempfile::TempDir);
 
     impl Repository {

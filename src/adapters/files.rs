@@ -1,12 +1,12 @@
-//! Atomic files: a reader sees the old text or the new one, never a half.
+//! Atomic file operations: a reader sees the old text or the new one, never a part.
 
 use super::process;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces the contents of `path`, durably. The old file's permissions are kept; a new one follows the
-/// umask. The target of a link is replaced, not the link; `/dev/null` or a pipe is written to.
+/// Replaces the contents of `path` durably. Keeps an old file's permissions; a new file follows the
+/// umask. Replaces the target of a link; writes into `/dev/null` and pipes.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let (path, permissions) = match std::fs::metadata(path) {
         Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -28,8 +28,8 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// Replaces the contents of `path` with a file for its owner only; its folder is made if it is not there. Not durable:
-/// hooks run at every turn, and the disk would make the client wait.
+/// Replaces the contents of `path` with a file readable by its owner only, creating its folder if
+/// needed. Not durable: hooks run at every turn, and the client would wait for the disk.
 pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
     let mut draft = draft_of(path)?;
     draft.write_all(text.as_bytes())?;
@@ -37,7 +37,7 @@ pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a new file, whole; says whether it was not there before, and leaves it as it is if it was.
+/// Creates a complete file; returns false and changes nothing if it already exists.
 pub(crate) fn create(path: &Path, text: &str) -> io::Result<bool> {
     let folder = folder_of(path)?;
     std::fs::create_dir_all(folder)?;
@@ -51,7 +51,7 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
-/// The text of `path`; none if there is no such file.
+/// Returns the text of `path`, or `None` if there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -60,7 +60,7 @@ pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Makes the folder and those above it, for their owner only; folders that exist stay as they are.
+/// Creates a folder and its ancestors with mode 0700; existing folders stay unchanged.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -69,24 +69,24 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// An empty file beside `path`, for its owner only; gone when dropped, unless [`place_new`] takes
-/// it. The folder is made if it is not there.
+/// Creates an empty file beside `path`, accessible to its owner only, and its folder if needed. The
+/// file is deleted on drop unless [`place_new`] takes it.
 pub(crate) fn draft_of(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = folder_of(path)?;
     make_private_folder(folder)?;
     temporary(folder, PRIVATE)
 }
 
-/// Mode of a file that everybody may read, as far as the umask allows.
+/// Mode of a file for all users, subject to the umask.
 const PUBLIC: u32 = 0o666;
-/// Mode of a file for its owner alone.
+/// Mode of a file for its owner only.
 const PRIVATE: u32 = 0o600;
 /// Prefix and suffix of temporary files.
 const TEMPORARY: (&str, &str) = (".annalist-", ".tmp");
 
-/// A file that is going to be moved into its place; its name tells whose it is.
+/// Creates a file to be renamed later; its name contains the process that owns it.
 fn temporary(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
-    // A colon may not stand in a name everywhere.
+    // Not every file system allows a colon in names.
     let prefix = format!("{}{}~", TEMPORARY.0, process::name().replace(':', "+"));
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY.1);
@@ -97,7 +97,7 @@ fn temporary(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Takes away what processes left in `folder` that were killed while they wrote.
+/// Deletes temporary files in `folder` of processes that were killed while writing.
 pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -106,15 +106,15 @@ pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
         let inside = inside.and_then(|name| name.strip_suffix(TEMPORARY.1));
         let owner = inside.and_then(|name| name.rsplit_once('~')).map(|(owner, _)| owner);
         if owner.is_some_and(|owner| process::is_gone(&owner.replace('+', ":"))) {
-            // Somebody else may have been faster.
+            // Another process may have deleted it.
             let _ = std::fs::remove_file(entry.path());
         }
     }
     Ok(())
 }
 
-/// Makes `draft`, whose contents are on the disk already, the file at `path`; false, and the draft
-/// is gone, if there is one by now.
+/// Moves `draft`, whose contents are already synced, to `path`. If that file exists by now, deletes
+/// the draft and returns false.
 pub(crate) fn place_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Result<bool> {
     match draft.persist_noclobber(path) {
         Ok(_) => sync_folder(folder_of(path)?).map(|()| true),
@@ -123,13 +123,13 @@ pub(crate) fn place_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Resu
     }
 }
 
-/// The folder that `path` stands in; `.` for a bare name.
+/// Parent folder of `path`; `.` for a bare name.
 pub(crate) fn folder_of(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }
 
-/// Makes a rename in `folder` survive a loss of power. Windows cannot open folders and needs not.
+/// Makes a rename in `folder` survive a power failure. Windows cannot open folders and need not.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// Whoever is root would else have replaced `/dev/null` for the whole machine.
+    /// Otherwise root would replace `/dev/null` for the whole machine.
     #[cfg(unix)]
     #[test]
     fn a_link_stays_a_link_and_a_pipe_a_pipe() {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(read_to_string(&at("file")).unwrap(), "two");
         let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
         assert!(made.success());
-        // Held open for reading, so that a writer need not wait.
+        // Open for reading, so that the writer does not block.
         let mut reader = OpenOptions::new().read(true).write(true).open(at("pipe")).unwrap();
         replace(&at("pipe"), "three").unwrap();
         let mut told = [0; 5];

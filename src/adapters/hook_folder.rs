@@ -1,5 +1,5 @@
-//! State of hooks between two runs, in `$XDG_STATE_HOME/annalist/hooks`: `SESSION.json` is a session's
-//! state, `SESSION.synced` the time of its last sync. And the files of clients that hooks read.
+//! State of hooks between runs, in `$XDG_STATE_HOME/annalist/hooks`: `SESSION.json` is a session's
+//! state, `SESSION.synced` the time of its last sync. Also reads clients' files for hooks.
 
 use super::files;
 use crate::domain::Timestamp;
@@ -8,32 +8,32 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Below the user's folder for state.
+/// Folder name below annalist's state folder.
 const FOLDER: &str = "hooks";
-/// The ending of the state of a session's hooks.
+/// Extension of a session's state.
 const STATE: &str = "json";
-/// The ending of the moment of its last sync.
+/// Extension of the time of a session's last sync.
 const SYNCED: &str = "synced";
-/// The longest name of a session, in bytes: with its ending it fits every file system.
+/// Maximum length of a session's name in bytes; fits every file system with an extension.
 const NAME_BYTES_MAX: usize = 200;
-/// The largest file that is read here, in bytes: a state has some hundred.
+/// Maximum size of a file that is read here, in bytes; a state has a few hundred.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// Files that one sweep looks at: it runs as a session starts, and somebody waits.
+/// Maximum number of files per sweep, which runs at a session's start and delays it.
 const SWEPT_MAX: usize = 1_000;
 
-/// The folder in which hooks keep what they know of sessions.
+/// Folder with the hooks' state of sessions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HookFolder {
     path: PathBuf,
 }
 
 impl HookFolder {
-    /// Below `state`, the user's folder for annalist's state; made when something is kept in it.
+    /// Returns the folder below `state`, annalist's state folder; it is created on the first write.
     pub fn new(state: &Path) -> HookFolder {
         HookFolder { path: state.join(FOLDER) }
     }
 
-    /// Returns whether a session's name, which the client chose, is safe in a path.
+    /// True if a session's name, which the client chose, is safe in a path.
     pub fn is_name(session: &str) -> bool {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         (1..=NAME_BYTES_MAX).contains(&session.len()) && session.bytes().all(is_part)
@@ -42,8 +42,8 @@ impl HookFolder {
     /// Reads the state of a session, if there is one.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` for a session whose name is not safe, `InvalidData` for what
-    /// is no text.
+    /// Those of the file system; `InvalidInput` for an unsafe session name, `InvalidData` for
+    /// content that is not text.
     pub fn state(&self, session: &str) -> io::Result<Option<String>> {
         small(&self.file(session, STATE)?)
     }
@@ -51,12 +51,12 @@ impl HookFolder {
     /// Writes the state of a session.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` for a session whose name is not safe.
+    /// Those of the file system; `InvalidInput` for an unsafe session name.
     pub fn keep_state(&self, session: &str, text: &str) -> io::Result<()> {
         files::replace_private(&self.file(session, STATE)?, text)
     }
 
-    /// Time of the last sync of a session, if known.
+    /// Returns the time of a session's last sync, if known.
     ///
     /// # Errors
     /// As [`HookFolder::state`].
@@ -65,7 +65,7 @@ impl HookFolder {
         Ok(text.and_then(|text| Timestamp::parse(text.trim())))
     }
 
-    /// Writes the time of the last sync, which lets waiting prompts through.
+    /// Writes the time of the last sync, which unblocks prompts.
     ///
     /// # Errors
     /// As [`HookFolder::keep_state`].
@@ -73,7 +73,7 @@ impl HookFolder {
         files::replace_private(&self.file(session, SYNCED)?, &format!("{at}\n"))
     }
 
-    /// Removes files last written longer than `ttl` before `now`.
+    /// Removes files whose last write is at least `ttl` before `now`.
     ///
     /// # Errors
     /// Those of the file system.
@@ -100,7 +100,6 @@ impl HookFolder {
         Ok(())
     }
 
-    /// Path of a session's file.
     fn file(&self, session: &str, ending: &str) -> io::Result<PathBuf> {
         match HookFolder::is_name(session) {
             true => Ok(self.path.join(format!("{session}.{ending}"))),
@@ -124,7 +123,7 @@ pub(crate) fn client_settings(path: &Path) -> Option<String> {
     small(path).ok().flatten()
 }
 
-/// The end of a file that grows.
+/// Reader of the tail of a growing file.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
     file: File,
@@ -132,7 +131,6 @@ pub(crate) struct GrowingFile {
 }
 
 impl GrowingFile {
-    /// Opens the file at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<GrowingFile> {
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
@@ -142,12 +140,12 @@ impl GrowingFile {
         Ok(GrowingFile { file, bytes: meta.len() })
     }
 
-    /// Size at the time it was opened.
+    /// Size when it was opened.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads the last `most` bytes; true if that is all of it.
+    /// Reads the last `most` bytes; true if that is the whole file.
     pub(crate) fn tail(&mut self, most: u64) -> io::Result<(Vec<u8>, bool)> {
         let length = most.min(self.bytes);
         self.file.seek(SeekFrom::Start(self.bytes - length))?;

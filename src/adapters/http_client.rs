@@ -1,18 +1,18 @@
-//! HTTP clients. The environment names their proxies; requests to this machine never go through one.
+//! HTTP clients. Proxies come from the environment; requests to this machine never use one.
 
 use reqwest::{Client, ClientBuilder, Url, redirect};
 use std::net::IpAddr;
 
-/// Returns a builder of a client for `url`. It follows no redirect: a redirected POST becomes a GET.
+/// Returns a client builder for `url` that follows no redirects: a redirected POST becomes a GET.
 pub(crate) fn builder(url: &Url) -> ClientBuilder {
-    // An error only says that there is a provider already.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
         .http1_only()
         .redirect(redirect::Policy::none());
     if url.scheme() == "http" {
-        // Without this the certificates of the machine are read, and it may have none.
+        // Otherwise the machine's certificates are read, and it may have none.
         builder = builder.tls_certs_only([]);
     }
     if is_loopback(url) { builder.no_proxy() } else { builder }

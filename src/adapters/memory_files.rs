@@ -1,4 +1,4 @@
-//! The memory directory on the disk: where it is, what it holds, and how a file of it is written.
+//! The memory directory on disk: its location, its files, and how they are written.
 
 use super::files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Locations below a project; the first that exists counts.
+/// Locations in a project; the first that exists wins.
 pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
 /// Folders of records and sessions.
 const FOLDERS: [&str; 2] = ["decisions", "sessions"];
-/// Files of a directory that are read: 2,000 records and 2,000 sessions are many.
+/// Maximum number of files read per directory; 2,000 records and 2,000 sessions are many.
 pub(crate) const FILES_MAX: usize = 20_000;
-/// The largest file of it that is read, in bytes.
+/// Maximum size of a file that is read, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const DEPTH_MAX: usize = 4;
 
@@ -26,26 +26,26 @@ pub(crate) struct MemoryFolder {
 pub(crate) struct DirectoryRead {
     /// Texts by path in the directory.
     pub files: BTreeMap<String, Arc<str>>,
-    /// Stamps of these files, taken before they were read.
+    /// Stamps of these files, taken before reading.
     pub stamps: BTreeMap<String, String>,
-    /// Files that were not read since their stamps were known.
+    /// Files not read because their stamps were known.
     pub known: BTreeSet<String>,
-    /// Files that were left out, with the reason.
+    /// Skipped files, with the reason.
     pub skipped: Vec<(String, &'static str)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WriteOutcome {
     Written,
-    /// The file was so already.
+    /// The file already had this content.
     Unchanged,
-    /// Another program changed it since the change was planned; it was left alone.
+    /// Another program changed the file since the change was planned; left alone.
     ChangedMeanwhile,
 }
 
 impl MemoryFolder {
-    /// The directory of the project at `root`; none if it has none, or if it leads out of the project
-    /// through a link.
+    /// Returns the directory of the project at `root`; `None` if there is none, or a link leads out
+    /// of the project.
     pub(crate) fn find(root: &Path) -> io::Result<Option<MemoryFolder>> {
         let root = root.canonicalize()?;
         for place in PLACES {
@@ -62,27 +62,27 @@ impl MemoryFolder {
         Ok(None)
     }
 
-    /// The directory at `path`, which is where [`path`](MemoryFolder::path) said that one is; none if there is none
-    /// any more, or another.
+    /// Reopens the directory at `path`, an earlier result of [`path`](MemoryFolder::path); `None`
+    /// if it is gone or another directory takes precedence.
     pub(crate) fn at(path: &Path) -> Option<MemoryFolder> {
         let found = MemoryFolder::find(MemoryFolder::project_of(path)?).ok().flatten()?;
         (found.path == path).then_some(found)
     }
 
-    /// The folder of its project, without links.
+    /// Folder of the project, with links resolved.
     pub(crate) fn project(&self) -> &Path {
         &self.root
     }
 
-    /// The folder of the project whose directory `path` would be.
+    /// Folder of the project whose directory would be `path`.
     pub(crate) fn project_of(path: &Path) -> Option<&Path> {
         let place = PLACES.iter().find(|place| path.ends_with(place))?;
         path.ancestors().nth(Path::new(place).iter().count())
     }
 
-    /// The directory of the project that `folder` belongs to: that of the nearest folder above it which has
-    /// one. A folder with a `.git` is the project as a whole, and nothing above it is looked at. The one in
-    /// `home` is of all projects, and of this one only where `folder` is `home` itself.
+    /// Returns the directory of the nearest ancestor of `folder` that has one, stopping at a folder
+    /// with a `.git`, which is a whole project. The directory in `home` belongs to all projects and
+    /// counts only if `folder` is `home`.
     pub(crate) fn find_above(
         folder: &Path,
         home: Option<&Path>,
@@ -105,7 +105,7 @@ impl MemoryFolder {
         Ok(None)
     }
 
-    /// Makes the directory at the first of [`PLACES`] if there is none, and its two folders.
+    /// Creates the directory at the first of [`PLACES`] unless it exists, and its two folders.
     pub(crate) fn make(root: &Path) -> io::Result<MemoryFolder> {
         let there = MemoryFolder::find(root)?;
         let path = there.map_or_else(|| root.join(PLACES[0]), |there| there.path);
@@ -119,17 +119,17 @@ impl MemoryFolder {
         &self.path
     }
 
-    /// The folders of records and sessions that are not there.
+    /// Missing folders of records and sessions.
     pub(crate) fn missing_folders(&self) -> impl Iterator<Item = &'static str> {
         FOLDERS.into_iter().filter(|folder| !self.path.join(folder).is_dir())
     }
 
-    /// Reads every Markdown file. Files that are no UTF-8, too large, or a link out of the project are skipped.
+    /// Reads every Markdown file but large ones, ones not in UTF-8, and links out of the project.
     pub(crate) fn read(&self) -> io::Result<DirectoryRead> {
         self.read_but(&BTreeMap::new())
     }
 
-    /// Reads as [`read`](MemoryFolder::read) does, without the files that have these stamps.
+    /// Like [`read`](MemoryFolder::read), but skips files whose stamps are in `known`.
     pub(crate) fn read_but(&self, known: &BTreeMap<String, Arc<str>>) -> io::Result<DirectoryRead> {
         let mut read = DirectoryRead::default();
         self.visit(&self.path, "", DEPTH_MAX, &mut |path, place| {
@@ -154,7 +154,7 @@ impl MemoryFolder {
         Ok(read)
     }
 
-    /// The stamp of the file at `path`.
+    /// Stamp of the file at `path`.
     pub(crate) fn stamp(&self, path: &str) -> Option<String> {
         stamp(&self.inside(path).ok()?)
     }
@@ -162,7 +162,7 @@ impl MemoryFolder {
     /// Removes temporary files of processes that were killed while writing.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         let mut folders = vec![(self.path.clone(), DEPTH_MAX)];
-        // Bounded by the folders of the directory, to their depth.
+        // Bounded by the number of folders and by their depth.
         while let Some((folder, depth)) = folders.pop() {
             files::sweep(&folder)?;
             for entry in std::fs::read_dir(&folder)? {
@@ -176,7 +176,7 @@ impl MemoryFolder {
         Ok(())
     }
 
-    /// The paths of its Markdown files in the directory, in order; nothing is read.
+    /// Returns the sorted paths of the Markdown files; reads none.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         self.visit(&self.path, "", DEPTH_MAX, &mut |name, _| names.push(name))?;
@@ -185,7 +185,7 @@ impl MemoryFolder {
         Ok(names)
     }
 
-    /// The text of the file at `path`, which is one of [`names`](MemoryFolder::names) or may not be there.
+    /// Returns the text of the file at `path`, or `None` if it does not exist.
     pub(crate) fn file(&self, path: &str) -> Result<Option<String>, &'static str> {
         let whole = match Path::new(path).parent().map(|folder| self.inside(folder)) {
             Some(Ok(folder)) => folder.join(Path::new(path).file_name().unwrap_or_default()),
@@ -197,7 +197,7 @@ impl MemoryFolder {
         self.text(&whole).map(Some)
     }
 
-    /// Shows `see` every Markdown file at and under `folder`: its path in the directory, and where it is.
+    /// Calls `see` with every Markdown file under `folder`: path in the directory, path on disk.
     fn visit(
         &self,
         folder: &Path,
@@ -210,7 +210,7 @@ impl MemoryFolder {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let path = format!("{prefix}{name}");
             let kind = entry.file_type()?;
-            // A folder of somebody's tools, such as `.git`, is none of ours.
+            // Hidden folders, such as `.git`, belong to other tools.
             if kind.is_dir() && depth > 0 && !name.starts_with('.') {
                 self.visit(&entry.path(), &format!("{path}/"), depth - 1, see)?;
             }
@@ -222,7 +222,7 @@ impl MemoryFolder {
     }
 
     fn text(&self, path: &Path) -> Result<String, &'static str> {
-        // No folder on the way is a link; to look where a file really is costs more than to read it.
+        // No folder on the path is a link, and canonicalizing costs more than reading the file.
         let is_link = path.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink());
         let real = match is_link {
             true => path.canonicalize().map_err(|_| "leads nowhere")?,
@@ -238,8 +238,8 @@ impl MemoryFolder {
         }
     }
 
-    /// Replaces the file at `path` by `after` (`None` removes it) if it still holds `before` (`None`: does not
-    /// exist). A new file never overwrites one that another process made meanwhile.
+    /// Replaces the file at `path` by `after` (`None`: removes it) if it still holds `before`
+    /// (`None`: is absent). A new file never overwrites one that another process created meanwhile.
     pub(crate) fn write(
         &self,
         path: &str,
@@ -262,7 +262,7 @@ impl MemoryFolder {
         Ok(if is_done { WriteOutcome::Written } else { WriteOutcome::ChangedMeanwhile })
     }
 
-    /// The absolute path of a file. No part of it may be a link: replacing the file would write elsewhere.
+    /// Absolute path of a file. No component may be a link, or the write would go elsewhere.
     fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let mut whole = self.path.clone();
         for part in path.as_ref().components() {
@@ -281,7 +281,7 @@ impl MemoryFolder {
     }
 }
 
-/// Size and time of the last change of a file, by which it is known not to have changed; none of a link.
+/// Size and modification time of a file, to detect changes; `None` for a link.
 fn stamp(path: &Path) -> Option<String> {
     let file = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let changed = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(found(&home), Some("home/.claude/memory".into()));
         MemoryFolder::make(&home.join("work/app")).unwrap();
         assert_eq!(found(&deep), Some("home/work/app/.claude/memory".into()));
-        // What stands above a repository is another project.
+        // Folders above a repository belong to another project.
         std::fs::create_dir(deep.join(".git")).unwrap();
         assert_eq!(found(&deep), None);
     }

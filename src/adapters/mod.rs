@@ -1,4 +1,4 @@
-//! Adapters to the world: clock, file system, NATS (feature `nats`), metrics, traces.
+//! Adapters: clock, file system, git, HTTP, NATS (feature `nats`), metrics, traces.
 
 pub(crate) mod blame;
 pub(crate) mod clock;

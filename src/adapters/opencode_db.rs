@@ -1,5 +1,5 @@
-//! opencode's database, as the records that `opencode export` writes. It is only read, and nothing is created
-//! beside it.
+//! opencode's database, converted to the records that `opencode export` writes. Read-only; creates
+//! no files beside it.
 
 use rusqlite::{Connection, OpenFlags};
 use std::io::{self, Cursor, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// Beginning of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Maximum size of a database's conversations in bytes: they are read into memory.
+/// Maximum size of a database's conversations in bytes, which are read into memory.
 const BYTES_MAX: usize = 1024 * 1024 * 1024;
-/// Tables of an opencode database.
+/// Counts the tables of an opencode database.
 const TABLES: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' \
     AND name IN ('session', 'message', 'part')";
-/// Each session's head, then its messages, in the order in which they were said.
+/// Selects each session's header and then its messages, in order.
 const RECORDS: &str = "SELECT record FROM (
     SELECT s.time_created AS begun, s.id AS session, 0 AS at, '' AS message, json_object('info', json_object(
         'id', s.id, 'title', s.title, 'directory', s.directory, 'parentID', s.parent_id,
@@ -27,7 +27,7 @@ const RECORDS: &str = "SELECT record FROM (
 ) WHERE ?1 IS NULL OR session IN (SELECT id FROM session WHERE id = ?1 OR parent_id = ?1)
 ORDER BY begun, session, at, message";
 
-/// Returns the records of an opencode database, one a line; `None` if `input` is the beginning of another file.
+/// Returns the records of an opencode database as JSONL; `None` if `input` is another kind of file.
 pub(crate) fn records(path: &Path, input: &mut impl Read) -> io::Result<Option<Cursor<Vec<u8>>>> {
     let mut head = Vec::new();
     input.take(MAGIC.len() as u64).read_to_end(&mut head)?;
@@ -37,12 +37,12 @@ pub(crate) fn records(path: &Path, input: &mut impl Read) -> io::Result<Option<C
     Ok(read(path, None)?.map(Cursor::new))
 }
 
-/// Returns the records of one session of an opencode database, and of its sub-agents; none if it is not there.
+/// Returns the records of a session and of its sub-agents; empty if there is no such session.
 pub(crate) fn session_records(path: &Path, session: &str) -> io::Result<Vec<u8>> {
     Ok(read(path, Some(session))?.unwrap_or_default())
 }
 
-/// Reads all sessions or one; `None` if it is the database of another program.
+/// Reads one session or all; `None` for another program's database.
 fn read(path: &Path, session: Option<&str>) -> io::Result<Option<Vec<u8>>> {
     match lines(path, session) {
         Ok(lines) if lines.as_ref().is_some_and(|lines| BYTES_MAX < lines.len()) => {
@@ -73,7 +73,7 @@ fn lines(path: &Path, session: Option<&str>) -> rusqlite::Result<Option<Vec<u8>>
     Ok(Some(lines))
 }
 
-/// Opens a database for reading. Without a log beside it nobody writes, and SQLite need not create one.
+/// Opens a database read-only. Without a WAL file there is no writer, and none is created.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let log = path
         .with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().to_string_lossy()));

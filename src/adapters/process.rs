@@ -1,11 +1,11 @@
-//! Unique names of processes, and whether one is gone.
+//! Unique process names, and checks whether a process has ended.
 
 use super::clock;
 use crate::domain::Digest;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Digits of a digest in a name.
+/// Number of digits of a digest in a name.
 const LETTERS: usize = 8;
 
 /// Unique name of this process: host, PID, and digests of boot and start time.
@@ -22,7 +22,7 @@ fn made() -> String {
     format!("{host}:{pid}:{place}{:.LETTERS$}", began.to_string())
 }
 
-/// True only if the process is known to have ended; other hosts, containers and boots count as alive.
+/// True only if the process has surely ended; other hosts, containers and boots count as alive.
 pub(crate) fn is_gone(name: &str) -> bool {
     let mut parts = name.rsplitn(3, ':');
     let (Some(digests), Some(pid)) = (parts.next(), parts.next()) else { return false };
@@ -32,7 +32,7 @@ pub(crate) fn is_gone(name: &str) -> bool {
     is_here && is_pid && !Path::new("/proc").join(pid).exists()
 }
 
-/// Digest of boot and PID namespace, which processes share that can see one another; empty if unknown.
+/// Digest of boot and PID namespace, common to processes that see one another; may be empty.
 fn place() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let space = std::fs::read_link("/proc/self/ns/pid");
@@ -76,7 +76,7 @@ mod tests {
         let pid = ended.id();
         ended.wait().unwrap();
         let digests = name().rsplit(':').next().unwrap();
-        // Where the system does not tell, nobody is gone.
+        // On systems without /proc every process counts as alive.
         assert_eq!(is_gone(&format!("some:host:{pid}:{digests}")), !place().is_empty());
     }
 }

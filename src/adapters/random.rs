@@ -1,11 +1,11 @@
-//! The only source of randomness: secrets that nobody can guess.
+//! The only source of randomness: unguessable secrets.
 
 use rustls::crypto::ring::default_provider;
 
-/// A secret of 256 random bits, as 64 hexadecimal digits.
+/// Returns 256 random bits as 64 hexadecimal digits.
 ///
 /// # Errors
-/// If the system has no randomness to give.
+/// If the system's random number generator fails.
 pub(crate) fn secret() -> Result<String, String> {
     let mut bytes = [0; 32];
     let filled = default_provider().secure_random.fill(&mut bytes);

@@ -1,24 +1,24 @@
-//! The git repository that a folder is in, read from its files: sessions are many, and a process for each is slow.
+//! A folder's git repository, read from its files: a git process per session would be slow.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are read of a file of git's.
+/// Maximum number of bytes read from a git file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// A repository as its projects share it.
+/// Repository, shared by its working trees.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Repository {
-    /// Folder of the working tree; of several, the main one.
+    /// Root of the main working tree.
     pub(crate) root: PathBuf,
-    /// URL of `origin`, else of the first remote.
+    /// URL of `origin`, or of the first remote.
     pub(crate) remote: Option<String>,
 }
 
 impl Repository {
-    /// The repository that `folder` is in, also where `folder` itself is gone. One in the user's home is of no folder
-    /// below it.
+    /// Returns the repository that contains `folder`, which may no longer exist. A repository in
+    /// the user's home does not contain the folders below it.
     pub(crate) fn of(folder: &Path) -> Option<Repository> {
         if !folder.is_absolute() {
             return None;
@@ -30,12 +30,11 @@ impl Repository {
     }
 }
 
-/// The user's home.
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
-/// The folder of a file that is there.
+/// Returns the folder of an existing file.
 pub(crate) fn folder_of(file: &Path) -> Option<PathBuf> {
     Some(file.canonicalize().ok()?.parent()?.to_owned())
 }
@@ -45,7 +44,7 @@ fn at(folder: &Path) -> Option<Repository> {
     if dot.is_dir() {
         return Some(repository(folder, &dot));
     }
-    // The file of a working tree of several, or of a submodule.
+    // A linked worktree or a submodule has a file here.
     let git = folder.join(text(&dot)?.strip_prefix("gitdir:")?.trim());
     let common = text(&git.join("commondir")).map(|common| git.join(common.trim()));
     Some(match common.and_then(|common| common.canonicalize().ok()) {
@@ -68,7 +67,7 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The URL of `origin`, else of the first remote, in a file of git's settings.
+/// URL of `origin`, or of the first remote, in a git configuration.
 fn remote_of(settings: &str) -> Option<String> {
     let (mut first, mut remote) = (None, None);
     for line in settings.lines().map(str::trim) {

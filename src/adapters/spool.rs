@@ -1,5 +1,5 @@
-//! The spool of hand-overs that hooks began: one small file a transcript, for its owner alone, in the user's data folder.
-//! It holds paths, times and problems, never words of a conversation.
+//! Spool of transcripts that hooks handed over: one small file each, readable by its owner only, in
+//! the user's data folder. It holds paths, times and problems, never conversation text.
 
 use super::files;
 use crate::domain::{Digest, Timestamp};
@@ -9,29 +9,29 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Below the user's data folder.
+/// Folder name below annalist's data folder.
 const FOLDER: &str = "spool";
 /// Maximum number of hand-overs in the spool.
 const HAND_OVERS_MAX: usize = 1_000;
 /// Lifetime of a hand-over. Claude Code deletes transcripts after thirty days.
 const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// A transcript that is to be enqueued.
+/// Transcript to be enqueued.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpooledHandOver {
-    /// The transcript, a folder of transcripts, or a database of sessions.
+    /// Transcript, folder of transcripts, or database of sessions.
     pub transcript: PathBuf,
-    /// The session in a database.
+    /// Session in the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Folder from which settings and store are found.
     pub project: PathBuf,
-    /// Settings file that was named.
+    /// Settings file given on the command line.
     pub config: Option<PathBuf>,
-    /// Digest of the store's URL, if the settings could be read: another environment may name another store.
+    /// Digest of the store's URL, if known: another environment may use another store.
     pub store: Option<String>,
-    /// True if the last entries do not wait for more.
+    /// True if the last entries are enqueued without waiting for more.
     pub flush: bool,
     /// Time of the hook.
     pub at: Timestamp,
@@ -39,19 +39,18 @@ pub(crate) struct SpooledHandOver {
     pub problem: Option<String>,
 }
 
-/// The folder with the hand-overs.
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     path: PathBuf,
 }
 
 impl Spool {
-    /// The spool below `data`, the user's folder for annalist's data.
+    /// Returns the spool below `data`, annalist's data folder.
     pub(crate) fn new(data: &Path) -> Spool {
         Spool { path: data.join(FOLDER) }
     }
 
-    /// Keeps a hand-over; it takes the place of an older one of the same transcript.
+    /// Stores a hand-over, replacing an older one of the same transcript.
     ///
     /// # Errors
     /// Those of the file system; `QuotaExceeded` if the spool is full.
@@ -66,12 +65,12 @@ impl Spool {
         files::replace_private(&path, &text)
     }
 
-    /// Keeps the problem of a hand-over that is still there.
+    /// Updates the problem of a hand-over that is still in the spool.
     pub(crate) fn failed(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
         if self.file(hand_over).exists() { self.put(hand_over) } else { Ok(()) }
     }
 
-    /// Removes a hand-over that is done, unless it was put there again meanwhile.
+    /// Removes a finished hand-over, unless a newer one replaced it.
     pub(crate) fn done(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
         let path = self.file(hand_over);
         if read(&path)?.is_some_and(|it| it.at <= hand_over.at) {
@@ -80,13 +79,13 @@ impl Spool {
         Ok(())
     }
 
-    /// The hand-overs, the oldest first. Those that are too old are removed.
+    /// Returns the hand-overs, oldest first. Removes expired ones.
     pub(crate) fn list(&self, now: Timestamp) -> io::Result<Vec<SpooledHandOver>> {
         let mut all = Vec::new();
         for path in self.files()? {
             match read(&path)? {
                 Some(it) if now.since(it.at) < TTL => all.push(it),
-                // Only this program writes here: what it cannot read is of another version.
+                // Only annalist writes here, so an unreadable file is of another version.
                 Some(_) | None => drop(files::take_away(&path)?),
             }
         }
@@ -94,7 +93,6 @@ impl Spool {
         Ok(all)
     }
 
-    /// Returns true if there is no hand-over.
     pub(crate) fn is_empty(&self) -> bool {
         self.files().is_ok_and(|mut files| files.next().is_none())
     }

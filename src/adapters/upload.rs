@@ -1,11 +1,11 @@
-//! Bytes that a client sends: in memory while they are few, then in a temporary file that has no name and that only this
+//! Uploaded bytes: in memory while they are few, then in an unnamed temporary file that only this
 //! process can read.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::SpooledTempFile;
 
-/// Bytes that stay in memory.
+/// Maximum number of bytes kept in memory.
 const MEMORY_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug)]

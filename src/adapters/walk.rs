@@ -1,5 +1,5 @@
-//! Finds the files that a command names: files as they are, folders walked, in one order everywhere.
-//! Watched folders use the same walk.
+//! Finds the files given to a command: files as they are, folders recursively, in the same order on
+//! every system. Watched folders use the same walk.
 
 use super::opencode_db;
 use crate::domain::Timestamp;
@@ -19,18 +19,18 @@ const DEPTH_MAX: usize = 32;
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Candidate {
-    /// The path as it will be shown: what was given, and the way down from there.
+    /// Path as shown to users: the given path, and the way down from it.
     pub path: PathBuf,
-    /// True if it was named itself, not found in a folder.
+    /// True if the path itself was given, false if it was found in a folder.
     pub named: bool,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Time of the last change.
+    /// Modification time.
     pub changed_at: Option<Timestamp>,
 }
 
 impl Candidate {
-    /// The file at `path`, of which the file system says `meta`.
+    /// Creates a candidate from a path and its metadata.
     pub(crate) fn of(path: PathBuf, named: bool, meta: &Metadata) -> Candidate {
         let changed = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let changed_at = changed.and_then(|since| Timestamp::from_secs(since.as_secs_f64()));
@@ -40,13 +40,13 @@ impl Candidate {
 
 #[derive(Debug)]
 pub(crate) enum Visited<'a> {
-    /// A folder, before what is in it.
+    /// Folder, visited before its contents.
     Folder(&'a Path),
     File {
         path: &'a Path,
-        /// Its metadata; that of the target if it is a link.
+        /// Metadata, of the target if the path is a link.
         meta: &'a Metadata,
-        /// True for a link in a folder.
+        /// True for a link found in a folder.
         is_link: bool,
     },
     Problem(&'a Path, io::Error),
@@ -54,8 +54,8 @@ pub(crate) enum Visited<'a> {
 
 pub(crate) type Visitor<'a> = dyn FnMut(Visited<'_>) -> ControlFlow<()> + 'a;
 
-/// Every file under `paths`, each once, the largest first, so that of two copies of a conversation the
-/// longer one is met first; and what could not be looked at.
+/// Returns every file under `paths` once, largest first, so that the longer of two copies of a
+/// conversation comes first; and the paths that could not be read.
 pub(crate) fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Error)>) {
     let (mut found, mut problems, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in paths {
@@ -80,14 +80,14 @@ pub(crate) fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Erro
     (found, problems)
 }
 
-/// Puts files into the order of [`walk`].
+/// Sorts files into the order of [`walk`].
 pub(crate) fn in_order(files: &mut [Candidate]) {
     files.sort_by(|one, other| {
         (Reverse(one.bytes), &one.path).cmp(&(Reverse(other.bytes), &other.path))
     });
 }
 
-/// Shows `see` everything at and under `path`. Breaks if `see` did.
+/// Calls `see` with everything at and under `path`. Breaks if `see` breaks.
 pub(crate) fn visit(path: &Path, see: &mut Visitor<'_>) -> ControlFlow<()> {
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => folder(path, DEPTH_MAX, see),
@@ -120,7 +120,7 @@ fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     see_nothing()
 }
 
-/// Shows one entry of a folder; the walk may go `depth` deeper.
+/// Visits one entry of a folder; the walk may go `depth` levels deeper.
 fn show(entry: &DirEntry, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     let Ok(kind) = entry.file_type() else { return see_nothing() };
     let path = entry.path();
@@ -133,27 +133,27 @@ fn show(entry: &DirEntry, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()
             see_nothing()
         };
     }
-    // Links to folders may lead back up; links to files are files.
+    // Links to folders may form cycles; links to files count as files.
     let is_link = kind.is_symlink();
     match if is_link { fs::metadata(path) } else { entry.metadata() } {
         Ok(meta) if meta.is_file() => see(Visited::File { path, meta: &meta, is_link }),
         Ok(_) => see_nothing(),
-        // A link that leads nowhere is nobody's loss; neither is a file that is gone by now.
+        // Dangling links and files deleted meanwhile are not problems.
         Err(error) if is_link || error.kind() == io::ErrorKind::NotFound => see_nothing(),
         Err(error) => see(Visited::Problem(path, error)),
     }
 }
 
-/// Returns whether both paths exist and name different files.
+/// True if both paths exist and are different files.
 pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
     match (fs::canonicalize(one), fs::canonicalize(other)) {
         (Ok(one), Ok(other)) => one != other,
-        // A file that is gone was moved or renamed.
+        // A missing file was moved or renamed.
         _ => false,
     }
 }
 
-/// Opened file, or the records of a database.
+/// Opened file, or records of a database.
 #[derive(Debug)]
 pub(crate) enum OpenedFile {
     File(File),
@@ -178,7 +178,7 @@ impl Seek for OpenedFile {
     }
 }
 
-/// Opens a file. A pipe cannot be read twice, and opening it would wait for its writer.
+/// Opens a file. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
 pub(crate) fn open(path: &Path) -> io::Result<OpenedFile> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("no regular file; copy it into one, or hand it to `-`"));

@@ -1,15 +1,14 @@
-//! The answer that ended a turn, looked for in the transcript: clients run the hook before they write it.
+//! Looks for a turn's final answer in the transcript: clients run the hook before they write it.
 
 use serde::{Deserialize, Serialize};
 
-/// Characters of an answer that are compared, the last ones: they tell it well enough.
+/// Number of trailing characters of an answer that are compared; enough to identify it.
 const CHARS_MAX: usize = 200;
 
-/// End of an answer.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 pub(crate) struct AnswerEnd(String);
 
-/// A line of Claude Code, of Qwen Code, or of Codex, which has the message as `payload`.
+/// Line of Claude Code or Qwen Code, or of Codex, which has the message as `payload`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Line {
@@ -42,14 +41,14 @@ struct Block {
 }
 
 impl AnswerEnd {
-    /// The end of `answer`; `None` if it is blank.
+    /// Returns the end of `answer`, or `None` if it is blank.
     pub(crate) fn of(answer: &str) -> Option<AnswerEnd> {
         let answer = answer.trim();
         let from = answer.char_indices().rev().nth(CHARS_MAX - 1).map_or(0, |(at, _)| at);
         (!answer.is_empty()).then(|| AnswerEnd(answer[from..].to_owned()))
     }
 
-    /// Returns true if the last turn in the end of a transcript has this answer.
+    /// True if the last turn in the tail of a transcript has this answer.
     pub(crate) fn ends_turn(&self, tail: &[u8]) -> bool {
         let mut lines = tail.rsplit(|byte| *byte == b'\n').filter_map(read);
         lines
@@ -57,7 +56,7 @@ impl AnswerEnd {
             .unwrap_or(false)
     }
 
-    /// Returns true if one of `lines` is the answer.
+    /// True if one of `lines` is the answer.
     pub(crate) fn is_in(&self, lines: &[u8]) -> bool {
         lines.split(|byte| *byte == b'\n').filter_map(read).any(|line| self.is_said(&line))
     }
@@ -72,14 +71,14 @@ fn read(line: &[u8]) -> Option<Line> {
     serde_json::from_slice(line).ok()
 }
 
-/// `Some(false)` for a line that stands before a turn's answer: a prompt, or the end of the turn before.
+/// `Some(false)` for a line before a turn's answer: a prompt, or the previous turn's end.
 fn begins(line: &Line) -> Option<bool> {
     let kind = line.message.as_ref().and_then(|message| message.kind.as_deref());
     let is_end = line.subtype.as_deref() == Some("turn_duration") || kind == Some("task_started");
     (is_end || !texts_of(line, "user").is_empty()).then_some(false)
 }
 
-/// The texts that someone says in a line; results of tools are none.
+/// Texts of `role` in a line, without tool results.
 fn texts_of<'a>(line: &'a Line, role: &str) -> Vec<&'a str> {
     let is_role = |said: &str| said == role || (said == "model" && role == "assistant");
     let message = line.message.as_ref();

@@ -1,4 +1,4 @@
-//! The clients that we set up: one table of their folders, files, and names of events.
+//! Supported clients: one table of their folders, files and event names.
 
 use super::codex_servers;
 use super::commands::{COMMANDS, Command, CommandForm, command_file, opencode_plugin, own_file};
@@ -7,35 +7,35 @@ use super::mcp_servers::{register, unregister};
 use super::retention::{self, Deletion};
 use super::settings::{HookSettings, Merged, install, remove};
 
-/// Seconds that a client waits for a hook of ours. One takes milliseconds; this is for a busy machine.
+/// Hook timeout in seconds. A hook takes milliseconds; the rest is margin for a busy machine.
 const WAIT_SECS: u32 = 10;
 pub(super) const COMMON_HOOKS: HookSettings =
     HookSettings { name: |event| Some(event.name()), timeout: WAIT_SECS };
-/// Gemini CLI, and Qwen Code after it, count milliseconds.
+/// Gemini CLI, and Qwen Code, which is derived from it, count milliseconds.
 const QWEN_HOOKS: HookSettings = HookSettings { timeout: WAIT_SECS * 1_000, ..COMMON_HOOKS };
 const GEMINI_HOOKS: HookSettings = HookSettings { name: Event::gemini_name, ..QWEN_HOOKS };
 
-/// A client that runs us.
+/// Client that runs annalist.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) name: &'static str,
-    /// Its flag, without dashes.
+    /// Command-line flag, without dashes.
     pub(crate) flag: &'static str,
-    /// Its folder in a project.
+    /// Folder in a project.
     pub(crate) folder: &'static str,
-    /// Its folder in the user's home.
+    /// Folder in the user's home.
     pub(crate) home_folder: &'static str,
-    /// Variable with its folder in place of the one in the home.
+    /// Environment variable that overrides the home folder.
     pub(crate) variable: &'static str,
-    /// Deletion of its transcripts, if it deletes any.
+    /// Deletion of transcripts, if the client deletes any.
     pub(crate) deletion: Option<&'static Deletion>,
-    /// The next step of the person.
+    /// Next step for the user.
     pub(crate) next: &'static str,
     contents: &'static [(&'static str, Content)],
     commands: Option<CommandForm>,
 }
 
-/// The clients, in the order in which they are listed.
+/// Clients, in the order in which they are listed.
 pub(crate) const CLIENTS: &[Client] = &[
     Client {
         name: "Claude Code",
@@ -106,25 +106,25 @@ pub(crate) const CLIENTS: &[Client] = &[
     },
 ];
 
-/// Our part of a client's file.
+/// annalist's part of a client's file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
-    /// Our hooks among a person's settings.
+    /// Hooks in the user's settings.
     Hooks(&'static HookSettings),
-    /// Our server among a person's settings.
+    /// MCP server in the user's settings.
     Servers,
-    /// The same in a file at the root of a project, which has no counterpart in the home.
+    /// MCP server in a file at a project's root, without a counterpart in the home.
     ProjectServers,
-    /// The same in TOML.
+    /// MCP server in Codex's TOML settings.
     CodexServers,
-    /// A plugin of our own.
+    /// The plugin for opencode, a file of its own.
     OpencodePlugin,
-    /// A slash command of our own.
+    /// A slash command, a file of its own.
     Command(&'static Command, CommandForm),
 }
 
 impl Client {
-    /// Our parts of its files, by their paths in its folder.
+    /// Returns annalist's parts with their paths in the client's folder.
     pub(crate) fn contents(&self) -> Vec<(String, Content)> {
         let settings = self.contents.iter().map(|(path, content)| ((*path).to_owned(), *content));
         let commands = self.commands.iter().flat_map(|form| {
@@ -138,7 +138,7 @@ impl Client {
 }
 
 impl Content {
-    /// Adds our part to a file, or to a new one; it runs `program`.
+    /// Adds annalist's part, which runs `program`, to a file or to a new one.
     pub(crate) fn add(&self, existing: Option<&str>, program: &str) -> Merged {
         match self {
             Content::Hooks(hooks) => install(hooks, existing, program),
@@ -151,7 +151,7 @@ impl Content {
         }
     }
 
-    /// Removes our part.
+    /// Removes annalist's part.
     pub(crate) fn remove(&self, existing: &str) -> Merged {
         match self {
             Content::Hooks(_) => remove(existing),

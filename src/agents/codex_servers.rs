@@ -1,15 +1,15 @@
-//! Our entry among the servers in Codex's `config.toml`, which is a person's file.
+//! annalist's entry among the MCP servers in Codex's `config.toml`, which belongs to the user.
 
 use super::settings::{Merged, expected, is_annalist};
 use crate::domain::{Finding, Severity};
 use toml::{Table, Value};
 
 const SERVERS: &str = "mcp_servers";
-/// Our name in it.
+/// Name of annalist's entry.
 const NAME: &str = "annalist";
 
-/// Registers `program mcp` in a file, or in a new one. An older entry of ours runs `program` from now on and keeps
-/// everything else; another program under our name stays.
+/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
+/// entry and keeps its other fields; an entry of the same name for another program stays.
 pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
     let text = existing.unwrap_or_default();
     edit(text, |before| {
@@ -35,7 +35,7 @@ pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
     })
 }
 
-/// Removes our entry, with what a person added to it.
+/// Removes annalist's entry, including the user's additions to it.
 pub(super) fn unregister(existing: &str) -> Merged {
     edit(existing, |before| {
         entry(before)?.get("command")?.as_str().filter(|it| is_annalist(it))?;
@@ -43,7 +43,7 @@ pub(super) fn unregister(existing: &str) -> Merged {
         let mut is_in_ours = false;
         for (is_ours, line) in sections(existing) {
             if is_ours && !is_in_ours {
-                // The line that separated it.
+                // The blank line above the entry.
                 let above = left.strip_suffix("\r\n").or_else(|| left.strip_suffix('\n'));
                 let is_blank = above.is_some_and(|above| above.is_empty() || above.ends_with('\n'));
                 left.truncate(above.filter(|_| is_blank).map_or(left.len(), str::len));
@@ -57,7 +57,7 @@ pub(super) fn unregister(existing: &str) -> Merged {
     })
 }
 
-/// The lines, each with whether it belongs to our entry.
+/// Returns each line, and true for lines of annalist's entry.
 fn sections(text: &str) -> impl Iterator<Item = (bool, &str)> {
     let mut is_ours = false;
     text.split_inclusive('\n').map(move |line| {
@@ -75,7 +75,7 @@ fn entry(table: &Table) -> Option<&Table> {
     table.get(SERVERS)?.get(NAME)?.as_table()
 }
 
-/// Edits a file, if that changes nothing but our entry.
+/// Applies an edit if it changes nothing but annalist's entry.
 fn edit(existing: &str, change: impl FnOnce(&Table) -> Option<String>) -> Merged {
     let wrong = |found: &str| {
         let detail = expected("the file", "TOML that Codex reads", found);
@@ -91,7 +91,7 @@ fn edit(existing: &str, change: impl FnOnce(&Table) -> Option<String>) -> Merged
     }
 }
 
-/// Everything but our entry.
+/// Everything but annalist's entry.
 fn theirs(mut table: Table) -> Table {
     if let Some(Value::Table(servers)) = table.get_mut(SERVERS) {
         servers.remove(NAME);

@@ -1,17 +1,16 @@
-//! Files of our own in a client's folder: slash commands, and the plugin of opencode. A person's file of the same name
-//! is left alone.
+//! Files that annalist owns in a client's folder: slash commands, and opencode's plugin. A user's
+//! file of the same name is left alone.
 
 use super::settings::{Merged, quoted};
 use serde_json::{Map, Value, json};
 
-/// Line that tells a file of ours.
+/// Line that identifies a file made by annalist.
 const MARK: &str = "Made by `annalist init`, which updates and removes it.";
-/// Placeholder for the words behind a command.
+/// Placeholder for a command's arguments.
 const ARGUMENTS: &str = "ARGUMENTS";
-/// Placeholder for the command that runs us.
+/// Placeholder for the program that runs annalist.
 const PROGRAM: &str = "PROGRAM";
 
-/// A slash command.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
@@ -19,7 +18,6 @@ pub(crate) struct Command {
     prompt: &'static str,
 }
 
-/// The slash commands.
 pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "memory-sync",
@@ -63,7 +61,7 @@ Set up this project's memory:
     },
 ];
 
-/// Form of a client's slash commands, with the placeholder for the words behind a command.
+/// File format of a client's slash commands, with its placeholder for arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CommandForm {
     Markdown(&'static str),
@@ -85,7 +83,7 @@ impl Command {
     }
 }
 
-/// The file of a slash command.
+/// Contents of a slash command's file.
 pub(crate) fn command_file(command: &Command, form: CommandForm, program: &str) -> String {
     let description = command.description;
     match form {
@@ -101,7 +99,7 @@ pub(crate) fn command_file(command: &Command, form: CommandForm, program: &str) 
     }
 }
 
-/// The plugin of opencode.
+/// Source of opencode's plugin.
 pub(super) fn opencode_plugin(program: &str) -> String {
     let commands: Map<String, Value> = COMMANDS
         .iter()
@@ -117,7 +115,7 @@ pub(super) fn opencode_plugin(program: &str) -> String {
         .replace("\"COMMANDS\"", &format!("{:#}", Value::from(commands)))
 }
 
-/// Puts a file of ours in place, or removes it.
+/// Creates, updates or removes a file that annalist owns.
 pub(super) fn own_file(existing: Option<&str>, text: Option<&str>) -> Merged {
     match (existing, text) {
         (Some(existing), _) if !existing.contains(MARK) => Merged::NotOurs,

@@ -1,5 +1,5 @@
-//! Decision of a hook: a state machine over one session. When the context window passes one threshold a
-//! sync is requested, once; from a second one on prompts are blocked until a later sync.
+//! Decision of a hook: a state machine over one session. Past a first threshold of context window
+//! use a sync is requested, once; past a second one prompts are blocked until a later sync.
 
 use super::input::{Event, Input, Prompt};
 use super::window::Thresholds;
@@ -7,38 +7,38 @@ use crate::domain::{Finding, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Lifetime of a session's state; afterwards it is asked once more.
+/// Lifetime of the times in a session's state; a sync may be requested again afterwards.
 pub(crate) const STATE_TTL: Duration = Duration::from_secs(4 * 60 * 60);
-/// Share from which a manual compaction gets a warning, in percent; the client's own threshold under
-/// `CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=90`.
+/// Window use from which a manual compaction gets a warning, in percent; the client's own threshold
+/// under `CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=90`.
 const COMPACT_PERCENT: u32 = 90;
 
-/// State of a session between two hooks. Each time expires after [`STATE_TTL`].
+/// State of a session between hooks. Each time expires after [`STATE_TTL`].
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct State {
-    /// True once the session got its context.
+    /// True once the session received its context.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_started: bool,
-    /// Model that the client named when the session started; its name tells the window.
+    /// Model that the client named at the session's start; its name gives the window size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Time at which a sync was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_at: Option<Timestamp>,
-    /// Time since which the hard threshold is exceeded.
+    /// Time since when the hard threshold is exceeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached_hard_at: Option<Timestamp>,
     /// Time of the last sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synced_at: Option<Timestamp>,
-    /// Time at which a person chose to go on without one.
+    /// Time at which the user chose to continue without a sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overridden_at: Option<Timestamp>,
 }
 
 impl State {
-    /// Reads the state; an empty one with a finding `bad-hook-state` if it is malformed.
+    /// Parses the state; a malformed one becomes empty, with a finding `bad-hook-state`.
     pub(crate) fn read(text: &str) -> (State, Vec<Finding>) {
         match serde_json::from_str(text) {
             Ok(state) => (state, Vec::new()),
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// The state without expired times. A future time comes from a clock that was set back.
+    /// Drops expired times, and future ones, which come from a clock that was set back.
     fn at(&self, now: Timestamp) -> State {
         let counts = |at: &Timestamp| *at <= now && now.since(*at) < STATE_TTL;
         State {
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// Notes how full the window is.
+    /// Records the window use.
     fn fills(&mut self, percent: Option<u32>, hard_percent: u32, now: Timestamp) {
         match percent {
             Some(percent) if hard_percent <= percent => {
@@ -79,7 +79,7 @@ impl State {
         self.overridden_at = None;
     }
 
-    /// Returns whether prompts wait for a sync.
+    /// True while prompts are blocked until a sync.
     fn waits(&self) -> bool {
         let is_synced = |reached: Timestamp| self.synced_at.is_some_and(|at| reached < at);
         self.reached_hard_at.is_some_and(|reached| !is_synced(reached))
@@ -90,11 +90,11 @@ impl State {
 /// Observations at the time of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Seen {
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
-    /// Used share of the window, if the transcript tells it.
+    /// Window use, if the transcript gives it.
     pub percent: Option<u32>,
-    /// True if the window's size is known and not assumed.
+    /// True if the window's size is known, not assumed.
     pub is_window_known: bool,
     /// Time of the session's last sync, from outside its state.
     pub synced_at: Option<Timestamp>,
@@ -103,32 +103,30 @@ pub(crate) struct Seen {
 /// Message to the client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Say {
-    /// Nothing.
     Nothing,
-    /// The context that a session starts with.
+    /// The session's initial context.
     Context,
-    /// The agent: to sync memory now.
+    /// Asks the agent to sync memory now.
     Sync {
-        /// Used share of the window, if known.
+        /// Window use, if known.
         percent: Option<u32>,
     },
-    /// The person: that the prompt is not sent before a sync.
+    /// Tells the user that the prompt is blocked until a sync.
     Block {
-        /// Used share of the window.
+        /// Window use.
         percent: u32,
         /// Hard threshold.
         hard_percent: u32,
     },
-    /// The person: that the conversation is compacted and memory was not synced.
+    /// Warns the user that the conversation is compacted before a sync.
     Warn,
 }
 
 /// Decision of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Answer {
-    /// Message to the client.
     pub say: Say,
-    /// True if new entries are to be enqueued; doing so twice changes nothing.
+    /// True if new entries are to be enqueued; idempotent.
     pub enqueue: bool,
 }
 
@@ -136,14 +134,14 @@ impl Answer {
     const NOTHING: Answer = Answer { say: Say::Nothing, enqueue: false };
 }
 
-/// Decides what to answer, and what to keep of the session.
+/// Decides the answer to a hook and the session's next state.
 ///
-/// - A session's start gets its context; its first prompt if the client did not tell of the start, as `qwen -p`.
-/// - From `auto` on a sync is requested with a prompt, once a session.
-/// - From `hard` on, of a window whose size is known, prompts are blocked until a later sync, or until a person begins one with
-///   [`OVERRIDE`](super::input::OVERRIDE), which holds until the window is below `hard` again.
-/// - A compaction by the client, or by a person from 90 % on, gets a warning if there was no sync.
-/// - New entries are enqueued when turns and sessions end and before a compaction.
+/// - A session gets its context at its start, or with its first prompt if no start was reported.
+/// - At or above `auto`, a sync is requested with a prompt, once per session.
+/// - At or above `hard`, if the window's size is known, prompts are blocked until a later sync or a
+///   prompt with [`OVERRIDE`](super::input::OVERRIDE), which holds until use drops below `hard`.
+/// - A compaction, automatic or from 90 % on, gets a warning if there was no sync.
+/// - New entries are enqueued when turns and sessions end, and before a compaction.
 ///
 /// A session without a safe name is ignored.
 pub(crate) fn decide(
@@ -165,7 +163,7 @@ pub(crate) fn decide(
                 state.model = Some(model.clone());
             }
             if !input.resumes {
-                // What the transcript says of the window was before it was emptied.
+                // The transcript's window use is from before the window was cleared.
                 state.is_below_hard();
             }
             Say::Context
@@ -191,7 +189,7 @@ pub(crate) fn decide(
 }
 
 fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds) -> Say {
-    // A share of an assumed window is nothing to tell a person.
+    // The use of a window of assumed size is not reported.
     let known = |percent: u32| Some(percent).filter(|_| seen.is_window_known);
     match prompt {
         Prompt::Override => {

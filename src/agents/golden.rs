@@ -1,4 +1,4 @@
-//! The thresholds of ConKeeper, as it was executed.
+//! ConKeeper's thresholds, recorded from running it.
 
 use super::tests::SYNC;
 use super::usage_test::answered;
@@ -22,8 +22,8 @@ fn golden_thresholds_hold() {
 
 fn golden_case(case: &Value) {
     let name = case["name"].as_str().unwrap();
-    // Decided otherwise: a window that cannot be is no reason to stop working, and one that holds more than it
-    // could is not known.
+    // Deliberate differences: an invalid window is no reason to stop working, and a window that
+    // holds more than its size is unknown.
     let is_decided_otherwise = name == "config zero window";
     let is_window_known = case["input_tokens"].as_u64().unwrap() <= 200_000;
     let config = case["config"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Input of a hook. Of a prompt only the command to us is kept, never its words.
+//! Input of a hook. Of a prompt only the command to annalist is kept, never its text.
 
 use super::answer::AnswerEnd;
 use crate::domain::{Finding, Severity};
@@ -10,7 +10,7 @@ pub(crate) const OVERRIDE: &str = "annalist override";
 /// First word of a prompt that syncs memory; never blocked.
 pub(crate) const SYNC_COMMAND: &str = "/memory-sync";
 
-/// Event of Gemini CLI before every request that might compress; most do not.
+/// Gemini CLI's event before every request that might compress; most do not.
 const BEFORE_COMPRESSION: &str = "PreCompress";
 
 /// The events that we answer.
@@ -31,7 +31,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Every event, in the order in which a session meets them.
+    /// All events, in the order in which they occur in a session.
     pub(crate) const ALL: [Event; 6] = [
         Event::SessionStart,
         Event::UserPromptSubmit,
@@ -41,7 +41,7 @@ impl Event {
         Event::SessionEnd,
     ];
 
-    /// Its name in Claude Code's JSON and settings.
+    /// Name in Claude Code's JSON and settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Event::SessionStart => "SessionStart",
@@ -53,7 +53,7 @@ impl Event {
         }
     }
 
-    /// Its name in Gemini CLI, if that has it.
+    /// Name in Gemini CLI, if it has the event.
     pub(super) fn gemini_name(self) -> Option<&'static str> {
         match self {
             Event::SessionStart | Event::SessionEnd => Some(self.name()),
@@ -64,46 +64,43 @@ impl Event {
         }
     }
 
-    /// Returns true if a client calls the event so.
+    /// True if a client uses this name for the event.
     pub(super) fn is_called(self, name: &str) -> bool {
         name == self.name() || self.gemini_name() == Some(name)
     }
 
-    /// Its name on our command line, behind `annalist hook`.
+    /// Argument of `annalist hook`.
     pub(crate) fn argument(self) -> String {
         self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
     }
 }
 
-/// Client's name of a session, safe in file names and commands.
+/// A client's name for a session, safe in file names and commands.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct SessionName(String);
 
 impl SessionName {
-    /// Maximum length: with an ending it fits every file system. Claude Code's have 36.
+    /// Maximum length; fits every file system with an extension. Claude Code's names have 36 bytes.
     pub(crate) const BYTES_MAX: usize = 200;
 
-    /// Parses a name of ASCII letters, digits, `_` and `-`.
     pub(crate) fn parse(text: &str) -> Option<SessionName> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         let safe = (1..=Self::BYTES_MAX).contains(&text.len()) && text.bytes().all(is_part);
         safe.then(|| SessionName(text.to_owned()))
     }
 
-    /// The name.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Command in a prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Prompt {
-    /// Nothing.
+    /// No command.
     Plain,
-    /// To sync memory: it begins with [`SYNC_COMMAND`].
+    /// Sync memory: the prompt begins with [`SYNC_COMMAND`].
     Sync,
-    /// Not to be held up: it begins with [`OVERRIDE`].
+    /// Send without a sync: the prompt begins with [`OVERRIDE`].
     Override,
 }
 
@@ -122,38 +119,35 @@ impl Prompt {
     }
 }
 
-/// Input of a hook.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Input {
-    /// The event.
     pub event: Event,
-    /// Its name in the client.
+    /// Name of the event in the client.
     pub event_name: String,
-    /// True if a session goes on with the window as it was; it starts with an empty one otherwise.
+    /// True if a session continues with its window; false if it starts with an empty one.
     pub resumes: bool,
     /// Command in the prompt.
     pub prompt: Prompt,
-    /// True if the client compacts because the window is full, and not for the person.
+    /// True if the client compacts because the window is full, not at the user's request.
     pub is_automatic: bool,
-    /// The session; `None` if its name is not safe, and then nothing is done.
+    /// Session; `None` if its name is not safe, and then nothing is done.
     pub session: Option<SessionName>,
-    /// The file with the transcript.
     pub transcript_path: Option<String>,
-    /// The database that holds the session, of clients without transcripts.
+    /// Database with the session, for clients without transcripts.
     pub database: Option<String>,
-    /// The file with the sub-agent's transcript, or the folder that holds it.
+    /// File of the sub-agent's transcript, or the folder that contains it.
     pub agent_transcript_path: Option<String>,
-    /// End of the answer that ended the turn; the client writes it into the transcript a little later.
+    /// End of the turn's answer, which the client writes into the transcript a little later.
     pub answer_end: Option<AnswerEnd>,
-    /// The folder the agent works in.
+    /// Working directory of the agent.
     pub cwd: Option<String>,
-    /// The model; newer clients name it at a session's start.
+    /// Model; newer clients name it at a session's start.
     pub model: Option<String>,
 }
 
 impl Input {
-    /// Reads the input of the hook of `event`; `None` with a finding if it is something else. Unknown
-    /// fields are ignored.
+    /// Parses the input of the hook of `event`; `None` with a finding if it is something else.
+    /// Unknown fields are ignored.
     ///
     /// Findings have the rule `bad-hook-input`, `wrong-hook-event` or `bad-session-id`.
     pub(crate) fn read(text: &str, event: Event) -> (Option<Input>, Vec<Finding>) {
@@ -212,7 +206,7 @@ impl Input {
     }
 }
 
-/// The folder beside a transcript in which the client keeps those of its sub-agents.
+/// Folder beside a transcript with the transcripts of its sub-agents.
 fn sub_agents(transcript: String) -> Option<String> {
     Some(format!("{}/subagents", transcript.strip_suffix(".jsonl")?))
 }

@@ -1,4 +1,4 @@
-//! Laws of hooks, over whole sessions and any input.
+//! Properties of hooks, over whole sessions and any input.
 
 use super::tests::Session;
 use super::*;
@@ -6,7 +6,7 @@ use crate::domain::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A hook of a session: which, with what, how full the window is, and after how many minutes.
+/// Steps of a session: event, prompt, window use, and minutes since the previous step.
 fn steps() -> impl Strategy<Value = Vec<(Event, &'static str, Option<u32>, i64)>> {
     let words = prop::sample::select(vec!["go on", "/memory-sync", "annalist override", "auto"]);
     let percent = prop::option::weighted(0.9, 0..130u32);
@@ -14,7 +14,6 @@ fn steps() -> impl Strategy<Value = Vec<(Event, &'static str, Option<u32>, i64)>
     prop::collection::vec(step, 0..40)
 }
 
-/// The input of a step.
 fn input(event: Event, word: &str) -> Input {
     let told = json!({"session_id": "s", "prompt": word, "trigger": word, "source": word});
     Input::read(&told.to_string(), event).0.unwrap()
@@ -34,7 +33,7 @@ proptest! {
                 prop_assert!(asked && percent >= 80 && event == Event::UserPromptSubmit);
                 prop_assert_eq!(word, if word == "auto" { "auto" } else { "go on" });
             }
-            // Whatever else exits so would hold something up that nobody decided to.
+            // Any other cause of this exit code would block a prompt by accident.
             prop_assert_eq!(output.exit == EXIT_BLOCKED, matches!(answer.say, Say::Block { .. }));
             asked |= matches!(answer.say, Say::Sync { .. });
             state = next;

@@ -1,15 +1,15 @@
-//! Our entry among the servers in a project's `.mcp.json`, which is a person's file as the settings are.
+//! annalist's entry among the servers in a project's `.mcp.json`, which belongs to the user.
 
 use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member};
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstStringLit};
 use serde_json::Value;
 
 const SERVERS: &str = "mcpServers";
-/// Our name in it; tools are called after it.
+/// Name of annalist's entry; clients name its tools after it.
 const NAME: &str = "annalist";
 
-/// Registers `program mcp` in a file, or in a new one. An older entry of ours runs `program` from now on and keeps
-/// everything else; another program under our name stays.
+/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
+/// entry and keeps its other fields; an entry of the same name for another program stays.
 pub(crate) fn register(existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), |top| {
         let servers = match servers(top)? {
@@ -36,7 +36,7 @@ pub(crate) fn register(existing: Option<&str>, program: &str) -> Merged {
     })
 }
 
-/// Removes our entry, with the list if that held nothing else.
+/// Removes annalist's entry, and the list if it is then empty.
 pub(crate) fn unregister(existing: &str) -> Merged {
     edit(existing, |top| {
         let Some(servers) = servers(top)? else { return Ok(()) };
@@ -57,7 +57,7 @@ fn servers(top: &CstObject) -> Result<Option<CstObject>, String> {
     servers.object_value().map(Some).ok_or_else(|| expected(&place, "an object", "something else"))
 }
 
-/// The command of an entry, in the file and as it is run.
+/// Command of an entry, as a syntax node and as the decoded text.
 fn command(entry: &CstObjectProp) -> Option<(CstStringLit, String)> {
     let text = member(&entry.object_value()?, "command")?.value()?.as_string_lit()?;
     let line = text.decoded_value().ok()?;

@@ -1,8 +1,8 @@
-//! Hooks of clients: their input, the fill level of the context window, the decision, the output, and our
-//! parts of the clients' files. No I/O: files, the clock and the state come as arguments.
+//! Client hooks: their input, the use of the context window, the decision, the output, and
+//! annalist's parts of the clients' files. No I/O: files, the clock and the state are arguments.
 //!
-//! The formats are those of Claude Code's hook reference, which other clients took over. A hook that fails must never exit with
-//! [`EXIT_BLOCKED`](output::EXIT_BLOCKED): the client takes that for a decision and erases the prompt.
+//! The formats are those of Claude Code's hook reference, which other clients adopted. No failure
+//! may exit with [`EXIT_BLOCKED`](output::EXIT_BLOCKED): the client would erase the prompt.
 
 mod answer;
 mod clients;

@@ -1,5 +1,5 @@
-//! Output of a hook: JSON on standard output, text for a person on standard error, an exit
-//! code; nothing if there is nothing to say.
+//! Output of a hook: JSON on standard output, text for the user on standard error, an exit code;
+//! nothing if there is nothing to report.
 
 use super::decide::{Answer, Say};
 use super::input::{Event, Input, OVERRIDE};
@@ -8,24 +8,22 @@ use serde_json::{Map, Value, json};
 
 /// Exit code that blocks a prompt; the client shows standard error. Never used before a compaction.
 pub(crate) const EXIT_BLOCKED: u8 = 2;
-/// Maximum text that the client takes from a hook, in UTF-16 units; it cuts a longer one to 2 KB.
+/// Maximum length of text accepted from a hook, in UTF-16 units; clients cut longer text to 2 KB.
 pub const OUTPUT_UNITS_MAX: usize = 10_000;
 
 /// Output and exit code of a hook.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Output {
-    /// For standard output, without a line end.
+    /// Standard output, without a line end.
     pub stdout: Option<String>,
-    /// For standard error, without a line end.
+    /// Standard error, without a line end.
     pub stderr: Option<String>,
-    /// The exit code.
     pub exit: u8,
 }
 
 impl Output {
-    /// The output for `answer`.
-    ///
-    /// `context` is the start block, or empty; `sync_command` is `annalist memory sync` without the session.
+    /// Renders `answer`. `context` is the start block, or empty. `sync_command` is
+    /// `annalist memory sync` without the session.
     pub(crate) fn of(
         answer: Answer,
         input: &Input,
@@ -52,7 +50,7 @@ impl Output {
         }
     }
 
-    /// Adds a line that the client shows to the person.
+    /// Adds a line that the client shows to the user.
     pub(crate) fn with_notice(self, notice: &str) -> Output {
         let told = self.stdout.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let mut told: Map<String, Value> = told.unwrap_or_default();
@@ -73,21 +71,21 @@ fn start(context: &str, input: &Input) -> Output {
     if context.is_empty() { Output::default() } else { adds(context, input) }
 }
 
-/// Adds `words` to what the agent sees.
+/// Adds `words` to the agent's context.
 fn adds(words: &str, input: &Input) -> Output {
     match input.event {
         Event::SessionStart | Event::UserPromptSubmit => {
             let specific = json!({"hookEventName": input.event_name, "additionalContext": words});
             print(&json!({"hookSpecificOutput": specific}))
         }
-        // These take none, and the client reports what it does not know.
+        // These events take no context, and the client reports unknown fields.
         Event::PreCompact | Event::SessionEnd | Event::Stop | Event::SubagentStop => {
             Output::default()
         }
     }
 }
 
-/// Blocks a prompt: by exit code for every version of the client, by JSON for programs like it.
+/// Blocks a prompt: by exit code for every version of the client, by JSON for compatible programs.
 fn block(reason: &str) -> Output {
     let told = json!({"decision": "block", "reason": reason});
     Output { stderr: Some(reason.to_owned()), exit: EXIT_BLOCKED, ..print(&told) }

@@ -1,4 +1,4 @@
-//! Clients that delete transcripts: where they keep them, and for how long.
+//! Clients that delete transcripts: where the transcripts are, and for how long.
 
 use crate::text::lenient_json::decode;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use std::path::Path;
 /// Deletion of transcripts by a client.
 #[derive(Debug)]
 pub(crate) struct Deletion {
-    /// Folder of the transcripts in the client's folder.
+    /// Folder of the transcripts, relative to the client's folder.
     pub(crate) folder: &'static str,
     /// True for the path of a transcript in that folder.
     pub(crate) is_transcript: fn(&Path) -> bool,
-    /// Hours from the last change of a transcript to its deletion, by the text of the client's settings; `None` if it
-    /// deletes none.
+    /// Hours from a transcript's last change to its deletion, given the text of the client's
+    /// settings; `None` if none are deleted.
     pub(crate) hours: fn(&str) -> Option<u32>,
 }
 
-/// Name of the settings file in the folder of a client that deletes transcripts.
+/// Name of the settings file of clients that delete transcripts.
 pub(crate) const SETTINGS: &str = "settings.json";
 
 pub(super) const CLAUDE_CODE: Deletion = Deletion {
@@ -34,7 +34,7 @@ pub(super) const GEMINI_CLI: Deletion = Deletion {
     hours: gemini_cli_hours,
 };
 
-/// Days for which Claude Code and Gemini CLI keep transcripts unless their settings say otherwise.
+/// Default retention of Claude Code and Gemini CLI, in days.
 const DAYS_DEFAULT: u32 = 30;
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
@@ -53,7 +53,7 @@ fn gemini_cli_hours(settings: &str) -> Option<u32> {
     let retention = settings.get("general")?.get("sessionRetention")?;
     retention.get("enabled")?.as_bool().filter(|enabled| *enabled)?;
     let Some(age) = retention.get("maxAge").and_then(Value::as_str) else {
-        // Then a number of sessions may be the bound, which says nothing of a day.
+        // Sessions may then be limited by number, which gives no time.
         return retention.get("maxCount").is_none().then_some(DAYS_DEFAULT * 24);
     };
     let unit = age.chars().last()?;

@@ -1,5 +1,5 @@
-//! Our hooks in a client's settings file: added, updated, removed. The file belongs to a person:
-//! what is not ours keeps every byte but line breaks around our entries.
+//! annalist's hooks in a client's settings file, which belongs to the user: everything else keeps
+//! every byte but line breaks around annalist's entries.
 
 use super::input::Event;
 use crate::domain::{Finding, Severity};
@@ -12,38 +12,38 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Our name as a program, and on Windows.
+/// Names of annalist's program.
 const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
-/// Characters with which a shell does more than run one program.
+/// Characters that make a shell do more than run one program.
 const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
 
 /// Result of editing a settings file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Merged {
-    /// It is as it should be.
+    /// Up to date.
     Unchanged,
-    /// Its new text.
+    /// New text.
     Changed(String),
-    /// The file was all ours, and goes.
+    /// Contained only annalist's part; to be deleted.
     Removed,
-    /// The file is a person's where one of ours would be, and stays.
+    /// A user's file in the place of one of annalist's; left alone.
     NotOurs,
-    /// The client could not read it, and nothing is changed: the finding says where, with the rule
-    /// `bad-settings`.
+    /// Not readable by the client, and left alone. The finding has the rule `bad-settings` and
+    /// gives the position.
     Malformed(Finding),
 }
 
-/// Form of the hooks in a client's settings.
+/// Format of the hooks in a client's settings.
 #[derive(Debug)]
 pub(crate) struct HookSettings {
-    /// The client's name of an event; `None` if it has none.
+    /// The client's name for an event; `None` if it lacks the event.
     pub name: fn(Event) -> Option<&'static str>,
-    /// Time that the client waits for a hook of ours, in its own unit.
+    /// Hook timeout in the client's unit.
     pub timeout: u32,
 }
 
-/// Puts our hooks into a settings file, or into a new one: one entry for each event, run as `program`, a
-/// name or path. An older entry of ours runs `program` from now on and keeps its flags; a second one for
+/// Adds annalist's hooks to a settings file or a new one: one entry per event, which runs
+/// `program`, a name or path. An existing entry is updated and keeps its flags; a second one for
 /// the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), |top| {
@@ -63,13 +63,13 @@ pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: 
     })
 }
 
-/// The text of a settings file, or that of an empty one.
+/// Text of a settings file; `{}` if it is absent or blank.
 pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
     let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
     existing.filter(|text| !text.trim_matches(blank).is_empty()).unwrap_or("{}\n")
 }
 
-/// Removes our hooks from a settings file, with the lists that held nothing else.
+/// Removes annalist's hooks from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
     let merged = edit(existing, |top| {
         let Some(hooks) = hooks_of(top)? else { return Ok(()) };
@@ -98,7 +98,7 @@ pub(super) fn remove(existing: &str) -> Merged {
     merged
 }
 
-/// Moves the end of a list back to the line that the list began on, where removing the last element left it alone.
+/// Moves a closing `]` that removal left on its own line back to the line of its `[`.
 fn with_lists_closed(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.split('\n') {
@@ -118,8 +118,8 @@ fn with_lists_closed(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The removed lines with a `-`, the added ones with a `+`, and `…` for those that stay: they may hold
-/// keys of other programs.
+/// Diff with `-` and `+` lines. Unchanged lines become `…`, since they may hold keys of other
+/// programs.
 pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let mut page = String::new();
@@ -179,7 +179,7 @@ fn list_of(hooks: &CstObject, event: &str) -> Result<Option<CstArray>, String> {
     list.array_value().map(Some).ok_or_else(|| expected(&place, "a list", "something else"))
 }
 
-/// The member of that name: the last one, as the client reads it.
+/// Returns the last member of that name, which is the one the client reads.
 pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
     object.properties().into_iter().rev().find(|property| is_named(property, name))
 }
@@ -188,7 +188,7 @@ fn is_named(property: &CstObjectProp, name: &str) -> bool {
     property.decoded_name().as_deref() == Some(name)
 }
 
-/// A command in the list of an event: `[{"hooks": [{"command": "…"}]}]`.
+/// Command in the list of an event: `[{"hooks": [{"command": "…"}]}]`.
 struct Entry {
     command: Command,
     text: CstStringLit,
@@ -215,7 +215,7 @@ fn entries(list: &CstArray) -> Vec<Entry> {
 }
 
 impl Entry {
-    /// Removes it, with its group if that holds nothing else.
+    /// Removes the entry, and its group if it becomes empty.
     fn remove(self) {
         self.hook.remove();
         if self.hooks.elements().is_empty() {
@@ -224,7 +224,7 @@ impl Entry {
     }
 }
 
-/// Adds `line` to the list of an event, or brings our entry there up to date.
+/// Adds `line` to the list of an event, or updates annalist's entry in it.
 fn install_event(list: &CstArray, line: &str, timeout: u32) {
     let mut runs_us = false;
     for entry in entries(list) {
@@ -251,12 +251,12 @@ fn install_event(list: &CstArray, line: &str, timeout: u32) {
     }
 }
 
-/// A command of a hook. One that only runs us is ours and may be updated; one in which a person runs us
-/// among other things is theirs, and does what is wanted.
+/// Command of a hook. A command that only runs annalist may be updated; one in which the user runs
+/// annalist among other things is the user's and works as it is.
 struct Command {
-    /// True if it runs one of our hooks.
+    /// True if the command runs an annalist hook.
     runs_us: bool,
-    /// True if that is all it does.
+    /// True if the command does nothing else.
     is_ours: bool,
     words: Vec<String>,
 }
@@ -282,14 +282,14 @@ impl Command {
         self.words.iter().take(3).eq(shlex::split(line).unwrap_or_default().iter())
     }
 
-    /// The command `line` with the flags of this one.
+    /// Returns the command `line` with the flags of this one.
     fn with(&self, line: &str) -> String {
         let flags = self.words.iter().skip(3).map(|word| quoted(word));
         [line.to_owned()].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// True if `program`, a name or path, is this one.
+/// True if `program`, a name or path, is annalist.
 pub(super) fn is_annalist(program: &str) -> bool {
     NAMES.contains(&program.rsplit(['/', '\\']).next().unwrap_or(program))
 }
@@ -298,7 +298,7 @@ fn command_line(program: &str, event: Event) -> String {
     format!("{} hook {}", quoted(program), event.argument())
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for the shell.
 pub(super) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }

@@ -1,4 +1,4 @@
-//! Settings files of people, with our entries and without.
+//! Users' settings files, with and without annalist's entries.
 
 use super::*;
 use crate::agents::clients::COMMON_HOOKS;
@@ -29,7 +29,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap()
 }
 
-/// The commands that are run at an event.
+/// Commands that are run at an event.
 fn commands(text: &str, event: &str) -> Vec<String> {
     let value = value(text);
     let groups = value["hooks"][event].as_array().cloned().unwrap_or_default();
@@ -59,7 +59,7 @@ fn the_plugin_for_marketplaces_has_the_same_hooks_and_tools() {
     assert_eq!(registered, Merged::Changed(servers.to_owned()));
 }
 
-/// What a person has, laid out with tabs, with an event of ours in use and odd numbers.
+/// Settings of a user, with tabs, a hook at one of annalist's events, and odd numbers.
 const THEIRS: &str = "{\n\t\"model\": \"opus\",\n\t\"env\": {\"KEY\" : \"caf\\u00e9\", \"n\": 1.50},\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\n\t\t\t\t\"hooks\": [\n\t\t\t\t\t{ \"type\": \"command\", \"command\": \"say done\" }\n\t\t\t\t]\n\t\t\t}\n\t\t],\n\t\t\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": []}]\n\t}\n}";
 
 #[test]
@@ -170,7 +170,7 @@ fn a_diff_shows_what_changes_and_nothing_else() {
     assert_eq!(changes("a", "a", &Gate::new(&[])).as_str(), "  …\n");
 }
 
-/// JSON as people and programs lay it out.
+/// JSON in the layouts of people and programs.
 fn settings() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<i32>().prop_map(Value::from),
@@ -237,8 +237,8 @@ proptest! {
     }
 }
 
-/// The settings without `hooks`, events and groups that hold nothing: those that were empty before us may
-/// go with what was ours.
+/// Settings without `hooks`, events and groups that are empty: removal may delete those that were
+/// empty before.
 fn without_empty(text: &str) -> Value {
     let mut settings = value(text);
     let is_bare = |value: &Value| {

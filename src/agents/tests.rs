@@ -1,4 +1,4 @@
-//! What hooks are told, what they decide, and what they say.
+//! Input, decisions and output of hooks.
 
 use super::input::SessionName;
 use super::*;
@@ -6,15 +6,14 @@ use crate::domain::Timestamp;
 use crate::privacy::{Gate, Redacted};
 use serde_json::{Value, json};
 
-/// What is run to sync memory.
 pub(super) const SYNC: &str = "annalist memory sync";
 
-/// State of a session that got its context.
+/// State of a session that received its context.
 pub(super) fn started() -> State {
     State { is_started: true, ..State::default() }
 }
 
-/// One session over time: a minute between two hooks.
+/// One session, with one minute between hooks.
 pub(super) struct Session {
     name: &'static str,
     thresholds: Thresholds,
@@ -44,7 +43,7 @@ impl Session {
         let seen = Seen { now: self.now(), percent, is_window_known: true, synced_at: None };
         let input = self.told(event, more);
         let (answer, state) = decide(&self.state, &input, seen, &self.thresholds);
-        // What is kept goes through a file.
+        // The state passes through a file.
         let (read, findings) = State::read(&serde_json::to_string(&state).unwrap());
         assert_eq!((&read, findings.len()), (&state, 0));
         self.state = state;
@@ -332,7 +331,7 @@ fn thresholds_that_cannot_be_are_the_defaults() {
     }
 }
 
-/// The window by the models at the start, in the settings and of the last answer.
+/// Window for the models named at the start, in the settings and by the last answer.
 fn window(read: &Thresholds, models: [Option<&str>; 3], tokens: u64) -> (u64, bool) {
     let [at_start, configured, answered] = models;
     let usage = Usage { tokens, model: answered.map(str::to_owned) };
@@ -352,11 +351,11 @@ fn the_window_is_what_settings_say_else_what_the_model_has() {
         ([opus, None, opus], 200_000, (200_000, true)),
         ([Some("opus"), None, opus], 1, (200_000, true)),
         ([opus, None, None], 1, (200_000, true)),
-        // Nothing says that the session still runs what its settings name, or what it started with.
+        // Nothing proves that the session still runs the model of its settings or of its start.
         ([None, opus, opus], 1, (200_000, false)),
         ([None, None, opus], 1, (200_000, false)),
         ([Some("claude-sonnet-4-5"), None, opus], 1, (200_000, false)),
-        // It holds more than it could.
+        // Holds more than its size.
         ([opus, None, opus], 200_001, (200_000, false)),
     ] {
         let models = [at_start, configured, answered];

@@ -1,34 +1,34 @@
-//! Tokens in the context window, from the end of a Claude Code transcript: it may have hundreds of
-//! megabytes and a hook has milliseconds.
+//! Tokens in the context window, read from the end of a Claude Code transcript, since it may have
+//! hundreds of megabytes and a hook has milliseconds.
 
 use memchr::{memmem, memrchr};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Sizes of the tail to read, one after the other: the first is nearly always enough, the others are for
-/// long tool output behind the last answer.
+/// Sizes of the tail to read, in turn: the first is nearly always enough, the others are for long
+/// tool output after the last answer.
 pub const TAIL_BYTES: [u64; 3] = [64 * 1024, 1024 * 1024, 8 * 1024 * 1024];
 
-/// Model of answers that the client made up; they say nothing about the window.
+/// Model name of answers that the client generated; they say nothing about the window.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Token usage of the model's last answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Usage {
-    /// Tokens that stood in the window: sent, read from a cache, and written to one.
+    /// Tokens in the window: sent, read from a cache, and written to one.
     pub tokens: u64,
-    /// The model that answered.
+    /// Model that answered.
     pub model: Option<String>,
 }
 
-/// Result of reading a tail.
+/// Usage found in a tail.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Tail {
-    /// The usage of the last answer.
+    /// Usage of the last answer.
     Usage(Usage),
     /// No answer yet, or none since the conversation was compacted.
     Nothing,
-    /// Nothing so far; more of the file may tell.
+    /// Not found in this tail; a longer one may contain it.
     CutOff,
 }
 
@@ -65,14 +65,14 @@ struct Tokens {
     cache_creation_input_tokens: Option<u64>,
 }
 
-/// Usage of the last answer in the main conversation; `is_whole` if `tail` is the whole file. Sub-agents,
-/// malformed lines and an unfinished last line are skipped.
+/// Usage of the last answer in the main conversation; `is_whole` if `tail` is the whole file. Skips
+/// sub-agents, malformed lines and an unfinished last line.
 pub fn last_usage(tail: &[u8], is_whole: bool) -> Tail {
     let mut rest = tail;
     while !rest.is_empty() {
         let (before, line) = match memrchr(b'\n', rest) {
             Some(end) => (&rest[..end], &rest[end + 1..]),
-            // The first line of a tail was cut somewhere.
+            // The first line of a tail may be cut off.
             None if is_whole => (&rest[..0], rest),
             None => return Tail::CutOff,
         };
@@ -86,13 +86,13 @@ pub fn last_usage(tail: &[u8], is_whole: bool) -> Tail {
 
 fn read(line: &[u8]) -> Option<Tail> {
     let holds = |words: &str| memmem::find(line, words.as_bytes()).is_some();
-    // Most lines are tool output: to look for words costs a fraction of reading them.
+    // Most lines are tool output, and searching costs a fraction of parsing.
     if !holds("input_tokens") && !holds("compact_boundary") {
         return None;
     }
     let line: TranscriptLine<'_> = serde_json::from_slice(line).ok()?;
     match line.kind.as_ref() {
-        // The answers before it are in the window no more.
+        // Earlier answers are no longer in the window.
         "system" if line.subtype.as_deref() == Some("compact_boundary") => Some(Tail::Nothing),
         "assistant"
             if line.is_sidechain != Some(true) && line.is_api_error_message != Some(true) =>

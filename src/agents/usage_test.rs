@@ -1,16 +1,16 @@
-//! What the end of a transcript says of the window.
+//! Window use in the tail of a transcript.
 
 use super::*;
 use crate::testing::shared;
 
-/// The line of an answer.
+/// Line of an answer.
 pub(super) fn answered(tokens: u64, more: &str) -> String {
     format!(
         r#"{{"type":"assistant",{more}"message":{{"model":"m","usage":{{"input_tokens":1,"cache_read_input_tokens":{tokens},"cache_creation_input_tokens":2}}}}}}"#
     )
 }
 
-/// What the whole of `lines` says, and what every end of it says that has a line break.
+/// Checks the usage in all of `lines`, and that every tail agrees or is cut off.
 #[track_caller]
 fn check_usage(lines: &[&str], expected: Option<u64>) {
     let text = lines.join("\n");

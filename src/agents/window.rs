@@ -4,15 +4,15 @@ use super::usage::Usage;
 use crate::domain::{Finding, Severity};
 use serde_json::Value;
 
-/// Default share from which a sync is requested, in percent.
+/// Default of the `auto` threshold, in percent.
 const AUTO_PERCENT: u32 = 60;
-/// Default share from which prompts are blocked, in percent.
+/// Default of the `hard` threshold, in percent.
 const HARD_PERCENT: u32 = 80;
-/// The window of a model, in tokens.
+/// Default window of a model, in tokens.
 const WINDOW_TOKENS: u64 = 200_000;
-/// The window of a model whose name says so with [`WIDE`], in tokens.
+/// Window of a model whose name contains [`WIDE`], in tokens.
 const WIDE_TOKENS: u64 = 1_000_000;
-/// The mark of the wide window in a model's name, such as `sonnet[1m]`.
+/// Suffix for the wide window in a model's name, such as `sonnet[1m]`.
 const WIDE: &str = "[1m]";
 
 const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_PERCENT <= 100);
@@ -32,8 +32,8 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Checks `auto_sync_threshold`, `hard_block_threshold` and `context_window_tokens` of a settings file.
-    /// Invalid values give a finding `bad-threshold` and the defaults; both shares are valid together.
+    /// Validates `auto_sync_threshold`, `hard_block_threshold` and `context_window_tokens`. Invalid
+    /// values give a finding `bad-threshold` and defaults, for both thresholds together.
     pub(crate) fn new(
         auto_percent: Option<i64>,
         hard_percent: Option<i64>,
@@ -66,18 +66,18 @@ impl Thresholds {
         (Thresholds { auto_percent, hard_percent, window_tokens: window }, findings)
     }
 
-    /// The share from which a sync is asked for.
+    /// Window use from which a sync is requested.
     pub(crate) fn auto_percent(&self) -> u32 {
         self.auto_percent
     }
 
-    /// The share from which prompts wait for a sync.
+    /// Window use from which prompts are blocked until a sync.
     pub(crate) fn hard_percent(&self) -> u32 {
         self.hard_percent
     }
 
-    /// The window in which `usage` stood: the setting, else a million tokens if the name of a model says so, else
-    /// 200,000. The last is known only if the client named that model when the session started.
+    /// Window of `usage`: the setting, else 1,000,000 if a model's name says so, else 200,000. The
+    /// last is known only if the client named the answering model at the session's start.
     pub(crate) fn window(&self, usage: &Usage, models: &SessionModels<'_>) -> Window {
         if let Some(tokens) = self.window_tokens {
             return Window { tokens, is_known: true };
@@ -87,7 +87,7 @@ impl Thresholds {
         if [models.at_start, models.configured, answered].into_iter().flatten().any(is_wide) {
             return Window { tokens: WIDE_TOKENS, is_known: true };
         }
-        // A person may change the model during a session; an alias is part of the whole name.
+        // The user may change the model during a session; an alias is part of the full name.
         let is_same = |at_start: &str| {
             answered.is_none_or(|it| it.contains(at_start) || at_start.contains(it))
         };
@@ -99,7 +99,7 @@ impl Thresholds {
 /// Names of a session's model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionModels<'a> {
-    /// From the client, when the session started.
+    /// From the client at the session's start.
     pub at_start: Option<&'a str>,
     /// From the client's environment or settings.
     pub configured: Option<&'a str>,
@@ -109,7 +109,7 @@ pub(crate) struct SessionModels<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Window {
     pub tokens: u64,
-    /// False if the size is a default that nothing confirms.
+    /// False if the size is an unconfirmed default.
     pub is_known: bool,
 }
 

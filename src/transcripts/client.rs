@@ -1,5 +1,5 @@
-//! The one way to read a client's own files: a table of kinds of records, and for each a function that tells a
-//! [`Conversation`] what the record says. Lines, lists and documents with a list inside are walked here.
+//! Table-driven reader of clients' own files. A client lists its kinds of records, each with a
+//! function that passes the record on to a [`Conversation`]. Walks JSONL, lists and documents.
 
 use super::conversation::Conversation;
 use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
@@ -17,29 +17,29 @@ pub(super) trait Input: io::Read + io::Seek {}
 
 impl<T: io::Read + io::Seek> Input for T {}
 
-/// Reads one record of a kind.
+/// Function that reads one record of a kind.
 pub(super) type ReadRecord = fn(&Value, &mut Conversation<'_, '_>);
 
 /// Client whose files have records of several kinds.
 pub(super) struct Client {
     pub(super) format: Format,
-    /// Fields that tell one of its lines; see [`has_fields`].
+    /// Fields that identify one of its lines; see [`has_fields`].
     pub(super) lines: &'static [&'static [&'static str]],
-    /// Fields that tell a whole file of it, or the first element of a list.
+    /// Fields that identify a whole file, or the first element of a list.
     pub(super) documents: &'static [&'static [&'static str]],
-    /// Field of a document with its records, or several with `|` between them. The fields beside it are a record
-    /// of their own, the first one; of the list they say that there is one.
+    /// Field of a document with its records, or several separated by `|`. The fields beside it form
+    /// the first record, in which the list itself is null.
     pub(super) list: &'static str,
     /// Returns the kind of a record.
     pub(super) kind: fn(&Value) -> &str,
-    /// Readers by kind; `|` stands between kinds that are read the same way.
+    /// Readers by kind; `|` separates kinds that are read the same way.
     pub(super) kinds: &'static [(&'static str, ReadRecord)],
 }
 
-/// Reads nothing of a record: bookkeeping, thoughts, copies.
+/// Ignores a record: bookkeeping, reasoning, copies.
 pub(super) fn ignore(_: &Value, _: &mut Conversation<'_, '_>) {}
 
-/// Reads a file twice: what is replaced, rewound or titled later must be known before the first entry.
+/// Reads a file twice: replacements, rewinds and titles must be known before the first entry.
 pub(super) fn read(
     client: &Client,
     mut input: &mut dyn Input,
@@ -177,14 +177,13 @@ pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_, 
     }
 }
 
-/// Returns the reader of a kind.
 pub(super) fn read_of(kinds: &[(&'static str, ReadRecord)], kind: &str) -> Option<ReadRecord> {
     let row = kinds.iter().find(|(names, _)| names.split('|').any(|name| name == kind));
     row.map(|(_, read)| *read)
 }
 
-/// True if a value has all of `fields`: `a.0.b` is a path, `!a` an absent field, `a[]` a list, `a=x|y` a value,
-/// `a=.` a text with a dot.
+/// True if a value matches all of `fields`: `a.0.b` is a path, `!a` an absent field, `a[]` a list,
+/// `a=x|y` a value, `a=.` a text that contains a dot.
 pub(super) fn has_fields(json: &Value, fields: &[&str]) -> bool {
     fields.iter().all(|field| {
         if let Some(absent) = field.strip_prefix('!') {

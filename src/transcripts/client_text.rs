@@ -1,5 +1,5 @@
-//! Texts in a user's name: what a person typed, and what the client put around it, such as reminders,
-//! Cline's and Roo's wrappers, and results of tools that old clients wrote as text.
+//! Texts attributed to the user: the words a person typed, and text that the client added, such as
+//! reminders, Cline's and Roo's wrappers, and tool results that old clients wrote as text.
 
 use super::raw::RawEntry;
 use super::text::block;
@@ -15,7 +15,7 @@ const INJECTED_TAGS: [&str; 6] = [
     "hook_context",
     "qwen:user-prompt-submit-context",
 ];
-/// Blocks that hold a person's words, and their kind.
+/// Blocks that hold a person's words, and the kind of those words.
 const WORDS_TAGS: [(&str, EntryKind); 6] = [
     ("task", EntryKind::Prompt),
     ("user_input", EntryKind::Prompt),
@@ -24,17 +24,17 @@ const WORDS_TAGS: [(&str, EntryKind); 6] = [
     ("user_query", EntryKind::Prompt),
     ("answer", EntryKind::Answer),
 ];
-/// Beginning of the notice that a person stopped the agent.
+/// Beginning of the notice that the user stopped the agent.
 pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
-/// Beginning of the notice of a hook that stopped a prompt.
+/// Beginning of the notice that a hook stopped a prompt.
 pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
 /// Beginning of a review's result in the conversation.
 pub(super) const USER_ACTION: &str = "<user_action>";
 /// Beginning of an interruption in the conversation.
 pub(super) const TURN_ABORTED: &str = "<turn_aborted>";
-/// Beginning of the summary that Codex hands to the model in the place of the conversation.
+/// Beginning of the summary by which Codex replaces the conversation.
 pub(super) const SUMMARY_HEAD: &str = "Another language model started to solve this problem";
-/// Beginnings of texts that clients wrote into a user message, with `|` between them.
+/// Beginnings of texts that clients write into user messages, separated by `|`.
 const CLIENT_HEADS: [(Speaker, EntryKind, &str); 5] = [
     (Speaker::Person, EntryKind::Command, "<command-name>|<command-message>|<bash-input>"),
     (Speaker::Tool, EntryKind::ToolResult, "<bash-stdout>|<bash-stderr>"),
@@ -55,7 +55,7 @@ const SUMMARIES: &str = "This session is being continued from a previous convers
 /// Maximum number of wrappers in one text; real messages hold a handful.
 const BLOCKS_MAX: usize = 64;
 
-/// Part of a text in a user's name, with its true speaker.
+/// Part of a text attributed to the user, with its true speaker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ClientText {
     pub(super) speaker: Speaker,
@@ -74,7 +74,7 @@ impl ClientText {
         ClientText::new(Speaker::Client, EntryKind::Injected, text)
     }
 
-    /// Reads a text that begins as only a client's do.
+    /// Classifies a text by its beginning; `None` if no client writes such a beginning.
     pub(super) fn of_client(text: &str) -> Option<ClientText> {
         let is_head = |head: &str| text.starts_with(head);
         let known = CLIENT_HEADS.iter().find(|(_, _, heads)| heads.split('|').any(is_head));
@@ -115,8 +115,8 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     out
 }
 
-/// Splits a tool's result, into which clients put a person's answer or refusal: the result without the
-/// person's words, and those words.
+/// Splits a tool's result, into which clients put a person's answer or refusal, into the result
+/// proper and those words.
 pub(super) fn split_result(text: &str) -> (Cow<'_, str>, Vec<ClientText>) {
     let (own, _) = cut_injected(text);
     if !begins_as_wrapper(&own) {
@@ -130,8 +130,8 @@ pub(super) fn split_result(text: &str) -> (Cow<'_, str>, Vec<ClientText>) {
     (Cow::Owned(frames.join("\n")), words)
 }
 
-/// True if a text is a client's frame around a person's words. A tag in the middle of a text may be pasted or
-/// printed by a tool.
+/// True if a text is a client's wrapper around a person's words. A tag in the middle of a text may
+/// be pasted or printed by a tool.
 fn begins_as_wrapper(text: &str) -> bool {
     let mut start = text.trim_start();
     if let Some((head, rest)) = start.split_once('\n')
@@ -147,13 +147,13 @@ fn begins_as_wrapper(text: &str) -> bool {
             && WORDS_TAGS.iter().any(|(tag, _)| block(start, tag).is_some()))
 }
 
-/// True if a text begins with `[tool for 'x'] Result:`, as clients without tool messages write results.
+/// True if a text begins with `[tool for 'x'] Result:`, as clients without tool messages write it.
 fn is_result(text: &str) -> bool {
     let head = text.lines().next().unwrap_or_default().trim_end();
     head.starts_with('[') && head.ends_with("Result:")
 }
 
-/// True if a text is the heading of a result alone.
+/// True if a text is only the heading of a result.
 pub(super) fn is_result_heading(text: &str) -> bool {
     is_result(text) && text.trim().lines().count() == 1
 }
@@ -177,7 +177,7 @@ fn unwrap(text: &str, around: Speaker, out: &mut Vec<ClientText>) {
     push_frame(rest, around, out);
 }
 
-/// Adds the text around a person's words: a result where its heading says so, else the client's own text.
+/// Adds the text around a person's words: a result if its heading says so, else injected text.
 fn push_frame(text: &str, around: Speaker, out: &mut Vec<ClientText>) {
     let text = text.trim();
     if text.is_empty() {
@@ -199,7 +199,7 @@ fn cut_injected(text: &str) -> (Cow<'_, str>, String) {
     (own, injected.trim().to_owned())
 }
 
-/// Removes the blocks of one tag; `None` without any.
+/// Removes the blocks of one tag; `None` if there are none.
 fn cut(text: &str, tag: &str, injected: &mut String) -> Option<String> {
     let mut own = String::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Rules that the reader of every client keeps on the samples in its folder: `sample*.json` or `.jsonl`, and what
-//! is read of it in `.txt`. In a sample, words to be read hold `say-N`, and words never to be read hold `hidden`.
+//! Rules for the reader of every client, checked on the samples in its folder: `sample*.json[l]`
+//! with expected output in `.txt`. Text to be read holds `say-N`, text never to be read `hidden`.
 
 use super::formats::CLIENTS;
 use super::raw::TranscriptItem;
@@ -13,7 +13,7 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Bytes between the places where a sample is cut or changed.
+/// Distance in bytes between the positions at which a sample is cut or changed.
 const STEP: usize = 11;
 
 /// Length of a session's id that is a digest.
@@ -25,7 +25,7 @@ struct Sample {
     bytes: Vec<u8>,
 }
 
-/// Every client's samples; its folder has the first word of its name.
+/// Samples of every client, from the folder named after the first word of its format.
 fn samples() -> Vec<Sample> {
     let mut found = Vec::new();
     for format in CLIENTS.iter().map(|client| client.format) {
@@ -55,7 +55,7 @@ fn items(format: Format, bytes: &[u8]) -> Vec<TranscriptItem> {
     items
 }
 
-/// One line an item, with the head of each session.
+/// Renders one line per item, with the header of each session.
 fn page(items: &[TranscriptItem]) -> String {
     let line = |item: &TranscriptItem| {
         let shown = show_item(item).replace('\n', "⏎");
@@ -71,12 +71,12 @@ fn page(items: &[TranscriptItem]) -> String {
     items.iter().map(line).collect()
 }
 
-/// Speakers, kinds and words by session, without what a later record may change.
+/// Speakers, kinds and text by session, without fields that a later record may change.
 fn said(items: &[TranscriptItem]) -> BTreeMap<String, Vec<String>> {
     let (mut said, mut session) = (BTreeMap::new(), String::new());
     for item in items {
         match item {
-            // A session without an id has one of its first words, as far as they are there.
+            // A session without an id gets one from its first text as far as it is written.
             TranscriptItem::Session(head) if head.native_id.len() == DIGEST_LENGTH => {
                 session.clear();
             }

@@ -1,5 +1,5 @@
-//! Entries of a client's conversation, told record by record. Labels what the client injected, joins calls with
-//! results, and says once what a file says twice.
+//! Builds a client's conversation from its records. Labels injected text, joins calls with results,
+//! and drops repetitions.
 
 use super::chat::{MessageReader, call_text, is_shell};
 use super::client_text::{ClientText, split_message, split_result};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Maximum number of unknown kinds that are named for one file.
+/// Maximum number of unknown kinds reported per file.
 const UNKNOWN_MAX: usize = 20;
 
 pub(super) struct Conversation<'e, 's> {
@@ -23,21 +23,21 @@ pub(super) struct Conversation<'e, 's> {
     pub(super) line: u32,
     /// True if a parent agent speaks in the user's place.
     pub(super) is_sidechain: bool,
-    /// Index of the reading before.
+    /// Index made by the first pass.
     known: FileIndex,
     found: FileIndex,
     begun: usize,
-    /// Index of the session that is told.
+    /// Index of the current session.
     current: usize,
-    /// Entries by session, where a file tells several in turn.
+    /// Entries by session, if the file interleaves several.
     waiting: Option<Vec<Vec<RawEntry>>>,
-    /// Messages of the session so far, and of the request that is told: how often each was said.
+    /// Counts of each message in the session so far and in the current request.
     history: NameMap<u32>,
     request: NameMap<u32>,
     called: NameSet,
     frame: EntryFrame,
     seen: NameSet,
-    /// Ids in their order, for rewinding.
+    /// Record ids in file order, for rewinding.
     order: Vec<u64>,
     calls: OpenCalls<String>,
     answered: NameSet,
@@ -45,7 +45,6 @@ pub(super) struct Conversation<'e, 's> {
     unknown: BTreeSet<String>,
 }
 
-/// Tool call.
 #[derive(Clone, Copy)]
 pub(super) struct ToolCall<'j> {
     pub(super) id: &'j str,
@@ -53,7 +52,7 @@ pub(super) struct ToolCall<'j> {
     pub(super) arguments: &'j Value,
 }
 
-/// Result of a tool call. The name is that of its call where it is empty.
+/// Result of a tool call. An empty name stands for the name of its call.
 #[derive(Default)]
 pub(super) struct ToolResult<'j> {
     pub(super) id: &'j str,
@@ -89,13 +88,13 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Begins the second reading, with what this one found.
+    /// Starts the second pass with the index of the first.
     pub(super) fn again<'f, 't>(self, emit: Emit<'f, 't>) -> Conversation<'f, 't> {
         let known = self.found.closed();
         Conversation { known, ..Conversation::new(emit) }
     }
 
-    /// Ends the file. A session without entries is a session too.
+    /// Ends the file. Sessions without entries are emitted too.
     pub(super) fn finish(mut self) {
         let waiting = self.waiting.take().unwrap_or_default();
         for (session, entries) in waiting.into_iter().enumerate() {
@@ -107,7 +106,7 @@ impl<'e, 's> Conversation<'e, 's> {
         self.emit.finish();
     }
 
-    /// Head of the session; to be filled in whenever a record tells something of it.
+    /// Header of the current session; records fill it in as they are read.
     pub(super) fn head(&mut self) -> &mut RawSession {
         if self.found.heads.is_empty() {
             self.found.heads.push(RawSession::default());
@@ -116,7 +115,7 @@ impl<'e, 's> Conversation<'e, 's> {
         &mut self.found.heads[self.current.min(last)]
     }
 
-    /// Begins another session, unless nothing is known of the one before.
+    /// Starts another session, unless the current one is still empty.
     pub(super) fn next_session(&mut self) {
         self.begin();
         if self.found.heads.last().is_some_and(|head| *head != RawSession::default()) {
@@ -127,8 +126,8 @@ impl<'e, 's> Conversation<'e, 's> {
         self.is_sidechain = false;
     }
 
-    /// Goes on with the session `id`, or begins it: a file may tell several in turn. What has no id belongs to the
-    /// session before it.
+    /// Switches to the session `id`, creating it if needed: a file may interleave several. Records
+    /// without an id belong to the session before them.
     pub(super) fn session(&mut self, id: &str) {
         let heads = &mut self.found.heads;
         if id.is_empty() && !heads.is_empty() {
@@ -141,12 +140,12 @@ impl<'e, 's> Conversation<'e, 's> {
         self.waiting.get_or_insert_default().resize_with(self.found.heads.len(), Vec::new);
     }
 
-    /// Begins a request, which repeats the conversation before it.
+    /// Starts a request, which repeats the conversation before it.
     pub(super) fn next_request(&mut self) {
         self.request.clear();
     }
 
-    /// True if a message of this request was told with an earlier one.
+    /// True if an earlier request already contained this message.
     pub(super) fn repeats(&mut self, message: &str) -> bool {
         let name = self.key(message);
         let now = self.request.entry(name).or_default();
@@ -157,17 +156,17 @@ impl<'e, 's> Conversation<'e, 's> {
         is_told
     }
 
-    /// True if a call with this id was told.
+    /// True if a call with this id was read.
     pub(super) fn has_call(&self, id: &str) -> bool {
         self.called.contains(&self.key(id))
     }
 
-    /// Key of an id or a message within the session that is told.
+    /// Key of an id or message within the current session.
     fn key(&self, id: &str) -> u64 {
         name_of(id).wrapping_add(self.current as u64)
     }
 
-    /// Names the session, if it has no name yet.
+    /// Sets the session's id unless it has one.
     pub(super) fn name(&mut self, id: &str) {
         let head = self.head();
         if head.native_id.is_empty() {
@@ -175,14 +174,14 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Gives the session's title; the last one counts.
+    /// Sets the session's title; the last one wins.
     pub(super) fn title(&mut self, title: &str) {
         if !title.trim().is_empty() {
             self.head().title = Some(short_title(title.trim()));
         }
     }
 
-    /// Gives the folder that the agent works in; the first one counts.
+    /// Sets the working directory; the first one wins.
     pub(super) fn cwd(&mut self, cwd: &str) {
         let head = self.head();
         if head.cwd.is_none() && !cwd.is_empty() {
@@ -190,14 +189,14 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Adds a git branch that the session was on.
+    /// Adds a git branch of the session.
     pub(super) fn branch(&mut self, branch: &str) {
         if !branch.is_empty() {
             self.head().on_branch(branch);
         }
     }
 
-    /// Begins a record: what follows is said in it. Without an id, `id` is empty.
+    /// Starts a record, to which the following entries belong. `id` may be empty.
     pub(super) fn at(&mut self, id: &str, at: Option<Timestamp>) {
         let name = name_of(id);
         self.frame.line = self.line;
@@ -211,12 +210,12 @@ impl<'e, 's> Conversation<'e, 's> {
         self.order.push(name);
     }
 
-    /// Sets the time of what follows in this record.
+    /// Sets the time of the following entries of this record.
     pub(super) fn time(&mut self, at: Option<Timestamp>) {
         self.frame.at = at.or(self.frame.at);
     }
 
-    /// Returns the last version of a record, in the place of its first one; `None` in the place of later ones.
+    /// Returns a record's last version at its first occurrence, and `None` at later ones.
     pub(super) fn latest<'j>(&mut self, id: &str, json: &'j Value) -> Option<Cow<'j, Value>> {
         if id.is_empty() {
             return Some(Cow::Borrowed(json));
@@ -229,14 +228,14 @@ impl<'e, 's> Conversation<'e, 's> {
         Some(self.known.latest.remove(&name).map_or(Cow::Borrowed(json), Cow::Owned))
     }
 
-    /// Notes a record's parent: only the line that ends in the last record is active.
+    /// Sets a record's parent: only the path to the last record is active.
     pub(super) fn link(&mut self, id: &str, parent: &str) {
         if !id.is_empty() {
             self.found.link(name_of(id), name_of(parent));
         }
     }
 
-    /// Leaves the record `id` and all after it.
+    /// Abandons the record `id` and all after it.
     pub(super) fn rewind(&mut self, id: &str) {
         let name = name_of(id);
         if let Some(from) = self.order.iter().rposition(|known| *known == name) {
@@ -244,7 +243,7 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Reports a kind of record that is not known, once a file.
+    /// Reports an unknown kind of record, once per file.
     pub(super) fn unknown(&mut self, kind: &str) {
         if self.unknown.len() < UNKNOWN_MAX && self.unknown.insert(kind.to_owned()) {
             let known = |it: char| it.is_ascii_alphanumeric() || "._-$".contains(it);
@@ -254,7 +253,7 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Adds a text in the user's name, which may hold what the client put there.
+    /// Adds a text attributed to the user, which may contain text of the client.
     pub(super) fn user(&mut self, text: &str) {
         let sidechain = self.is_sidechain;
         for part in split_message(text) {
@@ -267,7 +266,7 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Adds an entry of words, unless it has none.
+    /// Adds a text entry unless it is blank.
     pub(super) fn say(&mut self, speaker: Speaker, kind: EntryKind, text: &str) {
         let mut entry = RawEntry::new(self.line, speaker, kind, clean(Cow::Borrowed(text.trim())));
         entry.skip = match kind == EntryKind::Injected {
@@ -291,12 +290,12 @@ impl<'e, 's> Conversation<'e, 's> {
         self.say(Speaker::Client, EntryKind::Notice, text);
     }
 
-    /// Adds the client's summary of entries that are here too.
+    /// Adds the client's summary of entries that are in the file too.
     pub(super) fn summary(&mut self, text: &str) {
         self.say(Speaker::Client, EntryKind::Summary, text);
     }
 
-    /// Adds a message as APIs have it: role, content, calls.
+    /// Adds a message in API form: role, content, calls.
     pub(super) fn message(&mut self, json: &Value) {
         let mut entries = Vec::new();
         if !self.messages.read(json, self.line, &mut entries) {
@@ -320,7 +319,7 @@ impl<'e, 's> Conversation<'e, 's> {
         self.push(entry);
     }
 
-    /// Adds a result, unless the call has one already.
+    /// Adds a result, unless the call already has one.
     pub(super) fn result(&mut self, result: ToolResult<'_>) {
         let ToolResult { id, name, text, outcome, exit_code } = result;
         let text = clean(Cow::Owned(text));
@@ -338,7 +337,7 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Emits an entry; returns false if it was told before.
+    /// Emits an entry; returns false if it repeats an earlier result.
     fn push(&mut self, mut entry: RawEntry) -> bool {
         let call_id = entry.call_id.clone().unwrap_or_default();
         if entry.kind == EntryKind::ToolCall {
@@ -382,7 +381,7 @@ impl<'e, 's> Conversation<'e, 's> {
         true
     }
 
-    /// Completes the head from the first entries: a session without an id is named after its first words.
+    /// Completes the header from the first entries; a missing id becomes a digest of the text.
     fn note_beginning(&mut self, entry: &RawEntry) {
         let head = self.head();
         head.started_at = head.started_at.or(entry.at);
@@ -392,7 +391,7 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
-    /// Emits the head of the session, once.
+    /// Emits the session's header, once.
     fn begin(&mut self) {
         if self.begun <= self.current
             && let Some(found) = self.found.heads.get(self.current)

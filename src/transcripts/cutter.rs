@@ -1,5 +1,5 @@
-//! Cuts a JSON document that may be larger than memory into the values worth parsing. Cutting looks at
-//! brackets and quotes only, so that one value that does not parse never costs the next one.
+//! Cuts a JSON document that may be larger than memory into values small enough to parse. Looks at
+//! brackets and quotes only, so that a value that does not parse never affects the next one.
 
 use super::lines::{Line, Lines};
 use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX};
@@ -17,11 +17,11 @@ const FIELDS_MAX: usize = 10_000;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Cut {
     Whole,
-    /// Longer than allowed, and skipped.
+    /// Longer than allowed; skipped.
     TooLong,
-    /// Ended by the end of the input.
+    /// Cut off by the end of the input.
     Unfinished,
-    /// A byte that cannot begin a value.
+    /// The next byte cannot begin a value.
     Missing,
 }
 
@@ -36,7 +36,7 @@ impl<R: Read> Cutter<R> {
         Cutter { input: BufReader::with_capacity(BUFFER_BYTES, input), line: 1, passed: 0 }
     }
 
-    /// Line of the next byte, from 1.
+    /// Line of the next byte, 1-based.
     pub(super) fn line(&self) -> u32 {
         self.line
     }
@@ -46,8 +46,8 @@ impl<R: Read> Cutter<R> {
         self.passed
     }
 
-    /// Returns the next byte that is not white space without consuming it. A byte order mark counts as
-    /// white space.
+    /// Returns the next byte that is not white space without consuming it. A byte order mark counts
+    /// as white space.
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.input.fill_buf()?;
@@ -64,7 +64,7 @@ impl<R: Read> Cutter<R> {
         }
     }
 
-    /// Consumes the next byte if, after white space, it is `byte`.
+    /// Skips white space, then consumes the next byte if it is `byte`.
     pub(super) fn take(&mut self, byte: u8) -> io::Result<bool> {
         let found = self.peek()? == Some(byte);
         if found {
@@ -73,7 +73,7 @@ impl<R: Read> Cutter<R> {
         Ok(found)
     }
 
-    /// Cuts out the next value; keeps at most `bytes_max` bytes of it in `into`.
+    /// Cuts out the next value into `into`; a value longer than `bytes_max` is skipped.
     pub(super) fn value(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> io::Result<Cut> {
         into.clear();
         let mut scan = match self.peek()? {
@@ -85,7 +85,7 @@ impl<R: Read> Cutter<R> {
         while !ended {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
-                // A bare number or word ends with the input.
+                // The end of the input ends a bare number or word.
                 return Ok(if scan.scalar { Cut::Whole } else { Cut::Unfinished });
             }
             let used = scan.feed(chunk);
@@ -101,7 +101,7 @@ impl<R: Read> Cutter<R> {
         Ok(if too_long { Cut::TooLong } else { Cut::Whole })
     }
 
-    /// Visits the elements of an array, or, where none begins, the values up to the end of the input, until
+    /// Visits the elements of an array, or all values if the input does not begin with one, until
     /// `each` returns false. Returns the cut that ended the walk, which `each` has seen.
     pub(super) fn elements(
         &mut self,
@@ -129,7 +129,7 @@ impl<R: Read> Cutter<R> {
         }
     }
 
-    /// Visits the fields of one object; `each` consumes the value. Returns the cut that ended the walk.
+    /// Visits the fields of an object; `each` consumes the value. Returns the cut that ended it.
     pub(super) fn fields(
         &mut self,
         mut each: impl FnMut(&mut Cutter<R>, &str, &mut Vec<u8>) -> io::Result<Cut>,
@@ -232,14 +232,14 @@ impl Scan {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Layout {
-    /// One value a line.
+    /// One value per line.
     Lines,
     Array,
     /// One value that is not an array.
     Object,
 }
 
-/// Determines the layout from the end of the first value, since both kinds of files have names of all sorts.
+/// Determines the layout from the end of the first value; file extensions are not reliable.
 pub(super) fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
     let head = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
     let mut cutter = Cutter::new(head);
@@ -251,8 +251,8 @@ pub(super) fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
     let cut = cutter.value(&mut Vec::new(), 0)?;
     let (ended, length) = (cutter.line(), cutter.passed());
     let more = cutter.peek()?.is_some();
-    // A single object with a line end is taken for the first of many lines, so that the file is read the same
-    // way when the next line comes.
+    // A single object with a line end counts as the first of many lines, so that the file is read
+    // the same way after the next line is appended.
     let first_of_lines = alone == Layout::Object
         && begun == ended
         && cutter.line() > ended
@@ -270,7 +270,7 @@ pub(super) fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
     })
 }
 
-/// True if the second line begins a value of its own, not one inside the first line's.
+/// True if the second line begins a value of its own, not one nested in the first line's.
 fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
     let mut lines = Lines::new(input);
     let mut first = None;
@@ -285,8 +285,8 @@ fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Visits each record from the beginning until `take` returns false: the elements of the list under `key`,
-/// or the lines without a key.
+/// Visits each record from the beginning until `take` returns false: the elements of the list
+/// under `key`, or the lines if there is no key.
 pub(super) fn each_record<R: Read + Seek>(
     input: &mut R,
     key: Option<&str>,

@@ -1,4 +1,4 @@
-//! Output of a reader: findings are bounded and have the same rules for every format.
+//! Output of a reader. Findings are bounded and use the same rules for every format.
 
 use super::cutter::{Cut, Cutter};
 use super::json::Parsed;
@@ -18,7 +18,7 @@ pub(super) struct Emit<'e, 's> {
     own: OwnOutput,
 }
 
-/// Lines with invalid characters; reported once, since such a file is full of them.
+/// Lines with invalid characters; reported once, since such a file has many.
 #[derive(Default)]
 struct Repairs {
     first: u32,
@@ -50,7 +50,7 @@ impl<'e, 's> Emit<'e, 's> {
         self.item(TranscriptItem::Entry(entry));
     }
 
-    /// Reports a finding; beyond [`FINDINGS_MAX`] findings are only counted.
+    /// Reports a finding. Findings beyond [`FINDINGS_MAX`] are only counted.
     pub(super) fn finding(
         &mut self,
         severity: Severity,
@@ -122,7 +122,7 @@ impl<'e, 's> Emit<'e, 's> {
         self.finding(Severity::Warning, rule, line, detail);
     }
 
-    /// Reports content behind a whole value.
+    /// Reports content after a complete value.
     pub(super) fn rest<R: Read>(&mut self, cutter: &mut Cutter<R>, cut: Cut) -> io::Result<()> {
         if cut == Cut::Whole && !self.stopped && cutter.peek()?.is_some() {
             let detail = "expected the end of the file; what follows the first value is not read";
@@ -172,7 +172,6 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
-    /// The findings of one file.
     fn findings(work: impl FnOnce(&mut Emit<'_, '_>)) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut sink = |item| {

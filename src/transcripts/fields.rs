@@ -1,5 +1,5 @@
-//! Fields of JSON records, read leniently and without copying: a value of another shape than expected is
-//! passed over, so that one odd field never costs a whole record. For records of any shape, see
+//! Fields of JSON records, read leniently and without copying. A value of unexpected shape is
+//! ignored, so that one odd field does not cost the whole record. For records of any shape, see
 //! [`json`](super::json).
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -71,7 +71,7 @@ impl<'de, T: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShapeVisito
     }
 }
 
-/// A string; nothing if the value is anything else.
+/// A string, or `None` for any other value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Str<'a>(pub(super) Option<Cow<'a, str>>);
 
@@ -102,7 +102,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     }
 }
 
-/// A truth value; nothing if the value is anything else.
+/// A boolean, or `None` for any other value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flag(pub(super) Option<bool>);
 
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-/// A whole number; nothing if the value is anything else.
+/// An integer, or `None` for any other value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Int(pub(super) Option<i64>);
 
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for Int {
     }
 }
 
-/// An object; nothing if the value is anything else.
+/// An object, or `None` for any other value.
 #[derive(Clone, Debug)]
 pub(super) struct Obj<T>(pub(super) Option<T>);
 
@@ -147,7 +147,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
     }
 }
 
-/// A string, or an object of which some fields are read.
+/// A string, or an object with the fields of `T`.
 #[derive(Debug)]
 pub(super) enum TextOr<'a, T> {
     None,
@@ -182,7 +182,7 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOr<'a, T> {
     }
 }
 
-/// Content of a message or of a tool's answer: a string, or a list of blocks. A single block counts as one.
+/// Content of a message or a tool result: a string or a list of blocks. A lone block is a list.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Content<'a> {
     #[default]
@@ -191,7 +191,7 @@ pub(super) enum Content<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-/// One block of a content list, with the fields of both formats. A bare string is a block of type `text`.
+/// Block of a content list, with the fields of both formats. A bare string is a `text` block.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct Block<'a> {
@@ -211,7 +211,7 @@ pub(super) struct Block<'a> {
     pub(super) source: Obj<Source<'a>>,
 }
 
-/// Source of an image or a document; its data is measured, never kept.
+/// Source of an image or a document; only the size of its data is used.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct Source<'a> {

@@ -1,5 +1,5 @@
-//! Findings of a first reading of a file for the second one: heads of its sessions, last versions of records,
-//! and lines of the conversation that were left.
+//! Results of the first pass over a file for the second: session headers, last versions of records,
+//! and abandoned records.
 
 use super::marks::{NameMap, NameSet};
 use super::raw::RawSession;
@@ -11,7 +11,7 @@ pub(super) struct FileIndex {
     pub(super) heads: Vec<RawSession>,
     /// Last version of each record that a file repeats, by id.
     pub(super) latest: NameMap<Value>,
-    /// Records of lines that were left.
+    /// Records on abandoned branches.
     pub(super) abandoned: NameSet,
     /// Parent of each record, by id, and the last record.
     parents: NameMap<u64>,
@@ -19,7 +19,7 @@ pub(super) struct FileIndex {
 }
 
 impl FileIndex {
-    /// Notes a record's parent. One that is no record is taken for the record before.
+    /// Sets a record's parent. An unknown parent is replaced by the previous record.
     pub(super) fn link(&mut self, name: u64, parent: u64) {
         let parent = Some(parent).filter(|parent| self.parents.contains_key(parent));
         let parent = parent.or(self.leaf).unwrap_or(name);
@@ -27,7 +27,7 @@ impl FileIndex {
         self.leaf = Some(name);
     }
 
-    /// Names sessions that have no id yet, and marks all lines but that of the last record as left.
+    /// Gives ids to sessions without one, and abandons all records not on the path to the last one.
     pub(super) fn closed(mut self) -> FileIndex {
         for head in self.heads.iter_mut().filter(|head| head.native_id.is_empty()) {
             let begun = head.started_at.map(|at| at.to_string()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tables of the formats that are read. A new client is a folder with a [`Client`], and one entry here.
+//! Tables of the supported formats. A new client is a folder with a [`Client`], and one entry here.
 
 use super::chat::{self, chatgpt};
 use super::client::{self, Client, Input, has_fields};
@@ -14,13 +14,13 @@ use std::io::{self, Read, Seek};
 
 pub(super) struct FormatReader {
     pub(super) format: Format,
-    /// True if a JSON value, one of the file's first lines or the whole file, is of this format. Messages and
-    /// texts are not recognised by one value: see [`detect`](super::detect()).
+    /// True if a JSON value, either one of the first lines or the whole file, is of this format.
+    /// Messages and texts are not recognised by a single value; see [`detect`](super::detect()).
     pub(super) recognises: fn(&Value) -> bool,
     pub(super) read: fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>,
 }
 
-/// Clients whose records are told by their fields, in the order of detection.
+/// Clients recognised by the fields of their records, in the order of detection.
 pub(super) const CLIENTS: [&Client; 10] = [
     &gemini::CLIENT,
     &qwen::CLIENT,
@@ -34,7 +34,6 @@ pub(super) const CLIENTS: [&Client; 10] = [
     &cursor::CLIENT,
 ];
 
-/// Returns the format of a client's line.
 pub(super) fn client_of_line(json: &Value) -> Option<Format> {
     client_with(json, |client| client.lines)
 }
@@ -72,7 +71,7 @@ const fn reader(
     FormatReader { format, recognises, read }
 }
 
-/// Reads a transcript of `format` until its end, or until the sink stops.
+/// Reads a transcript of `format` to its end, or until the sink stops.
 pub fn read<R: Read + Seek>(format: Format, mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     if let Some(client) = CLIENTS.iter().find(|client| client.format == format) {
         return client::read(client, &mut input, sink);

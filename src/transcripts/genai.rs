@@ -1,4 +1,4 @@
-//! Parts of messages in Google's shape, which Gemini CLI and Qwen Code write: words, calls, results.
+//! Message parts of Google's API, as Gemini CLI and Qwen Code write them: text, calls, results.
 
 use super::chat::words_of;
 use super::conversation::{Conversation, ToolCall, ToolResult};
@@ -7,11 +7,11 @@ use super::text::push_piece;
 use crate::domain::Outcome;
 use serde_json::Value;
 
-/// Beginning and end of the contents of files that a prompt names.
+/// Markers around the contents of files that a prompt refers to.
 const FILES: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
-/// Tells a message's parts; `outcome` is that of the results among them.
+/// Reads a message's parts; `outcome` applies to the results among them.
 pub(super) fn parts(
     content: &Value,
     is_user: bool,

@@ -1,9 +1,9 @@
-//! JSON values of any shape, for the formats that have a dozen dialects, and the repair of JSON that a strict
-//! parser refuses. Records of a known shape are read with [`fields`](super::fields), which builds no tree.
+//! JSON values of any shape, for formats with many dialects, and repair of JSON that a strict
+//! parser rejects. For records of known shape see [`fields`](super::fields), which builds no tree.
 
 use serde_json::Value;
 
-/// Reads one value; if that fails, once more with the text repaired. The error never holds words of the text.
+/// Parses one value, repairing the text if necessary. The error never contains content of the text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let error = match serde_json::from_str(text) {
         Ok(json) => return Ok(json),
@@ -11,24 +11,24 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
     };
     let repaired = repair_json(text).map_or(Err(error), |text| serde_json::from_str(&text));
     repaired.map_err(|error| match error.is_syntax() || error.is_eof() {
-        // A syntax error names a token that was expected and a position, never content.
+        // A syntax error names an expected token and a position, never content.
         true => format!("expected one JSON value: {error}"),
         false => "expected one JSON value".to_owned(),
     })
 }
 
-/// Lenient access: a value of another shape than expected is empty.
+/// Lenient access: a value of unexpected shape is treated as empty.
 pub(super) trait JsonExt {
-    /// Returns the field `key`, empty if it is not a string.
+    /// Returns the string field `key`, or an empty string.
     fn text(&self, key: &str) -> &str;
 
-    /// Returns the first of `keys` that is a string and not empty.
+    /// Returns the first of `keys` that is a non-empty string.
     fn first_text(&self, keys: &[&str]) -> Option<&str>;
 
     /// True if the value is an object with a field `key` that is not null.
     fn has(&self, key: &str) -> bool;
 
-    /// Returns a number, also one written as a string.
+    /// Returns a number, including one written as a string.
     fn number(&self) -> Option<f64>;
 
     fn list(&self) -> &[Value];
@@ -69,7 +69,7 @@ pub(super) enum Parsed {
     Invalid,
 }
 
-/// Lets `read` parse an object, repaired if necessary.
+/// Parses an object with `read`, repairing it if necessary.
 pub(super) fn parse_object(
     text: &str,
     mut read: impl FnMut(&str) -> serde_json::Result<()>,
@@ -86,8 +86,8 @@ pub(super) fn parse_object(
     }
 }
 
-/// Replaces lone surrogate escapes, which clients write when they cut a string inside an emoji, by `\ufffd`;
-/// escapes control characters inside strings and blanks them between. `None` if nothing was repaired.
+/// Replaces lone surrogate escapes, which clients write when they cut a string inside an emoji,
+/// with `\ufffd`; escapes control characters in strings, blanks others. `None` if unchanged.
 pub(super) fn repair_json(text: &str) -> Option<String> {
     let mut out = String::new();
     let bytes = text.as_bytes();
@@ -130,7 +130,7 @@ fn escape(bytes: &[u8]) -> (usize, Option<String>) {
     }
 }
 
-/// UTF-16 unit of `\uXXXX` at the beginning of `bytes`.
+/// UTF-16 code unit of `\uXXXX` at the beginning of `bytes`.
 fn unit(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     let hex = |value: Option<u32>, digit: &u8| Some(value? * 16 + char::from(*digit).to_digit(16)?);

@@ -1,4 +1,4 @@
-//! Lines of a transcript in bounded memory: a line that is too long is skipped.
+//! Line reader with bounded memory: a line that is too long is skipped.
 
 use crate::domain::LINE_BYTES_MAX;
 use std::borrow::Cow;
@@ -9,18 +9,18 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Line number from 1.
+    /// Line number, 1-based.
     pub(super) number: u32,
     /// Text without its line end; invalid UTF-8 is replaced. Empty if the line was too long.
     pub(super) text: Cow<'a, str>,
-    /// True if the line has an end; the last line of a file that is being written may not.
+    /// False for a last line without a line end, which may still be being written.
     pub(super) complete: bool,
     /// True if the line was longer than [`LINE_BYTES_MAX`] and skipped.
     pub(super) too_long: bool,
     pub(super) repaired: bool,
 }
 
-/// Reader of lines. A byte order mark at the beginning and carriage returns at line ends are dropped.
+/// Line reader. Drops a leading byte order mark, and carriage returns at line ends.
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     buffer: Vec<u8>,
@@ -39,7 +39,7 @@ impl<R: Read> Lines<R> {
         Lines { input, buffer: Vec::new(), number: 0, bytes_max, passed: 0 }
     }
 
-    /// Number of bytes of the lines so far, line ends included.
+    /// Number of bytes consumed, line ends included.
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
@@ -79,7 +79,7 @@ impl<R: Read> Lines<R> {
         if self.number == 1 {
             bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         }
-        // Checking first is several times faster than replacing at once, and most text is fine.
+        // Checking first is several times faster than replacing at once, and most text is valid.
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),

@@ -1,21 +1,21 @@
-//! Results of a first pass over a transcript: marks, one byte a line, and hashes of long ids.
+//! Results of a first pass over a transcript: one byte of flags per line, and hashes of ids.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
-/// Map by hash, the same in every run.
+/// Map keyed by hash, with the same iteration order in every run.
 pub(super) type NameMap<V> = HashMap<u64, V, BuildHasherDefault<DefaultHasher>>;
-/// Set of hashes, the same in every run.
+/// Set of hashes, with the same iteration order in every run.
 pub(super) type NameSet = HashSet<u64, BuildHasherDefault<DefaultHasher>>;
 
-/// Hash of a text: with 64 bits, a clash among a hundred thousand is as unlikely as one in a billion.
+/// 64-bit hash of a text. Among 100,000 texts, the odds of a collision are about one in a billion.
 pub(super) fn name_of(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Bits by line number, from 1.
+/// Flags by 1-based line number.
 #[derive(Debug, Default)]
 pub(super) struct LineMarks(Vec<u8>);
 

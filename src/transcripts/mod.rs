@@ -1,28 +1,29 @@
-//! Transcripts as people have them on disk, read as a stream: bytes in, sessions, entries and findings out. Raw
-//! text exists only here; [`redact_entry`] redacts it.
+//! Transcripts as users have them on disk, read as a stream: bytes in, sessions, entries and
+//! findings out. Raw text exists only here; [`redact_entry`] redacts it.
 //!
-//! `claude` and `codex` read the logs of two agents, `chat` the messages of APIs and web clients, `markdown`
-//! conversations written down as text, `slice_doc` what agents and hooks hand over, `session_doc` a session
-//! message by message. Other clients are tables of record kinds, one folder each, read by `client` and told to
-//! a `conversation`. `formats` lists the readers, `detect` chooses one.
+//! `claude` and `codex` read the logs of two agents, `chat` the messages of APIs and web clients,
+//! `markdown` conversations as text, `slice_doc` documents submitted by agents and hooks,
+//! `session_doc` a session message by message. Every other client is a folder with a table of
+//! record kinds, which `client` reads into a `conversation`. `formats` lists the readers, `detect`
+//! chooses one.
 //!
 //! Content never fails a read. Problems are findings with one of these rules:
 //!
 //! | rule | meaning |
 //! |---|---|
-//! | `bad-line` | a line is not what the format has there; it is left out |
-//! | `truncated-last-line` | the last line is still being written; it is read when it is whole |
-//! | `line-too-long` | a line or a value is longer than [`LINE_BYTES_MAX`]; it is skipped |
-//! | `bad-json` | a document is broken here, or goes on behind its end |
-//! | `invalid-utf8` | invalid bytes or escapes were replaced; reported once a file |
+//! | `bad-line` | a line does not fit the format; it is left out |
+//! | `truncated-last-line` | the last line is still being written; it is read once it is complete |
+//! | `line-too-long` | a line or value is longer than [`LINE_BYTES_MAX`]; it is skipped |
+//! | `bad-json` | a document is broken here, or continues after its end |
+//! | `invalid-utf8` | invalid bytes or escapes were replaced; reported once per file |
 //! | `no-messages` | a record without a conversation |
-//! | `no-message` | an element among messages that is none |
-//! | `unknown-role` | a message of an unknown role; kept as context |
-//! | `missing-entries` | a document begins behind entries that were not handed over |
-//! | `unknown-record` | a kind of record that no version was known to have; left out, reported once a kind |
-//! | `reused-id` | two records with one id say different things; both are kept |
+//! | `no-message` | an element among messages that is not a message |
+//! | `unknown-role` | a message with an unknown role; kept as context |
+//! | `missing-entries` | a document begins after entries that were never submitted |
+//! | `unknown-record` | an unknown kind of record; left out, reported once per kind |
+//! | `reused-id` | two records with one id have different text; both are kept |
 //! | `no-entries` | a readable file without a single entry |
-//! | `changed-entries` | entries handed over again are not what they were; the first are kept |
+//! | `changed-entries` | resubmitted entries differ from the first ones; the first are kept |
 //! | `more-findings` | number of findings of the file that are not listed |
 
 mod chat;

@@ -1,14 +1,14 @@
-//! Marks what annalist itself wrote into a conversation as context: no claim may rest on it.
+//! Marks annalist's own output in a conversation as context, so that no claim rests on it.
 
 use super::marks::{NameSet, name_of};
 use super::raw::RawEntry;
 use crate::domain::{EntryKind, Skip, Speaker};
 use crate::text::own_output::{is_notice, is_request_to_sync, runs_annalist, without_memory};
 
-/// Beginning of the names of our tools in a client.
+/// Beginning of the names of annalist's tools in a client.
 const SERVER: &str = "mcp__annalist";
 
-/// Calls of the `annalist` command whose results are still to come.
+/// Calls of the `annalist` command whose results have not been read yet.
 #[derive(Debug, Default)]
 pub(super) struct OwnOutput {
     calls: NameSet,
@@ -33,7 +33,7 @@ impl OwnOutput {
             Speaker::Person => is_request_to_sync(&entry.text),
             Speaker::Assistant | Speaker::Tool | Speaker::Web => false,
         };
-        // A note is in the store already, as what it is.
+        // A note is already in the store as a note.
         if answers || blank || notice || (is_call && named) {
             (entry.speaker, entry.kind) = (Speaker::Client, EntryKind::Injected);
             entry.skip = entry.skip.or(Some(Skip::Injected));

@@ -7,33 +7,33 @@ use crate::domain::{
 use crate::privacy::{Gate, Redacted, Report};
 use std::ops::ControlFlow;
 
-/// Head of a session before redaction.
+/// Header of a session before redaction.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RawSession {
-    /// Id that the transcript gives; without one, a digest of the first words.
+    /// Id from the transcript, or a digest of the first text.
     pub native_id: String,
-    /// Namespace, where the envelope names one.
+    /// Namespace, if the envelope names one.
     pub namespace: Option<String>,
     /// Title that the client gave.
     pub title: Option<String>,
-    /// Folder that the agent worked in.
+    /// Working directory of the agent.
     pub cwd: Option<String>,
     /// Session that this one was forked from or works for.
     pub parent: Option<String>,
-    /// Git branches it was on, in their order, with a blank between two.
+    /// Git branches of the session in order of use, separated by spaces.
     pub branches: Option<String>,
-    /// Time of the beginning.
+    /// Start time.
     pub started_at: Option<Timestamp>,
 }
 
-/// Maximum length of a title in characters: some clients put whole prompts there.
+/// Maximum length of a title in characters; some clients use whole prompts as titles.
 const TITLE_CHARS_MAX: usize = 300;
 
 /// Maximum length of the names of a session's branches, in bytes.
 const BRANCHES_BYTES_MAX: usize = 400;
 
 impl RawSession {
-    /// Notes that the session was on a branch of git.
+    /// Adds a git branch of the session.
     pub(super) fn on_branch(&mut self, name: &str) {
         let known = self.branches.get_or_insert_default();
         let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
@@ -52,9 +52,9 @@ pub(super) fn short_title(title: &str) -> String {
 /// Entry before redaction. The caller assigns ordinals in the order of emission.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RawEntry {
-    /// Line of the file on which the entry begins, from 1; for one JSON value, its number in the array.
+    /// First line of the entry in the file, 1-based; its position in the array for a JSON value.
     pub line: u32,
-    /// Id that the transcript gives.
+    /// Id from the transcript.
     pub native_id: Option<String>,
     /// Speaker.
     pub speaker: Speaker,
@@ -62,7 +62,7 @@ pub struct RawEntry {
     pub kind: EntryKind,
     /// Branch of the conversation.
     pub branch: Branch,
-    /// Words.
+    /// Text.
     pub text: String,
     /// Name of the tool, for calls and results.
     pub tool: Option<String>,
@@ -79,7 +79,7 @@ pub struct RawEntry {
 }
 
 impl RawEntry {
-    /// Creates an entry of the active branch with nothing but words.
+    /// Creates an entry on the active branch with only a text.
     pub fn new(line: u32, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {
         RawEntry {
             line,
@@ -122,7 +122,7 @@ impl EntryFrame {
         entry
     }
 
-    /// Creates an entry that the client wrote.
+    /// Creates a notice of the client.
     pub(super) fn notice(&self, text: impl Into<String>) -> RawEntry {
         self.entry(Speaker::Client, EntryKind::Notice, text)
     }
@@ -135,15 +135,15 @@ pub enum TranscriptItem {
     Session(RawSession),
     /// Next entry of the session.
     Entry(RawEntry),
-    /// Content that could not be read; the rest goes on.
+    /// Content that could not be read; reading continues.
     Finding(Finding),
 }
 
-/// Receiver of items; returns whether to go on.
+/// Receiver of items; returns whether to continue.
 pub(crate) type Sink<'a> = dyn FnMut(TranscriptItem) -> ControlFlow<()> + 'a;
 
-/// Finding about the first private tag that hides nothing: `report` has some after the entry at `line`, and had
-/// `known` before it.
+/// Finding for the first private tag that hides nothing. `report` includes the entry at `line`;
+/// `known` is the number of such tags before it.
 pub(crate) fn private_tag_finding(report: &Report, known: u64, line: u32) -> Option<Finding> {
     let detail = "a tag <private> does not hide anything: expected it at the start of its line, and </private> \
                   where it ends";
@@ -151,7 +151,7 @@ pub(crate) fn private_tag_finding(report: &Report, known: u64, line: u32) -> Opt
     is_first.then(|| Finding::new(Severity::Warning, "private-mention", line, detail))
 }
 
-/// Owner and origin of a transcript, which its content does not name.
+/// Owner and origin of a transcript, which its content does not give.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSource<'s> {
     /// Namespace that the session belongs to.
@@ -162,7 +162,7 @@ pub struct SessionSource<'s> {
     pub path: &'s str,
 }
 
-/// Redacts the head of a session.
+/// Redacts the header of a session.
 pub fn redact_session(
     raw: RawSession,
     source: SessionSource<'_>,
@@ -185,7 +185,7 @@ pub fn redact_session(
     }
 }
 
-/// Escapes lines that could be taken for the label of another entry.
+/// Escapes lines that could be mistaken for the label of another entry.
 fn without_labels(text: Redacted, gate: &Gate) -> Redacted {
     if !text.as_str().contains('[') {
         return text;
@@ -205,7 +205,7 @@ fn is_label(line: &str) -> bool {
     })
 }
 
-/// Redacts an entry. An entry without words left says why it is skipped.
+/// Redacts an entry. If no text is left, `skip` gives the reason.
 pub fn redact_entry(raw: RawEntry, ordinal: u32, gate: &Gate, report: &mut Report) -> Entry {
     let had_words = !raw.text.trim().is_empty();
     let text = without_labels(gate.redact_into(&raw.text, report), gate);

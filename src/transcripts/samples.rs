@@ -1,5 +1,5 @@
-//! Tests over the shared samples: every file is told rightly, read whole, and has the sizes its
-//! description gives.
+//! Tests over the shared samples: every file is detected correctly, read completely, and has the
+//! counts given in its description.
 
 use super::raw::{RawEntry, TranscriptItem};
 use super::testing::{read, samples, show_item};
@@ -62,11 +62,11 @@ fn every_sample_is_told_rightly() {
     for path in files(&folder) {
         let bytes = fs::read(&path).unwrap();
         let shown = path.to_string_lossy().into_owned();
-        // Their content is that of OpenAI messages and nothing else.
+        // These contain nothing but OpenAI messages.
         if shown.contains("mini-swe-agent") {
             continue;
         }
-        // However much of the beginning is there, and with whatever line ends.
+        // For any length of the beginning, and with both kinds of line ends.
         let crlf = String::from_utf8_lossy(&bytes).replace('\n', "\r\n").into_bytes();
         let cut = bytes.len().min(5_000);
         for head in [bytes.as_slice(), &bytes[..cut], &crlf] {
@@ -99,14 +99,13 @@ fn other_agents_are_named() {
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
 
-/// Result of one sample.
 struct Counts {
     sessions: usize,
     entries: Vec<RawEntry>,
     items: Vec<TranscriptItem>,
 }
 
-/// Reads a sample; fails if it breaks what holds for every file.
+/// Reads a sample; panics if it violates an invariant of all files.
 fn counts(path: &str) -> Option<Counts> {
     let path = samples()?.join(path);
     let bytes = fs::read(&path).unwrap();
@@ -123,7 +122,7 @@ fn counts(path: &str) -> Option<Counts> {
             }
             TranscriptItem::Entry(entry) => {
                 assert!(begun, "an entry before its session: {format}");
-                // In Markdown it is code that people talk about, as it stands there.
+                // In Markdown, base64 is code that the conversation is about and stays.
                 let markdown = matches!(format, Format::Aider | Format::Specstory);
                 assert!(markdown || !entry.text.contains(";base64,"), "base64 in {path:?}");
                 assert!(entry.line > 0);
@@ -203,7 +202,7 @@ fn chatgpt_exports_have_their_sizes() {
     }
 }
 
-/// Numbers of entries: prompts, texts, calls, results, failed results.
+/// Counts of entries: prompts, texts, calls, results, failed results.
 fn sizes(path: &str) -> [usize; 5] {
     let Some(file) = counts(path) else { return [0; 5] };
     let failed = file.entries.iter().filter(|it| it.outcome == Some(Outcome::Failed)).count();
@@ -282,7 +281,7 @@ fn check_sizes(expected: &[(&str, [usize; 5])], folder: &str) {
 #[test]
 fn aider_histories_have_their_sizes() {
     let Some(own) = counts("large/aider-own-full.md") else { return };
-    // One more than starts: the file begins in the middle of a chat.
+    // One more than there are chat starts: the file begins in the middle of a chat.
     assert_eq!((own.sessions, own.findings().len()), (1_134, 0));
     assert_eq!(counts("aider/aider-own-slice1.md").unwrap().sessions, 56);
     assert_eq!(counts("aider/aider-own-slice2.md").unwrap().sessions, 85);
@@ -296,7 +295,7 @@ fn specstory_files_have_their_sizes() {
         return;
     }
     assert_eq!(prompts("evaluate-cursor-ide.md"), Some(3));
-    // The other three are commands and what their client wrote.
+    // The other three are commands and text of the client.
     assert_eq!(prompts("plan-add-timestamps.md"), Some(1));
     assert_eq!(prompts("codex-start-with-docs-git.md"), Some(2));
     assert_eq!(prompts("gemini-read-docs-git-provenance.md"), Some(4));

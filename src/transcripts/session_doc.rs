@@ -1,5 +1,5 @@
-//! A session as one JSON object: `{"session_id": …, "messages": [{"role", "content", "timestamp"}]}`. Unlike
-//! the readers of transcripts it keeps every message in its own role.
+//! A session as one JSON object, in which every message keeps its role:
+//! `{"session_id": …, "messages": [{"role", "content", "timestamp"}]}`.
 
 use super::chat::time_of;
 use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX};
@@ -18,14 +18,14 @@ const MESSAGES: &str = "messages";
 /// Message before redaction.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RawMessage {
-    /// Role as written; empty without one.
+    /// Role as written; may be empty.
     pub role: String,
     /// Content, or its text parts.
     pub text: String,
     pub at: Option<Timestamp>,
 }
 
-/// Fields of a session beside its messages, before redaction.
+/// Fields of a session other than its messages, before redaction.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RawSessionDocument {
     pub session_id: String,
@@ -33,7 +33,7 @@ pub(crate) struct RawSessionDocument {
     pub findings: Vec<Finding>,
 }
 
-/// Visits every message of a session, which may have none yet; `None` if the input is something else.
+/// Visits every message of a session; returns `None` if the input is not a session.
 pub(crate) fn read_session<R: Read + Seek>(
     mut input: R,
     mut each: impl FnMut(RawMessage),
@@ -68,7 +68,7 @@ pub(crate) fn read_session<R: Read + Seek>(
     Ok(Some(RawSessionDocument { session_id, messages: count, findings }))
 }
 
-/// Returns the id of a session, if the input is one session and nothing else.
+/// Returns the id of a session, if the input consists of exactly one.
 fn head<R: Read>(input: &mut R) -> io::Result<Option<String>> {
     let (mut session_id, mut has_messages, mut has_others) = (None, false, false);
     let mut cutter = Cutter::new(input);
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    /// The messages as `role: text`, after the session's name; nothing for what is no session.
+    /// Compares the session id and `role: text` of each message; `None` if it is no session.
     #[track_caller]
     fn check(input: &str, expected: Option<&[&str]>) {
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What the readers' tests share: reading a text, and showing what came out in one line each.
+//! Helpers for the readers' tests: reading a text, and rendering items as one line each.
 
 use super::marks;
 use super::raw::{RawEntry, Sink, TranscriptItem};
@@ -9,10 +9,9 @@ use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// A reader of one format.
 pub(super) type Reader = fn(Cursor<Vec<u8>>, &mut Sink<'_>) -> io::Result<()>;
 
-/// Everything a reader emits.
+/// Returns all items that a reader emits.
 pub(super) fn read(reader: Reader, input: &[u8]) -> Vec<TranscriptItem> {
     let mut items = Vec::new();
     let mut sink = |item: TranscriptItem| {
@@ -30,7 +29,7 @@ pub(super) fn check(reader: Reader, input: &str, expected: &[&str]) {
     assert_eq!(shown, expected);
 }
 
-/// The same with a page of lines, an item each; `⏎` stands for a line break.
+/// Like [`check`], with `expected` as one item per line; `⏎` stands for a line break.
 #[track_caller]
 pub(super) fn check_page(reader: Reader, input: &str, expected: &str) {
     let items = read(reader, input.as_bytes());
@@ -39,7 +38,7 @@ pub(super) fn check_page(reader: Reader, input: &str, expected: &str) {
     assert_eq!(shown, expected);
 }
 
-/// One item in one line; a session's digest is shortened to `…`, its parent stands behind `<`.
+/// Renders an item as one line; a digest is shortened to `…`, a parent follows `<`.
 pub(super) fn show_item(item: &TranscriptItem) -> String {
     match item {
         TranscriptItem::Session(session) => {
@@ -57,7 +56,7 @@ pub(super) fn show_item(item: &TranscriptItem) -> String {
     }
 }
 
-/// Who, what, which tool, how it ended, the words, why it is skipped.
+/// Renders speaker, kind, tool, outcome, text and the reason for skipping.
 pub(super) fn show(entry: &RawEntry) -> String {
     let mut line = format!("{} {}", entry.speaker.name(), entry.kind.name());
     if let Some(tool) = &entry.tool {
@@ -79,7 +78,6 @@ pub(super) fn show(entry: &RawEntry) -> String {
     line
 }
 
-/// The entries among `items`.
 pub(super) fn entries(items: &[TranscriptItem]) -> impl Iterator<Item = &RawEntry> {
     items.iter().filter_map(|item| match item {
         TranscriptItem::Entry(entry) => Some(entry),
@@ -87,18 +85,18 @@ pub(super) fn entries(items: &[TranscriptItem]) -> impl Iterator<Item = &RawEntr
     })
 }
 
-/// How many entries are read by models, and of this speaker and kind.
+/// Number of entries of a speaker and kind that are not skipped.
 pub(super) fn count(items: &[TranscriptItem], speaker: Speaker, kind: EntryKind) -> usize {
     let of = |entry: &&RawEntry| (entry.speaker, entry.kind) == (speaker, kind);
     entries(items).filter(of).filter(|entry| entry.skip.is_none()).count()
 }
 
-/// The shared samples, or none where they are absent.
+/// Folder of the shared samples, if present.
 pub(super) fn samples() -> Option<PathBuf> {
     shared("transcripts")
 }
 
-/// Fails unless a file cut off anywhere after `from` gives what the whole file gives at first.
+/// Fails unless a file cut off anywhere after `from` gives a prefix of the whole file's items.
 #[track_caller]
 pub(super) fn check_cuts(reader: Reader, input: &str, from: usize) {
     let shown = |text: &str| -> Vec<String> {
@@ -112,7 +110,7 @@ pub(super) fn check_cuts(reader: Reader, input: &str, from: usize) {
     }
 }
 
-/// The ids of the sessions among `items`, in full.
+/// Full ids of the sessions among `items`.
 pub(super) fn ids(items: &[TranscriptItem]) -> Vec<&str> {
     let sessions = items.iter().filter_map(|item| match item {
         TranscriptItem::Session(session) => Some(session.native_id.as_str()),
@@ -121,7 +119,7 @@ pub(super) fn ids(items: &[TranscriptItem]) -> Vec<&str> {
     sessions.collect()
 }
 
-/// The shared logs of agents under `folder`, by name.
+/// Shared agent logs under `folder`, with their names.
 pub(super) fn logs(folder: &str) -> Vec<(String, Vec<u8>)> {
     let Some(files) = samples().and_then(|root| fs::read_dir(root.join(folder)).ok()) else {
         return Vec::new();
@@ -137,8 +135,8 @@ pub(super) fn logs(folder: &str) -> Vec<(String, Vec<u8>)> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// Reads files cut at every `step` bytes and with bytes flipped; nothing may panic, and reading must
-/// go through the whole input each time.
+/// Reads the input cut at every `step` bytes and with bytes replaced there. Panics in the reader
+/// are the only failure.
 pub(super) fn survives(reader: Reader, input: &[u8], step: usize) {
     for end in (0..input.len()).step_by(step) {
         read(reader, &input[..end]);
@@ -150,8 +148,8 @@ pub(super) fn survives(reader: Reader, input: &[u8], step: usize) {
     }
 }
 
-/// What holds for every transcript: one session, first; lines that only grow but for results held
-/// back behind a text; calls answered at most once, after they were made; no images, no reminders.
+/// Invariants of every transcript: one session, emitted first; increasing lines, except for results
+/// held back behind a text; calls answered at most once, after they were made; no images.
 #[track_caller]
 pub(super) fn invariants(name: &str, items: &[TranscriptItem], bytes: usize) {
     let sessions = items.iter().filter(|item| matches!(item, TranscriptItem::Session(_)));
@@ -184,7 +182,7 @@ pub(super) fn invariants(name: &str, items: &[TranscriptItem], bytes: usize) {
     assert!(size <= bytes, "{name}: more words than bytes");
 }
 
-/// Reads `bytes` cut at `cut` and with some bytes changed; a panic is the only failure.
+/// Reads `bytes` cut at `cut` and with some bytes changed; fails on panics or a missing session.
 pub(super) fn broken(reader: Reader, mut bytes: Vec<u8>, cut: usize, flips: &[(usize, u8)]) {
     bytes.truncate(cut);
     for (at, value) in flips {
@@ -196,7 +194,7 @@ pub(super) fn broken(reader: Reader, mut bytes: Vec<u8>, cut: usize, flips: &[(u
     assert!(matches!(items.first(), Some(TranscriptItem::Session(_))));
 }
 
-/// Small transcripts, each cut and changed at places that a seed chooses.
+/// Reads small transcripts with pseudo-random cuts and changes.
 pub(super) fn damaged(reader: Reader, samples: impl Iterator<Item = (String, Vec<u8>)>) {
     for (name, bytes) in samples.filter(|(_, bytes)| bytes.len() < DAMAGED_BYTES_MAX) {
         let mut seed = marks::name_of(&name) as usize;
@@ -211,7 +209,7 @@ pub(super) fn damaged(reader: Reader, samples: impl Iterator<Item = (String, Vec
     }
 }
 
-/// Larger transcripts are not damaged, in bytes: tests should stay quick.
+/// Maximum size of transcripts that are damaged, to keep the tests fast.
 const DAMAGED_BYTES_MAX: usize = 100_000;
-/// How often a transcript is damaged, and at how many places.
+/// Number of damaged copies per transcript, and of changed bytes per copy.
 const DAMAGES: usize = 20;

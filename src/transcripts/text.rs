@@ -1,4 +1,4 @@
-//! Cleaning of texts: reminders and terminal colours are removed, pictures become marks, tags are found.
+//! Text clean-up: removes reminders and terminal escapes, replaces images with marks, finds tags.
 
 use super::fields::{Block, Content};
 use memchr::{memchr2, memmem};
@@ -20,7 +20,7 @@ pub(super) fn clean(text: Cow<'_, str>) -> String {
     }
 }
 
-/// Removes closed reminders, and one that never closes if it begins a line: in the middle of a line it is
+/// Removes closed reminders, and an unclosed one if it begins a line; in the middle of a line it is
 /// more likely source code.
 fn without_reminders(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -64,7 +64,7 @@ fn without_escapes(text: &str) -> String {
     kept
 }
 
-/// Mark for an image or a document: its sort, its media type and its size.
+/// Mark for an image or a document, with its media type and size.
 pub(super) fn mark(block: &Block<'_>) -> String {
     let sort = if block.kind.is("document") { "document" } else { "image" };
     let (media, data) = match (&block.source.0, block.image_url.some()) {
@@ -75,7 +75,7 @@ pub(super) fn mark(block: &Block<'_>) -> String {
     mark_of(sort, media, data.len() / 4 * 3)
 }
 
-/// Mark for an address, which may hold the data itself.
+/// Mark for a URL, which may be a data URL.
 pub(super) fn mark_url(url: &str) -> String {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
         Some((media, data)) => {
@@ -87,7 +87,7 @@ pub(super) fn mark_url(url: &str) -> String {
     }
 }
 
-/// Maximum size of an address in a mark; longer ones are data.
+/// Maximum size of a URL in a mark; longer ones are data.
 const MARK_URL_BYTES_MAX: usize = 300;
 
 fn mark_of(sort: &str, media: &str, bytes: usize) -> String {
@@ -99,7 +99,7 @@ fn mark_of(sort: &str, media: &str, bytes: usize) -> String {
     }
 }
 
-/// Text of a content: its text blocks and marks, a line each.
+/// Text of a content: its text blocks and marks, one per line.
 pub(super) fn flatten(content: Content<'_>) -> String {
     match content {
         Content::None => String::new(),
@@ -150,8 +150,8 @@ pub(super) struct TagSpan {
     pub(super) end: usize,
 }
 
-/// Finds the first block of a tag, which may have attributes. Most texts have no `<` at all, so it is searched for byte by
-/// byte.
+/// Finds the first block of a tag, which may have attributes. Uses a byte search, since most texts
+/// contain no `<`.
 pub(super) fn block(text: &str, tag: &str) -> Option<TagSpan> {
     let opening = bracket(text, 0, "<", tag)?;
     let closing = bracket(text, opening.end, "</", tag)?;

@@ -1,11 +1,11 @@
-//! Tool calls and results: open calls, tools that speak for the web, outcomes in what a tool printed.
+//! Tool calls and results: open calls, tools with web content, outcomes in printed output.
 
 use super::marks::{NameMap, name_of};
 use crate::domain::Outcome;
 use serde::Deserialize;
 use std::collections::VecDeque;
 
-/// Parts of the names of tools whose results strangers wrote.
+/// Parts of the names of tools that return content written by strangers.
 const WEB: [&str; 9] = [
     "web_search", "websearch", "web_fetch", "webfetch", "fetch_url", "browser", "google_search",
     "tether", "tavily",
@@ -13,7 +13,7 @@ const WEB: [&str; 9] = [
 /// MCP servers that read only this machine.
 const LOCAL: [&str; 6] = ["ide", "filesystem", "git", "serena", "memory", "sequential"];
 
-/// True if a tool's results are text of the web or another service.
+/// True if a tool's results are content of the web or of another service.
 pub(super) fn is_web(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     if let Some(server) = name.strip_prefix("mcp__") {
@@ -24,7 +24,7 @@ pub(super) fn is_web(name: &str) -> bool {
     own || WEB.iter().any(|part| name.contains(part))
 }
 
-/// Maximum number of calls that wait for their result; the oldest give way.
+/// Maximum number of calls that wait for their result; the oldest are evicted.
 const CALLS_MAX: usize = 4096;
 
 /// Tool calls whose results have not been read yet, by id.
@@ -61,12 +61,12 @@ impl<V> OpenCalls<V> {
     }
 }
 
-/// Lines at the head of an output that may hold the exit code.
+/// Number of leading output lines that may hold the exit code.
 const HEAD_LINES_MAX: usize = 8;
 /// Maximum size of an output that is read as JSON: structured results are short.
 const JSON_BYTES_MAX: usize = 256 * 1024;
 
-/// Flags of a structured result.
+/// Outcome fields of a structured result.
 #[derive(Default, Deserialize)]
 struct Flags {
     success: Option<bool>,
@@ -80,7 +80,7 @@ struct Metadata {
     exit_code: Option<i32>,
 }
 
-/// Outcome and exit code, read from what a client wrote into `output`, never from the tool's own words.
+/// Outcome and exit code, taken from what the client added to `output`, not from the tool's text.
 pub(super) fn outcome_of_output(output: &str) -> (Option<Outcome>, Option<i32>) {
     if let Some(code) = printed_code(output) {
         return (Some(outcome_of_code(code)), Some(code));
@@ -104,7 +104,7 @@ pub(super) fn outcome_of_flag(success: bool) -> Outcome {
     if success { Outcome::Succeeded } else { Outcome::Failed }
 }
 
-/// Outcome in the words of clients' states.
+/// Outcome for a client's status string.
 pub(super) fn outcome_of_status(status: &str) -> Option<Outcome> {
     Some(match status {
         "success" | "succeeded" | "completed" | "ok" | "done" => Outcome::Succeeded,
@@ -118,7 +118,7 @@ pub(super) fn outcome_of_status(status: &str) -> Option<Outcome> {
     })
 }
 
-/// Heads of the lines that clients write behind the exit code of a command.
+/// Beginnings of the lines that clients write after a command's exit code.
 const FOOTERS: [&str; 5] =
     ["Signal:", "Background PIDs:", "Process Group PGID:", "</untrusted_context>", "\\n"];
 

@@ -1,17 +1,17 @@
-//! Reads a page as a strict scraper would: OpenMetrics text, as far as this program writes it.
+//! Parses a page like a strict scraper: the subset of OpenMetrics text that annalist writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The samples of a page, by name with labels.
+/// Samples of a page, by name with labels.
 pub(super) type Samples = BTreeMap<String, f64>;
 
-/// A series that was announced.
+/// Family that was announced.
 struct Family<'a> {
     name: &'a str,
     kind: &'a str,
 }
 
-/// The samples, or the first line that breaks a rule, and which.
+/// Returns the samples, or the first line that breaks a rule, with the rule.
 pub(super) fn check(page: &str) -> Result<Samples, String> {
     let body = page.strip_suffix("# EOF\n").ok_or("does not end with # EOF")?;
     let (mut samples, mut names) = (Samples::new(), BTreeSet::new());
@@ -50,7 +50,7 @@ pub(super) fn check(page: &str) -> Result<Samples, String> {
     Ok(samples)
 }
 
-/// What a sample's name ends in beyond the family's.
+/// Suffixes of sample names for a kind of family.
 fn suffixes(kind: &str) -> &'static [Option<&'static str>] {
     match kind {
         "counter" => &[Some("_total")],
@@ -72,7 +72,7 @@ fn labels_are_well(series: &str) -> bool {
     })
 }
 
-/// Buckets of one histogram rise, their bounds too, and the last holds everything.
+/// Checks that a histogram's buckets and bounds increase, and that the last is the total.
 fn buckets_add_up(body: &str) -> Result<(), String> {
     let (mut bound, mut count) = (f64::NEG_INFINITY, 0.0);
     let mut counts = None;

@@ -1,4 +1,4 @@
-//! Counters that the worker bumps, and the page they make with what the store holds. Nothing here waits.
+//! Counters that the worker updates, and the page with them and the store's numbers. Never blocks.
 
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, ErrorKind, JobState, RecordState, Timestamp, Usage, Wait,
@@ -17,20 +17,20 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Bounds of the histogram of calls, in seconds: from a small local model to a large one that thinks.
+/// Histogram bounds for calls, in seconds: from a small local model to a large reasoning model.
 const CALL_SECS: [f64; 12] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0];
-/// Result of a call that was answered.
+/// Result label of an answered call.
 const OK: &str = "ok";
 /// Kinds of tokens, in the order of [`Usage`].
 const TOKENS: [&str; 3] = ["sent", "cached", "answered"];
 const RECORD_STATES: [&str; 2] = ["staged", "quarantined"];
-/// Errors after which a call is repeated, by [`ErrorKind::name`].
+/// Errors after which a call is retried, by [`ErrorKind::name`].
 const RETRIED: [&str; 2] = ["rate-limited", "unavailable"];
 
 type Float = Gauge<f64, AtomicU64>;
 type Labels<const N: usize> = [(&'static str, &'static str); N];
-/// Counters by label. A label's value is text of this program, never of what it reads, so that the number
-/// of series is bounded.
+/// Counters by label. Label values are constants of this program, never input, which bounds the
+/// number of series.
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 
 named! {
@@ -53,7 +53,7 @@ named! {
     }
 }
 
-/// Counters of a process. Made once and shared.
+/// Counters of a process. Created once and shared.
 #[derive(Debug)]
 pub struct Meters {
     registry: Registry,
@@ -74,7 +74,7 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// Counters at zero, of a process of this `version` that began at `started`.
+    /// Creates zeroed counters for a process of this `version` that started at `started`.
     pub fn new(version: &'static str, started: Timestamp) -> Meters {
         let mut registry = Registry::with_prefix("annalist");
         let all = &mut registry;
@@ -157,13 +157,13 @@ impl Meters {
         bump(&self.outcomes, [("outcome", outcome.name())], 1);
     }
 
-    /// Begins a call of the model, which the returned meter ends.
+    /// Starts a call of the model; the returned meter ends it.
     pub fn call(&self) -> CallMeter<'_> {
         self.in_flight.inc();
         CallMeter { meters: self, begun: Instant::now(), result: ErrorKind::Cancelled.name() }
     }
 
-    /// Counts a call that failed in this way and will be repeated.
+    /// Counts a failed call that will be retried.
     pub fn retried(&self, kind: &ErrorKind) {
         bump(&self.retries, [("kind", kind.name())], 1);
     }
@@ -180,7 +180,7 @@ impl Meters {
         self.enqueued.inc_by(slices);
     }
 
-    /// Counts stored records; those that a newer run replaced are left out.
+    /// Counts stored records, except those replaced by a newer run.
     pub fn stored(&self, kind: ClaimKind, state: RecordState, records: u64) {
         let state = match state {
             RecordState::Staged => "staged",
@@ -190,7 +190,7 @@ impl Meters {
         bump(&self.records, [("kind", kind.name()), ("state", state)], records);
     }
 
-    /// The page: these counters, and the store's if it answered.
+    /// Renders the page: these counters, and the store's numbers if available.
     pub(super) fn page(&self, store: Option<&Snapshot>) -> Result<String, fmt::Error> {
         let mut page = String::new();
         text::encode_registry(&mut page, &self.registry)?;
@@ -200,7 +200,7 @@ impl Meters {
     }
 }
 
-/// A call in flight. Dropped without a result it counts as cancelled.
+/// Call in flight. Counts as cancelled if dropped without a result.
 #[must_use = "a call ends when this is dropped"]
 pub struct CallMeter<'a> {
     meters: &'a Meters,
@@ -209,7 +209,7 @@ pub struct CallMeter<'a> {
 }
 
 impl CallMeter<'_> {
-    /// Ends the call with an answer at `now`, for this price in micro-dollars.
+    /// Ends a call answered at `now`, with its cost in micro-dollars.
     pub fn answered(mut self, usage: Usage, cost_micros: u64, now: Timestamp) {
         let Meters { tokens, cost, last_success, .. } = self.meters;
         let counts = [usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens];
@@ -242,9 +242,9 @@ impl fmt::Debug for CallMeter<'_> {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot {
-    /// Jobs by state; a state that is left out has none.
+    /// Jobs by state; absent states have none.
     pub jobs: BTreeMap<JobState, Jobs>,
-    /// Waiting jobs by reason; a reason that is left out has none.
+    /// Waiting jobs by reason; absent reasons have none.
     pub waiting: BTreeMap<Wait, u64>,
     pub coverage: Coverage,
 }
@@ -252,11 +252,11 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Jobs {
     pub jobs: u64,
-    /// Age of the oldest, where it matters.
+    /// Age of the oldest job, where it matters.
     pub oldest: Option<Duration>,
 }
 
-/// The series of the store; only `store_up` where it did not answer.
+/// Series of the store; only `store_up` if the store did not answer.
 fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
     let mut registry = Registry::with_prefix("annalist");
     let all = &mut registry;
@@ -264,7 +264,7 @@ fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
     up.set(i64::from(snapshot.is_some()));
     let Some(Snapshot { jobs, waiting, coverage }) = snapshot else { return registry };
     let of = |state: &JobState| jobs.get(state).copied().unwrap_or_default();
-    // Finished jobs are not counted: there may be millions of them.
+    // Finished jobs are not counted, because there may be millions.
     let open = JobState::ALL.iter().filter(|it| !matches!(it, JobState::Done | JobState::Cut));
     let count = open.clone().map(|state| (state.name(), of(state).jobs));
     let help = "Jobs in the store that are open, dead or called off";
@@ -301,7 +301,7 @@ fn add_default<M: Metric + Clone + Default>(registry: &mut Registry, name: &str,
     add(registry, name, help, M::default())
 }
 
-/// Counters by one label, every series at zero: an alert on a missing one would stay silent.
+/// Counters by one label, all initialised to zero: an alert on a missing series would never fire.
 fn counters(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Counters<1> {
     let family = Counters::default();
     values.into_iter().for_each(|value| bump(&family, [(label, value)], 0));
@@ -324,7 +324,7 @@ fn gauges(
     family
 }
 
-/// Names of the kinds of errors. One that is missing here is counted all the same.
+/// Names of error kinds. A kind that is missing here is counted nevertheless.
 fn error_kinds() -> [&'static str; 10] {
     let wait = None;
     [

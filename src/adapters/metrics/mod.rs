@@ -1,5 +1,5 @@
-//! Metrics of a worker: `/metrics` for Prometheus and `/healthz` for whatever restarts it. Names, kinds
-//! and counts only: no id of a session, no namespace, no word of a conversation. `docs/metrics.md` lists
+//! Metrics of a worker: `/metrics` for Prometheus and `/healthz` for a supervisor. Contains names,
+//! kinds and counts only: no session ids, namespaces or conversation text. `docs/metrics.md` lists
 //! every series.
 
 mod meters;

@@ -14,24 +14,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Maximum wait for the store's numbers. Prometheus gives a page 10 seconds by default.
+/// Maximum wait for the store's numbers. Prometheus' default scrape timeout is 10 seconds.
 const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Time for which the store's numbers are cached, or the failure to read them.
+/// Cache lifetime of the store's numbers, or of the failure to read them.
 pub(super) const SNAPSHOT_KEPT: Duration = Duration::from_secs(1);
 /// Maximum length of the reason in `/healthz`.
 const REASON_BYTES_MAX: usize = 300;
 
-/// OpenMetrics 1.0, which `prometheus-client` writes.
+/// Content type of OpenMetrics 1.0, which `prometheus-client` writes.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Asked = Pin<Box<dyn Future<Output = Result<Snapshot, String>> + Send>>;
 
-/// Health of the process; good at first.
+/// Health of the process; initially good.
 #[derive(Debug, Default)]
 pub(crate) struct Health(Mutex<Option<String>>);
 
 impl Health {
-    /// Marks the process as unhealthy: one line without words of a conversation, cut at 300 bytes.
+    /// Marks the process as unhealthy. `reason` has no conversation text and is cut at 300 bytes.
     pub(crate) fn ill(&self, reason: &str) {
         let mut line = reason.replace(char::is_control, " ");
         line.truncate(line.floor_char_boundary(REASON_BYTES_MAX));
@@ -56,8 +56,8 @@ struct Cached {
 }
 
 impl StatusPages {
-    /// Pages of `meters`, `health`, and what `ask` counts in the store when a page is read. `ask` may
-    /// fail and may be dropped while it waits; its error is logged, so it holds no words.
+    /// Creates the pages. `ask` reads the store's numbers for a page; it may fail and may be
+    /// dropped. Its error is logged, so it contains no conversation text.
     pub(crate) fn new<F, E>(
         meters: Arc<Meters>,
         health: Arc<Health>,
@@ -79,7 +79,7 @@ impl StatusPages {
         pages.with_state(Arc::new(self))
     }
 
-    /// The page for Prometheus, in twice [`SNAPSHOT_WAIT_MAX`] at the latest, whatever the store does.
+    /// Renders the page for Prometheus; takes at most twice [`SNAPSHOT_WAIT_MAX`].
     pub(super) async fn metrics(&self) -> Result<String, fmt::Error> {
         let snapshot = match timeout(SNAPSHOT_WAIT_MAX, self.cached.lock()).await {
             Ok(mut cached) => self.refresh(&mut cached).await,
@@ -94,7 +94,7 @@ impl StatusPages {
         }
         let asked = timeout(SNAPSHOT_WAIT_MAX, (self.ask)()).await;
         let asked = asked.unwrap_or_else(|_| Err("it took too long".to_owned()));
-        // Logged once for each outage, not for each page.
+        // Logged once per outage, not per page.
         if let Err(error) = &asked
             && cached.as_ref().is_none_or(|it| it.snapshot.is_some())
         {

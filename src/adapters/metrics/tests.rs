@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A worker's counters, its health, and a panel of them.
+/// A worker's counters and health, and pages that show them.
 struct Shown {
     meters: Arc<Meters>,
     health: Arc<Health>,
@@ -48,7 +48,7 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// A server on a free port, on the runtime of the test.
+/// Server on a free port, on the runtime of the test.
 async fn serve(panel: StatusPages) -> SocketAddr {
     let listener = HttpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let addr = listener.addr();
@@ -56,10 +56,10 @@ async fn serve(panel: StatusPages) -> SocketAddr {
     addr
 }
 
-/// Sends bytes and reads what comes until the server ends the connection.
+/// Sends bytes and reads until the server closes the connection.
 async fn send(addr: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(addr).await.unwrap();
-    // The server may have seen enough before everything was sent, and may say so with a reset.
+    // The server may close early, with a reset.
     let _ = stream.write_all(bytes).await;
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said).await;

@@ -1,47 +1,47 @@
-//! Bounds of a source, and its address. What the address shows of itself has no login in it.
+//! Limits of a source, and its URL, which is displayed without the login.
 
 use super::error::{NatsError, NatsErrorKind};
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::time::Duration;
 
-/// Durable consumer that all workers on a stream share.
+/// Durable consumer shared by all workers on a stream.
 pub(crate) const CONSUMER: &str = "annalist";
-/// Stream of dead letters, made where no other holds their subject, `annalist.dead.STREAM`.
+/// Stream of dead letters, created if no other holds their subject, `annalist.dead.STREAM`.
 pub(crate) const DEAD_STREAM: &str = "annalist-dead";
 
-/// Maximum messages of a fetch: what a worker holds unacknowledged while it enqueues them.
+/// Maximum number of messages per fetch, unacknowledged while the worker enqueues them.
 pub(crate) const BATCH_MAX: usize = 256;
-/// Maximum bytes of a fetch beside its first message.
+/// Maximum number of bytes per fetch after the first message.
 pub(super) const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Maximum wait of a fetch, so that a server which stopped answering is noticed.
+/// Maximum wait of a fetch, so that an unresponsive server is noticed.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Minimum wait; the server takes zero for "for ever".
+/// Minimum wait; the server treats zero as infinite.
 pub(super) const WAIT_MIN: Duration = Duration::from_millis(10);
-/// Time that the answer may take after the wait.
+/// Extra time for the reply after the wait.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
-/// Wait for the next message that is there; the server is silent where workers hold as much as they may.
+/// Wait for each further available message; the server is silent when workers hold the maximum.
 pub(super) const GATHER: Duration = Duration::from_secs(1);
 
-/// Delay of a message whose dead letter was not stored: an operator has to make room.
+/// Redelivery delay of a message whose dead letter was not stored; an operator has to make room.
 pub(super) const REJECT_RETRY: Duration = Duration::from_secs(30);
 /// Maximum length of a dead letter's reason.
 pub(crate) const REASON_BYTES_MAX: usize = 512;
-/// Time within which a second dead letter of a message is recognised: a day's outage between storing the
-/// letter and ending the message.
+/// Deduplication window of dead letters: covers a day's outage between storing a letter and ending
+/// its message.
 pub(super) const DEAD_WINDOW: Duration = Duration::from_secs(86_400);
-/// Interval of pings; after two unanswered ones the connection counts as lost.
+/// Ping interval; after two unanswered pings the connection counts as lost.
 pub(super) const PING_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SourceConfig {
-    /// Maximum duration of connecting.
+    /// Connect timeout.
     pub connect_timeout: Duration,
-    /// Maximum wait for an answer; a cluster elects a new leader in less.
+    /// Request timeout; electing a new leader takes a cluster less.
     pub request_timeout: Duration,
-    /// Time after which an unacknowledged message goes to another worker; an existing consumer's own counts.
+    /// Deadline after which another worker gets a message; an existing consumer keeps its own.
     pub ack_wait: Duration,
-    /// Maximum unacknowledged messages of all workers together; an existing consumer's own counts.
+    /// Maximum unacknowledged messages of all workers; an existing consumer keeps its own.
     pub ack_pending_max: u32,
 }
 
@@ -57,13 +57,13 @@ impl Default for SourceConfig {
 }
 
 const PORT: u16 = 4222;
-/// Maximum length of a stream's name; the server's own bound.
+/// Maximum length of a stream's name, set by the server.
 const STREAM_BYTES_MAX: usize = 255;
 
 #[derive(Clone, Eq, PartialEq)]
 pub(super) enum Login {
     None,
-    /// A URL with a user and no password, as NATS has it.
+    /// NATS' form for a token: a user without password in the URL.
     Token(String),
     User {
         name: String,
@@ -71,9 +71,9 @@ pub(super) enum Login {
     },
 }
 
-/// The address of a stream: `nats://[user:password@]host[:port]/STREAM`, or `tls://` in front.
+/// URL of a stream: `nats://[user:password@]host[:port]/STREAM`, or `tls://`.
 ///
-/// `Display` and `Debug` leave user and password out.
+/// `Display` and `Debug` omit user and password.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct NatsUrl {
     tls: bool,
@@ -128,7 +128,7 @@ impl NatsUrl {
         self.tls
     }
 
-    /// Address of the server without login and stream.
+    /// URL of the server, without login and stream.
     pub(super) fn server(&self) -> String {
         let scheme = if self.tls { "tls" } else { "nats" };
         format!("{scheme}://{}:{}", self.host, self.port)

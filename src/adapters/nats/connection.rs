@@ -1,5 +1,5 @@
-//! The connection: the client reconnects by itself, and every request has a bound. What was asked before
-//! a loss is never answered, so losses are noticed.
+//! The connection: the client reconnects by itself, and every request has a timeout. Requests sent
+//! before a connection loss are never answered, so losses are tracked.
 
 use super::config::{Login, NatsUrl, PING_EVERY, SourceConfig};
 use super::error::{NatsError, NatsErrorKind, kind_of_answer, kind_of_connect};
@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Health {
-    /// Number of losses.
+    /// Number of connection losses.
     pub(super) losses: u64,
-    /// Set when the server refused something since the last connect.
+    /// True if the server refused something since the last connect.
     pub(super) denied: bool,
 }
 
@@ -49,7 +49,7 @@ impl Connection {
         Ok(Connection { url: url.clone(), config, client, context, health })
     }
 
-    /// Asks the API of JetStream; the inner error is the server's answer.
+    /// Sends a JetStream API request; the inner error is the server's reply.
     pub(super) async fn ask<Q: Serialize, A: DeserializeOwned>(
         &self,
         doing: &'static str,
@@ -63,14 +63,14 @@ impl Connection {
         }
     }
 
-    /// Bounds work of the client: while the connection is lost it queues, and once its queue is full it
-    /// waits for ever.
+    /// Bounds an operation of the client, which queues while the connection is lost and blocks
+    /// forever once its queue is full.
     pub(super) async fn bounded<T>(
         &self,
         doing: &'static str,
         work: impl Future<Output = T>,
     ) -> Result<T, NatsError> {
-        // Twice, because the client's own bound knows more and comes first.
+        // Doubled, so that the client's own timeout, which has more detail, fires first.
         let bound = self.config.request_timeout.saturating_mul(2);
         timeout(bound, work).await.map_err(|late| self.silent(doing).caused(late))
     }
@@ -79,17 +79,17 @@ impl Connection {
         NatsError { kind, doing, at: self.url.to_string(), source: None }
     }
 
-    /// Error that JetStream answered about our stream.
+    /// Error that JetStream returned about this stream.
     pub(super) fn answer(&self, error: ServerError, doing: &'static str) -> NatsError {
         self.error(kind_of_answer(&error, self.url.stream()), doing).caused(error)
     }
 
-    /// The error of an answer that did not come.
+    /// Error for a missing reply.
     pub(super) fn silent(&self, doing: &'static str) -> NatsError {
         self.error(self.silence(), doing)
     }
 
-    /// Meaning of silence. A server reports a refusal beside the request, not in answer to it.
+    /// Cause of a missing reply. The server reports a refusal separately, not as the reply.
     pub(super) fn silence(&self) -> NatsErrorKind {
         let denied = self.health.borrow().denied;
         if denied { NatsErrorKind::Unauthorised } else { NatsErrorKind::Unavailable }
@@ -98,14 +98,14 @@ impl Connection {
     fn kind_of_request(&self, error: &RequestError) -> NatsErrorKind {
         match error.kind() {
             RequestErrorKind::TimedOut => self.silence(),
-            // Nobody listens to JetStream's interface.
+            // JetStream's API has no subscribers.
             RequestErrorKind::NoResponders => NatsErrorKind::NoJetStream,
             RequestErrorKind::InvalidSubject | RequestErrorKind::Other => NatsErrorKind::Other,
         }
     }
 }
 
-/// Returns whether JetStream says that there is no such consumer.
+/// True if the error means that the consumer does not exist.
 pub(super) fn no_consumer(error: &ServerError) -> bool {
     error.error_code() == ErrorCode::CONSUMER_NOT_FOUND
 }

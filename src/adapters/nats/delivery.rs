@@ -1,5 +1,5 @@
-//! A message and its acknowledgements. None loses it: an unacknowledged message comes back, and a rejected
-//! one is stored as a dead letter before it is ended.
+//! A message and its acknowledgements. No outcome loses it: an unacknowledged message is
+//! redelivered, and a rejected one is stored as a dead letter before it is ended.
 
 use super::config::{REASON_BYTES_MAX, REJECT_RETRY};
 use super::connection::Connection;
@@ -17,26 +17,26 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A message to be acknowledged. Dropped it comes back after the consumer's `ack_wait`.
+/// Message to be acknowledged. If dropped, it is redelivered after the consumer's `ack_wait`.
 #[must_use = "an unacknowledged delivery comes back"]
 pub(crate) struct Delivery {
     message: Message,
     reply: Subject,
     sequence: u64,
     pub(super) deliveries: u64,
-    /// Time at which the server stored it, in nanoseconds since 1970.
+    /// Time at which the server stored the message, in nanoseconds since 1970.
     stored: i128,
     post: Arc<Post>,
 }
 
-/// The connection, and the destination of dead letters.
+/// Connection, and destination of dead letters.
 pub(super) struct Post {
     pub(super) link: Connection,
     pub(super) dead: Dead,
 }
 
 impl Delivery {
-    /// The delivery of a pulled message; `None` if it is not one of JetStream's.
+    /// Creates the delivery of a pulled message; `None` if it is not a JetStream message.
     pub(super) fn of(message: async_nats::Message, post: &Arc<Post>) -> Option<Delivery> {
         let message = Message { message, context: post.link.context.clone() };
         let info = message.info().ok()?;
@@ -50,33 +50,33 @@ impl Delivery {
         &self.message.payload
     }
 
-    /// Id given by the sender in the header `Nats-Msg-Id`.
+    /// Id set by the sender in the header `Nats-Msg-Id`.
     pub(crate) fn id(&self) -> Option<&str> {
         self.message.headers.as_ref()?.get(NATS_MESSAGE_ID).map(HeaderValue::as_str)
     }
 
-    /// Sequence number in the stream, from 1.
+    /// Sequence number in the stream, 1-based.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Acknowledges it and waits for the server's confirmation.
+    /// Acknowledges the message and waits for the server's confirmation.
     pub(crate) async fn ack(self) -> Result<(), NatsError> {
         self.tell(AckKind::Ack, "acknowledging a message").await
     }
 
-    /// Returns it, to be delivered again after `delay`.
+    /// Returns the message for redelivery after `delay`.
     pub(crate) async fn nak(self, delay: Duration) -> Result<(), NatsError> {
         self.tell(AckKind::Nak(Some(delay)), "giving a message back").await
     }
 
-    /// Ends it as one that cannot be used. Its payload is masked and stored as a dead letter first, with the
-    /// reason and where it came from; done twice, there is one letter. `reason` is for a person and
-    /// is cut at [`REASON_BYTES_MAX`]; it holds no words of the payload.
+    /// Ends an unusable message. First stores its redacted payload as a dead letter with `reason`
+    /// and origin; idempotent. `reason` is shown to users, cut at [`REASON_BYTES_MAX`], and must
+    /// not contain text of the payload.
     pub(crate) async fn reject(self, reason: &str) -> Result<(), NatsError> {
         if let Err(error) = self.bury(reason).await {
             if matches!(error.kind, NatsErrorKind::NotKept { .. }) {
-                // If this fails too, the message only comes back sooner.
+                // If this fails too, the message is redelivered sooner.
                 let nak = AckKind::Nak(Some(REJECT_RETRY));
                 let _ = self.tell(nak, "giving a message back").await;
             }
@@ -115,7 +115,7 @@ impl Delivery {
         }
     }
 
-    /// The sender's headers but those that command a server, then ours.
+    /// The sender's headers except those with meaning to a server, and annalist's.
     fn letter_headers(&self, reason: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, values) in self.message.headers.iter().flat_map(HeaderMap::iter) {
@@ -137,7 +137,7 @@ impl Delivery {
         if let Some(id) = self.id() {
             put("Annalist-Msg-Id", id);
         }
-        // A stream that was removed and made again counts from one again: the time tells them apart.
+        // A recreated stream counts from one again; the time keeps the ids distinct.
         let letter = format!("annalist-{stream}-{}-{}", self.sequence, self.stored);
         headers.insert(NATS_MESSAGE_ID, one_line(&letter));
         headers.insert(NATS_EXPECTED_STREAM, one_line(&dead.stream));
@@ -147,7 +147,7 @@ impl Delivery {
     /// Sends an acknowledgement and waits for the confirmation.
     async fn tell(&self, ack: AckKind, doing: &'static str) -> Result<(), NatsError> {
         let link = &self.post.link;
-        // The client's `double_ack` takes "no responders" for a confirmation.
+        // The client's `double_ack` treats "no responders" as a confirmation.
         let request = Request::new().payload(ack.into());
         let told = link.client.send_request(self.reply.clone(), request);
         let error = match link.bounded(doing, told).await? {
@@ -156,7 +156,7 @@ impl Delivery {
         };
         Err(match error.kind() {
             RequestErrorKind::TimedOut => link.silent(doing).caused(error),
-            // The consumer is gone, and with it the delivery.
+            // The consumer was deleted, and the delivery with it.
             RequestErrorKind::NoResponders => {
                 link.error(NatsErrorKind::Unavailable, doing).caused(error)
             }
@@ -174,19 +174,19 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// The payload as the gate lets it through: others may read the stream of dead letters.
+/// Redacts a payload, since others may read the stream of dead letters.
 fn masked(payload: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(payload);
     Gate::new(&Pii::ALL).redact_json(&text).as_str().to_owned().into_bytes()
 }
 
-/// The value of `name: value` as the gate lets it through; the name tells that it is a secret.
+/// Redacts the value of `name: value`; the name can identify a secret.
 fn masked_header(line: &str) -> HeaderValue {
     let masked = Gate::new(&Pii::ALL).redact(line);
     one_line(masked.as_str().split_once(": ").map_or("", |(_, value)| value))
 }
 
-/// A header's value: what would end its line is a space.
+/// Header value with control characters replaced by spaces.
 fn one_line(text: &str) -> HeaderValue {
     let line = text.replace(|c: char| c.is_control(), " ");
     line.parse().unwrap_or_default()

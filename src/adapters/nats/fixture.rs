@@ -1,5 +1,5 @@
-//! A place for tests on a NATS server: the one at its usual port, with a stream that is removed
-//! afterwards, and servers of our own where the program is installed.
+//! Fixtures for tests on a NATS server: a temporary stream on the server at the default port, and
+//! own servers if the program is installed.
 
 use super::config::DEAD_STREAM;
 use super::connection::Connection;
@@ -20,30 +20,30 @@ use tempfile::TempDir;
 
 /// Default port of NATS.
 const USUAL_PORT: u16 = 4222;
-/// Maximum checks for a starting server, every 20 ms.
+/// Maximum number of checks for a starting server, every 20 ms.
 const LOOKS_MAX: u32 = 500;
-/// The message whose id is looked for.
+/// Id of the first published message.
 pub(crate) const ID: &str = "the sender's own";
 
-/// Streams are told apart by process and count.
+/// Number that makes stream names unique within the process.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// A server, and a stream on it.
+/// Server, and a stream on it.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) context: Context,
     pub(crate) stream: String,
-    /// The server's address, with what comes before it.
+    /// The server's URL, including scheme and login.
     server: String,
     pub(crate) config: SourceConfig,
 }
 
 impl Place {
-    /// A place on a server, with no stream yet.
+    /// Connects to a server; the stream does not exist yet.
     pub(crate) async fn at(server: &str) -> Option<Place> {
         let url = NatsUrl::parse(&format!("{server}/none")).unwrap();
         let context = Connection::connect(&url, SourceConfig::default()).await.ok()?.context;
-        // Not the client's own question, whose answer it cannot read from an older server.
+        // The client's own request cannot parse the reply of an older server.
         context.request::<_, _, serde_json::Value>("INFO", &()).await.ok()?;
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let stream = format!("annalist_test_{}_{count}", std::process::id());
@@ -59,7 +59,6 @@ impl Place {
         format!("{}.work", self.stream)
     }
 
-    /// Configuration of a stream.
     pub(crate) fn stream_config(&self) -> stream::Config {
         let subjects = vec![self.subject()];
         stream::Config { name: self.stream.clone(), subjects, ..stream::Config::default() }
@@ -81,7 +80,7 @@ impl Place {
         self.connect().await.unwrap()
     }
 
-    /// Publishes messages that say these numbers; all have a header, number 1 has an id.
+    /// Publishes these numbers as messages; all have headers, number 1 has an id.
     pub(crate) async fn publish(&self, numbers: RangeInclusive<u32>) {
         for number in numbers {
             let mut headers = HeaderMap::new();
@@ -96,7 +95,7 @@ impl Place {
         }
     }
 
-    /// Publishes messages that say these words.
+    /// Publishes messages with these payloads.
     pub(crate) async fn publish_words(&self, messages: &[Vec<u8>]) {
         for message in messages {
             let sent = self.context.publish(self.subject(), message.clone().into()).await;
@@ -104,7 +103,7 @@ impl Place {
         }
     }
 
-    /// The dead letters of our stream: how many, and the last of them.
+    /// Number of the stream's dead letters, and the last of them.
     pub(crate) async fn dead_letters(&self) -> (usize, StreamMessage) {
         let subject = format!("annalist.dead.{}", self.stream);
         let holder = self.context.stream_by_subject(&subject).await.unwrap();
@@ -116,7 +115,7 @@ impl Place {
         (count, last.await.unwrap())
     }
 
-    /// The same place with other bounds.
+    /// Returns a copy with another configuration.
     pub(crate) fn with(&self, config: SourceConfig) -> Place {
         Place { config, ..self.clone() }
     }
@@ -128,8 +127,8 @@ impl Place {
     }
 }
 
-/// Runs a test on the usual server, and removes its stream whatever comes out; says so in one line
-/// where there is no server.
+/// Runs a test on the default server and always removes its stream; prints one line if there is no
+/// server.
 pub(crate) async fn on_nats(test: impl AsyncFnOnce(&Place)) {
     let address = SocketAddr::from(([127, 0, 0, 1], USUAL_PORT));
     let is_there = TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
@@ -154,7 +153,7 @@ fn announce(why: &str) {
     eprintln!("NATS not tested: {why}");
 }
 
-/// A server of our own, stopped when dropped.
+/// Own server, stopped on drop.
 pub(crate) struct Server {
     child: Child,
     port: u16,
@@ -163,7 +162,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one; none, with a line that says so, where the program is not installed.
+    /// Starts a server; `None`, with a printed line, if the program is not installed.
     pub(crate) async fn start(arguments: &[&str]) -> Option<Server> {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -178,18 +177,18 @@ impl Server {
         Some(server)
     }
 
-    /// Its address, as a user with these words in front of the host.
+    /// The server's URL with `login` before the host.
     pub(crate) fn url(&self, login: &str) -> String {
         format!("nats://{login}127.0.0.1:{}", self.port)
     }
 
-    /// Stops it at once, as a machine that fails.
+    /// Kills the server, like a machine failure.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Starts it again with what it had stored.
+    /// Restarts the server with its stored data.
     pub(crate) async fn revive(&mut self) {
         self.child = spawn(self.port, self.folder.path(), &self.arguments).unwrap();
         self.answers().await;
@@ -220,17 +219,17 @@ fn spawn(port: u16, folder: &Path, arguments: &[String]) -> Option<Child> {
     command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
-/// Number of messages.
+/// Numbers of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Pending {
-    /// Messages that were not delivered yet.
+    /// Not delivered yet.
     pub(crate) waiting: u64,
-    /// Messages that were delivered and not acknowledged.
+    /// Delivered but not acknowledged.
     pub(crate) held: u64,
 }
 
 impl Source {
-    /// Counts the messages of all workers together.
+    /// Counts the messages of all workers.
     pub(crate) async fn pending(&self) -> Result<Pending, NatsError> {
         let info = setup::consumer_info(&self.post.link, "counting messages").await?;
         let info = info.map_err(|error| self.post.link.answer(error, "counting messages"))?;
@@ -238,7 +237,6 @@ impl Source {
         Ok(Pending { waiting: info.num_pending, held })
     }
 
-    /// The consumer's acknowledgement deadline.
     pub(crate) async fn ack_wait(&self) -> Duration {
         let info = setup::consumer_info(&self.post.link, "reading").await.unwrap();
         info.unwrap().config.ack_wait
@@ -246,7 +244,7 @@ impl Source {
 }
 
 impl Delivery {
-    /// Number of deliveries, this one included.
+    /// Number of deliveries, including this one.
     pub(crate) fn deliveries(&self) -> u64 {
         self.deliveries
     }

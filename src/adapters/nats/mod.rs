@@ -1,5 +1,5 @@
-//! NATS JetStream as a source of work: it delivers payloads and takes acknowledgements, and knows nothing
-//! of what is in them.
+//! NATS JetStream as a source of work: delivers payloads and takes acknowledgements, and ignores
+//! the contents of payloads.
 
 mod config;
 mod connection;
@@ -28,14 +28,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A stream to take work from; clones share the connection. It reconnects by itself.
+/// Stream to take work from; clones share the connection, which reconnects by itself.
 #[derive(Clone)]
 pub(crate) struct Source {
     post: Arc<Post>,
 }
 
 impl Source {
-    /// Connects, finds the stream, and finds or makes the consumer and the stream of dead letters.
+    /// Connects, finds the stream, and finds or creates consumer and dead letter stream.
     pub(crate) async fn connect(url: &NatsUrl, config: SourceConfig) -> Result<Source, NatsError> {
         let link = Connection::connect(url, config).await?;
         let stream = setup::stream(&link).await?;
@@ -44,9 +44,9 @@ impl Source {
         Ok(Source { post: Arc::new(Post { link, dead }) })
     }
 
-    /// Takes at most `max` messages (no more than [`BATCH_MAX`], nor many more bytes than
-    /// [`BATCH_BYTES_MAX`]); waits at most `wait` for the first (no longer than [`WAIT_MAX`]).
-    /// None is an answer. Dropped while it waits, it loses nothing: what was on its way comes back.
+    /// Fetches at most `max` messages (capped at [`BATCH_MAX`] and about [`BATCH_BYTES_MAX`]);
+    /// waits at most `wait` for the first (capped at [`WAIT_MAX`]). May return none. Cancel safe:
+    /// messages in transit are redelivered.
     pub(crate) async fn fetch(
         &self,
         max: usize,
@@ -62,7 +62,7 @@ impl Source {
                 return Err(link.error(NatsErrorKind::Other, "reading where a message came from"));
             };
             if is_dead_letter {
-                // The stream holds dead letters too and keeps them.
+                // The stream also holds dead letters, and retains them.
                 let _ = delivery.ack().await;
             } else {
                 deliveries.push(delivery);
@@ -82,7 +82,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Acknowledges many at once, in about the time of one; tries all, and gives the first error.
+/// Acknowledges messages concurrently; tries all and returns the first error.
 pub(crate) async fn ack_all(deliveries: Vec<Delivery>) -> Result<(), NatsError> {
     join_all(deliveries.into_iter().map(Delivery::ack)).await.into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! What needs a server of our own: that it fails, who may enter, and a stream that holds everything.
+//! Tests that need an own server: outages, permissions, and a stream that holds every subject.
 
 use super::config::{CONSUMER, DEAD_STREAM};
 use super::fixture::{Pending, Place, Server};
@@ -8,9 +8,9 @@ use std::io::Write;
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(20);
-/// Where a call would hang for ever.
+/// Timeout for calls that would otherwise hang.
 const FOR_EVER: Duration = Duration::from_secs(60);
-/// How often a fetch is tried again after an outage.
+/// Maximum number of fetches after an outage.
 const TRIES_MAX: u32 = 300;
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn server_that_is_not_there_or_lets_nobody_in_is_told_without_the_password
     assert!(!error.to_string().contains("a/b@c"), "{error}");
 }
 
-/// May do everything but take messages.
+/// Permissions for everything except fetching messages.
 const NO_MESSAGES: &str = r#"authorization: { users: [{ user: me, password: hush,
     permissions: { publish: { deny: ["$JS.API.CONSUMER.MSG.NEXT.>"] } } }] }"#;
 
@@ -109,7 +109,7 @@ async fn stream_that_holds_everything_keeps_its_dead_letters_and_is_not_fed_them
     }
     place.publish(2..=2).await;
     let mut sequences = Vec::new();
-    // The letter may come alone, and then there is nothing to give.
+    // The dead letter may arrive alone, and then the fetch returns nothing.
     while sequences.is_empty() {
         for delivery in source.fetch(9, LONG).await.unwrap() {
             sequences.push(delivery.sequence());
@@ -121,7 +121,7 @@ async fn stream_that_holds_everything_keeps_its_dead_letters_and_is_not_fed_them
     let (count, letter) = place.dead_letters().await;
     assert_eq!((count, letter.sequence), (1, 2));
 
-    // Where what was acknowledged is deleted, they would be lost.
+    // A stream that deletes acknowledged messages would lose them.
     place.context.delete_stream(&place.stream).await.unwrap();
     let queue = Config { retention: RetentionPolicy::WorkQueue, ..all };
     place.context.create_stream(queue).await.unwrap();

@@ -1,5 +1,5 @@
-//! One pull: waits for a first message, then takes what else is there. Written on plain requests, because
-//! the client's own batches end in the same way when nothing came and when nobody answered.
+//! One pull: waits for a first message, then takes what else is there. Uses plain requests, because
+//! the client's batches end the same way whether there are no messages or no reply.
 
 use super::config::{BATCH_BYTES_MAX, CONSUMER, GATHER, GRACE};
 use super::connection::Connection;
@@ -15,14 +15,14 @@ use tokio::time::timeout;
 
 const DOING: &str = "fetching messages";
 
-/// A message, or the end of a request.
+/// Message, or end of a request.
 enum Answer {
     Message(Message),
     /// No more for now.
     End,
-    /// The request was given up; the consumer may be gone.
+    /// The request was terminated; the consumer may be gone.
     GivenUp,
-    /// The server does not take such requests.
+    /// The server rejects such requests.
     Refused,
 }
 
@@ -33,7 +33,7 @@ impl Answer {
             None | Some(StatusCode::OK) => Answer::Message(message),
             Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => Answer::End,
             Some(StatusCode::NO_RESPONDERS) => Answer::GivenUp,
-            // Only the words tell why a request ended.
+            // Only the description gives the reason.
             Some(StatusCode::REQUEST_TERMINATED) => {
                 if reason.contains("message size") || reason.contains("maxackpending") {
                     Answer::End
@@ -48,7 +48,7 @@ impl Answer {
     }
 }
 
-/// At most `max` messages; waits at most `wait` for the first.
+/// Returns at most `max` messages; waits at most `wait` for the first.
 pub(super) async fn pull(
     link: &Connection,
     max: usize,
@@ -66,9 +66,9 @@ pub(super) async fn pull(
     let first = BatchConfig { batch: 1, expires: Some(wait), ..BatchConfig::default() };
     request(link, &inbox, &first).await?;
     let answer = tokio::select! {
-        // An older server is silent about a consumer that was removed.
+        // Older servers send nothing for a removed consumer.
         answer = next(&mut answers, wait + GRACE) => answer.unwrap_or(Answer::GivenUp),
-        // A request over a lost connection is never answered.
+        // Requests over a lost connection are never answered.
         _ = health.changed() => return Err(link.silent(DOING)),
     };
     let mut messages = match answer {
@@ -76,7 +76,7 @@ pub(super) async fn pull(
         Answer::End => return Ok(Vec::new()),
         Answer::Refused => return Err(link.error(NatsErrorKind::Other, DOING)),
         Answer::GivenUp => {
-            // Removed, or a server that starts up. A new consumer begins at the stream's beginning.
+            // Removed, or the server is starting. A new consumer begins at the first message.
             setup::consumer(link).await?;
             return Err(link.silent(DOING));
         }
@@ -87,7 +87,7 @@ pub(super) async fn pull(
         max_bytes: BATCH_BYTES_MAX,
         ..BatchConfig::default()
     };
-    // The messages that came are worth more than an error: the next pull reports it.
+    // If this fails, return the first message; the next pull reports the error.
     if 1 < max && request(link, &inbox, &rest).await.is_ok() {
         while messages.len() < max
             && let Some(Answer::Message(message)) = next(&mut answers, GATHER).await

@@ -1,5 +1,5 @@
-//! Set-up before work is taken: the stream, our consumer on it, and a stream that keeps dead letters.
-//! Whatever could lose a message is an error here.
+//! Set-up of the stream, the consumer and the stream of dead letters. Anything that could lose a
+//! message is an error.
 
 use super::config::{CONSUMER, DEAD_STREAM, DEAD_WINDOW};
 use super::connection::{Connection, no_consumer};
@@ -22,7 +22,7 @@ pub(super) struct Dead {
     pub(super) stream: String,
 }
 
-/// A question without parts: older servers take `{}` for it, and not `null`.
+/// Empty request: older servers accept `{}` but not `null`.
 #[derive(Serialize)]
 struct Nothing {}
 
@@ -32,7 +32,7 @@ pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
     link.ask(doing, subject, &Nothing {}).await?.map_err(|error| link.answer(error, doing))
 }
 
-/// Finds our consumer, or makes it.
+/// Finds or creates the consumer.
 pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
     let stream = link.url.stream();
     let doing = "looking for the consumer";
@@ -78,7 +78,7 @@ async fn make_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
         ack_policy: AckPolicy::Explicit,
         ack_wait: link.config.ack_wait,
         max_ack_pending: i64::from(link.config.ack_pending_max),
-        // What cannot be used is decided by us, with a reason; a count would drop it without.
+        // The worker rejects messages with a reason; a limit would drop them silently.
         max_deliver: -1,
         ..ConsumerConfig::default()
     };
@@ -87,7 +87,7 @@ async fn make_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
     made.map_err(|error| link.answer(error, doing))
 }
 
-/// Settings with which a consumer would lose or never deliver messages.
+/// Returns settings with which a consumer would lose messages or never deliver them.
 fn differences(it: &ConsumerConfig) -> Vec<String> {
     let mut found = Vec::new();
     let mut expect = |fine: bool, is: String| {
@@ -116,11 +116,11 @@ struct Holding<'a> {
 
 #[derive(Deserialize)]
 struct Names {
-    /// Null where there are none.
+    /// Null if there are none.
     streams: Option<Vec<String>>,
 }
 
-/// Finds the stream that keeps dead letters of `source`, or makes it.
+/// Finds or creates the stream that keeps the dead letters of `source`.
 pub(super) async fn dead_letters(
     link: &Connection,
     source: &StreamInfo,
@@ -140,7 +140,7 @@ pub(super) async fn dead_letters(
         Some(stream) => stream,
         None => {
             refusal = make_dead_stream(link, source.config.num_replicas).await?;
-            // Another worker may have been first, so that what counts is who holds it now.
+            // Another worker may have been first, so ask again who holds the subject.
             holder(link, &subject).await?.unwrap_or_default()
         }
     };
@@ -155,7 +155,7 @@ pub(super) async fn dead_letters(
             None => error,
         });
     }
-    // We skip dead letters in our own stream by acknowledging them, and there that means to delete.
+    // Skipping dead letters in the source stream acknowledges them, which here would delete them.
     if stream == name && source.config.retention != RetentionPolicy::Limits {
         return Err(unfit(format!(
             "{name} holds {subject} too and deletes what was acknowledged; narrow its subjects"
@@ -173,7 +173,7 @@ async fn holder(link: &Connection, subject: &str) -> Result<Option<String>, Nats
     Ok(names.streams.and_then(|names| names.into_iter().next()))
 }
 
-/// Makes the stream of dead letters, as safe as the source's own; gives why it was not made.
+/// Creates the stream of dead letters with the source's replication; returns the refusal, if any.
 async fn make_dead_stream(
     link: &Connection,
     num_replicas: usize,
@@ -183,7 +183,7 @@ async fn make_dead_stream(
         description: Some("what annalist could not use, with the reason".to_owned()),
         subjects: vec![format!("{DEAD_PREFIX}*")],
         retention: RetentionPolicy::Limits,
-        // Never an old letter for a new one.
+        // Never discards an old letter for a new one.
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas,

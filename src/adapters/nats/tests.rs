@@ -1,4 +1,4 @@
-//! The laws of the source, on a server; each test has a stream of its own.
+//! Properties of the source on a server; each test has its own stream.
 
 use super::config::{CONSUMER, REASON_BYTES_MAX};
 use super::fixture::{ID, Pending, on_nats};
@@ -6,12 +6,12 @@ use super::*;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use std::collections::BTreeSet;
 
-/// Long enough for a message to come back, which takes half a second.
+/// Long enough for a redelivery, which takes half a second.
 const LONG: Duration = Duration::from_secs(20);
-/// Where nothing is to come.
+/// Wait if no message is expected.
 const SHORT: Duration = Duration::from_millis(50);
 
-/// The one message that comes.
+/// Fetches exactly one message.
 async fn one(source: &Source) -> Delivery {
     let mut fetched = source.fetch(1, LONG).await.unwrap();
     assert_eq!(fetched.len(), 1);
@@ -55,7 +55,7 @@ async fn what_was_acknowledged_is_done_for_the_next_source_too() {
         drop(source);
         let next = place.source().await;
         assert_eq!(one(&next).await.sequence(), 5);
-        // It comes again, and nothing before it.
+        // Redelivered, and none before it.
         let last = one(&next).await;
         assert_eq!((last.sequence(), last.deliveries()), (5, 2));
         last.ack().await.unwrap();
@@ -139,7 +139,7 @@ async fn rejected_twice_leaves_one_dead_letter_with_the_first_reason() {
         place.make_stream().await;
         place.publish(1..=1).await;
         let source = place.source().await;
-        // Stored, but not ended: as if the worker died between the two.
+        // Stored but not ended, as if the worker died in between.
         one(&source).await.bury("not JSON\nat line 1").await.unwrap();
         let again = one(&source).await;
         assert_eq!(again.deliveries(), 2);
@@ -188,7 +188,7 @@ async fn same_place_in_a_stream_made_anew_has_a_letter_of_its_own() {
 async fn message_whose_dead_letter_is_not_stored_is_not_ended() {
     on_nats(async |place| {
         place.make_stream().await;
-        // With no room for a header beside it.
+        // Leaves no room for headers.
         let payload = vec![b'x'; place.context.client().max_payload()];
         let sent = place.context.publish(place.subject(), payload.into()).await.unwrap();
         sent.await.unwrap();
@@ -235,7 +235,7 @@ async fn consumer_that_would_lose_messages_is_told_with_every_difference() {
         stream.delete_consumer(CONSUMER).await.unwrap();
         let ours = place.source().await;
         assert_eq!(ours.ack_wait().await, place.config.ack_wait);
-        // Bounds are the consumer's own; another setting here changes nothing there.
+        // An existing consumer keeps its settings.
         let place = place.with(SourceConfig::default());
         assert_eq!(place.source().await.ack_wait().await, ours.ack_wait().await);
     })

@@ -1,7 +1,6 @@
-//! Spans of what is worth seeing in a trace: a job, and each call of the model in it, named as the GenAI
-//! semantic conventions of OpenTelemetry name things. Ids, names, counts and kinds; never a prompt and
-//! never an answer. They cost next to nothing while nobody listens, and have a listener outside of the
-//! logs only with the feature `otel`.
+//! Trace spans for a job and for each model call in it, named after OpenTelemetry's GenAI semantic
+//! conventions. They contain ids, names, counts and kinds, never a prompt or a reply. They are
+//! exported only with the feature `otel`, and cost almost nothing without a subscriber.
 
 #[cfg(feature = "otel")]
 mod otlp;
@@ -15,11 +14,11 @@ use std::fmt;
 use tracing::Span;
 use tracing::field::Empty;
 
-/// The target of spans around a call of the model. Logs leave them out: the events in them say it all.
+/// Target of spans around a model call. Logs omit them, because the events inside suffice.
 pub(crate) const CHAT: &str = "annalist::chat";
 pub(crate) const JOB: &str = "annalist::job";
-/// The longest name of a model that is believed, in bytes. What a server calls its model is text that it
-/// chose; beyond this it is no name.
+/// Maximum length of a model name in bytes. A server's name for its model is arbitrary text;
+/// anything longer is not a name.
 const MODEL_BYTES_MAX: usize = 128;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,15 +27,15 @@ pub(crate) struct Server {
     pub port: u16,
 }
 
-/// The work on one claimed job, from claim to outcome.
+/// Work on one claimed job, from claim to outcome.
 #[derive(Debug)]
 #[must_use = "the span ends when this is dropped"]
 pub struct JobSpan(Span);
 
 impl JobSpan {
-    /// Begins with the job's id and which attempt this is; the first is 1.
+    /// Starts the span for a job and its attempt, 1-based.
     pub fn begin(id: impl fmt::Display, attempt: u32) -> JobSpan {
-        // At the level of errors, so that every line of a log that is written at all names its job.
+        // At error level, so that every log line of a job names it.
         JobSpan(tracing::error_span!(
             target: JOB,
             parent: None,
@@ -50,12 +49,12 @@ impl JobSpan {
         ))
     }
 
-    /// The span, to be entered around every wait: `work.instrument(job.span())`.
+    /// Returns the span, for instrumenting every await: `work.instrument(job.span())`.
     pub fn span(&self) -> Span {
         self.0.clone()
     }
 
-    /// Ends with `outcome`, and with the kind of what went wrong.
+    /// Ends with `outcome` and the kind of the error, if any.
     pub fn ended(self, outcome: Outcome, error: Option<&str>) {
         self.0.record("annalist.job.outcome", outcome.name());
         if let Some(error) = error {
@@ -64,7 +63,7 @@ impl JobSpan {
     }
 }
 
-/// A call of the model. Dropped without a verdict it was cancelled.
+/// Model call. Counts as cancelled if dropped without a result.
 #[derive(Debug)]
 #[must_use = "the span ends when this is dropped"]
 pub(crate) struct ChatSpan {
@@ -73,7 +72,7 @@ pub(crate) struct ChatSpan {
 }
 
 impl ChatSpan {
-    /// Begins with what is asked of whom.
+    /// Starts the span for a request to a server.
     pub(crate) fn begin(request: &Request, server: &Server) -> ChatSpan {
         let Request { model, rung, reply_tokens_max, temperature, .. } = request;
         let json = matches!(rung, OutputMode::JsonSchema | OutputMode::JsonObject);
@@ -83,7 +82,7 @@ impl ChatSpan {
             otel.name = %format_args!("chat {model}"),
             otel.kind = "client",
             gen_ai.operation.name = "chat",
-            // The dialect that is spoken, whoever speaks it at the other end.
+            // The API dialect, whichever server implements it.
             gen_ai.provider.name = "openai",
             gen_ai.request.model = model,
             gen_ai.request.max_tokens = i64::from(*reply_tokens_max),
@@ -102,19 +101,19 @@ impl ChatSpan {
         ChatSpan { span, ended: false }
     }
 
-    /// The span, to be entered around the call.
+    /// Returns the span, for instrumenting the call.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// Ends with what the answer cost and why it ended; `model` is what the server calls its model.
+    /// Ends with the reply's usage and finish reason; `model` is the server's name for it.
     pub(crate) fn answered(mut self, reply: &Reply, model: Option<&str>) {
         self.ended = true;
         let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
         if let Some(model) = model.filter(|model| is_name(model)) {
             self.span.record("gen_ai.response.model", model);
         }
-        // Zeros are what a server counted that does not count.
+        // All zeros come from a server that does not count.
         if reply.usage != Usage::default() {
             self.span.record("gen_ai.usage.input_tokens", signed(prompt_tokens));
             self.span.record("gen_ai.usage.cache_read.input_tokens", signed(cached_tokens));
@@ -143,7 +142,7 @@ fn failed(span: &Span, kind: &str) {
     span.record("otel.status_code", "error");
 }
 
-/// The conventions want a list, which `tracing` has no field for.
+/// The conventions require a list, which `tracing` fields do not support.
 #[cfg(feature = "otel")]
 fn finished(span: &Span, finish: Finish) {
     use opentelemetry::{Array, StringValue, Value};
@@ -155,18 +154,18 @@ fn finished(span: &Span, finish: Finish) {
 #[cfg(not(feature = "otel"))]
 fn finished(_span: &Span, _finish: Finish) {}
 
-/// Returns whether it looks like the name of a model: no blanks, so no sentence.
+/// True if a text can be a model name: no blanks, so not a sentence.
 fn is_name(model: &str) -> bool {
     let lawful = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@+".contains(&b);
     (1..=MODEL_BYTES_MAX).contains(&model.len()) && model.bytes().all(lawful)
 }
 
-/// 0.2 as it was written, not as 0.20000000298.
+/// Converts 0.2 to 0.2, not to 0.20000000298.
 fn short(number: f32) -> f64 {
     number.to_string().parse().unwrap_or_else(|_| f64::from(number))
 }
 
-/// Attributes have signed numbers only.
+/// Attributes support signed integers only.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

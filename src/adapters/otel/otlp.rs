@@ -1,5 +1,5 @@
-//! Sends spans to a collector: OTLP over HTTP as protobuf, in batches from a thread of its own, so that no
-//! call waits for it. Only the spans of this module are sent, without the events in them.
+//! Exports spans to a collector: OTLP over HTTP as protobuf, in batches from a separate thread, so
+//! that calls never wait for it. Exports only the spans of this module, without their events.
 
 use super::{CHAT, JOB};
 use crate::adapters::http_client;
@@ -19,33 +19,33 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Maximum wait for the last spans at the end of the process.
+/// Maximum wait for the last spans at exit.
 const FLUSH_WAIT_MAX: Duration = Duration::from_secs(3);
-/// Maximum duration of a batch, retries included; shorter than the wait at the end.
+/// Maximum duration of sending a batch, including retries; shorter than the wait at exit.
 const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Maximum size of a collector's answer: it is empty, or the number of refused spans.
+/// Maximum size of a collector's response, which is empty or the number of rejected spans.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const PATH: &str = "/v1/traces";
 const SERVICE: &str = "annalist";
 
 const _: () = assert!(SEND_WAIT_MAX.as_millis() < FLUSH_WAIT_MAX.as_millis());
 
-/// Destination and name of traces.
+/// Destination of traces and service name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TracesConfig {
-    /// The whole address, its path included.
+    /// Full URL, including the path.
     pub endpoint: String,
-    /// The name of the service.
+    /// Name of the service.
     pub service: String,
 }
 
 impl TracesConfig {
-    /// Reads OpenTelemetry's own variables through `var`, which gives a variable's text. None where they
-    /// name no collector, or turn it off. How spans are batched, sampled and labelled, and headers with a
-    /// key, stand in further variables that the libraries below read themselves.
+    /// Reads OpenTelemetry's environment variables through `var`. `None` if they name no collector
+    /// or disable tracing. The libraries below read further variables for batching, sampling,
+    /// resource attributes and headers with keys.
     ///
     /// # Errors
-    /// One line about a variable that asks for what cannot be done.
+    /// One line about a variable with an unsupported value.
     pub fn of(var: impl Fn(&str) -> Option<String>) -> Result<Option<TracesConfig>, String> {
         let var = |name: &str| var(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
         let off = var("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
@@ -81,7 +81,7 @@ impl TracesConfig {
     }
 }
 
-/// Traces under way to a collector.
+/// Running export of traces to a collector.
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -89,10 +89,10 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Prepares sending and begins a thread for it; connects to nothing yet.
+    /// Starts the export thread; does not connect yet.
     ///
     /// # Errors
-    /// One line, where the certificates of this machine cannot be read.
+    /// One line if this machine's certificates cannot be read.
     pub fn start(config: &TracesConfig) -> Result<Traces, String> {
         let refused = Arc::new(AtomicBool::new(false));
         let exporter = SpanExporter::builder()
@@ -115,14 +115,14 @@ impl Traces {
         Ok(Traces { provider: provider.build(), refused })
     }
 
-    /// Layer for the spans of this module, beside the logs.
+    /// Layer that exports the spans of this module.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer(SERVICE))
-            // Threads, lines and idle times say nothing about work that waits for others.
+            // Threads, lines and idle times are meaningless for asynchronous work.
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
@@ -132,13 +132,13 @@ impl Traces {
             .with_filter(filter_fn(is_sent))
     }
 
-    /// Sends what is left, for at most [`FLUSH_WAIT_MAX`]. Not for a thread that drives a runtime.
+    /// Exports what is left, for at most [`FLUSH_WAIT_MAX`]. Blocks: not for a runtime thread.
     ///
     /// # Errors
-    /// One line, where the collector did not take it.
+    /// One line if the collector did not accept them.
     pub fn flush(self) -> Result<(), String> {
         let ended = self.provider.shutdown_with_timeout(FLUSH_WAIT_MAX);
-        // The provider's word is that it tried.
+        // The provider's `Ok` only means that it tried.
         match ended {
             Ok(()) if !self.refused.load(Ordering::Relaxed) => Ok(()),
             Ok(()) => Err("the collector did not take them".to_owned()),
@@ -147,17 +147,17 @@ impl Traces {
     }
 }
 
-/// Returns whether it may leave the process: only spans of this module, whose fields are known.
+/// True for spans of this module, whose fields are known to be safe to export.
 fn is_sent(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && matches!(metadata.target(), CHAT | JOB)
 }
 
-/// The client of the batching thread: the HTTP client that the models are called with, on a runtime of its
-/// own, which runs only while something is sent.
+/// HTTP client of the export thread: the one used for models, on its own runtime, which runs only
+/// while sending.
 struct Sender {
     http: reqwest::Client,
     runtime: tokio::runtime::Runtime,
-    /// Set when the collector refused the last batch.
+    /// True if the collector refused the last batch.
     refused: Arc<AtomicBool>,
 }
 
@@ -203,7 +203,7 @@ type Answered<'a> =
     Pin<Box<dyn Future<Output = Result<http::Response<Bytes>, HttpError>> + Send + 'a>>;
 
 impl HttpClient for Sender {
-    /// Blocks, which its thread is there for.
+    /// Blocks, on the thread dedicated to it.
     fn send_bytes<'a, 'b>(&'a self, request: http::Request<Bytes>) -> Answered<'b>
     where
         'a: 'b,

@@ -1,4 +1,4 @@
-//! Events of the file system, as a signal that a scan is due.
+//! File system events, as a signal that a scan is due.
 
 use notify::event::{AccessKind, AccessMode, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// Signal from the thread of the events.
+/// Signal from the event thread.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     pub(super) changed: Notify,
-    /// Set when a folder went or moved, so that its path may name another one.
+    /// True if a folder was removed or renamed, so that its path may now be another folder.
     moved: AtomicBool,
 }
 
 impl Signal {
     pub(super) fn note(&self, event: notify::Result<Event>) {
         let (is_change, moved) = match event.map(|event| event.kind) {
-            // Reading a folder is an access, too.
+            // Reading a folder is an access event too.
             Ok(EventKind::Access(access)) => {
                 (access == AccessKind::Close(AccessMode::Write), false)
             }
@@ -39,14 +39,14 @@ impl Signal {
         }
     }
 
-    /// Returns whether a folder went or moved since the last call.
+    /// True if a folder was removed or renamed since the last call.
     pub(super) fn take_moved(&self) -> bool {
         self.moved.swap(false, Ordering::AcqRel)
     }
 }
 
-/// A watcher, and whether it watches whole trees. inotify watches single folders and has a bounded
-/// number of them, so the scanner names each one that it enters.
+/// Watcher, and whether it watches whole trees. inotify watches a limited number of single folders,
+/// so the scanner adds each one that it enters.
 pub(super) struct Source {
     pub(super) watcher: Box<dyn Watcher + Send>,
     pub(super) takes_trees: bool,
@@ -60,16 +60,16 @@ pub(super) fn open(signal: Arc<Signal>) -> notify::Result<Source> {
     Ok(Source { watcher, takes_trees })
 }
 
-/// Events, where they are available.
+/// Event source, if available.
 pub(super) enum Events {
-    /// Events of these paths, with the identity that each had when it was added.
+    /// Watched paths, with the identity that each had when it was added.
     On(Source, HashMap<PathBuf, Option<(u64, u64)>>),
-    /// None; scans find every change.
+    /// No events; scans find every change.
     Off,
 }
 
 impl Events {
-    /// Opens events; none after a warning if the system refuses.
+    /// Opens an event source; logs a warning and returns `Off` if the system refuses.
     pub(super) fn open(open: Open, signal: &Arc<Signal>) -> Events {
         match open(Arc::clone(signal)) {
             Ok(source) => Events::On(source, HashMap::new()),
@@ -85,14 +85,14 @@ impl Events {
         Events::Off
     }
 
-    /// Forgets all paths: each is added again by the next scan.
+    /// Forgets all paths, so that the next scan adds them again.
     pub(super) fn forget(&mut self) {
         if let Events::On(_, known) = self {
             known.clear();
         }
     }
 
-    /// Adds a path that a scan came by, unless it is known.
+    /// Adds a path found by a scan, unless it is watched already.
     pub(super) fn add(&mut self, path: &Path, is_root: bool) {
         let Events::On(Source { watcher, takes_trees }, known) = self else { return };
         if *takes_trees && !is_root {
@@ -120,7 +120,7 @@ impl fmt::Debug for Events {
     }
 }
 
-/// Returns whether the error is about this path alone: gone by now, or not readable. The scan reports it.
+/// True if the error concerns only this path: gone or not readable. The scan reports it.
 fn is_of_the_path(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound | notify::ErrorKind::WatchNotFound => true,
@@ -136,13 +136,13 @@ fn is_of_the_path(error: &notify::Error) -> bool {
     }
 }
 
-/// Reason without the path, which `notify` puts into its text.
+/// Reason without the path, which `notify` includes in its text.
 fn reason(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {
             "no watches are left: raise fs.inotify.max_user_watches".to_owned()
         }
-        // EMFILE: of instances, or of open files.
+        // EMFILE: too many inotify instances or open files.
         notify::ErrorKind::Io(error) if error.raw_os_error() == Some(24) => {
             "no instances are left: raise fs.inotify.max_user_instances or `ulimit -n`".to_owned()
         }
@@ -154,14 +154,14 @@ fn reason(error: &notify::Error) -> String {
     }
 }
 
-/// Identity of a file or folder: device and number.
+/// Identity of a file or folder: device and inode.
 #[cfg(unix)]
 pub(super) fn identity(meta: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino())
 }
 
-/// Identity of a file or folder, as near as the system tells it.
+/// Identity of a file or folder, approximated by its creation time.
 #[cfg(not(unix))]
 pub(super) fn identity(meta: &fs::Metadata) -> (u64, u64) {
     let made = meta.created().ok();

@@ -1,8 +1,8 @@
-//! Watches folders and reports which files changed; it opens none of them.
+//! Watches folders and reports changed files; opens none of them.
 //!
-//! Events of the file system only say that it is time for a scan. A file is new if it differs from the
-//! last scan, and is reported once it rests. A rescan now and then finds what events missed; where there
-//! are no events, scans alone find every change. Reporting a file twice costs a read; missing one would
+//! File system events only signal that a scan is due. A file is changed if it differs from the last
+//! scan, and is reported once it has been quiet. Periodic rescans find what events missed; without
+//! events, scans alone find every change. Reporting a file twice costs a read; missing one would
 //! lose it.
 
 mod events;
@@ -23,10 +23,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Interval of checks whether the named paths exist and are the same, which no event reports.
+/// Interval of checks for replaced or missing roots, which no event reports.
 const ROOTS_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a scan, as a multiple of its duration: scans take at most five percent of a core when
-/// events ask for them, half a percent when nothing does.
+/// Pause after a scan as a multiple of its duration: scans use at most five percent of a core when
+/// events request them, half a percent otherwise.
 const PAUSE_FACTOR: u32 = 20;
 const IDLE_PAUSE_FACTOR: u32 = 200;
 /// Maximum pause after a slow scan.
@@ -35,20 +35,20 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Options of a [`Watch`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Options {
-    /// Debounce interval: time without a change after which a file is reported. It is longer than the timestamp
-    /// granularity of file systems, so that a file cannot change after it was reported and still look the same.
+    /// Debounce interval. Longer than the timestamp granularity of file systems, so that a file
+    /// cannot change after it was reported and still look the same.
     pub quiet: Duration,
     /// Interval at which a file that keeps changing is reported.
     pub busy_max: Duration,
-    /// Interval of scans beside events, for what they missed.
+    /// Interval of rescans, which find what events missed.
     pub rescan: Duration,
-    /// Interval of scans where events are not available.
+    /// Interval of scans if events are not available.
     pub poll: Duration,
 }
 
 impl Default for Options {
-    /// Two seconds, since an agent writes an answer in several steps; half a minute for a busy session;
-    /// a minute between rescans.
+    /// Two seconds to debounce, since an agent writes an answer in several steps; half a minute for
+    /// a busy session; a minute between rescans.
     fn default() -> Options {
         Options {
             quiet: Duration::from_secs(2),
@@ -62,26 +62,26 @@ impl Default for Options {
 /// Files to read.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Files that changed, in the order of [`walk`](super::walk::walk).
+    /// Changed files, in the order of [`walk`](super::walk::walk).
     pub files: Vec<Candidate>,
-    /// Paths that could not be read; each reported once, until it changes.
+    /// Unreadable paths, each reported once until it changes.
     pub problems: Vec<(PathBuf, io::Error)>,
 }
 
-/// Watched folders. Dropping it ends the watch.
+/// Watched folders. Dropping it stops the watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     options: Options,
     signal: Arc<Signal>,
-    /// The scanner; moved into `scanning` during a scan.
+    /// Scanner; owned by `scanning` during a scan.
     scanner: Option<Scanner>,
     scanning: Option<JoinHandle<(Scanner, Option<Scan>)>>,
-    /// Changed files that were not reported since, by [`FileKey`](scanner::FileKey).
+    /// Changed files not reported yet, by [`FileKey`](scanner::FileKey).
     pending: HashMap<u64, Pending>,
     polling: bool,
     began: bool,
     scan_at: Instant,
-    /// Earliest time of a scan that something asks for.
+    /// Earliest time of the next requested scan.
     free_at: Instant,
     roots_at: Instant,
     _stop: DropGuard,
@@ -90,13 +90,13 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Pending {
     file: Candidate,
-    /// Time of the first change that was not reported.
+    /// Time of the first unreported change.
     since: Instant,
     last: Instant,
 }
 
 impl Watch {
-    /// Starts to watch `paths`, which need not exist yet. Files among them are checked every second.
+    /// Watches `paths`, which need not exist yet. Files among them are checked every second.
     pub(crate) fn start(paths: &[PathBuf], options: Options) -> Watch {
         Watch::start_with(paths, options, events::open)
     }
@@ -120,8 +120,8 @@ impl Watch {
         }
     }
 
-    /// Waits for the next batch. The first one is every file there is, and comes at once even if there
-    /// is none; the next ones are what changed since. `None` when the runtime ends.
+    /// Waits for the next batch. The first contains all files and returns at once even if it is
+    /// empty; later ones contain changes. `None` when the runtime shuts down.
     ///
     /// Cancel safe: nothing is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<Batch> {
@@ -154,7 +154,7 @@ impl Watch {
     async fn rest(&mut self) {
         tokio::select! {
             () = self.signal.changed.notified(), if !self.polling => {
-                // A quarter of the debounce interval: time enough for many events to share a scan.
+                // A quarter of the debounce interval lets many events share a scan.
                 let soon = Instant::now() + self.options.quiet / 4;
                 self.scan_at = self.scan_at.min(soon.max(self.free_at));
             }
@@ -171,7 +171,7 @@ impl Watch {
         }
     }
 
-    /// Takes in a scan and returns what is to be reported.
+    /// Processes a scan and returns the files and problems to report.
     fn batch(&mut self, scan: Scan) -> Option<Batch> {
         let now = Instant::now();
         let is_first = !std::mem::replace(&mut self.began, true);
@@ -179,7 +179,7 @@ impl Watch {
             tracing::trace!(files = scan.changed.len(), "changed");
         }
         let mut files = Vec::new();
-        // A file that went and comes back as it was is new again.
+        // A file that was removed and reappears unchanged is new.
         self.pending.retain(|key, _| self.scanner.as_ref().is_some_and(|it| it.knows(*key)));
         for (key, file) in scan.changed {
             if is_first {
@@ -194,7 +194,7 @@ impl Watch {
         }
         let Options { quiet, busy_max, .. } = self.options;
         self.pending.retain(|_, pending| {
-            // Only a scan that began after the interval shows that there was no change in it.
+            // Only a scan that began after the interval proves that there was no change in it.
             let rests = pending.last + quiet <= scan.began;
             if rests || pending.since + busy_max <= now {
                 files.push(pending.file.clone());
@@ -220,7 +220,7 @@ impl Watch {
         }
     }
 
-    /// Returns whether the first scan may have come in the middle of a change of `file`.
+    /// True if the first scan may have happened during a change of `file`.
     fn may_be_changing(&self, file: &Candidate) -> bool {
         let quiet = i64::try_from(self.options.quiet.as_millis()).unwrap_or(i64::MAX);
         file.changed_at.is_none_or(|at| (clock::now().0 - at.0).abs() < quiet)

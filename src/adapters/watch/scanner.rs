@@ -1,5 +1,5 @@
-//! Scans the watched paths and compares them with the last scan. It blocks, so it runs on a thread that
-//! may; only this part touches the file system.
+//! Scans the watched paths and compares them with the last scan. Blocking, so it runs on its own
+//! thread; only this module touches the file system.
 
 use super::events::{Events, Signal, identity};
 use crate::adapters::walk::{Candidate, Visited, visit};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Digest of a file's real path.
+/// Hash of a file's real path.
 pub(super) type FileKey = u64;
 
 #[derive(Debug)]
@@ -21,18 +21,18 @@ pub(super) struct Scan {
     pub(super) began: Instant,
     /// Files that are new or differ from the last scan.
     pub(super) changed: Vec<(FileKey, Candidate)>,
-    /// Paths that cannot be read and could be before.
+    /// Paths that have become unreadable.
     pub(super) problems: Vec<(PathBuf, io::Error)>,
 }
 
-/// The watched paths and their last scan.
+/// Watched paths and their last scan.
 #[derive(Debug)]
 pub(super) struct Scanner {
     roots: Vec<Root>,
     events: Events,
     signal: Arc<Signal>,
-    /// Digest of each file's state, by that of its path: sixteen bytes a file. Two of 50,000 paths share
-    /// a digest once in ten billion runs.
+    /// Hash of each file's state, by the hash of its path: sixteen bytes per file. The odds that
+    /// two of 50,000 paths collide are one in ten billion.
     seen: HashMap<FileKey, u64>,
     digest: RandomState,
     problems: HashMap<PathBuf, io::ErrorKind>,
@@ -45,13 +45,13 @@ struct Root {
     target: Option<Target>,
 }
 
-/// Target of a named path.
+/// Target of a root.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Target {
-    /// The path without links, by which one file is known that two paths lead to.
+    /// Path without links, which identifies a file that two paths lead to.
     real: PathBuf,
     is_folder: bool,
-    /// Digest of a folder's identity, of a file's state.
+    /// Hash of a folder's identity, or of a file's state.
     state: u64,
 }
 
@@ -82,13 +82,13 @@ impl Scanner {
         self.seen.contains_key(&file)
     }
 
-    /// Scans if a named folder came, went or was replaced, or a named file changed.
+    /// Scans if a root folder was added, removed or replaced, or a root file changed.
     pub(super) fn scan_if_roots_changed(&mut self) -> Option<Scan> {
         let same = |root: &Root| self.target(&root.given).unwrap_or_default() == root.target;
         if self.roots.iter().all(same) { None } else { self.scan() }
     }
 
-    /// Scans everything; `None` if it was stopped.
+    /// Scans everything; `None` if stopped.
     pub(super) fn scan(&mut self) -> Option<Scan> {
         let mut scan = Scan { began: Instant::now(), changed: Vec::new(), problems: Vec::new() };
         let seen = HashMap::with_capacity(self.seen.len());
@@ -128,7 +128,7 @@ impl Scanner {
         };
         visit(real, &mut |met| {
             match met {
-                // Added before it is listed: what comes in between is then reported by an event.
+                // Watched before it is listed, so that changes in between cause an event.
                 Visited::Folder(path) => self.events.add(path, path == real),
                 Visited::File { path, meta, is_link } => {
                     let linked = is_link.then(|| fs::canonicalize(path).ok()).flatten();
@@ -159,7 +159,7 @@ impl Scanner {
         }
     }
 
-    /// Target of `path`; `None` if there is nothing.
+    /// Target of `path`; `None` if it does not exist.
     fn target(&self, path: &Path) -> io::Result<Option<Target>> {
         let found = fs::canonicalize(path).and_then(|real| Ok((fs::metadata(&real)?, real)));
         let (meta, real) = match found {
@@ -176,7 +176,7 @@ impl Scanner {
     }
 }
 
-/// Metadata that changes with a file; its permissions too, since it may be readable now.
+/// Metadata that changes with a file, including permissions, since it may have become readable.
 #[cfg(unix)]
 fn file_state(meta: &Metadata) -> impl std::hash::Hash {
     use std::os::unix::fs::MetadataExt;
@@ -184,7 +184,6 @@ fn file_state(meta: &Metadata) -> impl std::hash::Hash {
     (file, meta.mode(), meta.uid(), meta.gid())
 }
 
-/// Metadata that changes with a file.
 #[cfg(not(unix))]
 fn file_state(meta: &Metadata) -> impl std::hash::Hash {
     (meta.len(), meta.modified().ok(), meta.created().ok())

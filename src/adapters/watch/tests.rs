@@ -1,4 +1,4 @@
-//! Real folders: a reader that reads every file it is told of, when it is told, has what is there.
+//! Tests with real folders: reading each reported file always gives its current text.
 
 use super::events::Source;
 use super::*;
@@ -10,11 +10,11 @@ use std::io::Write;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// How long is waited for what must come; it comes in a fraction of a second.
+/// Timeout for expected reports, which take a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Never, as far as a test is concerned.
+/// Longer than any test.
 const NEVER: Duration = Duration::from_secs(86_400);
-/// Events of the system, and none, where folders are polled.
+/// With system events, and with polling only.
 const METHODS: [(Open, bool); 2] = [(events::open, false), (refused, true)];
 const OPTIONS: Options = Options {
     quiet: Duration::from_millis(100),
@@ -27,19 +27,19 @@ fn refused(_: Arc<Signal>) -> notify::Result<Source> {
     Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))
 }
 
-/// A place with folders that are followed, and what a reader of them knows.
+/// Temporary folder with watched roots, and a reader's knowledge of them.
 struct Followed {
     place: TempDir,
     watch: Watch,
-    /// What each file held when it was last told, by its path below the place.
+    /// Contents of each file when it was last reported, by relative path.
     read: BTreeMap<String, String>,
-    /// Files told since the last step.
+    /// Files reported since the last step.
     told: BTreeSet<String>,
     problems: Vec<String>,
 }
 
 impl Followed {
-    /// Follows `roots` in an empty place, after `prepare` was done there.
+    /// Watches `roots` in an empty folder after running `prepare` there.
     fn with(roots: &[&str], how: (Options, Open), prepare: impl FnOnce(&Path)) -> Followed {
         let place = tempfile::tempdir().unwrap();
         prepare(place.path());
@@ -66,7 +66,7 @@ impl Followed {
         self.problems.extend(problems);
     }
 
-    /// Waits until the reader knows `files` with their texts; says what was told since the last step.
+    /// Waits until the reader has `files` with these texts; returns the files reported.
     async fn until(&mut self, files: &[(&str, &str)]) -> Vec<String> {
         let known = |read: &BTreeMap<String, String>| {
             files.iter().all(|(name, text)| read.get(*name).is_some_and(|known| known == text))
@@ -82,27 +82,27 @@ impl Followed {
         std::mem::take(&mut self.told).into_iter().collect()
     }
 
-    /// Does something to files, of which exactly `files` are then told, with these texts.
+    /// Changes files and checks that exactly `files` are reported, with these texts.
     async fn step(&mut self, what: impl FnOnce(&Path), files: &[(&str, &str)]) {
         what(self.place.path());
         let told = self.until(files).await;
         assert_eq!(told, files.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     }
 
-    /// What `step` does is told, however often.
+    /// Changes files and checks that `files` are reported, any number of times.
     async fn comes(&mut self, what: impl FnOnce(&Path), files: &[(&str, &str)]) {
         what(self.place.path());
         self.until(files).await;
     }
 }
 
-/// Writes a file, and the folders that it stands in.
+/// Writes a file, creating its folders.
 fn write(path: impl AsRef<Path>, text: &str) {
     fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
     File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// Writes a file that has not been touched for an hour.
+/// Writes a file with a modification time an hour ago.
 fn write_old(path: impl AsRef<Path>, text: &str) {
     write(&path, text);
     let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -180,7 +180,7 @@ async fn a_folder_that_is_not_there_is_waited_for_and_one_that_goes_may_come_bac
             let longer = format!("{text}+");
             here.comes(|at| append(at.join(file), "+"), &[(file, &longer)]).await;
         }
-        // Moved away, its folder is not followed any more; the one in its place is.
+        // The moved folder is no longer watched; its replacement is.
         rename(here.place.path(), "home/.agent/log", "home/away");
         here.comes(|at| write(at.join(file), "four"), &[(file, "four")]).await;
         assert!(here.problems.is_empty(), "{:?}", here.problems);
@@ -295,7 +295,7 @@ async fn nothing_is_lost_if_waiting_is_broken_off() {
     }
 }
 
-/// Events that never come.
+/// Events that never arrive.
 fn deaf(_: Arc<Signal>) -> notify::Result<Source> {
     Ok(Source { watcher: Box::new(NullWatcher), takes_trees: false })
 }
@@ -316,7 +316,7 @@ async fn what_events_missed_is_found_when_they_say_so_and_now_and_then_if_they_d
     assert!(!here.watch.polling);
 }
 
-/// Has room for the root alone.
+/// Watcher with room for the root only.
 struct Narrow(u32);
 
 impl Watcher for Narrow {
@@ -353,7 +353,7 @@ async fn where_events_cannot_be_had_folders_are_polled() {
         assert!(here.watch.polling);
         here.step(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
     }
-    // No room for a folder that comes later.
+    // No room for a folder created later.
     let mut here = Followed::with(&["in"], (OPTIONS, narrow), |at| {
         fs::create_dir(at.join("in")).unwrap();
     });
@@ -380,7 +380,7 @@ async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
             fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o000)).unwrap();
         });
         here.comes(|at| write(at.join("in/b"), "2"), &[("in/b", "2")]).await;
-        // The superuser reads what is shut.
+        // Root can read it regardless.
         let is_shut = fs::read_dir(here.place.path().join("in/shut")).is_err();
         let expected: &[&str] = if is_shut { &["loop", "in/shut"] } else { &["loop"] };
         assert_eq!(here.problems, expected);
@@ -398,7 +398,7 @@ async fn dropping_it_ends_the_thread_of_the_events() {
     let mut here =
         Followed::with(&["in"], (OPTIONS, events::open), |at| write(at.join("in/a"), "1"));
     here.next().await;
-    // The thread of the events holds the signal, and so does a scan in progress.
+    // The event thread holds the signal, and so does a scan in progress.
     let held = Arc::downgrade(&here.watch.signal);
     assert!(held.strong_count() > 1);
     let looking = tokio::time::timeout(Duration::ZERO, here.watch.next());

@@ -1,5 +1,5 @@
-//! ChatGPT's data export: an array of conversations, each a tree of messages, of which one path is the
-//! conversation as it ended; and the export of claude.ai. Conversations are read one at a time.
+//! ChatGPT's data export, an array of conversations, and the export of claude.ai. A ChatGPT
+//! conversation is a tree of messages with one active path. Conversations are read one at a time.
 
 use super::messages::{MessageReader, time_of};
 use super::parts::{Words, mark, words_of};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 
-/// Nodes above a result that are searched for its call.
+/// Maximum number of ancestors of a result that are searched for its call.
 const CALL_DISTANCE_MAX: usize = 16;
 
 pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
@@ -36,7 +36,6 @@ pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<
     Ok(())
 }
 
-/// True if a value is a conversation of an export.
 pub(crate) fn is_export(json: &Value) -> bool {
     json["mapping"].is_object() || json["chat_messages"].is_array()
 }
@@ -53,7 +52,7 @@ fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
     }
     let title = json.first_text(&["title", "name"]).map(str::to_owned);
     let own = json.first_text(&["conversation_id", "id", "uuid"]).map(str::to_owned);
-    // An export is written once: without an id, the title, the time and the number are enough.
+    // An export is not updated in place, so title, time and position identify a conversation.
     let made = || {
         let time = json["create_time"].to_string();
         let digest = Digest::of(&[title.as_deref().unwrap_or_default(), &time]);
@@ -67,7 +66,7 @@ fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
 fn linear(json: &Value, emit: &mut Emit<'_, '_>) {
     let (mut reader, mut entries) = (MessageReader::default(), Vec::new());
     for (number, message) in (1..).zip(json["chat_messages"].list()) {
-        // The text may be empty while the blocks are not, and the other way round.
+        // Either the text or the blocks may be empty.
         let blocks = message["content"].list();
         let spoken = |block: &Value| block.first_text(&["text"]).is_some() || block.has("name");
         let mut message = message.clone();
@@ -87,7 +86,7 @@ fn linear(json: &Value, emit: &mut Emit<'_, '_>) {
     }
 }
 
-/// Node of a tree; parent and children are indexes of nodes.
+/// Node of a tree; `parent` and `children` are indexes into the node list.
 struct Node<'j> {
     id: &'j str,
     message: &'j Value,
@@ -96,8 +95,8 @@ struct Node<'j> {
     active: bool,
 }
 
-/// Emits the messages of a conversation, parents before children, at a fork the abandoned ones first. The order
-/// is the tree's, because times run backwards in it.
+/// Emits a conversation's messages in tree order: parents before children, abandoned branches
+/// before the active one. Timestamps are not monotonic, so they do not determine the order.
 fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
     let mut nodes = nodes(&json["mapping"]);
     activate(&mut nodes, json["current_node"].as_str());
@@ -129,14 +128,14 @@ fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
     }
 }
 
-/// True if the text of node `from` goes on in node `at`, as with "continue generating".
+/// True if node `at` continues the text of node `from`, as after "continue generating".
 fn continues(nodes: &[Node<'_>], from: usize, at: usize) -> bool {
     let silent = |at: usize| nodes.get(at).is_some_and(|node| !node.message.is_object());
     let parent = nodes.get(at).and_then(|node| node.parent);
     parent == Some(from) || parent.is_some_and(silent)
 }
 
-/// True if an answer was cut off at the maximum length.
+/// True if an answer was cut off at the token limit.
 fn cut_short(nodes: &[Node<'_>], at: usize) -> bool {
     let details = |node: &Node<'_>| {
         let details = &node.message["metadata"]["finish_details"];
@@ -160,7 +159,7 @@ fn nodes(mapping: &Value) -> Vec<Node<'_>> {
             active: false,
         })
         .collect();
-    // Children in the order of their parent's list; then those that only name their parent.
+    // Children in the order of their parent's list, then those that only name their parent.
     for (at, (_, node)) in fields.iter().enumerate() {
         for child in node["children"].list().iter().filter_map(index) {
             if let Some(child) = nodes.get_mut(child)
@@ -189,14 +188,14 @@ fn nodes(mapping: &Value) -> Vec<Node<'_>> {
     nodes
 }
 
-/// Marks the path from the current node, or else from the latest leaf, to the root.
+/// Marks the path to the root from the current node, or from the latest leaf without one.
 fn activate(nodes: &mut [Node<'_>], current: Option<&str>) {
     let named = current.and_then(|id| nodes.iter().position(|node| node.id == id));
     let time = |at: &usize| nodes.get(*at).and_then(|node| time_of(node.message));
     let leaf = |at: &usize| nodes.get(*at).is_some_and(|node| node.children.is_empty());
     let latest = || (0..nodes.len()).filter(leaf).max_by_key(time);
     let mut at = named.or_else(latest).or(nodes.len().checked_sub(1));
-    // A node that is active already closes a circle.
+    // An active node closes a cycle.
     while let Some(node) = at.and_then(|at| nodes.get_mut(at))
         && !node.active
     {
@@ -205,13 +204,13 @@ fn activate(nodes: &mut [Node<'_>], current: Option<&str>) {
     }
 }
 
-/// Returns every node once, parents before children, at a fork the active child last.
+/// Returns every node once: parents before children, the active child last.
 fn order(nodes: &[Node<'_>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let mut seen = vec![false; nodes.len()];
     let is_root = |at: &usize| nodes.get(*at).is_some_and(|node| node.parent.is_none());
     let roots = (0..nodes.len()).filter(is_root);
-    // Circles have no root: they begin at their first node.
+    // Cycles have no root; they start at their first node.
     let mut starts: Vec<usize> = roots.chain(0..nodes.len()).collect();
     starts.reverse();
     let mut stack = Vec::new();
@@ -232,7 +231,7 @@ fn order(nodes: &[Node<'_>]) -> Vec<usize> {
     order
 }
 
-/// Entry of a node; none for stubs and for reasoning.
+/// Entry of a node; `None` for stubs and reasoning.
 fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
     let node = nodes.get(at)?;
     let (message, content) = (node.message, &node.message["content"]);
@@ -282,7 +281,7 @@ fn is_context(message: &Value, kind: &str) -> bool {
         || message["weight"].number() == Some(0.0)
 }
 
-/// Words of a message; none for stubs and for reasoning.
+/// Text of a message; `None` for stubs and reasoning.
 fn words(message: &Value, kind: &str) -> Option<String> {
     let content = &message["content"];
     if matches!(kind, "thoughts" | "reasoning_recap") {
@@ -329,7 +328,7 @@ fn add_marks(text: &mut String, marks: &[String]) {
     }
 }
 
-/// Finds the call above a result; between them there may be results of the same call.
+/// Finds the call of a result; other results of the same call may lie between them.
 fn call_above<'j>(nodes: &[Node<'j>], at: usize) -> Option<&'j str> {
     let mut above = nodes.get(at)?.parent;
     for _ in 0..CALL_DISTANCE_MAX {
@@ -357,7 +356,6 @@ mod tests {
         testing::check(read, input, expected);
     }
 
-    /// A node with one text part.
     fn node(id: &str, parent: &str, role: &str, words: &str) -> String {
         format!(
             r#""{id}":{{"id":"{id}","parent":"{parent}","children":[],"message":{{"author":{{"role":"{role}"}},"recipient":"all","content":{{"content_type":"text","parts":["{words}"]}}}}}}"#

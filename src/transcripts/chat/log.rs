@@ -1,8 +1,8 @@
 //! Sessions of a file of API conversations.
 //!
-//! A session's id is `<id>#<N>`: the conversation's own id, and N, the number of its record in the file from 0.
-//! Without an own id it is a digest of the file's first words up to the first message that is not context: that
-//! part does not change when the file grows.
+//! A session's id is `<id>#<N>`: the conversation's own id and the record's index in the file.
+//! Without an own id it is a digest of the file's text up to the first message that is not
+//! context: that part does not change when the file grows.
 
 use super::messages::{self, MessageReader, is_hollow, is_message};
 use super::record::{Record, is_empty};
@@ -15,10 +15,10 @@ use std::path::Path;
 
 /// Maximum number of messages of a record that are compared with the next record.
 const HISTORY_MAX: usize = 100_000;
-/// Maximum number of entries that wait for a session's first words, which give it its id.
+/// Maximum number of entries buffered until the session's id can be derived from its first text.
 const WAITING_MAX: usize = 64;
 
-/// Entries of a record, and for each message its hash and the end of its entries.
+/// Entries of a record, and for each message its hash and the end index of its entries.
 struct RecordEntries {
     entries: Vec<RawEntry>,
     messages: Vec<(u64, usize)>,
@@ -31,7 +31,7 @@ pub(super) struct ChatLog<'e, 's> {
     prefix: Option<Digest>,
     /// Hashes of the messages of the session emitted last.
     history: Vec<u64>,
-    /// Session whose messages come one by one.
+    /// Session whose messages arrive one by one.
     open: Option<OpenSession>,
     messages: MessageReader,
 }
@@ -54,13 +54,13 @@ impl<'e, 's> ChatLog<'e, 's> {
         }
     }
 
-    /// Counts a record that could not be read, so that the others keep their numbers.
+    /// Counts an unreadable record, so that the others keep their numbers.
     pub(super) fn pass(&mut self) {
         self.close();
         self.records += 1;
     }
 
-    /// Reads a whole conversation. All entries are on `line`; without it, on their message's number.
+    /// Reads a whole conversation. All entries are on `line`; if `None`, on their message's number.
     pub(super) fn record(&mut self, json: &Value, line: Option<u32>, file_line: u32) {
         self.close();
         let Some(record) = Record::of(json) else {
@@ -103,8 +103,8 @@ impl<'e, 's> ChatLog<'e, 's> {
         RecordEntries { entries, messages }
     }
 
-    /// Number of entries that repeat the record before: a log of requests repeats the whole conversation each
-    /// time, and is one session.
+    /// Number of entries that repeat the previous record. A request log repeats the whole
+    /// conversation each time and is one session.
     fn repeated(&self, messages: &[(u64, usize)], entries: &[RawEntry]) -> usize {
         let same = messages.iter().zip(&self.history).take_while(|((mark, _), old)| mark == *old);
         if self.history.is_empty() || same.count() < self.history.len() {
@@ -117,7 +117,7 @@ impl<'e, 's> ChatLog<'e, 's> {
         if entries.iter().take(known).all(context) { 0 } else { known }
     }
 
-    /// Begins a session whose messages come one by one.
+    /// Begins a session whose messages arrive one by one.
     pub(super) fn open(&mut self, head: RawSession) {
         self.close();
         self.history.clear();
@@ -129,14 +129,13 @@ impl<'e, 's> ChatLog<'e, 's> {
         self.open.is_some()
     }
 
-    /// Adds context of the open session.
+    /// Adds context to the open session.
     pub(super) fn system(&mut self, json: &Value, line: u32) {
         let mut entries = Vec::new();
         messages::injected(json, line, &mut entries);
         self.add(entries);
     }
 
-    /// Adds a message to the open session.
     pub(super) fn message(&mut self, json: &Value, line: u32, file_line: u32) {
         if !is_message(json) {
             let detail = "expected a message: `role` and `content`";
@@ -208,7 +207,7 @@ impl<'e, 's> ChatLog<'e, 's> {
     }
 }
 
-/// The working directory that a client's context names: `Working Directory: /home/me/app`, or the heading
+/// Working directory in a client's context: `Working Directory: /home/me/app`, or the heading
 /// `# Current Working Directory (/home/me/app) Files`.
 fn working_directory(context: &str) -> Option<&str> {
     const NAME: &str = "working directory";
@@ -221,7 +220,7 @@ fn working_directory(context: &str) -> Option<&str> {
     path.filter(|path| Path::new(path).is_absolute())
 }
 
-/// Hash of a message, compared within one run only.
+/// Hash of a message, compared only within one run.
 fn hash(entries: &[RawEntry]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in entries {
@@ -230,7 +229,7 @@ fn hash(entries: &[RawEntry]) -> u64 {
     hasher.finish()
 }
 
-/// Digest of messages: the same messages in another wrapping have the same one.
+/// Digest of messages, independent of how they are wrapped.
 fn digest(entries: &[RawEntry]) -> Digest {
     let parts = entries.iter().flat_map(|entry| {
         let tool = entry.tool.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Messages of API conversations, as OpenAI, Anthropic and their relatives write them. The dialects differ in
-//! the fields of calls and results, and never contradict each other.
+//! Messages of API conversations in the dialects of OpenAI, Anthropic and compatible APIs. The
+//! dialects differ in the fields of calls and results, and never contradict each other.
 
 use super::parts::{Words, words_of};
 use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
@@ -27,9 +27,9 @@ enum Role {
 pub(crate) struct MessageReader {
     /// Names of tools by call id.
     names: HashMap<String, String>,
-    /// Ids of calls that have none of their own, waiting for their results in order.
+    /// Generated ids of calls without one, in the order in which their results are expected.
     open: VecDeque<String>,
-    /// True if a result has come since the last call: earlier calls then stay without one.
+    /// True if a result has come since the last call; earlier calls then stay unanswered.
     answered: bool,
     made: u32,
 }
@@ -42,7 +42,7 @@ pub(crate) fn has_known_role(json: &Value) -> bool {
     role_text(json).is_some_and(|text| role(text) != Role::Unknown)
 }
 
-/// True if a user's message has no content; an assistant's may have calls alone.
+/// True if a user's message has no content. An assistant's message may consist of calls alone.
 pub(super) fn is_hollow(json: &Value) -> bool {
     role_text(json).is_some_and(|text| role(text) == Role::User) && content(json).is_null()
 }
@@ -94,7 +94,7 @@ impl MessageReader {
             Role::Tool => self.answer(json, line, out),
             Role::Call => self.call(&parsed(content(json)), line, out),
         }
-        // Where several people talk, each message names its own.
+        // In group chats each message names its author.
         let name = json.first_text(&["name"]).filter(|_| role == Role::User);
         let said = out.iter_mut().skip(from).find(|it| it.kind == EntryKind::Prompt);
         if let (Some(name), Some(said)) = (name, said) {
@@ -108,7 +108,7 @@ impl MessageReader {
         role != Role::Unknown
     }
 
-    /// Reads the content in its order: words, calls, results.
+    /// Reads text, calls and results in the order of the content.
     fn blocks(&mut self, role: Role, content: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let mut words = Words::default();
         let parts = if content.is_array() { content.list() } else { std::slice::from_ref(content) };
@@ -150,7 +150,7 @@ impl MessageReader {
         flush(role, &mut words, line, out);
     }
 
-    /// Reads a refusal, speech and calls beside the content of a message.
+    /// Reads the refusal, speech and calls beside a message's content.
     fn calls(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let spoken = json["audio"].first_text(&["transcript"]);
         for words in [json.first_text(&["refusal"]), spoken].into_iter().flatten() {
@@ -184,7 +184,7 @@ impl MessageReader {
         self.names.insert(id, name);
     }
 
-    /// Creates an id for a call that has none; its result takes it in turn.
+    /// Creates an id for a call without one; results take these ids in order.
     fn make_id(&mut self) -> String {
         if std::mem::take(&mut self.answered) {
             self.open.clear();
@@ -224,7 +224,7 @@ impl MessageReader {
     }
 }
 
-/// Failed if any of a list of results says so, succeeded if all say so.
+/// `Failed` if any result in a list reports failure, `Succeeded` if all report success.
 fn flags_of(content: &Value) -> Option<Outcome> {
     let flags: Option<Vec<bool>> =
         content.list().iter().map(|result| result["success"].as_bool()).collect();
@@ -268,14 +268,13 @@ fn flush(role: Role, words: &mut Words, line: u32, out: &mut Vec<RawEntry>) {
     }
 }
 
-/// Tools whose call is a command line.
+/// Names of tools whose calls are command lines.
 const SHELLS: [&str; 17] = [
     "bash", "sh", "shell", "powershell", "terminal", "exec", "exec_command", "local_shell",
     "container.exec", "run_command", "run_commands", "run_shell_command", "run_terminal_cmd",
     "execute_command", "execute_bash", "run_in_terminal", "cmd",
 ];
 
-/// True if a tool runs command lines.
 pub(crate) fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name.to_ascii_lowercase().as_str())
 }
@@ -301,7 +300,7 @@ impl BlockKind {
     }
 }
 
-/// Renders a call: the command of a shell, else its arguments as JSON without spaces; arguments that are not
+/// Renders a call: a shell's command, or the arguments as compact JSON. Arguments that are not
 /// JSON stay as they are.
 pub(crate) fn call_text(name: &str, arguments: &Value) -> String {
     let inner = arguments.as_str().and_then(owned_json);
@@ -342,7 +341,6 @@ mod tests {
     use super::*;
     use crate::transcripts::testing;
 
-    /// Reads one JSON array of messages.
     #[track_caller]
     fn check(messages: &str, expected: &[&str]) {
         let json = json::parse(messages).unwrap();

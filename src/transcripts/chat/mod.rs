@@ -1,5 +1,5 @@
-//! Conversations as APIs and web clients have them: an array or an object is streamed message by message, a
-//! file of lines record by record. OpenAI's and Anthropic's files differ in the messages only.
+//! Conversations as APIs and web clients store them. Arrays and objects are streamed message by
+//! message, JSONL record by record. OpenAI's and Anthropic's files differ only in the messages.
 
 mod log;
 mod messages;
@@ -54,7 +54,7 @@ fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
             continue;
         }
         match json::parse(&line.text) {
-            // One message a line: one session.
+            // One message per line: one session.
             Ok(json) if json.is_object() && Record::of(&json).is_none() && is_message(&json) => {
                 if !log.is_open() {
                     log.open(head(&Value::Null));
@@ -73,7 +73,7 @@ fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Streams an array: of messages, which are one session, or of records, a session each.
+/// Streams an array of messages (one session) or of records (a session each).
 fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
     let mut number = 0;
     elements(cutter, log, |log, json, line| {
@@ -99,8 +99,8 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Resu
     .and_then(|cut| log.emit.rest(cutter, cut))
 }
 
-/// Visits every element of an array; one that cannot be read is reported, and visited as an error so that it
-/// is counted. Returns the cut that ended the walk, which it has reported.
+/// Visits every element of an array. Unreadable elements are reported and visited as `Err`, so that
+/// they count. Returns the cut that ended the walk, already reported.
 fn elements<R: Read>(
     cutter: &mut Cutter<R>,
     log: &mut ChatLog<'_, '_>,
@@ -123,7 +123,7 @@ fn elements<R: Read>(
     })
 }
 
-/// Reads one object. Its messages are streamed once the fields before and after them are known.
+/// Reads one object. Streams its messages after the fields around them are known.
 fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
     let mut fields = Fields::default();
     Cutter::new(&mut input).fields(|cutter, key, buffer| {
@@ -165,7 +165,7 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
     log.emit.rest(&mut cutter, cut)
 }
 
-/// Reads one object with messages deeper inside.
+/// Reads one object whose messages are nested deeper.
 fn nested<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
     let mut buffer = Vec::new();
     let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
@@ -189,7 +189,7 @@ struct Fields {
 
 impl Fields {
     fn add(&mut self, key: &str, value: &str) {
-        // One broken field must not cost the others.
+        // A broken field is dropped alone.
         let valid = serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
         if !valid || self.json.len() + value.len() > FIELD_BYTES_MAX {
             return;

@@ -1,5 +1,5 @@
-//! Words of a message's content: lists of parts become one text, pictures and files become marks, reasoning
-//! and base64 are dropped.
+//! Text of a message's content. Joins lists of parts, replaces pictures and files with marks, and
+//! drops reasoning and base64.
 
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::text::push_piece;
@@ -21,7 +21,7 @@ impl Words {
     }
 }
 
-/// Returns all words of `content`: a string, a part, or a list of them.
+/// Returns all text of `content`: a string, a part, or a list of them.
 pub(crate) fn words_of(content: &Value) -> String {
     let mut words = Words::default();
     collect(content, &mut words, 0);
@@ -92,7 +92,7 @@ pub(super) fn mark(what: &str, name: Option<&str>) -> String {
     }
 }
 
-/// Replaces every `data:…;base64,…` address by a mark.
+/// Replaces every `data:…;base64,…` URL with a mark.
 fn without_data(text: &str) -> std::borrow::Cow<'_, str> {
     const SIGN: &str = ";base64,";
     if memchr::memmem::find(text.as_bytes(), SIGN.as_bytes()).is_none() {

@@ -1,15 +1,15 @@
-//! Conversation in one JSON value: its messages, its system prompt and its id, in the wrappings that clients,
-//! proxies, evaluations and fine-tuning sets use.
+//! One conversation in one JSON value: its messages, system prompt and id. Covers the wrappers of
+//! clients, proxies, evaluations and fine-tuning sets.
 
 use super::messages::{is_message, time_of};
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::raw::RawSession;
 use serde_json::Value;
 
-/// Fields with the id of a conversation, the surest first.
+/// Fields with a conversation's id, most reliable first.
 const IDS: [&str; 7] =
     ["conversation_id", "session_id", "sessionId", "thread_id", "chat_id", "uuid", "id"];
-/// Minimum size of an `id` that identifies a conversation: shorter ones are numbers within their file.
+/// Minimum size of an `id` that identifies a conversation; shorter ones only number records.
 const ID_BYTES_MIN: usize = 16;
 /// Fields with the messages of a conversation.
 pub(super) const LISTS: [&str; 6] =
@@ -18,7 +18,7 @@ pub(super) const LISTS: [&str; 6] =
 const SYSTEMS: [&str; 3] = ["system", "system_prompt", "systemPrompt"];
 
 pub(super) struct Record<'j> {
-    /// Head; the id is empty without one.
+    /// Session header; its id may be empty.
     pub(super) head: RawSession,
     pub(super) system: &'j Value,
     pub(super) messages: Vec<&'j Value>,

@@ -1,5 +1,5 @@
-//! First pass over a Claude Code transcript: the session's head, and one byte of marks a line (duplicates,
-//! rewound branches, the fate of queued prompts). It keeps no texts but the title.
+//! First pass over a Claude Code transcript. Collects the session's header and a byte of flags per
+//! line (duplicates, rewound branches, the fate of queued prompts). Keeps no text but the title.
 
 use super::record::{Head, Link, Message};
 use super::user_text;
@@ -14,24 +14,24 @@ use std::collections::VecDeque;
 
 /// Line without an entry.
 pub(super) const PASSED: u8 = 1;
-/// Line of a branch that was rewound.
+/// Line of a rewound branch.
 pub(super) const ABANDONED: u8 = 2;
-/// Copy of a line of another session in the file.
+/// Line copied from another session.
 pub(super) const COPIED: u8 = 4;
 /// Queued prompt that reached the agent while it worked.
 pub(super) const STEERING: u8 = 8;
-/// Queued prompt that the person took back.
+/// Queued prompt that the user withdrew.
 pub(super) const TAKEN_BACK: u8 = 16;
-/// Summary of records that are themselves in the file.
+/// Summary of records that are in the file too.
 pub(super) const SUMMARISED: u8 = 32;
-/// Line with the id of another line, and other words.
+/// Line with another line's id but different text.
 pub(super) const REUSED: u8 = 64;
 
 /// Maximum number of prompts in the queue.
 const QUEUE_MAX: usize = 1024;
-/// Maximum number of blocked prompts that may still be sent again.
+/// Maximum number of blocked prompts that may still be resent.
 const BLOCKED_MAX: usize = 64;
-/// Beginning of the prompt that the client writes when a plan is accepted with a cleared context.
+/// Beginning of the prompt that the client writes for a plan accepted with a cleared context.
 const PLAN_HEAD: &str = "Implement the following plan:";
 
 /// Result of the first pass.
@@ -39,7 +39,7 @@ const PLAN_HEAD: &str = "Implement the following plan:";
 pub(super) struct Index {
     pub(super) session: RawSession,
     pub(super) marks: LineMarks,
-    /// Number of steering prompts that are read from the queue, by the hash of the text.
+    /// Number of steering prompts read from the queue, by hash of the text.
     pub(super) steering: NameMap<u32>,
     /// True if the file is the run of a sub-agent that wrote a summary.
     pub(super) compaction_run: bool,
@@ -51,9 +51,9 @@ pub(super) struct Indexer {
     tree: Tree,
     /// Ids of records.
     known: NameSet,
-    /// Sessions of records, by id and words.
+    /// Sessions of records, by hash of id and text.
     sessions: NameMap<u64>,
-    /// Hash of the words of the record that is added.
+    /// Hash of the current record's text.
     words: u64,
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
@@ -62,14 +62,14 @@ pub(super) struct Indexer {
     ids: SessionIds,
     conversational: u32,
     main: bool,
-    /// Compactions so far: a prompt behind one replaces none before it.
+    /// Number of compactions so far: a prompt after one replaces none before it.
     compactions: u32,
 }
 
 #[derive(Debug, Default)]
 struct SessionIds {
     first: Option<String>,
-    /// First and last session that the assistant spoke in.
+    /// First and last session in which the assistant spoke.
     assistant: Option<(String, String)>,
     agent: Option<String>,
     digest: Option<String>,
@@ -92,11 +92,11 @@ struct Titles {
     summaries: Vec<(u64, String)>,
 }
 
-/// Maximum number of summaries at the head of a file; dozens of stale ones pile up.
+/// Maximum number of summaries at the start of a file; dozens of stale ones accumulate.
 const SUMMARIES_MAX: usize = 256;
 
 impl Indexer {
-    /// Adds the record on `line`, whose whole text is `text`.
+    /// Adds the record on `line`, whose full text is `text`.
     pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
         if self.ids.digest.is_none() {
             self.ids.digest = Some(Digest::of(&["claude-code", text]).to_string());
@@ -156,7 +156,6 @@ impl Indexer {
         }
     }
 
-    /// Adds a record to the tree, or marks it as a duplicate.
     fn node(&mut self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) {
         let Some(uuid) = head.uuid.some().filter(|id| is_id(id)) else {
             self.tree.push(None, self.node_of(line, head, prompt), None);
@@ -222,7 +221,7 @@ impl Indexer {
         }
     }
 
-    /// Prompt of a user record without tool result, or else its first text.
+    /// Prompt of a user record without tool result, or its first text if it has no prompt.
     fn user_text(head: &Head<'_>) -> Option<ClientText> {
         let generated = head.meta.on() || head.compact.on() || head.tool_result.is_some();
         if generated || head.is_generated() || !head.kind.is("user") {
@@ -270,7 +269,7 @@ impl Indexer {
         }
     }
 
-    /// Removes the queued prompt of this name, else the oldest.
+    /// Removes the queued prompt with this hash, or the oldest.
     fn unqueue(&mut self, name: Option<u64>) -> Option<(u32, u64)> {
         let at = self.queue.iter().position(|(_, queued)| Some(*queued) == name);
         self.queue.remove(at.unwrap_or(0))
@@ -305,9 +304,9 @@ impl Indexer {
         let ids = self.ids;
         let session = &mut self.index.session;
         session.title = titles.custom.take().or(titles.ai.take()).or(summary);
-        // Some files hold records of two ids: hooks that ran under another, the prompt of a plan that was
-        // accepted in the session before, or the copied history of a resumed session. The session is the one
-        // the assistant spoke in last: the first may be the copy's, and a majority could change.
+        // Some files hold records of two ids: hooks that ran under another id, the prompt of a plan
+        // accepted in the previous session, or the copied history of a resumed session. The last id
+        // under which the assistant spoke wins: the first may be a copy, and a majority may change.
         let (first, last) = ids.assistant.unzip();
         let digest = || Digest::of(&["claude-code", ""]).to_string();
         let id = last.or(ids.first).or(ids.digest).unwrap_or_else(digest);
@@ -324,7 +323,7 @@ impl Indexer {
     }
 }
 
-/// Hash of the words of a record, which a copy repeats under the same id.
+/// Hash of a record's text, which a copy repeats under the same id.
 fn words_of(head: &Head<'_>, text: &str) -> u64 {
     #[derive(Default, Deserialize)]
     #[serde(default, bound = "'de: 'a")]
@@ -338,7 +337,7 @@ fn words_of(head: &Head<'_>, text: &str) -> u64 {
     name_of(words.content.or(words.attachment).map_or(whole, RawValue::get))
 }
 
-/// True if a text can be an id, and not a redactor's replacement.
+/// True if a text can be an id; a redactor's replacement cannot.
 fn is_id(text: &str) -> bool {
     !text.contains([' ', '[']) && !text.contains("REDACTED")
 }
@@ -350,25 +349,25 @@ pub(super) fn has_result(content: &Content<'_>) -> bool {
     false
 }
 
-/// Hash of a prompt as a person typed it.
+/// Hash of a prompt as typed.
 pub(super) fn queued_name(text: &str) -> u64 {
     name_of(text.trim())
 }
 
 const NONE: u32 = u32::MAX;
-/// Bit that distinguishes beginnings from node numbers.
+/// Bit that distinguishes hashes of first prompts from node numbers.
 const BEGINNING: u64 = 1 << 63;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     line: u32,
     parent: u32,
-    /// Nearest message above, past progress, hooks and attachments.
+    /// Nearest message above, skipping progress, hooks and attachments.
     message: u32,
     prompt: bool,
     speaks: bool,
     sidechain: bool,
-    /// Hash of what a first prompt begins, for one that may have replaced another.
+    /// Key of a first prompt that may have replaced another.
     beginning: Option<u64>,
 }
 
@@ -377,12 +376,12 @@ impl Node {
         Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain, beginning: None }
     }
 
-    /// LineMarks the first prompt of `name`. Of two such prompts, one was rewound.
+    /// Sets the key of a first prompt. Of two prompts with one key, one was rewound.
     fn beginning(self, name: Option<u64>) -> Node {
         Node { beginning: name, ..self }
     }
 
-    /// Position of a prompt: two at one position are a fork.
+    /// Position of a prompt; two prompts at one position are a fork.
     fn position(&self) -> Option<u64> {
         match self.message {
             NONE if self.parent == NONE => self.beginning.map(|name| name | BEGINNING),
@@ -392,7 +391,7 @@ impl Node {
     }
 }
 
-/// Records of one file. A parent always comes before its children.
+/// Tree of a file's records. A parent always precedes its children.
 #[derive(Debug, Default)]
 struct Tree {
     nodes: Vec<Node>,
@@ -400,8 +399,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Adds a record with its name and its parent: unknown, none, or a name. A record whose parent is unknown
-    /// or missing follows the previous one in the file.
+    /// Adds a record with its name and parent: `None` if unknown, `Some(None)` for a root. A record
+    /// whose parent is unknown or missing follows the previous record in the file.
     fn push(&mut self, name: Option<u64>, mut node: Node, parent: Option<Option<u64>>) {
         let at = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         if at == NONE {
@@ -430,7 +429,7 @@ impl Tree {
         self.nodes.get(at as usize)
     }
 
-    /// Lines of all records that a rewind left behind.
+    /// Lines of all records abandoned by a rewind.
     fn abandoned(&self) -> Vec<u32> {
         let forked = self.forked();
         if forked.is_empty() {
@@ -441,7 +440,7 @@ impl Tree {
         let on = |at: u32| active.get(at as usize).copied().unwrap_or(false);
         let mut left = vec![false; self.nodes.len()];
         for prompts in forked {
-            // Without an active one, the person went on with the last.
+            // Without an active prompt, the last one was continued.
             let kept = prompts.iter().rev().find(|at| on(**at)).or(prompts.last()).copied();
             let rewound = |at: &u32| Some(*at) != kept && is_linked(*at);
             for prompt in prompts.into_iter().filter(rewound) {
@@ -461,7 +460,7 @@ impl Tree {
         lines
     }
 
-    /// Prompts that follow the same message, where there are two or more.
+    /// Groups of two or more prompts that follow the same message.
     fn forked(&self) -> Vec<Vec<u32>> {
         let mut below: NameMap<Vec<u32>> = NameMap::default();
         let mut parents = Vec::new();
@@ -477,8 +476,8 @@ impl Tree {
         parents.into_iter().filter_map(|parent| below.remove(&parent)).collect()
     }
 
-    /// Flags of records with a parent or a message below. In a file without links every prompt seems to
-    /// begin a tree, and none was rewound.
+    /// Flags records that have a parent or a message below them. In a file without links every
+    /// prompt seems to begin a tree, and none was rewound.
     fn linked(&self) -> Vec<bool> {
         let mut linked: Vec<bool> = self.nodes.iter().map(|node| node.parent != NONE).collect();
         for node in self.nodes.iter().filter(|node| node.speaks) {
@@ -489,7 +488,7 @@ impl Tree {
         linked
     }
 
-    /// Flags of records between the last message and its root.
+    /// Flags records on the path from the last message to its root.
     fn active(&self) -> Vec<bool> {
         let mut active = vec![false; self.nodes.len()];
         let last = self.nodes.iter().rposition(|node| node.speaks && !node.sidechain);
@@ -510,8 +509,8 @@ mod tree_tests {
     use super::*;
     use crate::transcripts::marks::name_of;
 
-    /// Records as `name<parent`, prompts in capitals, assistants in small letters, `.` for others;
-    /// `-` begins a tree, `+` one that may take another's place, `?` is missing.
+    /// Records as `name<parent`: upper case is a prompt, lower case the assistant, `.` another.
+    /// A parent of `-` begins a tree, `+` a tree that may replace another, `?` is missing.
     #[track_caller]
     fn check(records: &str, expected: &[u32]) {
         let mut tree = Tree::default();

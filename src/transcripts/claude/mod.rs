@@ -1,5 +1,5 @@
-//! Session files of Claude Code: one record a line, a tree that is written in file order. A first pass finds
-//! duplicates, rewound branches and the fate of queued prompts; the second emits.
+//! Session files of Claude Code: JSONL, a tree written in file order. The first pass finds
+//! duplicates, rewound branches and the fate of queued prompts; the second emits entries.
 
 mod index;
 mod reader;
@@ -18,11 +18,11 @@ use super::raw::Sink;
 use serde_json::Value;
 use std::io::{self, Read, Seek};
 
-/// List that the export of Claude Code for web keeps its records in.
+/// Field with the records in exports of Claude Code for web.
 const WEB_LIST: &str = "loglines";
 
-/// Reads a session: its JSONL file, a sub-agent's, the output of `stream-json`, or the object that the web
-/// client exports.
+/// Reads a session: the JSONL file of a session or sub-agent, `stream-json` output, or the object
+/// that the web client exports.
 pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let list = has_list(&mut input, WEB_LIST)?.then_some(WEB_LIST);
     let mut indexer = index::Indexer::default();
@@ -54,7 +54,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-/// Records without words, by `type`.
+/// Types of records without text.
 const BOOKKEEPING: [&str; 12] = [
     "summary", "file-history-snapshot", "file-history-delta", "queue-operation", "ai-title",
     "custom-title", "last-prompt", "mode", "permission-mode", "progress", "system", "attachment",
@@ -63,7 +63,7 @@ const BOOKKEEPING: [&str; 12] = [
 /// True if a value is a record of a session, or the web client's export.
 pub(super) fn is_record(json: &Value) -> bool {
     let (kind, message) = (json.text("type"), &json["message"]);
-    // Qwen Code writes records much like these.
+    // Qwen Code writes similar records.
     if message.has("parts") || json.has("systemPayload") {
         return false;
     }

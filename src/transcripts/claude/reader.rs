@@ -1,4 +1,4 @@
-//! Second pass over a Claude Code transcript: records in, entries out, in file order.
+//! Second pass over a Claude Code transcript: turns records into entries, in file order.
 
 use super::index::{self, Index};
 use super::record::{Attachment, Record, ToolUseResult, is_generated};
@@ -14,7 +14,7 @@ use crate::transcripts::text::{clean, flatten, mark, push_piece};
 use crate::transcripts::tools::{OpenCalls, outcome_of_flag};
 use std::borrow::Cow;
 
-/// Maximum number of entries that wait behind a text which may go on.
+/// Maximum number of entries buffered behind a text that may continue.
 const WAITING_MAX: usize = 32;
 /// Maximum number of pull requests that are remembered.
 const LINKS_MAX: usize = 1024;
@@ -26,7 +26,7 @@ enum Author {
     /// The client, as context for the model.
     Context,
     Client,
-    /// Whoever the text names.
+    /// Determined by the text.
     Unknown,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct RecordReader<'a, 's> {
     pub(super) emit: Emit<'a, 's>,
     index: Index,
     calls: OpenCalls<OpenCall>,
-    /// Text that the next line may continue, and the hash of its message.
+    /// Text that the next line may continue, and the hash of its message id.
     text: Option<(u64, RawEntry)>,
     /// Entries between the text and its continuation.
     waiting: Vec<RawEntry>,
@@ -135,7 +135,7 @@ impl<'a, 's> RecordReader<'a, 's> {
             text.kind = if kept { text.kind } else { EntryKind::Injected };
             text.skip = Some(Skip::Injected);
         } else if frame.branch == Branch::Sidechain && person {
-            // The parent model wrote what a sub-agent is asked.
+            // A sub-agent's prompt was written by the parent model.
             text.speaker = Speaker::Client;
         } else if author == Author::Client && person {
             text.speaker = Speaker::Client;
@@ -172,7 +172,7 @@ impl<'a, 's> RecordReader<'a, 's> {
                 "image" | "document" => mark(&block),
                 _ => continue,
             };
-            // Beside a result, only the client speaks.
+            // Beside a result, only the client adds text.
             let text = user_text::read(&words);
             let author = if text.is_prompt() { Author::Context } else { Author::Unknown };
             if !text.text.is_empty() {
@@ -242,7 +242,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Adds a text of the assistant; texts of one message become one entry.
+    /// Adds assistant text; texts of one message become one entry.
     fn words(&mut self, frame: &EntryFrame, message: Option<u64>, words: &str) {
         if words.trim().is_empty() {
             return;
@@ -317,7 +317,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.steering(frame, attachment.prompt, None);
     }
 
-    /// True if the prompt was read from the queue; counts it off.
+    /// True if the prompt was read from the queue; decrements its count.
     fn is_steered(&mut self, prompt: &Content<'_>) -> bool {
         let steering = &mut self.index.steering;
         let mut take = |text: &str| match steering.get_mut(&index::queued_name(text)) {
@@ -373,7 +373,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit(frame.notice(text));
     }
 
-    /// Reads the last record of a printed run, which repeats the assistant's text if that is in the file.
+    /// Reads the last record of `stream-json` output, which repeats text of the assistant.
     fn result(&mut self, frame: &EntryFrame, record: &Record<'_>) {
         let Some(text) = record.result.some() else { return };
         if record.is_error.on() {
@@ -383,7 +383,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Emits an entry, or lets it wait while a text before it may go on.
+    /// Emits an entry, or buffers it while the text before it may continue.
     fn emit(&mut self, entry: RawEntry) {
         let between = entry.kind == EntryKind::ToolResult || entry.skip == Some(Skip::Injected);
         if self.text.is_some() && between && self.waiting.len() < WAITING_MAX {

@@ -1,4 +1,4 @@
-//! Fields of Claude Code's records that are read; all others are passed over.
+//! Fields read from Claude Code's records; others are ignored.
 
 use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
 use serde::Deserialize;
@@ -51,7 +51,7 @@ pub(super) struct AnyRecord<'a, M, T> {
     pub(super) message: M,
     #[serde(rename = "toolUseResult")]
     pub(super) tool_result: T,
-    /// Plan that the prompt is to carry out, with a cleared context.
+    /// Plan that the prompt carries out with a cleared context.
     #[serde(rename = "planContent")]
     pub(super) plan: Option<IgnoredAny>,
     pub(super) operation: Str<'a>,
@@ -88,14 +88,14 @@ impl<M, T> AnyRecord<'_, M, T> {
     }
 }
 
-/// True if an origin is not a person's. Names that a redactor replaced say nothing.
+/// True if an origin is not a person. Redacted names say nothing.
 pub(super) fn is_generated(origin: &Obj<Origin<'_>>) -> bool {
     let name = origin.0.as_ref().map(|origin| origin.kind.get()).unwrap_or_default();
     let known = !name.is_empty() && !name.contains([' ', '[']) && name != "REDACTED";
     known && !["human", "user", "cli", "sdk", "typed", "queued"].contains(&name)
 }
 
-/// Link to another record. Absent and null differ: only null begins a tree.
+/// Link to another record. Absent and null differ: only null marks a root.
 #[derive(Debug, Default)]
 pub(super) enum Link<'a> {
     #[default]
@@ -128,7 +128,7 @@ pub(super) struct ApiError<'a> {
     pub(super) status: Int,
 }
 
-/// Context that the client added, or a command that waited in the queue.
+/// Context that the client added, or a queued command.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct Attachment<'a> {
@@ -141,7 +141,7 @@ pub(super) struct Attachment<'a> {
     pub(super) origin: Obj<Origin<'a>>,
 }
 
-/// Message as the API has it; in old files a bare string.
+/// Message in API form; a bare string in old files.
 #[derive(Debug, Default)]
 pub(super) struct Message<'a> {
     pub(super) id: Str<'a>,
@@ -168,7 +168,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
 
 pub(super) type ToolUseResult<'a> = TextOr<'a, ResultFields<'a>>;
 
-/// Fields of a structured result that tell its outcome, or what a person chose.
+/// Fields of a structured result that give its outcome or the user's choice.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct ResultFields<'a> {

@@ -1,11 +1,11 @@
-//! What the shared transcripts are known to hold.
+//! Known contents of the shared transcripts.
 
 use super::read;
 use crate::domain::{EntryKind, Speaker};
 use crate::transcripts::testing;
 
-/// Human prompts by file as the list beside the transcripts gives them; where a blocked prompt
-/// was sent again it counts there twice, and here once.
+/// Human prompts by file, from the list beside the transcripts. That list counts a blocked prompt
+/// that was sent again twice; here it counts once.
 const PROMPTS: [(&str, usize); 25] = [
     ("entire-cli-slow-cli-startup-debug-v2.0.64", 2),
     ("entire-cli-test-repo-skill-gitignore-fix", 4 - 1),

@@ -1,4 +1,4 @@
-//! The rules of the format, each with a transcript of a few lines, and what must hold for any.
+//! Rules of the format, each with a transcript of a few lines, and properties of any input.
 
 use super::read;
 use crate::domain::FINDINGS_MAX;
@@ -12,14 +12,13 @@ fn check(input: &str, expected: &str) {
     testing::check_page(read, &lines.join("\n"), expected);
 }
 
-/// A user record with this content, as JSON.
 fn user(id: &str, parent: &str, content: &str) -> String {
     format!(
         r#"{{"type":"user","uuid":"{id}","parentUuid":"{parent}","sessionId":"s","message":{{"role":"user","content":{content}}}}}"#
     )
 }
 
-/// A line of the message `message` with one block, as JSON.
+/// A line of `message` with one block, as JSON.
 fn says(id: &str, parent: &str, message: &str, block: &str) -> String {
     format!(
         r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{parent}","sessionId":"s","message":{{"id":"{message}","model":"m","content":[{block}]}}}}"#
@@ -211,7 +210,7 @@ fn a_rewound_branch_is_abandoned() {
     );
 }
 
-/// Two prompts that begin a tree each, with an answer each, and `between` in between.
+/// Two prompts that each begin a tree and have an answer, with `between` in between.
 fn two_beginnings(second: &str, between: &str) -> String {
     let root = |line: String| line.replace(r#""parentUuid":"""#, r#""parentUuid":null"#);
     let (first, second) = (root(user("a", "", r#""do it in C""#)), root(user("c", "", second)));
@@ -463,7 +462,7 @@ fn findings_of_one_file_are_bounded() {
     assert_eq!(findings.count(), FINDINGS_MAX + 1);
 }
 
-/// Lines of every sort, to be broken.
+/// Lines of every kind, as input for corruption.
 fn lines() -> Vec<u8> {
     let mut all = String::new();
     let refusal = r#""The user doesn't want to proceed with this tool use. the user said:\nno""#;

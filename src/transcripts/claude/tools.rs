@@ -1,5 +1,5 @@
-//! Tool calls of Claude Code as words, tool results and their outcomes, and a person's answer in a tool's
-//! place.
+//! Renders tool calls of Claude Code, reads tool results and outcomes, and finds a user's answer in
+//! the place of a result.
 
 use super::record::ToolUseResult;
 use crate::domain::{EntryKind, Outcome, Speaker};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
-/// Renders a call: a command as typed, an edit as path and new text, a question with its options; anything
-/// else as its JSON.
+/// Renders a call: a command as typed, an edit as path and new text, a question with its options;
+/// anything else as JSON.
 pub(super) fn render(name: &str, input: &RawValue) -> String {
     let render: fn(&Value) -> Option<String> = match name {
         "Bash" | "bash" => command,
@@ -88,7 +88,7 @@ pub(super) struct ToolResult {
     pub(super) exit_code: Option<i32>,
 }
 
-/// Reads the result in `block` with its structured form, of the call it answers.
+/// Reads the result in `block`; `structured` is its structured form, `call` the call it answers.
 pub(super) fn read_result(
     block: Block<'_>,
     structured: &ToolUseResult<'_>,
@@ -105,7 +105,7 @@ pub(super) fn read_result(
     person.unwrap_or_else(|| tool_result(text, failed, structured, name))
 }
 
-/// Reads a person's refusal, with their words if they gave any.
+/// Reads a user's refusal and the words given with it, if any.
 fn refusal(text: &str) -> Option<ToolResult> {
     const REFUSALS: [&str; 5] = [
         "The user doesn't want to proceed with this tool use",
@@ -118,7 +118,7 @@ fn refusal(text: &str) -> Option<ToolResult> {
     REFUSALS.iter().find(|refusal| bare.starts_with(**refusal))?;
     let words = bare.split_once("the user said:").map(|(_, words)| words.trim());
     let words = words.map(|words| {
-        // Newer clients add a remark for the model below the person's words.
+        // Newer clients append a remark for the model.
         words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim()
     });
     let (speaker, text) = match words.filter(|words| !words.is_empty()) {
@@ -134,7 +134,7 @@ fn answer(text: String) -> ToolResult {
     ToolResult { speaker, kind, text, outcome, exit_code: None }
 }
 
-/// Reads a person's answers to the agent's questions, one a line.
+/// Reads a user's answers to the agent's questions, one per line.
 fn chosen(text: &str, structured: &ToolUseResult<'_>) -> Option<ToolResult> {
     let fields = structured.fields();
     let answers = fields.and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
@@ -164,7 +164,7 @@ fn plain(answer: &Value) -> String {
     }
 }
 
-/// Reads the answers from the sentence that the model is given.
+/// Reads the answers from the sentence given to the model.
 fn written_answers(text: &str) -> Option<String> {
     const STARTS: [&str; 2] =
         ["Your questions have been answered:", "User has answered your questions:"];
@@ -173,7 +173,7 @@ fn written_answers(text: &str) -> Option<String> {
     Some(rest.replace("\"=\"", "\" → \"").replace("\", \"", "\"\n\""))
 }
 
-/// Reads a person's approval of a plan; with the plan if they edited it.
+/// Reads a user's approval of a plan; includes the plan if the user edited it.
 fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>) -> ToolResult {
     let approved = structured.fields().and_then(|fields| fields.plan.some());
     let differs = match (approved, call.and_then(|call| call.plan)) {
@@ -204,7 +204,7 @@ fn tool_result(
     ToolResult { speaker, kind: EntryKind::ToolResult, text, outcome, exit_code }
 }
 
-/// Exit code of a command that failed: its result begins with it.
+/// Exit code of a failed command, from the beginning of its result.
 fn exit_code(text: &str) -> Option<i32> {
     let rest = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
     let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '-').next()?;

@@ -1,4 +1,4 @@
-//! Texts of user records and their speakers: nobody typed most records of the type `user`.
+//! Texts of user records and their speakers: most `user` records were not typed by a person.
 
 use crate::domain::{EntryKind, Speaker};
 use crate::transcripts::client_text::ClientText;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// Replacement for context blocks.
 const CONTEXT: &str = "[context of the editor or of a hook]";
-/// Tags of what a command printed.
+/// Tags around command output.
 const OUTPUTS: [&str; 4] =
     ["bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"];
 pub(super) fn read(text: &str) -> ClientText {
@@ -36,7 +36,7 @@ fn person(kind: EntryKind, text: impl Into<String>) -> ClientText {
     ClientText::new(Speaker::Person, kind, text)
 }
 
-/// Removes context blocks at the beginning; returns whether there were any.
+/// Removes leading context blocks; returns whether there were any.
 fn without_context(text: &str) -> (&str, bool) {
     const BLOCKS: [&str; 5] = [
         "ide_opened_file", "ide_selection", "ide_diagnostics", "user-prompt-submit-hook",
@@ -44,7 +44,7 @@ fn without_context(text: &str) -> (&str, bool) {
     ];
     let mut rest = text.trim_start();
     let mut any = false;
-    // Each round removes at least a byte.
+    // Each iteration removes at least one byte.
     for _ in 0..text.len() {
         let tag = BLOCKS.iter().find(|tag| {
             let opened = rest.strip_prefix('<').and_then(|rest| rest.strip_prefix(**tag));
@@ -61,7 +61,7 @@ fn without_context(text: &str) -> (&str, bool) {
     (rest, any)
 }
 
-/// `/name arguments` of a slash command's tags.
+/// Returns a slash command as `/name arguments`.
 fn command(text: &str) -> String {
     let tag = |tag| between(text, tag).map(str::trim).unwrap_or_default();
     let (name, message, arguments) =
@@ -79,7 +79,7 @@ fn inner(text: &str, tags: &[&str]) -> String {
     all
 }
 
-/// Reads every text of a user record's content; adjacent texts of one speaker and kind become one.
+/// Reads every text of a user record's content; merges adjacent texts of one speaker and kind.
 pub(super) fn read_all(content: Content<'_>) -> Vec<ClientText> {
     let mut all: Vec<ClientText> = Vec::new();
     match content {

@@ -1,5 +1,5 @@
-//! First pass over a Codex rollout: the session's head, which of the two streams holds the words, how calls
-//! ended, and which lines are a copy of another session's history.
+//! First pass over a Codex rollout: the session's header, which of the two streams holds the text,
+//! how calls ended, and which lines are copied from another session.
 
 use super::record::{AnyPayload, Envelope, Head};
 use super::tools::{self, CallEnd};
@@ -9,7 +9,7 @@ use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
 use std::ops::Range;
 
-/// Line that is copied from the session that this one was forked from.
+/// Line copied from the session that this one was forked from.
 pub(super) const COPIED: u8 = 1;
 /// Line of a turn that was rolled back.
 pub(super) const ABANDONED: u8 = 2;
@@ -19,11 +19,11 @@ pub(super) const ABANDONED: u8 = 2;
 pub(super) struct Index {
     pub(super) session: RawSession,
     pub(super) marks: LineMarks,
-    /// True if the session is a sub-agent's: its prompts are the parent model's.
+    /// True if the session is a sub-agent's; its prompts were written by the parent model.
     pub(super) subagent: bool,
-    /// True if events hold the words; else items do.
+    /// True if text is read from events, false if from items.
     pub(super) events: bool,
-    /// Hashes of the texts in events, each of which an item repeats.
+    /// Hashes of texts in events, each of which an item repeats.
     pub(super) event_texts: NameSet,
     /// Ends of calls, by hash of the id.
     pub(super) ends: NameMap<CallEnd>,
@@ -33,7 +33,7 @@ pub(super) struct Index {
     pub(super) reviewed: bool,
     /// True if interruptions have an event.
     pub(super) aborted: bool,
-    /// Hashes of the summaries that compactions put in the place of the conversation.
+    /// Hashes of the summaries that replace the conversation at compactions.
     pub(super) summaries: NameSet,
 }
 
@@ -44,10 +44,10 @@ pub(super) struct Indexer {
     digest: Option<String>,
     fork: Fork,
     prompts: Vec<u32>,
-    /// Lines of turns that were rolled back, exclusive of the end.
+    /// Ranges of rolled-back lines, exclusive of the end.
     rolled_back: Vec<(u32, u32)>,
     calls: NameSet,
-    /// Calls of scripts that have no output yet: the hash of the id, and the script.
+    /// Scripts without output so far, each with the hash of its call id.
     scripts: Vec<(u64, String)>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Indexer {
 const SCRIPTS_MAX: usize = 64;
 
 impl Indexer {
-    /// Adds a line, whose payload is `head` and whose whole text is `text`.
+    /// Adds a line with the payload `head` and the full text `text`.
     pub(super) fn add(
         &mut self,
         line: u32,
@@ -154,7 +154,7 @@ impl Indexer {
         }
     }
 
-    /// Notes the end of a call; that of a command in a script counts for the script if it failed.
+    /// Records the end of a call; a failed command in a script makes the script fail.
     fn ended<C>(&mut self, call: u64, head: &AnyPayload<'_, C>) {
         let end = end_of(head);
         let command = head.command.map(tools::command_of).unwrap_or_default();
@@ -167,7 +167,7 @@ impl Indexer {
         }
     }
 
-    /// Notes the summary of a compaction, with and without the words that introduce it.
+    /// Records the summary of a compaction, with and without its introduction.
     fn compacted(&mut self, text: &str) {
         let own = text.split_once('\n').filter(|_| text.starts_with(SUMMARY_HEAD));
         let texts = [text, own.map_or("", |(_, own)| own)].map(str::trim);
@@ -213,10 +213,10 @@ fn end_of<C>(head: &AnyPayload<'_, C>) -> CallEnd {
     CallEnd { outcome, exit_code: head.exit_code.0.and_then(|code| i32::try_from(code).ok()) }
 }
 
-/// Pause that ends the copy: copies are written within ten milliseconds.
+/// Maximum pause within a copy. Copies are written within ten milliseconds.
 const COPY_GAP_MILLIS_MAX: i64 = 1000;
 
-/// Line of a rollout, as far as it tells copies from own work.
+/// Fields of a line that distinguish copies from own records.
 struct LineInfo<'l> {
     line: u32,
     ordinal: Option<i64>,
@@ -229,26 +229,26 @@ struct LineInfo<'l> {
 struct Fork {
     forked: bool,
     head: u32,
-    /// Ordinal that own work begins with, where the client gives it.
+    /// Ordinal of the first own record, if the client gives it.
     own_ordinal: Option<i64>,
     own_line: Option<u32>,
     begun: Option<Timestamp>,
     previous: Option<Timestamp>,
-    /// Line of the last turn, and whether it is still open.
+    /// Line of the last turn, and whether the turn is still open.
     turn: Option<(u32, bool)>,
     spoken: bool,
     last: u32,
 }
 
 impl Fork {
-    /// Notes the line of the file's own head.
+    /// Records the line of the file's own header.
     fn begin(&mut self, line: u32, forked: bool, own_ordinal: Option<i64>) {
         self.head = line;
         self.forked = forked || own_ordinal.is_some();
         self.own_ordinal = own_ordinal;
     }
 
-    /// Notes another session's head; returns whether that makes the file a fork.
+    /// Handles another session's header; returns whether it makes the file a fork.
     fn second_head(&mut self) -> bool {
         self.forked |= !self.spoken;
         self.forked
@@ -259,7 +259,7 @@ impl Fork {
         self.last = line;
         let meta = matches!(kind, "session_meta" | "");
         self.spoken |= !meta;
-        // The parent's head opens the copy: pauses count from there.
+        // The parent's header opens the copy: pauses are measured from there.
         if self.own_line.is_some() || line <= self.head || (meta && !self.spoken) {
             self.begun = self.begun.or(at);
             self.previous = at.or(self.previous);
@@ -298,7 +298,7 @@ impl Fork {
         COPY_GAP_MILLIS_MAX < at.0.saturating_sub(previous.0)
     }
 
-    /// Lines that are copies.
+    /// Range of copied lines.
     fn copied(&self) -> Range<u32> {
         if !self.forked {
             return 0..0;
@@ -314,7 +314,7 @@ impl Fork {
 mod fork_tests {
     use super::*;
 
-    /// Lines as `kind@milliseconds`; the first is the head.
+    /// Lines as `kind@milliseconds`; the first is the header.
     #[track_caller]
     fn check(lines: &str, own: Option<i64>, expected: Range<u32>) {
         let mut fork = Fork::default();

@@ -1,5 +1,5 @@
-//! Rollouts of Codex: one record a line, everything said twice. A first pass finds which stream to read, how
-//! calls ended and what is copied from another session; the second emits.
+//! Rollouts of Codex: JSONL in which every text appears twice. The first pass finds which stream to
+//! read, how calls ended and what is copied from another session; the second emits entries.
 
 mod index;
 mod reader;
@@ -16,7 +16,7 @@ use record::{Envelope, Head, Payload};
 use serde_json::Value;
 use std::io::{self, Read, Seek};
 
-/// List that the first clients, which wrote one JSON object, kept their items in.
+/// Field with the items in files of the first clients, which wrote one JSON object.
 const OLD_LIST: &str = "items";
 
 /// Reads a rollout, with or without envelopes.
@@ -56,7 +56,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-/// Envelopes, by `type`.
+/// Types of envelopes.
 const ENVELOPES: [&str; 7] = [
     "session_meta",
     "response_item",
@@ -66,7 +66,7 @@ const ENVELOPES: [&str; 7] = [
     "world_state",
     "inter_agent_communication_metadata",
 ];
-/// Items, by `type`.
+/// Types of items.
 const ITEMS: [&str; 8] = [
     "message", "function_call", "function_call_output", "reasoning", "local_shell_call",
     "custom_tool_call", "custom_tool_call_output", "web_search_call",
@@ -84,7 +84,7 @@ pub(super) fn is_record(json: &Value) -> bool {
         || is_item(json)
 }
 
-/// True if a value is an item of the Responses API, or of a rollout before they had envelopes.
+/// True if a value is an item of the Responses API or of a rollout without envelopes.
 pub(super) fn is_item(json: &Value) -> bool {
     let is_known = ITEMS.contains(&json.text("type"));
     is_known && !json.has("parentId") && !json.has("uuid") && !json["message"].is_object()

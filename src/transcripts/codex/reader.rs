@@ -1,4 +1,4 @@
-//! Second pass over a Codex rollout: records in, entries out, in file order.
+//! Second pass over a Codex rollout: turns records into entries, in file order.
 
 use super::index::{self, Index};
 use super::record::{Envelope, Payload};
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// Beginning of an editor's prompt inside its wrapper.
 const REQUEST: &str = "## My request for Codex:";
-/// Maximum number of calls without output that an interruption may end.
+/// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
 
 pub(super) struct RecordReader<'a, 's> {
@@ -24,7 +24,7 @@ pub(super) struct RecordReader<'a, 's> {
     calls: OpenCalls<String>,
     /// Names and ids of calls without an output.
     unanswered: Vec<(String, String)>,
-    /// Last event with words: some clients write it in both forms.
+    /// Form (`true` if newer) and hash of the last text event: some clients write both forms.
     last_event: Option<(bool, u64)>,
 }
 
@@ -78,7 +78,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Reads an event; `newer` clients wrap it into an item.
+    /// Reads an event. `newer`: the client wrapped it into an item.
     fn event(&mut self, frame: &EntryFrame, payload: Payload<'_>, newer: bool) {
         let kind = payload.kind.get();
         if matches!(kind, "user_message" | "agent_message") {
@@ -121,7 +121,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Reads a prompt in the stream of events.
+    /// Reads a prompt from the event stream.
     fn prompt(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
         let message = clean(Cow::Borrowed(payload.message.get()));
         let mut pictures = String::new();
@@ -136,10 +136,10 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.user(frame, &message, &pictures, injected);
     }
 
-    /// Reads a text in the user's name.
+    /// Reads a text attributed to the user.
     fn user(&mut self, frame: &EntryFrame, text: &str, pictures: &str, injected: bool) {
         let ClientText { speaker, kind, skip, text: mut words } = user_text(text);
-        // An event says it too.
+        // An event repeats it.
         let repeated = (words.starts_with(TURN_ABORTED) && self.index.aborted)
             || (words.starts_with(USER_ACTION) && self.index.reviewed);
         push_piece(&mut words, pictures, "\n");
@@ -154,7 +154,7 @@ impl<'a, 's> RecordReader<'a, 's> {
             entry.kind = EntryKind::Injected;
             entry.skip = entry.skip.or(Some(Skip::Injected));
         } else if person && self.index.subagent && entry.skip != Some(Skip::Copied) {
-            // The parent model wrote what a sub-agent is asked.
+            // A sub-agent's prompt was written by the parent model.
             entry.speaker = Speaker::Client;
         }
         if repeated {
@@ -227,7 +227,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Reads a message in the stream of items, unless an event says it already.
+    /// Reads a message from the item stream, unless an event contains it too.
     fn message(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
         let Content::Blocks(blocks) = payload.content else {
             let text = flatten(payload.content);
@@ -256,7 +256,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         match role {
             _ if self.is_in_events(text) => {}
             "assistant" => self.says(frame, text),
-            // Where events hold the prompts, what only an item says was not typed.
+            // Where events hold the prompts, text found only in an item was not typed.
             "user" => self.user(frame, text, pictures, self.index.events),
             "developer" | "system" => {
                 let mut entry = frame.entry(Speaker::Client, EntryKind::Injected, text);
@@ -267,7 +267,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Emits a text of the assistant, or the summary that it wrote for a compaction.
+    /// Emits assistant text, or the summary that the assistant wrote for a compaction.
     fn says(&mut self, frame: &EntryFrame, text: &str) {
         let entry = match self.is_summary(text) {
             true => summary(frame, text),
@@ -322,14 +322,14 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 }
 
-/// Summary of earlier conversation, which is itself in the file.
+/// Summary of earlier entries that are in the file too.
 fn summary(frame: &EntryFrame, text: &str) -> RawEntry {
     let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
     entry.skip = entry.skip.or(Some(Skip::Summarised));
     entry
 }
 
-/// The name of a tool; that of an MCP server with its server.
+/// Name of a tool; tools of an MCP server include the server's name.
 fn tool_name<'a>(payload: &'a Payload<'_>) -> Cow<'a, str> {
     let name = payload.name.some().unwrap_or("tool_search");
     match payload.namespace.some().filter(|it| it.starts_with("mcp__") && !name.starts_with(it)) {
@@ -342,7 +342,7 @@ fn call(frame: &EntryFrame, speaker: Speaker, text: String) -> RawEntry {
     frame.entry(speaker, EntryKind::ToolCall, clean(Cow::Owned(text)))
 }
 
-/// Reads one text in the user's name: prompts without an editor's wrapper, and context that the client sends.
+/// Classifies a text attributed to the user and removes an editor's wrapper from prompts.
 fn user_text(text: &str) -> ClientText {
     let text = text.trim();
     if text.starts_with("<user_shell_command>") {

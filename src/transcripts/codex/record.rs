@@ -1,4 +1,4 @@
-//! Fields of Codex's records that are read; all others are passed over.
+//! Fields read from Codex's records; others are ignored.
 
 use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
 use crate::transcripts::text::flatten;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// Line: an envelope with a payload, or, before there were envelopes, the item itself.
+/// Line: an envelope with a payload, or, in old files, the item itself.
 #[derive(Debug, Deserialize)]
 #[serde(bound = "'de: 'a, P: Deserialize<'de>")]
 pub(super) struct Envelope<'a, P> {
@@ -27,7 +27,7 @@ fn none<T>() -> Option<T> {
 }
 
 impl<'a, P: Default + Deserialize<'a>> Envelope<'a, P> {
-    /// Takes the payload; a line without envelope is read as one.
+    /// Takes the payload; a line without envelope is itself the payload.
     pub(super) fn open(&mut self, line: &'a str) -> serde_json::Result<P> {
         match &mut self.payload {
             Some(payload) => Ok(payload.0.take().unwrap_or_default()),
@@ -86,7 +86,7 @@ pub(super) struct AnyPayload<'a, C> {
 }
 
 impl<'a> Payload<'a> {
-    /// Event that newer clients write as a completed item, in its older form.
+    /// Converts an event that newer clients write as a completed item to its older form.
     pub(super) fn of_item(mut self) -> Option<Payload<'a>> {
         let kind = match self.kind.get() {
             "UserMessage" => "user_message",
@@ -111,7 +111,7 @@ pub(super) struct GitState<'a> {
     pub(super) branch: Str<'a>,
 }
 
-/// Origin of a session, where it is more than a word.
+/// Origin of a session, if it is structured.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct SessionOrigin<'a> {

@@ -1,4 +1,4 @@
-//! The rules of the format, each with a rollout of a few lines, and what must hold for any.
+//! Rules of the format, each with a rollout of a few lines, and properties of any input.
 
 use super::read;
 use crate::domain::{EntryKind, Outcome, Skip, Speaker};
@@ -312,8 +312,8 @@ fn broken_lines_are_findings_and_the_rest_goes_on() {
     );
 }
 
-/// Prompts and what the assistant said, by file, as the list beside the transcripts gives them.
-/// The sub-agent's prompt is its parent's.
+/// Prompts, assistant texts and calls by file, from the list beside the transcripts. A sub-agent's
+/// prompt is its parent's.
 const COUNTS: [(&str, usize, usize, usize); 14] = [
     ("git-sync-review-merge-findings", 3, 14, 41),
     ("git-sync-same-repo-check-bugbot", 4, 11, 20),

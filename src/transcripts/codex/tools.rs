@@ -1,4 +1,4 @@
-//! Tool calls of Codex as words, the outputs of tools in the forms that Codex has had over time, and reviews.
+//! Renders tool calls of Codex, and reads tool outputs in all historic forms, and reviews.
 
 use crate::domain::Outcome;
 use crate::transcripts::fields::{Content, Int, Obj, Str};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Text of a value that may be a string; other values are their JSON.
+/// Contents of a JSON string; the JSON itself for other values.
 pub(super) fn text_of(value: &RawValue) -> Cow<'_, str> {
     match serde_json::from_str::<Str<'_>>(value.get()) {
         Ok(Str(Some(text))) => text,
@@ -18,8 +18,8 @@ pub(super) fn text_of(value: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// Renders a call: a command as typed, a patch as sent, a plan as its steps; anything else as its arguments,
-/// which may be broken JSON.
+/// Renders a call: a command as typed, a patch as sent, a plan as its steps; anything else as its
+/// arguments, which may be broken JSON.
 pub(super) fn render(name: &str, arguments: &str) -> String {
     let render: fn(&Value) -> Option<String> = match name {
         "exec_command" | "shell" | "local_shell" | "shell_command" | "container.exec" => {
@@ -42,7 +42,7 @@ fn command(json: &Value) -> String {
     }
 }
 
-/// Command that an event names.
+/// Command named by an event.
 pub(super) fn command_of(command: &RawValue) -> String {
     serde_json::from_str(command.get()).map(|json| words_of(&json)).unwrap_or_default()
 }
@@ -73,7 +73,7 @@ fn stdin(json: &Value) -> Option<String> {
     })
 }
 
-/// Renders a search of the web or a local shell item.
+/// Renders a web search or a local shell item.
 pub(super) fn action(action: Option<&RawValue>) -> String {
     let Some(action) = action else { return String::new() };
     let Ok(json) = serde_json::from_str::<Value>(action.get()) else {
@@ -109,7 +109,7 @@ pub(super) fn review(json: &str) -> String {
     words
 }
 
-/// End of a call; an event of its own is more reliable than the text.
+/// End of a call. An event that reports it is more reliable than the output text.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CallEnd {
     pub(super) outcome: Option<Outcome>,
@@ -124,7 +124,7 @@ pub(super) struct ToolOutput {
     pub(super) refused: bool,
 }
 
-/// Reads an output; `end` comes first.
+/// Reads an output; `end` takes precedence over the text.
 pub(super) fn read_output(content: Content<'_>, end: Option<CallEnd>) -> ToolOutput {
     let text = flatten(content);
     let mut found = CallEnd::default();
@@ -157,7 +157,7 @@ fn unwrap(mut text: String, found: &mut CallEnd) -> String {
     text
 }
 
-/// Reads `{"output":…,"metadata":{"exit_code":…}}`, and what scripts get of a command.
+/// Reads `{"output":…,"metadata":{"exit_code":…}}`, and the form in which scripts receive output.
 fn json(text: &str, found: &mut CallEnd) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]

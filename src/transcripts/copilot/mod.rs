@@ -1,5 +1,5 @@
-//! Sessions of GitHub Copilot: the events of its CLI, a line each, and VS Code's chat sessions, a document with
-//! requests.
+//! Sessions of GitHub Copilot: the event log of its CLI (JSONL), and VS Code's chat sessions (a
+//! document with requests).
 
 mod vscode;
 
@@ -55,7 +55,7 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Begins an event; those of a sub-agent name the call that began it.
+/// Starts an event; a sub-agent's events name the call that started it.
 fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_, '_>) -> &'j Value {
     let data = &json["data"];
     talk.is_sidechain = data.first_text(&["parentToolCallId"]).is_some();
@@ -78,7 +78,7 @@ fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
 
 fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
     let data = begin(json, talk);
-    // What a skill or a hook asks stands in the user's name too.
+    // Requests of skills and hooks have the role `user` too.
     match data.text("source") {
         "" | "user" | "cli" => talk.user(data.text("content")),
         _ => talk.injected(data.text("content")),
@@ -98,7 +98,7 @@ fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Reads a call that no message of the assistant asked for.
+/// Reads a call that no assistant message requested.
 fn execution(json: &Value, talk: &mut Conversation<'_, '_>) {
     let data = begin(json, talk);
     let (id, name) = (data.text("toolCallId"), data.text("toolName"));

@@ -1,4 +1,4 @@
-//! Chat sessions of VS Code: requests, with what the model answered in rounds of tool calls.
+//! Chat sessions of VS Code: requests, with the answers in rounds of tool calls.
 
 use crate::domain::Timestamp;
 use crate::transcripts::chat::{time_of, words_of};
@@ -6,7 +6,7 @@ use crate::transcripts::conversation::{Conversation, ToolCall, ToolResult};
 use crate::transcripts::json::JsonExt;
 use serde_json::Value;
 
-/// Reads the head of a chat in VS Code.
+/// Reads the header and the requests of a chat.
 pub(super) fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("customTitle"));
@@ -15,7 +15,6 @@ pub(super) fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
     json["requests"].list().iter().for_each(|json| request(json, talk));
 }
 
-/// Reads a request and its answer.
 pub(super) fn request(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.at(json.text("requestId"), time_of(json));
     talk.user(json["message"].text("text"));

@@ -1,4 +1,4 @@
-//! Agent transcripts of Cursor: a message a line, without ids and times.
+//! Agent transcripts of Cursor: one message per line, without ids and times.
 
 use super::client::Client;
 use super::conversation::Conversation;

@@ -1,10 +1,10 @@
-//! Clients whose files are recognised by their fields but not read, so that the refusal can name them.
+//! Clients whose files are recognised but not read, so that the error can name them.
 
 use crate::transcripts::client::has_fields;
 use crate::transcripts::json::JsonExt;
 use serde_json::Value;
 
-/// A client, and the fields that tell its files.
+/// Client, and the fields that identify its files.
 type Signature = (&'static str, &'static [&'static str]);
 
 const OPENCODE_PART: &str = "a part of an opencode session (`opencode export ID` writes it whole)";

@@ -1,4 +1,4 @@
-//! Detects the format of a transcript from the beginning of its content, by the names of fields. The file's
+//! Detects a transcript's format from the field names at the beginning of its content. The file
 //! name decides only between OpenAI and Anthropic where the messages are the same in both.
 
 mod clients;
@@ -12,11 +12,11 @@ use super::markdown::{Fence, aider, plain, specstory};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity, Speaker};
 use serde_json::Value;
 
-/// Lines of a JSONL file that have a vote.
+/// Maximum number of JSONL lines that vote.
 const VOTES_MAX: usize = 60;
-/// Lines of a text that are looked at.
+/// Maximum number of lines of a text file that are examined.
 const TEXT_LINES_MAX: usize = 2_000;
-/// Elements of an array that are looked at for a message: a broken export begins with one or two odd ones.
+/// Maximum number of array elements examined: a broken export begins with one or two odd ones.
 const ELEMENTS_MAX: usize = 8;
 
 /// Reason why a file is not read.
@@ -36,7 +36,6 @@ pub enum DetectError {
     Nothing,
 }
 
-/// Formats that are read, for messages.
 const EXPECTED: &str = "a session of Claude Code, Codex or another client that docs/formats.md lists, OpenAI or Anthropic messages, a ChatGPT \
     export, aider's or SpecStory's history, slices as `annalist schema slice.v1.json` has them, or \
     lines such as `user: words`";
@@ -44,8 +43,7 @@ const EXPECTED: &str = "a session of Claude Code, Codex or another client that d
 type Detected = Result<Format, DetectError>;
 const NOTHING: Detected = Err(DetectError::Nothing);
 
-/// Returns the format of a file that begins with `head`, of which at most `DETECT_BYTES_MAX` bytes are
-/// read.
+/// Returns the format of a file that begins with `head`. Reads at most `DETECT_BYTES_MAX` bytes.
 pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectError> {
     const MAGIC: [(&[u8], &str); 5] = [
         (b"SQLite format 3\0", "a SQLite database (Cursor, opencode)"),
@@ -73,7 +71,7 @@ pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectErro
     }
 }
 
-/// Finding about a file that was read as `format` and has no entries.
+/// Finding for a file that was read as `format` and gave no entries.
 pub(crate) fn nothing_read(format: Format, head: &[u8], file_name: Option<&str>) -> Finding {
     let mut detail = format!("nothing in it could be read as {format}");
     match detect(head, file_name) {
@@ -84,7 +82,7 @@ pub(crate) fn nothing_read(format: Format, head: &[u8], file_name: Option<&str>)
     Finding::new(Severity::Warning, "no-entries", 0, detail)
 }
 
-/// True if a file of lines begins with a broken one; a document with an example of one is none.
+/// True for JSONL with a broken first line, false for a document that contains an object.
 fn is_mostly_objects(text: &str) -> bool {
     let lines = || text.lines().filter(|line| !line.trim().is_empty()).take(VOTES_MAX);
     let objects = lines().filter(|line| line.starts_with('{')).count();
@@ -102,7 +100,7 @@ fn prose(text: &str) -> Detected {
     let starts = outside.iter().filter(|line| aider::start_of(line).is_some()).count();
     let begins =
         aider::start_of(first).is_some() || first.starts_with("> ") || first.starts_with("#### ");
-    // A beginning that was cut off may be anything; two starts are no accident.
+    // A truncated beginning may be anything; two starts are no coincidence.
     if starts > 1 || (starts == 1 && begins) {
         return Ok(Format::Aider);
     }
@@ -129,19 +127,19 @@ impl Detector<'_> {
         let ends_with_line =
             partial_json::value(first_line).1.is_some_and(|rest| rest.trim().is_empty());
         let alone = rest.is_none_or(|rest| rest.trim().is_empty());
-        // A whole `[]`, and not a broken list that merely began.
+        // A complete `[]`, not a broken list that merely began.
         if matches!(&first, Value::Array(list) if list.is_empty()) && rest.is_some() && alone {
             return self.messages(&[]);
         }
-        // A whole value on the first line and more below: lines. Else one value; a broken first line
-        // hides which, so that each is tried.
+        // A complete value on the first line and more below is JSONL, anything else one value. A
+        // broken first line hides which, so the other is tried next.
         match ends_with_line && !alone {
             true => or(self.votes(text), || self.value(&first)),
             false => or(self.value(&first), || self.votes(text)),
         }
     }
 
-    /// Format of most lines; lines of no known format have no vote.
+    /// Format of most lines; lines of unknown formats do not vote.
     fn votes(self, text: &str) -> Detected {
         let mut counts: Vec<(Detected, usize)> = Vec::new();
         for line in text.lines().filter(|line| !line.trim().is_empty()).take(VOTES_MAX) {
@@ -155,7 +153,7 @@ impl Detector<'_> {
             }
         }
         let best = counts.iter().rev().max_by_key(|(_, count)| *count).map(|(vote, _)| *vote);
-        // Tools in a single line settle whose messages they all are.
+        // Anthropic's tool blocks in a single line settle the format of all lines.
         let anthropic = counts.iter().any(|(vote, _)| *vote == Ok(Format::Anthropic));
         if best == Some(Ok(Format::Openai)) && anthropic {
             return Ok(Format::Anthropic);
@@ -185,7 +183,7 @@ impl Detector<'_> {
         or(own, || if json.has("content") { self.message(json) } else { NOTHING })
     }
 
-    /// Format that one element of an array tells.
+    /// Format of one element of an array.
     fn element(self, json: &Value) -> Detected {
         if json.has("mapping") || json.has("chat_messages") {
             return Ok(Format::Chatgpt);
@@ -198,7 +196,7 @@ impl Detector<'_> {
 
     fn array(self, list: &[Value]) -> Detected {
         let Some(first) = list.first() else { return NOTHING };
-        // Cline's history names no role in some versions.
+        // Some versions of Cline's history have no role.
         let by_type = matches!(first.text("type"), "user" | "assistant") && !first.has("role");
         if by_type && first.first_text(&["text"]).is_some() {
             return Ok(Format::Anthropic);
@@ -207,9 +205,9 @@ impl Detector<'_> {
         if speaks(first) && whole { self.messages(list) } else { NOTHING }
     }
 
-    /// Format of an array whose first element tells nothing: that of the messages behind it, if any.
+    /// Format of the messages behind a first element that is not recognised, if there are any.
     fn past_odd(self, list: &[Value]) -> Detected {
-        // Records of other things have roles too: `admin`.
+        // Other records have roles too, such as `admin`.
         let is_whole = |json: &Value| speaks(json) && is_whole(json) && has_known_role(json);
         let any = list.iter().take(ELEMENTS_MAX).any(is_whole);
         if any { self.messages(list) } else { NOTHING }
@@ -252,7 +250,7 @@ impl Detector<'_> {
         }
     }
 
-    /// OpenAI or Anthropic, by what only one of them has; else by the file's name.
+    /// OpenAI or Anthropic, by features that only one of them has, else by the file name.
     fn messages(self, messages: &[Value]) -> Detected {
         const BLOCKS: [&str; 5] =
             ["tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"];

@@ -1,12 +1,12 @@
-//! Reads the beginning of a JSON value that may be cut off anywhere. For detection only.
+//! Parses the beginning of a JSON value that may be cut off anywhere. For detection only.
 
 use serde_json::{Map, Value};
 
 /// Maximum depth of the tree; deeper values do not distinguish formats.
 const DEPTH_MAX: usize = 24;
 
-/// Returns the first value of `text` as far as it goes, and what follows it unless the value is cut off
-/// or broken.
+/// Returns the first value of `text`, as much as there is of it, and the text after it; `None` if
+/// the value is cut off or broken.
 pub(super) fn value(text: &str) -> (Value, Option<&str>) {
     let mut parser = Parser { bytes: text.as_bytes(), at: 0, broken: false };
     let json = parser.value(0);
@@ -91,7 +91,7 @@ impl Parser<'_> {
         Value::Array(list)
     }
 
-    /// Reads a string without decoding escapes: names of fields and roles have none.
+    /// Reads a string without decoding escapes; field names and roles have none.
     fn string(&mut self) -> String {
         self.at += 1;
         let begin = self.at;

@@ -1,5 +1,5 @@
-//! Sessions of Gemini CLI: one document, or lines in which a message that changed is written again, and saved
-//! checkpoints, which are messages of its API.
+//! Sessions of Gemini CLI: one document, or JSONL in which a changed message is written again; and
+//! saved checkpoints, which are messages of its API.
 
 use super::chat::time_of;
 use super::client::{Client, record};
@@ -45,7 +45,7 @@ fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
 
-/// Reads fields that changed, among which may be all messages.
+/// Reads changed fields, which may include all messages.
 fn set(json: &Value, talk: &mut Conversation<'_, '_>) {
     head(&json["$set"], talk);
     json["$set"]["messages"].list().iter().for_each(|message| record(&CLIENT, message, talk));
@@ -99,7 +99,7 @@ fn content(json: &Value) -> &Value {
     if json.has("content") { &json["content"] } else { &json["parts"] }
 }
 
-/// Folder that the client's context names.
+/// Working directory named in the client's context.
 fn folder(text: &str) -> Option<&str> {
     let context = text.split_once("<session_context>").map_or(text, |(_, context)| context);
     let named = context.split_once("**Workspace Directories:**\n  - ");

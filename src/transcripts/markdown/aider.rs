@@ -1,6 +1,6 @@
-//! aider's chat history: Markdown in which a line's first characters tell its author. All chats of a repository
-//! are in one file, which only grows. A session's id is the time its chat started, with its number among chats
-//! that started at the same second.
+//! aider's chat history: Markdown in which the prefix of a line identifies its author. All chats of
+//! a repository are in one append-only file. A session's id is the start time of the chat, with a
+//! counter for chats that started in the same second.
 
 #[cfg(test)]
 mod tests;
@@ -12,19 +12,19 @@ use crate::transcripts::raw::{RawEntry, RawSession, Sink};
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 
-/// End of everything that aider prints or that was typed.
+/// End of every line that aider printed or the user typed.
 const ENDING: &str = "  ";
-/// Beginnings of messages that aider writes itself when it asks a model to fix or to explain something.
+/// Beginnings of messages that aider generates to have a model fix or explain something.
 const OWN_MESSAGES: [&str; 2] = ["# Fix any errors below", "# Question: "];
-/// Maximum number of start times that are remembered; then numbering starts again.
+/// Maximum number of start times that are remembered; then numbering restarts.
 const STARTS_MAX: usize = 100_000;
-/// Output of aider when an edit of the model could not be used.
+/// Output of aider when an edit by the model could not be applied.
 const FAILURES: [&str; 4] =
     ["The LLM did not conform", "failed to match!", "SearchReplaceNoExactMatch", "Malformed edit"];
 
-/// Beginning of a chat, before its time.
+/// Beginning of a chat, followed by its time.
 const START: &str = "# aider chat started at ";
-/// Beginnings of lines of the banner, which aider prints at every start, and of its token counts.
+/// Beginnings of lines of aider's startup banner and token counts.
 const NOISE: [&str; 22] = [
     "Aider v",
     "Main model:",
@@ -74,7 +74,7 @@ enum Author {
     Person,
     /// `> `, output of a tool or of aider.
     Tool,
-    /// `> `, banner and accounts.
+    /// `> `, banner and token counts.
     Noise,
     /// Everything else.
     Assistant,
@@ -95,7 +95,7 @@ struct AiderReader<'e, 's> {
     fence: Fence,
     block: Option<Block>,
     command: Option<String>,
-    /// True if printed text goes on without marks, until a line that ends with two spaces.
+    /// True while printed text continues without a prefix, until a line that ends with two spaces.
     unfinished: bool,
 }
 
@@ -112,7 +112,7 @@ impl<'e, 's: 'e> LineReader<'e, 's> for AiderReader<'e, 's> {
             if line.trim().is_empty() {
                 return;
             }
-            // The beginning was cut off.
+            // The beginning of the file was cut off.
             self.in_session = true;
             let native_id = format!("{}#0", Digest::of(&[line]));
             self.emit.session(RawSession { native_id, ..RawSession::default() });
@@ -156,13 +156,13 @@ impl AiderReader<'_, '_> {
         self.emit.session(RawSession { native_id, started_at, ..RawSession::default() });
     }
 
-    /// aider ends what it prints with two spaces; a quote in a reply has none.
+    /// True for a quote in a reply; it does not end with two spaces, unlike what aider prints.
     fn is_quote(&self, line: &str, words: &str) -> bool {
         let in_reply = self.block.as_ref().is_some_and(|block| block.author == Author::Assistant);
         in_reply && !line.ends_with(ENDING) && !is_noise(words)
     }
 
-    /// Adds a further line of printed text.
+    /// Adds a continuation line of printed text.
     fn go_on(&mut self, line: &str, number: u32) {
         self.unfinished = !line.ends_with(ENDING);
         if let Some((_, answer)) = line.strip_prefix("(y/n").and_then(|rest| rest.split_once(") "))
@@ -180,7 +180,7 @@ impl AiderReader<'_, '_> {
         self.add(author, line.trim_end(), number);
     }
 
-    /// Reads a line that aider or a tool printed.
+    /// Reads a line printed by aider or a tool.
     fn print(&mut self, words: &str, number: u32) {
         let mut entry = RawEntry::new(number, Speaker::Tool, EntryKind::ToolResult, words);
         entry.tool = Some("aider".to_owned());
@@ -258,7 +258,7 @@ impl AiderReader<'_, '_> {
         }
     }
 
-    /// Reads what a person typed: a message, a command, or what `/help` made of it.
+    /// Reads what the user typed: a message, a command, or the prompt that `/help` made of it.
     fn typed(&mut self, text: &str, line: u32) -> RawEntry {
         self.command = None;
         if OWN_MESSAGES.iter().any(|start| text.starts_with(start)) && text.contains('\n') {
@@ -277,7 +277,7 @@ impl AiderReader<'_, '_> {
     }
 }
 
-/// Time of a chat's start, if the line is nothing else.
+/// Time of a chat's start, if the line holds nothing else.
 pub(crate) fn start_of(line: &str) -> Option<&str> {
     let time = line.strip_prefix(START)?.trim_end();
     let shape = "dddd-dd-dd dd:dd:dd";
@@ -325,7 +325,7 @@ fn is_start_command(words: &str) -> bool {
     program == "aider" || program.ends_with("/aider") || program.ends_with("\\aider.exe")
 }
 
-/// Recognises a question of aider's; returns whether it has a person's answer.
+/// Recognises a question of aider's; returns whether it was answered.
 fn question(words: &str) -> Option<bool> {
     let is_answer = |rest: &str| ANSWERS.contains(&rest.trim().to_lowercase().as_str());
     if words.contains("? (Y)es/(N)o") {
@@ -339,7 +339,7 @@ fn question(words: &str) -> Option<bool> {
     (question.contains(' ') && is_answer(rest)).then_some(true)
 }
 
-/// Name of a slash command, or `run` for a shell escape; a path is neither.
+/// Name of a slash command, or `run` for a shell escape; `None` for a path.
 fn command(text: &str) -> Option<&str> {
     if text.starts_with('!') {
         return Some("run");
@@ -348,7 +348,7 @@ fn command(text: &str) -> Option<&str> {
     name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then_some(name)
 }
 
-/// Words behind a command that only chooses the mode of the answer.
+/// Text after a command that only selects the chat mode.
 fn question_of_mode(text: &str) -> Option<&str> {
     const MODES: [&str; 3] = ["/ask", "/code", "/architect"];
     let rest = MODES.iter().find_map(|mode| text.strip_prefix(mode))?;

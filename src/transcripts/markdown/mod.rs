@@ -1,4 +1,4 @@
-//! Conversations written down as text: Markdown of aider and SpecStory, and plain `role: words`.
+//! Conversations as text: the Markdown of aider and SpecStory, and plain `role: words`.
 
 pub(super) mod aider;
 pub(super) mod plain;
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 trait LineReader<'e, 's: 'e> {
     fn emit(&mut self) -> &mut Emit<'e, 's>;
 
-    /// Reads the next line, with its number from 1.
+    /// Reads the next line; `number` is 1-based.
     fn line(&mut self, line: &str, number: u32);
 
     fn end(&mut self);
@@ -36,7 +36,7 @@ fn read_lines<'e, 's: 'e>(
     Ok(())
 }
 
-/// State of fenced blocks: their lines are quotes.
+/// State of fenced blocks, whose lines are quotes.
 #[derive(Default)]
 pub(super) struct Fence {
     /// Character and length of the open fence.
@@ -44,7 +44,7 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// Adds a line; returns whether it is inside a fence or one of its borders.
+    /// Adds a line; returns whether it is inside a fence or one of its delimiters.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let text = line.trim();
         let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'));

@@ -1,6 +1,6 @@
-//! Plain conversations: lines `role: words`, with more lines until the next role. All roles are written in the
-//! style of the first. A session's id is the digest of its first message, which does not change when the file
-//! grows.
+//! Plain conversations: lines `role: words`, each continued until the next role. All roles have the
+//! style of the first. A session's id is the digest of its first message, which does not change
+//! when the file grows.
 
 use super::{Fence, LineReader, read_lines};
 use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Severity, Skip, Speaker, Timestamp};
@@ -8,13 +8,13 @@ use crate::transcripts::emit::Emit;
 use crate::transcripts::raw::{RawEntry, RawSession, Sink};
 use std::io::{self, Read, Seek};
 
-/// Names of roles, in lower case.
+/// Role names in lower case.
 const PEOPLE: [&str; 5] = ["user", "human", "me", "person", "prompt"];
 const ASSISTANTS: [&str; 9] =
     ["assistant", "ai", "bot", "agent", "model", "claude", "gpt", "chatgpt", "codex"];
 const SYSTEMS: [&str; 2] = ["system", "developer"];
 const TOOLS: [&str; 2] = ["tool", "function"];
-/// Maximum size of a time before a role.
+/// Maximum size of a timestamp before a role.
 const STAMP_BYTES_MAX: usize = 40;
 
 pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
@@ -36,7 +36,7 @@ pub(crate) struct RoleLine<'t> {
     words: &'t str,
 }
 
-/// Style of a role; all roles of a conversation have the same.
+/// Style of a role; the same throughout a conversation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct RoleStyle {
     bold: bool,
@@ -49,7 +49,7 @@ enum Case {
     Lower,
     Upper,
     Mixed,
-    /// Acronym, which is always in capitals.
+    /// Acronym, always upper case.
     Any,
 }
 

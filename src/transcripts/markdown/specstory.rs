@@ -1,6 +1,6 @@
-//! SpecStory's Markdown rendering of an agent's session: headings name the speaker, thinking and tools have
-//! tags of their own. A session's id is in its header comment; without one it is the digest of the header and
-//! the first message.
+//! SpecStory's Markdown rendering of an agent's session. Headings name the speaker; thinking and
+//! tools have tags. A session's id is in the header comment; otherwise it is the digest of the
+//! header and the first message.
 
 use super::{Fence, LineReader, read_lines};
 use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Speaker, Timestamp};
@@ -10,7 +10,7 @@ use crate::transcripts::raw::{RawEntry, RawSession, Sink};
 use crate::transcripts::tools;
 use std::io::{self, Read, Seek};
 
-/// Fences that show what was asked for, and not what came back.
+/// Info strings of fences that show the request, not the output.
 const REQUEST_FENCES: [&str; 4] = ["diff", "bash", "sh", "powershell"];
 /// Maximum number of lines of a header: a comment, a title, another comment.
 const HEADER_LINES_MAX: u32 = 50;
@@ -37,7 +37,7 @@ pub(crate) struct Heading {
     at: Option<Timestamp>,
 }
 
-/// Reads a heading, if the line is nothing else.
+/// Reads a heading, if the line holds nothing else.
 pub(crate) fn heading(line: &str) -> Option<Heading> {
     let inner = line.trim_end().strip_prefix("_**")?.strip_suffix("**_")?;
     let (name, rest) = match inner.split_once(" (") {
@@ -53,7 +53,7 @@ pub(crate) fn heading(line: &str) -> Option<Heading> {
         "Agent" | "Assistant" => false,
         _ => return None,
     };
-    // The time comes after the model's name, if there is one.
+    // The time comes after the model's name, if any.
     let words: Vec<&str> = rest.split(' ').collect();
     let tail = words.get(words.len().saturating_sub(2)..).unwrap_or_default().join(" ");
     let at = Timestamp::parse(&tail).or_else(|| Timestamp::parse(rest));
@@ -143,7 +143,7 @@ impl<'e, 's: 'e> LineReader<'e, 's> for SpecstoryReader<'e, 's> {
 impl SpecstoryReader<'_, '_> {
     fn words(&mut self, line: &str, number: u32) {
         let inside = self.fence.line(line);
-        // Older files have tools without tags, between rules.
+        // Older files have tools without tags, between horizontal rules.
         let begins_tool = line.starts_with(ToolBlock::PLAIN) && self.text.ends_with_rule();
         let ends_tool = line.trim_end() == "---" && self.text.words.starts_with(ToolBlock::PLAIN);
         if !inside && (begins_tool || ends_tool) {
@@ -160,7 +160,7 @@ impl SpecstoryReader<'_, '_> {
             self.flush();
             self.state = State::Tool(tool);
         } else {
-            // A rule before an agent's words is SpecStory's; a person may begin with one.
+            // A rule before an agent's text is SpecStory's; a person's text may begin with one.
             let agent = self.heading.is_some_and(|heading| !heading.person);
             if agent && !inside && self.text.words.is_empty() && line.trim_end() == "---" {
                 return;
@@ -198,7 +198,7 @@ impl SpecstoryReader<'_, '_> {
         self.head.started_at = Timestamp::parse(time).or(self.head.started_at);
     }
 
-    /// Emits the session head before the first entry.
+    /// Emits the session header before the first entry.
     fn begin(&mut self, words: &str) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -223,7 +223,7 @@ impl SpecstoryReader<'_, '_> {
             return;
         }
         let mut words = text.words.trim_end();
-        // SpecStory draws a rule between turns.
+        // SpecStory writes a rule between turns.
         words = words.strip_suffix("\n---").unwrap_or(words).trim_end();
         if words.is_empty() || words == "---" {
             return;
@@ -267,7 +267,7 @@ impl SpecstoryReader<'_, '_> {
     }
 }
 
-/// `<tool-use>` block: a summary, the request, and in a fence the output.
+/// `<tool-use>` block: a summary, the request, and the output in a fence.
 struct ToolBlock {
     line: u32,
     name: String,
@@ -279,7 +279,7 @@ struct ToolBlock {
     /// True if a fence of the request is open.
     in_request: bool,
     seen: u32,
-    /// True if a closing tag ends the block now.
+    /// True if a closing tag would end the block now.
     closable: bool,
     closing: &'static str,
 }
@@ -293,7 +293,7 @@ impl ToolBlock {
     /// Beginning of a tool without tags.
     const PLAIN: &str = "Tool use: **";
 
-    /// Opens a block, if the line does.
+    /// Opens a block if the line begins one.
     fn open(line: &str, number: u32) -> Option<ToolBlock> {
         if let Some(summary) = line.strip_prefix("<details><summary>") {
             let (name, _) = summary.strip_prefix(ToolBlock::PLAIN)?.split_once("**")?;
@@ -335,7 +335,7 @@ impl ToolBlock {
     /// Adds a line; returns whether the block ends with it.
     fn line(&mut self, line: &str) -> bool {
         self.seen += 1;
-        // An output may hold the tag itself; the real one is behind the fence.
+        // The output may contain the closing tag; the real one follows the fence.
         if self.closable && !self.in_request && line.trim_end().ends_with(self.closing) {
             return true;
         }
@@ -380,7 +380,7 @@ impl ToolBlock {
         self.summary = unescape(rest_of_summary(summary));
     }
 
-    /// Returns the call, and the result if there is one.
+    /// Returns the call, and the result if present.
     fn entries(self) -> Vec<RawEntry> {
         let id = format!("tool-{}", self.line);
         let request = unquote(self.request.trim());
@@ -433,13 +433,13 @@ fn rest_of_summary(summary: &str) -> &str {
     rest.trim().trim_start_matches('•').trim()
 }
 
-/// Returns the command in a fence of its own.
+/// Returns the command in a separate fence.
 fn script(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("```bash\n").or_else(|| text.split_once("```sh\n"))?;
     rest.split_once("\n```").map(|(script, _)| script)
 }
 
-/// Returns the command between single backticks, which may itself hold some.
+/// Returns the command between single backticks, which may itself contain backticks.
 fn command(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once('`')?;
     let (command, _) = rest.rsplit_once('`')?;
@@ -451,12 +451,12 @@ fn bare(text: &str) -> &str {
     text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text)
 }
 
-/// Restores backticks, the one character that SpecStory escapes.
+/// Restores backticks, the only character that SpecStory escapes.
 fn unquote(text: &str) -> String {
     text.replace("&#96;", "`")
 }
 
-/// Decodes the HTML of a summary.
+/// Decodes the HTML entities of a summary.
 fn unescape(text: &str) -> String {
     const ESCAPED: [(&str, &str); 5] =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];

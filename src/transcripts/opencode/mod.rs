@@ -1,5 +1,5 @@
-//! Sessions of opencode: `opencode export ID`, one document or one a line, the records of its database, and the
-//! events that `opencode run --format json` prints.
+//! Sessions of opencode: output of `opencode export ID` (one document, or one per line), records of
+//! its database, and the events that `opencode run --format json` prints.
 
 use super::chat::time_of;
 use super::client::{Client, ReadRecord, ignore, read_of, record};

@@ -1,5 +1,5 @@
-//! Events of OpenHands: actions and observations, in a list, or in the records of an evaluation; and the events of
-//! its newer SDK, which have a `kind`.
+//! Events of OpenHands: actions and observations in a list or in the records of an evaluation, and
+//! the events of its newer SDK, which have a `kind`.
 
 mod sdk;
 
@@ -75,7 +75,7 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Reads a record of an evaluation, or of the issue resolver: a session each.
+/// Reads a record of an evaluation or of the issue resolver; each is a session.
 fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.next_session();
     talk.name(json.text("instance_id"));
@@ -93,7 +93,7 @@ fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.at(id.as_deref().unwrap_or(json.text("id")), time_of(json));
 }
 
-/// Fields of an event: those of old files stand beside its kind.
+/// Fields of an event; in old files they are beside its kind.
 fn fields<'j>(json: &'j Value, key: &str) -> &'j Value {
     if json[key].is_object() { &json[key] } else { json }
 }
@@ -102,7 +102,7 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     begin(json, talk);
     let args = fields(json, "args");
     let text = args.first_text(&["content"]).unwrap_or(json.text("message"));
-    // Old files name no source; the first message of theirs is the user's.
+    // Old files name no source; their first message is the user's.
     match json.text("source") {
         "agent" => talk.assistant(text),
         _ => talk.user(text),
@@ -122,7 +122,7 @@ fn finish(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.assistant(words.unwrap_or(json.text("message")));
 }
 
-/// Id of a call: the model's, or the number of its event.
+/// Id of a call: the model's, or derived from the event's number.
 fn call_id(json: &Value, event: &Value) -> String {
     let own = json["tool_call_metadata"].first_text(&["tool_call_id"]).map(str::to_owned);
     own.or(event.as_u64().map(|id| format!("event-{id}"))).unwrap_or_default()

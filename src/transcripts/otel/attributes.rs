@@ -4,7 +4,7 @@ use crate::domain::Timestamp;
 use crate::transcripts::json::{JsonExt, parse};
 use serde_json::{Map, Value};
 
-/// Time at which a span or a record began.
+/// Start time of a span or time of a log record.
 pub(super) fn time(json: &Value) -> Option<Timestamp> {
     const NANOS: [&str; 3] = ["startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"];
     let nanos = NANOS.iter().find_map(|key| json[key].number()).filter(|nanos| *nanos > 0.0);
@@ -12,14 +12,14 @@ pub(super) fn time(json: &Value) -> Option<Timestamp> {
     nanos.and_then(|nanos| Timestamp::from_secs(nanos / 1.0e9)).or(text.and_then(Timestamp::parse))
 }
 
-/// Attributes by name: a list with keys and typed values, or a map.
+/// Attributes by name, from a list of keys and typed values or from a map.
 pub(super) fn attributes(json: &Value) -> Map<String, Value> {
     let listed = json.list().iter().map(|it| (it.text("key").to_owned(), any_value(&it["value"])));
     let mapped = json.map().map(|(key, value)| (key.clone(), value.clone()));
     listed.chain(mapped).collect()
 }
 
-/// Plain value of a typed one.
+/// Unwraps an OTLP `AnyValue`.
 pub(super) fn any_value(json: &Value) -> Value {
     let Some((kind, value)) =
         json.map().next().filter(|_| json.as_object().is_some_and(|it| it.len() == 1))
@@ -34,7 +34,7 @@ pub(super) fn any_value(json: &Value) -> Value {
     }
 }
 
-/// Value of an attribute; on spans it may be JSON in a text.
+/// Value of an attribute; on spans it may be JSON in a string.
 pub(super) fn structured(json: &Value) -> Value {
     let text = json.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
     text.and_then(|text| parse(text).ok()).unwrap_or_else(|| json.clone())

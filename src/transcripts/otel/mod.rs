@@ -1,5 +1,5 @@
-//! OpenTelemetry spans and logs of generative models, as OTLP JSON or with plain attributes. Each call repeats the
-//! conversation before it; a conversation is told by its id, or by its trace.
+//! OpenTelemetry spans and logs of generative models, as OTLP JSON or with plain attributes. Each
+//! call repeats the conversation before it. A conversation's id is its own or that of its trace.
 
 mod attributes;
 
@@ -42,7 +42,6 @@ pub(super) const CLIENT: Client = Client {
     ],
 };
 
-/// Parts of a message by type.
 const PARTS: &[(&str, ReadRecord)] = &[
     ("tool_call|server_tool_call", call),
     ("tool_call_response|server_tool_call_response", response),
@@ -62,7 +61,7 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Reads whatever holds spans or log records, however deep.
+/// Reads spans and log records at any depth.
 fn batch(json: &Value, talk: &mut Conversation<'_, '_>) {
     const LISTS: [&str; 7] = [
         "resourceSpans", "resourceLogs", "scopeSpans", "scopeLogs", "instrumentationLibrarySpans",
@@ -77,7 +76,7 @@ fn batch(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Reads a span, or a log record of a model's call.
+/// Reads a span, or a log record of a model call.
 fn span(json: &Value, talk: &mut Conversation<'_, '_>) {
     let mut fields = attributes(&json["attributes"]);
     let body = any_value(&json["body"]);
@@ -117,7 +116,7 @@ fn lone_message(json: &Value, talk: &mut Conversation<'_, '_>) {
     message(json, talk);
 }
 
-/// Reads what the attributes of a call tell.
+/// Reads the attributes of a call.
 fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversation<'_, '_>) {
     if !json.map().any(|(key, _)| key.starts_with("gen_ai.")) {
         return;
@@ -154,7 +153,7 @@ fn messages(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Reads a message, unless an earlier call told it.
+/// Reads a message, unless an earlier call contained it.
 fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     let role = json.text("role");
     let is_told = |part: &&Value| !matches!(part.text("type"), "reasoning" | "thinking");
@@ -191,7 +190,7 @@ fn response(part: &Value, talk: &mut Conversation<'_, '_>) {
     talk.result(ToolResult { id: part.text("id"), text, ..ToolResult::default() });
 }
 
-/// Reads an event of older instrumentations: one message each.
+/// Reads an event of older instrumentations, which holds one message.
 fn event(name: &str, body: &Value, talk: &mut Conversation<'_, '_>) {
     let role = match name {
         "gen_ai.system.message" => "system",

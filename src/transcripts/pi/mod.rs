@@ -1,4 +1,4 @@
-//! Sessions of pi, and of OpenClaw and Factory's droid, which write much the same: a tree of records in lines.
+//! Sessions of pi, OpenClaw and Factory's droid, which are similar: JSONL that forms a tree.
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
@@ -82,7 +82,7 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Reads a command line that the person ran.
+/// Reads a command line that the user ran.
 fn shell(message: &Value, talk: &mut Conversation<'_, '_>) {
     talk.say(Speaker::Person, EntryKind::Command, message.text("command"));
     let code = message["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());

@@ -1,4 +1,4 @@
-//! Sessions of Qwen Code: an envelope a line, and inside it messages in the shape of Google's API.
+//! Sessions of Qwen Code: one envelope per line, with messages in the form of Google's API.
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ReadRecord, ignore, read_of};
@@ -73,7 +73,7 @@ fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.title(json["systemPayload"].text("customTitle"));
 }
 
-/// Reads a slash command; its end repeats it.
+/// Reads a slash command; its result record repeats it.
 fn command(json: &Value, talk: &mut Conversation<'_, '_>) {
     let payload = &json["systemPayload"];
     if payload["phase"] != "result" {
@@ -85,7 +85,7 @@ fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.notice(json["systemPayload"].text("displayText"));
 }
 
-/// Reads what a client put in the place of the conversation so far: a summary, in the user's name.
+/// Reads a compression: the client replaces the conversation with a summary in a user message.
 fn compression(json: &Value, talk: &mut Conversation<'_, '_>) {
     let history = json["systemPayload"]["compressedHistory"].list();
     if let Some(first) = history.first() {

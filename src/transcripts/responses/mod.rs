@@ -1,4 +1,4 @@
-//! Objects of OpenAI's Responses API as they are logged: a response, or a request with its response. A request
+//! Logged objects of OpenAI's Responses API: a response, or a request with its response. A request
 //! without `previous_response_id` repeats the conversation before it.
 
 use super::chat::{time_of, words_of};
@@ -18,7 +18,6 @@ pub(super) const CLIENT: Client = Client {
     kinds: &[("response", exchange), ("list", list)],
 };
 
-/// Items by type.
 const ITEMS: &[(&str, ReadRecord)] = &[
     ("message", message),
     ("function_call|custom_tool_call|mcp_call|mcp_approval_request", call),
@@ -44,7 +43,7 @@ fn list(json: &Value, talk: &mut Conversation<'_, '_>) {
     json["data"].list().iter().for_each(|json| exchange(json, talk));
 }
 
-/// Reads what was asked, where it is logged, and what was answered.
+/// Reads the request, if it was logged, and the response.
 fn exchange(json: &Value, talk: &mut Conversation<'_, '_>) {
     let inner = [&json["response"]["body"], &json["response"], &json["body"], json];
     let response = inner.into_iter().find(|it| it["output"].is_array()).unwrap_or(json);
@@ -84,7 +83,7 @@ fn exchange(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Content of an item: its copy in a later request has other ids and states.
+/// Key of an item by its content; a copy in a later request has other ids and states.
 fn key(item: &Value) -> String {
     let role = item.text("role");
     let content = words_of(&item["content"]);
@@ -107,7 +106,7 @@ fn message(item: &Value, talk: &mut Conversation<'_, '_>) {
     talk.message(item);
 }
 
-/// Reads a call; tools that the API runs itself have their result with it.
+/// Reads a call. Calls of tools that the API runs itself include the result.
 fn call(item: &Value, talk: &mut Conversation<'_, '_>) {
     let id = item.first_text(&["call_id", "id"]).unwrap_or_default();
     let kind = item.text("type").trim_end_matches("_call");

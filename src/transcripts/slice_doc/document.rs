@@ -1,4 +1,4 @@
-//! Fields of a slice document, and the schema that is published of them.
+//! Fields of a slice document, and their published schema.
 
 use crate::domain::{EntryKind, Outcome, Speaker, Timestamp};
 use crate::transcripts::raw::{RawSession, short_title};
@@ -10,11 +10,11 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// Maximum number of entries of a document; longer sessions are handed over in several.
+/// Maximum number of entries of a document; longer sessions are submitted in several.
 pub(super) const ENTRIES_MAX: usize = 100_000;
-/// Maximum ordinal of a document's first entry: those behind it have ordinals too.
+/// Maximum ordinal of a document's first entry; leaves room for the ordinals of the rest.
 const FROM_MAX: u32 = u32::MAX - 100_000;
-/// Maximum length of an id, a name or a path, in characters: the longest path of Linux.
+/// Maximum length of an id, a name or a path, in characters: Linux's `PATH_MAX`.
 const NAME_CHARS_MAX: usize = 4_096;
 /// Minimum and maximum priority.
 const PRIORITIES: (i32, i32) = (-100, 100);
@@ -113,7 +113,7 @@ pub(crate) struct SliceEntry {
 }
 
 impl SliceDocument {
-    /// Head of the session; the id is empty where the document does not name it.
+    /// Header of the session; its id may be empty.
     pub(super) fn head(&self) -> RawSession {
         RawSession {
             native_id: self.session.clone().unwrap_or_default(),
@@ -190,7 +190,6 @@ impl Transform for Tidy {
     }
 }
 
-/// The schema of a document.
 pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }

@@ -1,5 +1,5 @@
-//! Slice documents, as agents, hooks and other machines hand them over: one JSON object with what was said
-//! since the last one, alone or one a line of a file. A document is taken whole or refused.
+//! Slice documents, which agents, hooks and other machines submit: one JSON object, or JSONL, with
+//! the entries since the last document. A document is accepted whole or refused.
 
 mod document;
 mod parse;
@@ -14,7 +14,7 @@ pub(super) use reader::read;
 use super::json::JsonExt;
 use serde_json::Value;
 
-/// True if a value is a slice document: entries, and speakers or a session.
+/// True if a value is a slice document: it has entries, and either speakers or a session.
 pub(super) fn is_slice(json: &Value) -> bool {
     let entries = &json["entries"];
     let speaks = entries.list().first().is_some_and(|entry| entry.has("speaker"));

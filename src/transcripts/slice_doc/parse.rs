@@ -1,5 +1,5 @@
-//! One slice document: bytes in, a session and its entries out, or one line that says why not. The line
-//! never repeats names or values of the document, which may be words of a conversation.
+//! Parses one slice document into a session and its entries, or into a one-line error. The error
+//! never repeats names or values of the document, which may be conversation text.
 
 use super::document::{Rfc3339Time, SliceDocument, SliceEntry, schema};
 use crate::domain::{EntryKind, HANDED_BYTES_MAX, Speaker};
@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 /// Minimum similarity of a name to a known one for it to be suggested, 0 to 1.
 const SIMILARITY_MIN: f64 = 0.7;
-/// Names that other formats use, and ours.
+/// Names that other formats use, and the corresponding field or value.
 const SYNONYMS: [(&[&str], &str); 10] = [
     (&["user", "human"], "person"),
     (&["ai", "agent", "model"], "assistant"),
@@ -34,9 +34,9 @@ const SYNONYMS: [(&[&str], &str); 10] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RawSlice {
     pub session: RawSession,
-    /// One entry for each entry of the document; lines are their numbers from 1.
+    /// One entry per entry of the document; lines are 1-based positions.
     pub entries: Vec<RawEntry>,
-    /// Ordinal of the first entry; without it the entries are appended.
+    /// Ordinal of the first entry; if `None`, the entries are appended.
     pub from: Option<u32>,
     pub closed: bool,
     /// Priority from -100 to 100.
@@ -45,14 +45,14 @@ pub(crate) struct RawSlice {
     pub repaired: bool,
 }
 
-/// Refusal of a slice document: one line, without words of the document.
+/// Refusal of a slice document: one line without content of the document.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub(crate) struct SliceError {
     /// Path in the document, such as `entries[3].speaker`; `document` for the whole.
     pub(crate) path: String,
     problem: String,
-    /// True if the document ends early, as one that is still being written does.
+    /// True if the document ends early and may still be being written.
     pub(super) unfinished: bool,
 }
 
@@ -67,8 +67,8 @@ impl SliceError {
     }
 }
 
-/// Reads one document; `session` replaces the id that the document gives. Fails if the document does not
-/// fit `schemas/slice.v1.json`, is longer than [`HANDED_BYTES_MAX`], or no session is named.
+/// Reads one document; `session` overrides the document's id. Fails if the document violates
+/// `schemas/slice.v1.json`, is longer than [`HANDED_BYTES_MAX`], or no session is named.
 pub(crate) fn parse_slice(bytes: &[u8], session: Option<&str>) -> Result<RawSlice, SliceError> {
     let (document, repaired) = parse(bytes)?;
     let mut head = document.head();
@@ -89,13 +89,13 @@ pub(crate) fn parse_slice(bytes: &[u8], session: Option<&str>) -> Result<RawSlic
     })
 }
 
-/// Reads the document, and says whether it was repaired. The session may be missing.
+/// Parses a document and returns whether it was repaired. The session may be missing.
 pub(super) fn parse(bytes: &[u8]) -> Result<(SliceDocument, bool), SliceError> {
     if bytes.len() > HANDED_BYTES_MAX {
         let problem = format!("expected at most {HANDED_BYTES_MAX} bytes, found more");
         return Err(SliceError::new("", problem));
     }
-    // Some shells put a byte order mark before what they pipe.
+    // Some shells prepend a byte order mark to what they pipe.
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
     let replaced = matches!(text, Cow::Owned(_));
@@ -124,16 +124,16 @@ fn parse_text(text: &str) -> Result<SliceDocument, SliceError> {
         .map_err(|_| SliceError::new("", "a field is given twice, or a number has a decimal point"))
 }
 
-/// Compiled once: that costs more than a hundred checks.
+/// Compiled once, because compiling costs more than a hundred validations.
 static VALIDATOR: LazyLock<Option<jsonschema::Validator>> =
     LazyLock::new(|| jsonschema::options().should_validate_formats(true).build(schema()).ok());
 
-/// Order of violations: unknown names first, since a misspelt field is also a missing one.
+/// Sort key of violations: unknown names first, since a misspelt field is also a missing one.
 fn rank(error: &ValidationError<'_>) -> bool {
     !matches!(error.kind(), ValidationErrorKind::AdditionalProperties { .. })
 }
 
-/// One violation with its path and what the schema expects there.
+/// Describes one violation: its path, and what the schema expects there.
 #[expect(clippy::wildcard_enum_match_arm, reason = "another crate's enum, which grows")]
 fn explain(error: &ValidationError<'_>, document: &Value) -> SliceError {
     let mut path = String::new();
@@ -188,14 +188,14 @@ fn explain(error: &ValidationError<'_>, document: &Value) -> SliceError {
     }
 }
 
-/// Subschema that a violation is of: the parent of its keyword.
+/// Subschema of a violation: the parent of its keyword.
 fn violated_schema(error: &ValidationError<'_>) -> &'static Value {
     let keyword = error.schema_path().as_str();
     let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
     schema().pointer(parent).unwrap_or(&Value::Null)
 }
 
-/// Known name that was probably meant, or all of them.
+/// Suggests the known name that was probably meant, or lists all of them.
 fn hint(name: &str, known: &[&str]) -> String {
     let name = name.to_ascii_lowercase();
     let is_synonym =
@@ -216,7 +216,7 @@ fn constants(schema: &Value) -> Vec<&str> {
     choices.filter_map(|choice| choice["const"].as_str()).collect()
 }
 
-/// Expected value in words.
+/// Describes the expected value.
 fn wanted(schema: &Value) -> String {
     let names = constants(schema);
     if !names.is_empty() {
@@ -254,7 +254,7 @@ fn type_name(kind: &str) -> &str {
     }
 }
 
-/// Tool of a call or a result that names none.
+/// Name for the tool of a call or result that gives none.
 const UNNAMED_TOOL: &str = "tool";
 
 /// Converts the entries of one session; results find their calls across documents.

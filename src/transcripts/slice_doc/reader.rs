@@ -1,5 +1,5 @@
-//! A file of slice documents: one alone, or one a line. Documents of several sessions may alternate; those
-//! of one session are read together.
+//! A file of slice documents: one document, or JSONL. Documents of several sessions may be
+//! interleaved; those of one session are read together.
 
 use super::document::SliceDocument;
 use super::parse::{EntryReader, SliceError, parse};
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Reads a file of documents. A document that is refused is a finding, and none of it is taken.
+/// Reads a file of documents. A refused document becomes a finding and contributes nothing.
 pub(crate) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
     let layout = layout(&mut input)?;
@@ -26,13 +26,13 @@ pub(crate) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-/// Parses a document with a session id: a file has no envelope that could name one.
+/// Parses a document that must have a session id, since a file has no envelope to name one.
 fn parse_named(bytes: &[u8]) -> Result<(SliceDocument, bool), SliceError> {
     let (document, repaired) = parse(bytes)?;
     if document.session.is_none() { Err(SliceError::unnamed()) } else { Ok((document, repaired)) }
 }
 
-/// Reads one document over many lines; its entries have numbers for lines.
+/// Reads one document over many lines; its entries use their positions as line numbers.
 fn single<R: Read>(input: R, emit: &mut Emit<'_, '_>) -> io::Result<()> {
     let mut cutter = Cutter::new(input);
     cutter.peek()?;
@@ -55,7 +55,6 @@ fn single<R: Read>(input: R, emit: &mut Emit<'_, '_>) -> io::Result<()> {
     emit.rest(&mut cutter, cut)
 }
 
-/// Position of a line in the file.
 struct LinePosition {
     offset: u64,
     bytes: u64,
@@ -64,8 +63,8 @@ struct LinePosition {
     too_long: bool,
 }
 
-/// Lines of one session in file order. A line that cannot be read belongs to the session of the line
-/// before it.
+/// Lines of one session in file order. An unreadable line belongs to the session of the line before
+/// it.
 #[derive(Default)]
 struct SessionLines {
     head: RawSession,
@@ -76,7 +75,7 @@ fn lines<R: Read + Seek>(mut input: R, emit: &mut Emit<'_, '_>) -> io::Result<()
     let sessions = index(&mut input)?;
     let mut position = input.stream_position()?;
     for session in sessions {
-        // Lines before the first session have no head.
+        // Lines before the first session have no header.
         if !session.head.native_id.is_empty() {
             emit.session(session.head);
         }
@@ -87,7 +86,7 @@ fn lines<R: Read + Seek>(mut input: R, emit: &mut Emit<'_, '_>) -> io::Result<()
             }
             let mut bytes = Vec::new();
             if !line.too_long {
-                // Seeking would drop the buffer; lines mostly follow each other.
+                // Seeking would drop the buffer; lines are mostly consecutive.
                 if position != line.offset {
                     input.seek(SeekFrom::Start(line.offset))?;
                 }
@@ -102,7 +101,7 @@ fn lines<R: Read + Seek>(mut input: R, emit: &mut Emit<'_, '_>) -> io::Result<()
     Ok(())
 }
 
-/// First pass: the lines and the head of each session.
+/// First pass: collects the lines and the header of each session.
 fn index<R: Read + Seek>(input: &mut R) -> io::Result<Vec<SessionLines>> {
     let mut sessions = vec![SessionLines::default()];
     let mut known: HashMap<(Option<String>, String), usize> = HashMap::new();
@@ -133,7 +132,7 @@ fn index<R: Read + Seek>(input: &mut R) -> io::Result<Vec<SessionLines>> {
     Ok(sessions)
 }
 
-/// Fills what earlier documents of the session left open.
+/// Fills the fields that earlier documents of the session left empty.
 fn complete_head(session: &mut RawSession, head: RawSession) {
     let RawSession { native_id, namespace, title, cwd, parent, branches, started_at } = head;
     session.native_id = native_id;
@@ -145,7 +144,7 @@ fn complete_head(session: &mut RawSession, head: RawSession) {
     session.started_at = session.started_at.or(started_at);
 }
 
-/// Parses the document on a line; reports what is wrong with it.
+/// Parses the document on a line and reports its problems.
 fn document(bytes: &[u8], at: &LinePosition, emit: &mut Emit<'_, '_>) -> Option<SliceDocument> {
     let LinePosition { number, complete, too_long, .. } = *at;
     let line = Line { number, text: Cow::Borrowed(""), complete, too_long, repaired: false };
@@ -165,20 +164,20 @@ fn document(bytes: &[u8], at: &LinePosition, emit: &mut Emit<'_, '_>) -> Option<
     None
 }
 
-/// Entries of one session that were emitted so far.
+/// State of one session's emitted entries.
 #[derive(Default)]
 struct SessionEntries {
     reader: EntryReader,
-    /// True if entries have their number as line, for a document alone.
+    /// True if entries use their position as line number, for a file with one document.
     numbered: bool,
-    /// Ordinal of the next entry, as the writer counts.
+    /// Ordinal of the next entry, as counted by the sender.
     next: u32,
-    /// Hash of each entry's words, by ordinal.
+    /// Hash of each entry's text, by ordinal.
     words: HashMap<u32, u64>,
 }
 
 impl SessionEntries {
-    /// Emits the entries that were not there before, of the document on `line`.
+    /// Emits the new entries of the document on `line`.
     fn emit(&mut self, document: SliceDocument, line: u32, emit: &mut Emit<'_, '_>) {
         let from = document.from.unwrap_or(self.next);
         if from > self.next {
@@ -220,7 +219,7 @@ mod tests {
         testing::check_page(read, input, expected);
     }
 
-    /// A document of `session` whose prompts are these words.
+    /// A document of `session` with one prompt for each of `words`.
     fn document(session: &str, from: Option<u32>, words: &[&str]) -> String {
         let prompt = |words: &&str| format!(r#"{{"speaker":"person","text":"{words}"}}"#);
         let entries: Vec<String> = words.iter().map(prompt).collect();

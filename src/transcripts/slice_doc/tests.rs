@@ -1,4 +1,4 @@
-//! Rules of documents, and of files of them.
+//! Rules of slice documents and of files of them.
 
 use super::document::{ENTRIES_MAX, schema_file};
 use super::parse::parse_slice;
@@ -210,7 +210,7 @@ fn what_is_no_character_is_replaced_and_told() {
     assert_eq!((handed.entries[0].text.as_str(), handed.repaired), ("a\u{fffd}\u{fffd}", true));
 }
 
-/// A field of a document or an entry, with values that fit and values that do not.
+/// A field of a document or an entry, with valid and invalid values.
 fn value(name: &str) -> impl Strategy<Value = Value> + use<> {
     let own = match name {
         "speaker" => json!(["person", "web", "user", "hush-hush"]),
@@ -236,7 +236,7 @@ fn object(names: &'static [&'static str]) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Documents of which about half are as they should be.
+/// Documents of which about half are valid.
 fn documents() -> impl Strategy<Value = Value> {
     const HEAD: [&str; 9] = [
         "session", "namespace", "title", "cwd", "started_at", "from", "closed", "priority",

@@ -1,5 +1,5 @@
-//! Trajectories of SWE-agent (`.traj`) and of mini-swe-agent: messages, in which the results of tools stand in the
-//! user's name after the first one.
+//! Trajectories of SWE-agent (`.traj`) and mini-swe-agent: messages in which every user message
+//! after the first is a tool result.
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
@@ -74,7 +74,7 @@ fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// Reads the words and the command of a step, or of an answer with the command in a fence.
+/// Reads the text and the command of a step, or of an answer with the command in a fence.
 fn act(json: &Value, talk: &mut Conversation<'_, '_>) {
     let said = words_of(&json["content"]);
     let fenced = said.split_once("```").and_then(|(before, rest)| {

@@ -1,4 +1,4 @@
-//! The rules of the history, each with one of a few lines.
+//! Rules of the format, each with a history of a few lines.
 
 use super::read;
 use crate::transcripts::testing;
