@@ -1,19 +1,18 @@
-//! Messages cut to a number of tokens at their boundaries, and rendered for a prompt.
+//! Truncates messages to a token budget at message boundaries, and renders them for a prompt.
 
 use crate::domain::{Message, Role, Tokens, estimate_tokens};
 use crate::privacy::{Redacted, Woven};
 
-/// Tokens of a message's label and the line between two.
+/// Tokens of a message's label and of the blank line between two messages.
 const LABEL_TOKENS: Tokens = 4;
-/// Maximum tokens of the mark for omitted messages, label included. A test builds the longest.
+/// Maximum tokens of the mark for omitted messages, including its label. A test builds the longest.
 const MARK_TOKENS_MAX: Tokens = 20;
-/// System messages get one part in so many before the newest messages do.
+/// Divisor of the budget that is reserved for system messages before the newest messages.
 const PINNED_PART: Tokens = 2;
 
-/// The messages of `view` that fit in `tokens_max`, in their order: system messages, first ones first,
-/// in their half; then the newest of the others without a gap; then what fits of the other system
-/// messages. A system message says how many were left out, where the newest begin. What fits as it is
-/// stays as it is.
+/// Returns the messages of `view` that fit in `tokens_max`, in order. First the system messages that fit in half
+/// the budget, earliest first; then a contiguous run of the newest others; then further system messages. A system
+/// message before that run says how many were omitted. A view that fits is returned unchanged.
 pub fn within(view: &[Message], tokens_max: Tokens) -> Vec<Message> {
     let mut all = Room(tokens_max);
     if view.iter().all(|message| all.takes(message)) {
@@ -44,7 +43,7 @@ pub fn within(view: &[Message], tokens_max: Tokens) -> Vec<Message> {
     joined(view, &kept, from)
 }
 
-/// The kept messages, with the mark before the position `from`.
+/// The kept messages, with the mark before position `from`.
 fn joined(view: &[Message], kept: &[bool], from: usize) -> Vec<Message> {
     let left_out = kept.iter().filter(|kept| !**kept).count();
     let mark = Redacted::weave(&[Woven::Label(&mark(left_out))]);
@@ -72,7 +71,7 @@ fn mark(left_out: usize) -> String {
 struct Room(Tokens);
 
 impl Room {
-    /// Takes the message's tokens, if there is room for them.
+    /// Reserves the message's tokens; false if there is not enough room.
     fn takes(&mut self, message: &Message) -> bool {
         let cost = estimate_tokens(message.content.as_str()).saturating_add(LABEL_TOKENS);
         match self.0.checked_sub(cost) {
@@ -85,8 +84,8 @@ impl Room {
     }
 }
 
-/// Messages as text for a prompt, each with a label that says who speaks; none if there are none. It
-/// is estimated at no more tokens than [`within`] was given.
+/// Renders messages as prompt text, each with a role label; `None` if there are none. The estimate of the text does
+/// not exceed the budget given to [`within`].
 pub fn render(messages: &[Message]) -> Option<Redacted> {
     let mut pieces = Vec::with_capacity(messages.len() * 3);
     for message in messages {
@@ -110,7 +109,7 @@ mod tests {
         Message { role: Role::ALL[role % 3], content: Redacted::reopened(text) }
     }
 
-    /// `s1 u1 a1` and so on: who speaks, and words of so many tokens.
+    /// Messages such as `s1 u1 a1`: the letter is the role, the number the tokens.
     #[track_caller]
     fn check(view: &str, tokens_max: Tokens, expected: &str) {
         let view: Vec<Message> = view

@@ -1,4 +1,4 @@
-//! The context of a slice: entries of a transcript go in, and the messages that the strategy keeps come out as text.
+//! Context of a slice: consumes transcript entries and renders the messages that the strategy keeps.
 
 use super::budget::{render, within};
 use super::memory::{ConversationMemory, create};
@@ -11,10 +11,10 @@ use crate::privacy::{Gate, Redacted};
 use crate::slicing::bound;
 use serde::{Deserialize, Serialize};
 
-/// Tokens of a label, and of the mark in a message that is cut.
+/// Tokens of a label, and of the mark in a truncated message.
 const CUT_TOKENS: Tokens = 40;
 
-/// Context of a session's next slice. Summaries are made by rule, so that the same entries give the same text.
+/// Context of a session's next slice. Uses rule-based summaries, so that equal entries give equal text.
 #[derive(Debug)]
 pub(crate) struct SliceContext {
     memory: ConversationMemory,
@@ -30,10 +30,10 @@ struct SavedContext {
 }
 
 impl SliceContext {
-    /// The context of a session that begins.
+    /// Creates the context of a new session.
     ///
     /// # Errors
-    /// If the settings name a limit that the strategy cannot have.
+    /// If the settings contain an invalid limit for the strategy.
     pub(crate) fn new(
         settings: &ConversationSettings,
         gate: &Gate,
@@ -46,26 +46,26 @@ impl SliceContext {
         })
     }
 
-    /// Takes the next entry of a transcript of `format`; one that is no message changes nothing.
+    /// Adds the next entry of a transcript of `format`; ignores entries that are not messages.
     pub(crate) fn push(&mut self, entry: &Entry, format: Format) {
         if let Some(message) = self.branch.message(entry, format) {
-            // A finding is about metadata, and the message of an entry has none.
+            // Findings concern metadata, and the message of an entry has none.
             let _ = self.memory.add_message(message);
             summarise_by_rule(&mut self.memory, &self.gate);
         }
     }
 
-    /// All of it as JSON, for [`SliceContext::from_json`].
+    /// Serialises the context for [`SliceContext::from_json`].
     pub(crate) fn to_json(&self) -> String {
         let saved = SavedContext { line: self.branch, memory: self.memory.to_json() };
         serde_json::to_string(&saved).unwrap_or_default()
     }
 
-    /// Reads what [`SliceContext::to_json`] wrote, to go on within a budget of `tokens_max`. Strategy and limits are
-    /// the stored ones.
+    /// Parses the output of [`SliceContext::to_json`], with the budget `tokens_max`. Strategy and limits are the
+    /// stored ones.
     ///
     /// # Errors
-    /// If `text` is something else.
+    /// If `text` is not a saved context.
     pub(crate) fn from_json(
         text: &str,
         tokens_max: Tokens,
@@ -78,8 +78,8 @@ impl SliceContext {
         Ok(SliceContext { memory, branch, tokens_max, gate: gate.clone() })
     }
 
-    /// Text before the next slice, within the budget; none if there is nothing to show. Where the last
-    /// message alone exceeds the budget its head and tail stand there: the slice answers it.
+    /// Text before the next slice, within the budget; `None` if there is nothing to show. If the last message alone
+    /// exceeds the budget, shows its head and tail, since the slice responds to it.
     pub(crate) fn text(&self) -> Option<Redacted> {
         let messages = self.memory.messages();
         let is_said = |message: &&Message| message.role != Role::System;
@@ -94,20 +94,20 @@ impl SliceContext {
     }
 }
 
-/// Absorbs a summary by rule where one is due; returns whether it was. One is enough after each message.
+/// Absorbs a rule-based summary if one is due; returns whether it did. One call per message is enough.
 pub fn summarise_by_rule(memory: &mut ConversationMemory, gate: &Gate) -> bool {
     let Some(request) = memory.due() else { return false };
     let summary = request.by_rule(gate);
     memory.absorb(&request, &summary) == Absorbed::Taken
 }
 
-/// Selects the entries that are messages of one branch: the branch of the first message. A sub-agent's own file has
-/// only sidechain entries; elsewhere they are left out.
+/// Selects the messages of one branch, that of the first message. A sub-agent's own file has only sidechain
+/// entries; other files omit them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct BranchFilter(Option<Branch>);
 
 impl BranchFilter {
-    /// The next entry as a message; none if it is no message or of another branch.
+    /// Converts the next entry to a message; `None` if it is not one or belongs to another branch.
     pub(crate) fn message(&mut self, entry: &Entry, format: Format) -> Option<MemoryMessage> {
         let role = role_of(entry, format)?;
         if entry.branch == Branch::Abandoned {
@@ -149,8 +149,8 @@ fn role_of(entry: &Entry, format: Format) -> Option<Role> {
     is_read.then_some(role)
 }
 
-/// Returns whether injected context is a message of its own in this format. Agents' clients put files, reminders and
-/// skills between the messages without end; pinned, they would push out what was said.
+/// Returns whether injected context counts as a message in this format. Agent clients inject files, reminders and
+/// skills continuously; pinned, they would displace the dialogue.
 fn has_system_messages(format: Format) -> bool {
     matches!(
         format,
@@ -231,7 +231,7 @@ mod tests {
         const FIRST: &str = "[User] Fix the importer of Mira.";
         const LAST: &str = "[Assistant] It reads CP1252 now.\n\n[User] Thanks.";
 
-        /// The context after these entries.
+        /// Checks the context after these entries.
         #[track_caller]
         fn check(strategy: MemoryType, context_tokens: Tokens, expected: Option<&str>) {
             let limits = ConversationLimits {

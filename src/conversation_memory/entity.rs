@@ -1,5 +1,5 @@
-//! Entities that a conversation mentions. A message may name its entities in its metadata; otherwise they are found in
-//! its words by [`names`].
+//! Entities that a conversation mentions: those in a message's metadata, otherwise those that [`names`] finds in
+//! its text.
 
 use super::message::MemoryMessage;
 use crate::domain::{Finding, Message, Role, Severity};
@@ -11,19 +11,17 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Key of the entities in a message's metadata.
 const ENTITIES: &str = "entities";
-/// Key of the number of mentions, which is counted here whatever a message says.
+/// Key of the mention count, which is always computed here, whatever the metadata says.
 pub(super) const MENTIONS: &str = "mentions";
-/// Label of the entities, for the model that reads them.
 const LABEL: &str = "Known entities:";
 
 #[derive(Clone, Default)]
 pub(super) struct EntityTable {
     keys: HashMap<String, u64>,
-    /// Entities in the order in which they came.
+    /// Entities in order of first mention.
     entities: BTreeMap<u64, (String, Map<String, Value>)>,
-    /// Mentions and key of each: the first is the next to go.
+    /// Mention count and key of each entity; the first is evicted next.
     ranks: BTreeSet<(u64, u64)>,
     next: u64,
     pub(super) evicted: u64,
@@ -36,7 +34,7 @@ impl std::fmt::Debug for EntityTable {
 }
 
 impl EntityTable {
-    /// Takes the entities of a message. A finding says that its metadata could not be used; nothing was taken then.
+    /// Adds the entities of a message. A finding means that its metadata is invalid and nothing was added.
     pub(super) fn read(&mut self, message: &MemoryMessage, most: u32) -> Option<Finding> {
         let mut met = HashSet::new();
         match message.metadata.get(ENTITIES) {
@@ -56,7 +54,7 @@ impl EntityTable {
                 return Some(Finding::new(Severity::Warning, "bad-entities", 0, detail));
             }
             None if message.role == Role::System => {}
-            // A word that begins a sentence counts only where it is known already.
+            // The first word of a sentence counts only if it is already known.
             None => {
                 for name in names(&message.content) {
                     let counts = name.is_sure || self.keys.contains_key(name.text);
@@ -69,7 +67,7 @@ impl EntityTable {
         None
     }
 
-    /// Counts a mention. A new entity displaces the least mentioned one, of equals the one that came first.
+    /// Counts a mention. A new entity evicts the least mentioned one, the oldest among equals.
     fn mention(&mut self, name: &str, info: Option<&Map<String, Value>>, most: u32) {
         let info = info.into_iter().flatten().filter(|(key, _)| *key != MENTIONS);
         let info = info.map(|(key, value)| (key.clone(), value.clone()));
@@ -95,7 +93,7 @@ impl EntityTable {
         self.put(name.to_owned(), data);
     }
 
-    /// Appends an entity; returns false if the name is known.
+    /// Appends an entity; false if the name is already known.
     pub(super) fn put(&mut self, name: String, data: Map<String, Value>) -> bool {
         if self.keys.contains_key(&name) {
             return false;
@@ -120,11 +118,11 @@ impl EntityTable {
         self.entities.values()
     }
 
-    /// The entities as a system message, if there are any.
+    /// Renders the entities as a system message, if there are any.
     pub(super) fn shown(&self) -> Option<Message> {
         let mut text = LABEL.to_owned();
         for (name, data) in self.iter() {
-            // A name is one line, so that none can pass for another.
+            // Names stay on one line, so that none can imitate another.
             let name = name.replace(['\n', '\r'], " ");
             text.push_str(&format!("\n- {name}: {}", spaced_json(data)));
         }
@@ -137,10 +135,10 @@ fn mentions_of(data: &Map<String, Value>) -> u64 {
     data.get(MENTIONS).and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// JSON on one line with a blank behind each comma and colon, as people and models read it best.
+/// Compact JSON with a space after each comma and colon, which people and models read best.
 fn spaced_json(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    // Writing to memory does not fail, and the keys of JSON are texts.
+    // Writing to memory cannot fail, and all keys are strings.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, SpacedFormatter));
     String::from_utf8(bytes).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Conversation memory against the cases that lie beside the project.
+//! Conversation memory against the cases that are stored beside the project.
 
 use super::*;
 use crate::domain::Role;
@@ -20,7 +20,7 @@ fn message(said: &Value) -> MemoryMessage {
     message
 }
 
-/// The memory of a case, or why there is none.
+/// The memory of a case, or the error.
 fn made(case: &Value) -> Result<ConversationMemory, String> {
     let run = &case["upstream"];
     let kind: MemoryType = run["type"].as_str().unwrap().parse().unwrap();
@@ -31,7 +31,7 @@ fn made(case: &Value) -> Result<ConversationMemory, String> {
     create(kind, &limits, None).map_err(|error| error.to_string())
 }
 
-/// A model that numbers its summaries, or says nothing; what it was asked is kept.
+/// Answers like a model that numbers its summaries, or returns nothing; records its prompts.
 fn answer(memory: &mut ConversationMemory, asked: &mut Vec<String>, is_silent: bool) {
     let Some(request) = memory.due() else { return };
     asked.push(request.prompt(&SummaryPrompt::built_in()).as_str().to_owned());
@@ -50,7 +50,7 @@ fn check(case: &Value) {
         }
     };
     assert!(decided["error"].is_null(), "{name}: made, and should not have been");
-    // No list of prompts, or an empty one: nobody summarises.
+    // Without prompts, nothing is summarised.
     let prompts = run["summarizer_prompts"].as_array().filter(|prompts| !prompts.is_empty());
     let is_silent = run["summary"] == "";
     let mut asked = Vec::new();

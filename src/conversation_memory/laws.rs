@@ -1,4 +1,4 @@
-//! Laws that hold whatever is said.
+//! Properties that hold for any conversation.
 
 use super::memory::RECENT_MAX;
 use super::*;
@@ -8,16 +8,16 @@ use crate::privacy::{Gate, Pii, Redacted};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// What the gate masks; none of it comes back.
+/// Text that the gate masks and that must never reappear.
 const SECRETS: [&str; 3] = ["ada@example.com", "AKIAIOSFODNN7EXAMPLE", "4111 1111 1111 1111"];
 
-/// What happens to a memory.
+/// An operation on a memory.
 #[derive(Clone, Debug)]
 enum Act {
     Add(Box<MemoryMessage>),
-    /// A summary that is due is answered with this.
+    /// Answers a due summary with this text.
     Reply(Redacted),
-    /// It is written and read.
+    /// Serialises and parses the memory.
     Reopen,
 }
 

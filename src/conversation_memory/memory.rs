@@ -1,4 +1,4 @@
-//! The memory of one conversation under one of the four strategies.
+//! Memory of one conversation, with one of the four strategies.
 
 use super::entity::EntityTable;
 use super::message::{History, MemoryMessage, MessageAccount, Metadata};
@@ -22,10 +22,10 @@ pub struct ConversationMemory {
     pub(super) entities: EntityTable,
 }
 
-/// Makes the memory of `kind` for the conversation with this id, if it has one.
+/// Creates a memory of `kind`, for the conversation with this id if there is one.
 ///
 /// # Errors
-/// If the strategy's limit is below 1, or `keep_recent` is not below the threshold of summaries.
+/// If the strategy's limit is below 1, or `keep_recent` is not below `summary_threshold`.
 pub fn create(
     kind: MemoryType,
     limits: &ConversationLimits,
@@ -47,7 +47,7 @@ impl ConversationMemory {
         self.kind
     }
 
-    /// Adds the next message. A finding says which part of it could not be used.
+    /// Adds the next message. A finding reports the part that could not be used.
     pub fn add_message(&mut self, message: MemoryMessage) -> Option<Finding> {
         let is_system = message.role == Role::System;
         let finding = match self.kind {
@@ -66,7 +66,7 @@ impl ConversationMemory {
         finding
     }
 
-    /// Maximum number of messages besides system messages.
+    /// Maximum number of non-system messages.
     pub(super) fn others_max(&self) -> usize {
         match self.kind {
             MemoryType::Buffer => {
@@ -79,7 +79,7 @@ impl ConversationMemory {
         }
     }
 
-    /// Messages as a model sees them, in its order.
+    /// Messages in the order in which a model sees them.
     pub fn messages(&self) -> Vec<Message> {
         match self.kind {
             MemoryType::Buffer | MemoryType::Summary => self.summary.insert_into(&self.history),
@@ -92,13 +92,13 @@ impl ConversationMemory {
         }
     }
 
-    /// Messages that are due to be summarised, if there are any.
+    /// Messages that are due for summarisation, if there are any.
     pub fn due(&self) -> Option<SummaryRequest> {
         let is_summary = self.kind == MemoryType::Summary;
         is_summary.then(|| self.summary.due(&self.history, &self.limits)).flatten()
     }
 
-    /// Takes the reply to a request as the new summary. The same reply a second time changes nothing.
+    /// Stores the reply to a request as the new summary. Idempotent.
     pub fn absorb(&mut self, request: &SummaryRequest, reply: &Redacted) -> Absorbed {
         match self.kind {
             MemoryType::Summary => self.summary.absorb(&mut self.history, request, reply),
@@ -106,12 +106,12 @@ impl ConversationMemory {
         }
     }
 
-    /// Data about the entity `name`, with the number of its mentions.
+    /// Data about the entity `name`, including its mention count.
     pub fn entity(&self, name: &str) -> Option<Metadata> {
         self.entities.get(name).map(|data| Metadata::passed(data.clone()))
     }
 
-    /// Counts of all messages by what became of them.
+    /// Counts of all messages by state.
     pub fn account(&self) -> MessageAccount {
         let mut account = self.history.account(self.summary.count);
         account.entities = self.entities.len() as u64;
@@ -119,7 +119,7 @@ impl ConversationMemory {
         account
     }
 
-    /// Forgets everything, system messages included, but not the conversation's id.
+    /// Removes everything, including system messages, except the conversation's id.
     pub fn clear(&mut self) {
         let session_id = self.history.session_id.take();
         self.history = History { session_id, ..History::default() };

@@ -1,4 +1,4 @@
-//! Messages as a memory keeps them, and the history of one conversation.
+//! Messages in a memory, and the history of one conversation.
 
 use crate::domain::{Message, Role, Timestamp, Tokens, estimate_tokens};
 use crate::privacy::{Gate, Redacted};
@@ -9,49 +9,49 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// Passes of the gate over one object: the first finds nearly everything, the second that there is no more.
+/// Maximum redaction passes over one object: the first finds nearly everything, the second confirms it.
 const PASSES_MAX: usize = 8;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MemoryMessage {
-    /// Speaker. System messages are pinned: no strategy drops one.
+    /// Speaker. System messages are pinned: no strategy drops them.
     pub role: Role,
-    /// Words.
+    /// Text.
     pub content: Redacted,
-    /// Time, where it is known.
+    /// Time, if known.
     pub at: Option<Timestamp>,
-    /// The conversation's own id of the message.
+    /// The conversation's own id of this message.
     pub id: Option<Redacted>,
-    /// Tokens, where the caller counted them; estimated otherwise.
+    /// Token count of the caller; otherwise estimated.
     pub token_count: Option<Tokens>,
-    /// Further data; under `entities` a list of names, or an object for each name.
+    /// Further data; `entities` is a list of names, or an object with an object for each name.
     pub metadata: Metadata,
 }
 
 impl MemoryMessage {
-    /// A message with nothing but words.
+    /// Creates a message with text only.
     pub fn new(role: Role, content: Redacted) -> MemoryMessage {
         let (at, id, token_count) = (None, None, None);
         MemoryMessage { role, content, at, id, token_count, metadata: Metadata::default() }
     }
 
-    /// A person's message.
+    /// Creates a user message.
     pub fn user(content: Redacted) -> MemoryMessage {
         MemoryMessage::new(Role::User, content)
     }
 
-    /// A model's message.
+    /// Creates an assistant message.
     pub fn assistant(content: Redacted) -> MemoryMessage {
         MemoryMessage::new(Role::Assistant, content)
     }
 
-    /// Rules and context; pinned.
+    /// Creates a system message, which is pinned.
     pub fn system(content: Redacted) -> MemoryMessage {
         MemoryMessage::new(Role::System, content)
     }
 
-    /// Tokens of its words.
+    /// Tokens of the text.
     pub fn tokens(&self) -> Tokens {
         self.token_count.unwrap_or_else(|| estimate_tokens(self.content.as_str()))
     }
@@ -62,12 +62,12 @@ impl MemoryMessage {
     }
 }
 
-/// A JSON object behind the gate; most messages have none. Copies share it.
+/// A redacted JSON object; most messages have none. Clones share it.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Metadata(Option<Arc<Map<String, Value>>>);
 
 impl Metadata {
-    /// Redacts `raw`, keys and numbers included. An object that cannot be shown to be clean is dropped as a whole.
+    /// Redacts `raw`, including keys and numbers. Drops the whole object if redaction does not converge.
     pub fn seal(raw: Map<String, Value>, gate: &Gate) -> Metadata {
         let mut text = Value::Object(raw).to_string();
         for _ in 0..PASSES_MAX {
@@ -80,7 +80,7 @@ impl Metadata {
         Metadata::default()
     }
 
-    /// Wraps an object that has passed the gate before.
+    /// Wraps an object that is already redacted.
     pub(super) fn passed(object: Map<String, Value>) -> Metadata {
         Metadata((!object.is_empty()).then(|| Arc::new(object)))
     }
@@ -140,33 +140,33 @@ impl MessageCount {
     }
 }
 
-/// Messages by what became of them: `read` is the sum of the four below it.
+/// Messages by state: `read` is the sum of the four fields after it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct MessageAccount {
-    /// All that were added.
+    /// All added messages.
     pub read: MessageCount,
-    /// System messages; none of them is dropped.
+    /// System messages, which are never dropped.
     pub pinned: MessageCount,
-    /// Others that are held.
+    /// Other messages in memory.
     pub kept: MessageCount,
-    /// Those in the summary.
+    /// Messages in the summary.
     pub summarised: MessageCount,
-    /// Those that were dropped.
+    /// Dropped messages.
     pub evicted: MessageCount,
     /// Known entities.
     pub entities: u64,
-    /// Entities that had to make room.
+    /// Evicted entities.
     pub entities_evicted: u64,
 }
 
-/// A message and its position among all that were added, from 0.
+/// A message and its ordinal among all added messages, from 0.
 #[derive(Clone, Debug)]
 pub(super) struct StoredMessage {
     pub(super) ordinal: u64,
     pub(super) message: MemoryMessage,
 }
 
-/// Messages of one conversation that are still held: pinned ones and others, each in the order in which they came.
+/// Messages in memory: pinned ones and others, each in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) session_id: Option<Redacted>,
@@ -182,7 +182,7 @@ impl History {
         self.put(StoredMessage { ordinal, message });
     }
 
-    /// Appends a message to the pinned ones or the others, by its role.
+    /// Appends a message to the pinned ones or the others, by role.
     pub(super) fn put(&mut self, stored: StoredMessage) {
         match stored.message.role {
             Role::System => self.pinned.push(stored),
@@ -190,14 +190,14 @@ impl History {
         }
     }
 
-    /// Drops the oldest of the others if there are more than `most`; to be called after each message.
+    /// Drops the oldest other message if there are more than `most`. Call it after each message.
     pub(super) fn drop_oldest_above(&mut self, most: usize) {
         if self.others.len() > most {
             self.others.pop_front();
         }
     }
 
-    /// All held messages as they came.
+    /// All messages in memory, in order.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &StoredMessage> {
         let mut pinned = self.pinned.iter().peekable();
         let mut others = self.others.iter().peekable();

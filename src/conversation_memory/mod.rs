@@ -1,5 +1,5 @@
-//! Conversation memory: what a model is shown of a running conversation. Four strategies, made by [`create`]; none of
-//! them does I/O or calls a model.
+//! Conversation memory: what a model sees of a running conversation. Has four strategies, created by [`create`];
+//! none does I/O or calls a model.
 //!
 //! | strategy | shows | drops |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | summary | a summary in the place of the messages in it, and the messages since | what is summarised |
 //! | entity | system messages, the known entities, the last 10 others | the oldest; the least mentioned entity |
 //!
-//! System messages are pinned in all four, and no limit but the buffer's counts them.
+//! All four pin system messages; only the buffer's limit counts them.
 
 mod budget;
 mod context;

@@ -1,5 +1,5 @@
-//! Memories as JSON and back. What is read is redacted again: stored text comes out as it was, and text that was
-//! written into the file by hand is masked.
+//! Serialises memories as JSON and back. Loading redacts again: stored text is unchanged, and text that was added
+//! to the file by hand is masked.
 
 use super::entity::MENTIONS;
 use super::memory::{ConversationMemory, create};
@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Version that is written and read.
+/// Format version.
 const VERSION: u64 = 1;
-/// Maximum number of messages that a memory can have read: every JSON number up to it is exact.
+/// Maximum number of messages read by a memory: JSON numbers up to it are exact.
 const MESSAGES_MAX: u64 = 1 << 53;
-/// Keys of a message that no transcript has.
+/// Message keys that transcripts do not have.
 const OWN_KEYS: [&str; 2] = ["metadata", "token_count"];
 const EXPECTED_TIME: &str = "expected a time such as 2026-11-21T09:00:00Z";
 
@@ -69,9 +69,9 @@ struct SavedSummary {
 }
 
 impl ConversationMemory {
-    /// The memory as JSON, to be read by [`from_json`].
+    /// Serialises the memory for [`from_json`].
     pub fn to_json(&self) -> String {
-        // Every key is a text, so there is nothing that JSON could not hold.
+        // Every key is a string, so this cannot fail.
         serde_json::to_string(&self.snapshot()).unwrap_or_default()
     }
 
@@ -104,12 +104,12 @@ impl ConversationMemory {
     }
 }
 
-/// Makes the memory that [`ConversationMemory::to_json`] wrote. Limits, positions, counts, times, ids and metadata may be
-/// missing and are then as if the messages had just been added.
+/// Parses the output of [`ConversationMemory::to_json`]. Limits, positions, counts, times, ids and metadata may be
+/// missing; their defaults are those of newly added messages.
 ///
 /// # Errors
-/// If `text` is something else or contradicts itself: one sentence with the place and what was expected there, without
-/// any words of the text.
+/// If `text` is malformed or inconsistent: one sentence with the path and the expected value, without any of the
+/// text.
 pub fn from_json(text: &str, gate: &Gate) -> Result<ConversationMemory, MemoryError> {
     let mut json = serde_json::Deserializer::from_str(text);
     let read: Result<Snapshot, _> = serde_path_to_error::deserialize(&mut json);
@@ -121,8 +121,8 @@ pub fn from_json(text: &str, gate: &Gate) -> Result<ConversationMemory, MemoryEr
     saved.restore(gate)
 }
 
-/// Reads messages with their `metadata` or `token_count`: an array of messages, or an object with `messages`. `None` if
-/// no message has either; the error names the first message that cannot be kept, and what was expected there.
+/// Reads messages that have `metadata` or `token_count`: an array of messages, or an object with `messages`. `None`
+/// if no message has either. The error names the first invalid message, and the expected value.
 pub(crate) fn messages_with_metadata(
     text: &str,
     gate: &Gate,
@@ -246,7 +246,7 @@ impl SavedMessage {
         }
     }
 
-    /// The message behind the gate; none if its time cannot be read.
+    /// Redacts the message; `None` if its time is invalid.
     fn restore(self, gate: &Gate) -> Option<MemoryMessage> {
         let at = match self.timestamp {
             None => None,
@@ -307,7 +307,7 @@ fn restore_entities(
 fn entity_data(value: &Value, gate: &Gate) -> Option<Map<String, Value>> {
     let mentions = value.get(MENTIONS).and_then(Value::as_u64).filter(|it| *it > 0)?;
     let mut data = Metadata::seal(value.as_object()?.clone(), gate).into_object();
-    // Counted here, so never a number that the gate should mask.
+    // Computed here, so it is not redacted.
     data.insert(MENTIONS.to_owned(), mentions.into());
     Some(data)
 }

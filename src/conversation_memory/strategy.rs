@@ -1,11 +1,10 @@
-//! Strategies and their limits.
+//! Memory strategies and their limits.
 
 use crate::domain::Tokens;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The least that any limit may be.
 const LIMIT_MIN: u32 = 1;
 
 /// The four strategies.
@@ -23,11 +22,11 @@ pub enum MemoryType {
 }
 
 impl MemoryType {
-    /// Every type, in the order in which help lists them.
+    /// Every type, in the order of `--help`.
     pub const ALL: [MemoryType; 4] =
         [MemoryType::Buffer, MemoryType::Window, MemoryType::Summary, MemoryType::Entity];
 
-    /// The name in settings, on the command line and in JSON.
+    /// Name in settings, on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             MemoryType::Buffer => "buffer",
@@ -37,7 +36,7 @@ impl MemoryType {
         }
     }
 
-    /// The name of its limit.
+    /// Name of the strategy's limit.
     pub fn limit_name(self) -> &'static str {
         match self {
             MemoryType::Buffer => "max_messages",
@@ -63,45 +62,45 @@ impl FromStr for MemoryType {
     }
 }
 
-/// Reason why no memory is made, in one line with what is allowed.
+/// Reason why a memory cannot be created, in one line with the allowed values.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MemoryError {
-    /// A type that is none of the four.
+    /// Unknown type.
     #[error("unsupported memory type `{0}`: allowed are buffer, window, summary, entity")]
     UnsupportedType(String),
-    /// A limit out of its bounds.
+    /// Limit out of bounds.
     #[error("{name} must be at least {LIMIT_MIN}: allowed are 1 to {}, found {found}", u32::MAX)]
     Limit {
-        /// The limit's name in settings.
+        /// Name of the limit in settings.
         name: &'static str,
-        /// Number that was given.
+        /// The given number.
         found: i64,
     },
-    /// As many messages would be kept as make a summary due, so it would be due for ever.
+    /// `keep_recent` reaches the threshold, so that a summary would always be due.
     #[error("keep_recent must be below summary_threshold: allowed are 0 to {most}, found {found}")]
     KeepRecent {
-        /// The most that is allowed.
+        /// Maximum allowed value.
         most: u32,
-        /// Number that was given.
+        /// The given number.
         found: u32,
     },
-    /// A text that is no stored memory: the place, and what was expected there.
+    /// Not a saved memory: the path, and the expected value.
     #[error("not a saved conversation memory: {0}")]
     Unreadable(String),
 }
 
-/// The limits of all strategies; each looks at its own.
+/// The limits of all strategies; each strategy uses its own.
 #[derive(serde::Deserialize, Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct ConversationLimits {
-    /// Buffer: messages in all, system messages among them; none keeps everything.
+    /// Buffer: maximum messages, including system messages; `None` keeps everything.
     pub max_messages: Option<u32>,
-    /// Window: messages besides system messages.
+    /// Window: maximum non-system messages.
     pub window_size: u32,
-    /// Summary: so many messages besides system messages make a summary due.
+    /// Summary: number of non-system messages that makes a summary due.
     pub summary_threshold: u32,
-    /// Summary: the newest that stay out of it.
+    /// Summary: number of newest messages that are not summarised.
     pub keep_recent: u32,
-    /// Entity: entities that are known at a time.
+    /// Entity: maximum known entities.
     pub max_entities: u32,
 }
 
@@ -118,11 +117,11 @@ impl Default for ConversationLimits {
 }
 
 impl ConversationLimits {
-    /// The limits with `number` as the limit of `kind`. A lower threshold of summaries keeps fewer
-    /// messages out of them.
+    /// Sets the limit of `kind`. Lowers `keep_recent` if it would reach a lower
+    /// `summary_threshold`.
     ///
     /// # Errors
-    /// If the number is below 1, or more than fits.
+    /// If the number is below 1 or exceeds `u32`.
     pub fn with(
         mut self,
         kind: MemoryType,
@@ -145,12 +144,12 @@ impl ConversationLimits {
     /// Checks the limits of every strategy.
     ///
     /// # Errors
-    /// If one is below 1, or as many messages are kept out of summaries as make one due.
+    /// If one is below 1, or `keep_recent` is not below `summary_threshold`.
     pub fn check(&self) -> Result<(), MemoryError> {
         MemoryType::ALL.into_iter().try_for_each(|kind| self.check_for(kind))
     }
 
-    /// The limit of `kind`, if it has one.
+    /// The limit of `kind`, if set.
     pub(super) fn of(&self, kind: MemoryType) -> Option<u32> {
         match kind {
             MemoryType::Buffer => self.max_messages,
@@ -172,13 +171,13 @@ impl ConversationLimits {
     }
 }
 
-/// ConversationSettings of the context of slices.
+/// Settings of the context of slices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct ConversationSettings {
     /// The strategy.
     pub strategy: MemoryType,
     /// The limits of all strategies.
     pub limits: ConversationLimits,
-    /// Maximum size of a slice's context, in estimated tokens; 0 gives none.
+    /// Maximum size of a slice's context, in estimated tokens; 0 disables it.
     pub context_tokens: Tokens,
 }

@@ -1,4 +1,4 @@
-//! The summary strategy: a request for a model, its reply, and a summary by rule for callers without a model.
+//! The summary strategy: the request to a model, its reply, and a rule-based summary for callers without a model.
 
 use super::message::{History, MessageCount};
 use super::strategy::ConversationLimits;
@@ -8,30 +8,29 @@ use crate::privacy::{Gate, Redacted, Woven};
 use crate::text::names::sentences;
 use crate::text::truncate::words_within;
 
-/// Label of the summary, for the model that reads it.
 const LABEL: &str = "Previous conversation summary: ";
-/// Maximum size of a summary by rule, in bytes: about 350 tokens, so that it fits beside the messages since.
+/// Maximum bytes of a rule-based summary: about 350 tokens, to leave room for newer messages.
 const RULE_BYTES_MAX: usize = 1_400;
-/// Maximum length of a line of it, in characters.
+/// Maximum length of one of its lines, in characters.
 const LINE_CHARS_MAX: usize = 120;
-/// Minimum length of a sentence that stands alone, in characters; a shorter one is a greeting.
+/// Minimum length of a usable sentence, in characters; a shorter one is a greeting.
 const SENTENCE_CHARS_MIN: usize = 12;
-/// Line in place of older lines.
+/// Line that replaces older lines.
 const OMITTED: &str = "[… earlier messages left out …]";
 
-/// Messages that are to become a part of the summary.
+/// Messages to add to the summary.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SummaryRequest {
-    /// Summary so far.
+    /// The summary so far.
     pub existing: Option<Redacted>,
     /// Messages, oldest first.
     pub messages: Vec<Message>,
-    /// Position of the last of them among all that were added, from 0.
+    /// Ordinal of the last message among all added messages, from 0.
     pub through: u64,
 }
 
 impl SummaryRequest {
-    /// The prompt for a model; its whole answer is the new summary.
+    /// The prompt for a model, whose whole reply is the new summary.
     pub fn prompt(&self, prompt: &SummaryPrompt) -> Redacted {
         let mut lines = Vec::with_capacity(self.messages.len() * 4);
         for message in &self.messages {
@@ -46,8 +45,8 @@ impl SummaryRequest {
         prompt.fill(self.existing.as_ref(), &Redacted::weave(&lines))
     }
 
-    /// A summary without a model: the beginning of each message, a line each, the newest kept. Redacted as a whole,
-    /// since cut text may look like something else.
+    /// Summarises without a model: one line with the beginning of each message; drops the oldest lines. Redacts the
+    /// whole, since truncated text may match other patterns.
     pub fn by_rule(&self, gate: &Gate) -> Redacted {
         let before = self.existing.as_ref().map_or("", Redacted::as_str);
         let had_mark = before.lines().next() == Some(OMITTED);
@@ -71,7 +70,7 @@ impl SummaryRequest {
     }
 }
 
-/// The first sentence that is more than a greeting, cut where it is long.
+/// The first sentence longer than a greeting, truncated if necessary.
 fn beginning(text: &str) -> Option<String> {
     let mut all = sentences(text).filter_map(|range| text.get(range)).peekable();
     let first = all.peek().copied();
@@ -82,30 +81,30 @@ fn beginning(text: &str) -> Option<String> {
     Some(format!("{head}{mark}"))
 }
 
-/// Result of handing over a reply.
+/// Outcome of a reply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Absorbed {
-    /// It is the summary now, and its messages are dropped.
+    /// The reply is the summary now, and its messages are dropped.
     Taken,
-    /// It is empty: the messages stay, and are offered again with the next one.
+    /// The reply is empty: the messages stay, and are due again after the next one.
     Empty,
-    /// It answers another request than the one that is due: nothing has changed.
+    /// The reply belongs to another request than the due one; nothing changed.
     Stale,
 }
 
-/// The summary and the messages in it.
+/// The summary, and the extent of the messages in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SummaryState {
     pub(super) text: Option<Redacted>,
-    /// Messages before this position are in it.
+    /// Messages before this ordinal are in it.
     pub(super) before: u64,
     pub(super) count: MessageCount,
-    /// Number of messages read when a reply was empty.
+    /// Number of messages read when the last reply was empty.
     pub(super) tried_at: Option<u64>,
 }
 
 impl SummaryState {
-    /// Messages of `history` with the summary in the place of those in it.
+    /// Messages of `history`, with the summary in place of the summarised ones.
     pub(super) fn insert_into(&self, history: &History) -> Vec<Message> {
         let mut summary = self.text.as_ref().map(|text| Message {
             role: Role::System,

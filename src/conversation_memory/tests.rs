@@ -1,4 +1,4 @@
-//! What each strategy shows of a conversation, as tables.
+//! Tests of what each strategy shows.
 
 use super::summary::SummaryRequest;
 use super::*;
@@ -10,7 +10,7 @@ fn passed(text: &str) -> Redacted {
     Gate::new(&[]).redact(text)
 }
 
-/// `S1` is a system message of these words, `u1` a person's, `a1` the assistant's.
+/// A system (`S1`), user (`u1`) or assistant (`a1`) message.
 fn message(words: &str) -> MemoryMessage {
     let role = match words.chars().next() {
         Some('S') => Role::System,
@@ -30,7 +30,7 @@ fn shown(memory: &ConversationMemory) -> String {
     messages.iter().map(|it| it.content.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// What is shown of `said` under a limit.
+/// Checks the messages shown after `said`, under a limit.
 #[track_caller]
 fn check(kind: MemoryType, limit: i64, said: &str, expected: &str) {
     let mut memory = memory(kind, limit);
@@ -91,7 +91,7 @@ fn a_summary_that_nobody_makes_changes_nothing() {
     check(MemoryType::Summary, 3, "u1 a2 S1 u3 a4", "u1 a2 S1 u3 a4");
 }
 
-/// What is shown of `said` when each summary that is due becomes `(1)`, `(2)` …
+/// Checks the messages shown after `said` if the due summaries are `(1)`, `(2)` …
 #[track_caller]
 fn check_summary((threshold, keep_recent): (u32, u32), said: &str, expected: &str) {
     let limits = ConversationLimits {
@@ -165,7 +165,7 @@ fn without_a_model_a_summary_is_made_by_rule() {
     );
 }
 
-/// What is known after messages with these metadata, or these words.
+/// Checks the entities known after messages with these metadata or texts.
 #[track_caller]
 fn check_entities(most: u32, said: &[Value], expected: &str) {
     let limits = ConversationLimits { max_entities: most, ..ConversationLimits::default() };

@@ -1,5 +1,5 @@
-//! The block for a prompt, and its limits: the oldest turns go, and a last turn that is too long for the budget alone is
-//! shortened, pending items first, then the action, then the intent.
+//! The prompt block and its limits. The oldest turns are evicted; if the last turn alone exceeds the budget, its
+//! pending items are shortened first, then the action, then the intent.
 
 use super::cut::{Size, within};
 use super::turn::{CompactSummary, INDENT, ours};
@@ -8,21 +8,21 @@ use crate::privacy::{Gate, Redacted, Woven};
 
 /// Header of the block.
 const HEADER: &str = "DIALOG_SUMMARY (last few turns):";
-/// Default of the longest block, in tokens.
+/// Default maximum of the block, in tokens.
 const TOKENS_MAX: Tokens = 500;
-/// Default number of turns that are kept.
+/// Default maximum number of turns.
 const TURNS_MAX: u32 = 5;
-/// The smallest budget in which the block's header and the shortest line surely fit, in tokens.
+/// Minimum budget in tokens; the header and the shortest line always fit.
 pub(crate) const DIALOG_TOKENS_MIN: Tokens = 20;
 
-/// DialogLimits of a dialog summary.
+/// Limits of a dialog summary.
 #[derive(serde::Deserialize, Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DialogLimits {
-    /// The longest block, header included, in tokens: words, or a quarter of the characters where
+    /// Maximum tokens of the block, including the header. Tokens are the words, or a quarter of the characters if
     /// that is more.
     #[serde(rename = "tokens")]
     pub tokens_max: Tokens,
-    /// The most turns.
+    /// Maximum number of turns.
     #[serde(rename = "turns")]
     pub turns_max: u32,
 }
@@ -39,42 +39,42 @@ impl Default for DialogLimits {
     }
 }
 
-/// DialogRules of a dialog summary.
+/// Redactor and limits of a dialog summary.
 #[derive(Clone, Copy, Debug)]
 pub struct DialogRules<'g> {
-    /// Redactor for words that are joined or cut: together they may show what they did not show apart.
+    /// Redacts text after joining or cutting, since either may reveal new matches.
     pub gate: &'g Gate,
-    /// DialogLimits.
+    /// Limits.
     pub limits: DialogLimits,
 }
-/// Maximum rounds of making a block: a placeholder may be longer than what it masks.
+/// Maximum attempts to fit a block, since a placeholder may be longer than the masked text.
 const ROUNDS_MAX: usize = 4;
-/// Size of ` Pending: `, before the first item of a line.
+/// Size of ` Pending: `, before the first item.
 const PENDING: Size = Size { chars: 10, words: 1 };
-/// Size of `, `, before every other.
+/// Size of `, `, before the other items.
 const NEXT: Size = Size { chars: 2, words: 0 };
-/// The fewest characters of a pending item that still say something.
+/// Minimum length of a shortened pending item, in characters.
 const ITEM_CHARS_MIN: usize = 8;
 
-/// Turns and words left out to keep within the limits.
+/// Turns and words omitted to fit the limits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Omitted {
-    /// Turns that went.
+    /// Number of evicted turns.
     pub evicted: u32,
-    /// True if the only turn that is left lost words.
+    /// True if the only remaining turn was shortened.
     pub shortened: bool,
 }
 
 /// The block for a prompt, and the turns in it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Block {
-    /// The block; empty where there is no turn, or no room for one.
+    /// The block; empty if there are no turns or no room for one.
     pub text: Redacted,
-    /// Its tokens.
+    /// Tokens of the block.
     pub tokens: Tokens,
-    /// The turns in it, oldest first.
+    /// Turns in the block, oldest first.
     pub turns: Vec<CompactSummary>,
-    /// Turns and words that are left out of it.
+    /// Turns and words omitted from the block.
     pub fit: Omitted,
 }
 
@@ -101,7 +101,7 @@ impl Block {
     }
 }
 
-/// The lines under their header. They pass the gate together, for each passed it alone.
+/// Joins the lines under the header and redacts them together, since each was only redacted alone.
 fn text(turns: &[CompactSummary], gate: &Gate) -> Redacted {
     let lines: Vec<Redacted> = turns.iter().map(CompactSummary::line).collect();
     let lines = lines.iter().flat_map(|line| [Woven::Ours(INDENT), Woven::Passed(line)]);
@@ -109,9 +109,9 @@ fn text(turns: &[CompactSummary], gate: &Gate) -> Redacted {
     gate.redact(Redacted::weave(&whole).as_str())
 }
 
-/// Takes away the oldest turns until the others are within the limits, or one is left; how many went.
+/// Evicts the oldest turns until the rest fits the limits or one is left; returns the number evicted.
 pub(super) fn evict(turns: &mut Vec<CompactSummary>, limits: DialogLimits) -> u32 {
-    // Measuring all turns whenever one ends would take quadratic time.
+    // Without limits, skips measuring: doing so after each turn would take quadratic time.
     if limits == DialogLimits::NONE {
         return 0;
     }
@@ -128,7 +128,7 @@ pub(super) fn evict(turns: &mut Vec<CompactSummary>, limits: DialogLimits) -> u3
     u32::try_from(evicted).unwrap_or(u32::MAX)
 }
 
-/// Takes away what is over the limits, of a last turn its words; all if the budget holds no line.
+/// Evicts turns, and shortens the last one; clears all if the budget does not hold a line.
 fn fit(turns: &mut Vec<CompactSummary>, rules: DialogRules<'_>) -> Omitted {
     let evicted = evict(turns, rules.limits);
     let whole = Omitted { evicted, shortened: false };
@@ -145,7 +145,7 @@ fn fit(turns: &mut Vec<CompactSummary>, rules: DialogRules<'_>) -> Omitted {
     Omitted { evicted: evicted.saturating_add(1), shortened: false }
 }
 
-/// Takes words from a turn until its line takes no more than `room`; false if it cannot.
+/// Shortens a turn until its line fits `room`; false if it cannot.
 fn shorten(turn: &mut CompactSummary, room: Size, gate: &Gate) -> bool {
     let pending = std::mem::take(&mut turn.pending_items);
     if let Some(left) = room.less(turn.size()) {
@@ -164,7 +164,7 @@ fn shorten(turn: &mut CompactSummary, room: Size, gate: &Gate) -> bool {
     true
 }
 
-/// As many items as `left` holds, the last one cut where it is too long.
+/// As many items as fit in `left`, the last one truncated if too long.
 fn shorten_items(items: &[Redacted], mut left: Size, gate: &Gate) -> Vec<Redacted> {
     let mut kept: Vec<Redacted> = Vec::new();
     for item in items {

@@ -1,18 +1,18 @@
-//! Text on one line within bounds, and the size of a text.
+//! Truncation of text to one line, and text sizes.
 
 use crate::domain::Tokens;
 use crate::privacy::{Gate, Redacted};
 use crate::text::truncate::letters;
 use std::ops::Add;
 
-/// Characters a token, on average.
+/// Average characters per token.
 const CHARS_PER_TOKEN: usize = 4;
 /// Mark of a cut.
 const MARK: char = '…';
-/// Maximum rounds of cutting: a placeholder may be longer than what it masks.
+/// Maximum attempts, since a placeholder may be longer than the masked text.
 const CUTS_MAX: usize = 4;
 
-/// Size of a text, or the room for one.
+/// Size of a text, or of the room for one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Size {
     pub(super) chars: usize,
@@ -24,24 +24,24 @@ impl Size {
         Size { chars: text.chars().count(), words: text.split_whitespace().count() }
     }
 
-    /// So many characters, in any number of words.
+    /// Room for this many characters and any number of words.
     pub(super) fn chars(chars: usize) -> Size {
         Size { chars, words: usize::MAX }
     }
 
-    /// Maximum size of a text of so many tokens.
+    /// Maximum size of a text with this many tokens.
     pub(super) fn of_tokens(tokens: Tokens) -> Size {
         let words = tokens as usize;
         Size { chars: words.saturating_mul(CHARS_PER_TOKEN), words }
     }
 
-    /// Words, or a quarter of the characters: languages with long words take more tokens than words.
+    /// Words, or a quarter of the characters if that is more: long words have several tokens.
     pub(super) fn tokens(self) -> Tokens {
         let tokens = self.words.max(self.chars.div_ceil(CHARS_PER_TOKEN));
         Tokens::try_from(tokens).unwrap_or(Tokens::MAX)
     }
 
-    /// The rest of it; none if `taken` is more.
+    /// Difference; `None` if `taken` is larger.
     pub(super) fn less(self, taken: Size) -> Option<Size> {
         let chars = self.chars.checked_sub(taken.chars)?;
         Some(Size { chars, words: self.words.checked_sub(taken.words)? })
@@ -60,12 +60,12 @@ impl Add for Size {
     }
 }
 
-/// The text on one line, within `room`: whole words, and a mark where some are left out. It passed the
-/// gate before, since half an address is none; what came to stand together passes it again.
+/// Truncates the text to one line within `room`, at whole words, with a mark if any are omitted. `text` was
+/// redacted before, since half an address matches no pattern; newly adjacent text is redacted again.
 pub(super) fn within(text: &Redacted, room: Size, gate: &Gate) -> Redacted {
     let mut kept = gate.redact(&cut(text.as_str(), room));
     for _ in 0..CUTS_MAX {
-        // What the gate takes out of the middle may leave blanks at an end.
+        // Redaction in the middle may leave blanks at an end.
         let neat = cut(kept.as_str(), room);
         if neat == kept.as_str() {
             return kept;
@@ -75,10 +75,10 @@ pub(super) fn within(text: &Redacted, room: Size, gate: &Gate) -> Redacted {
     if room.holds(Size::of(kept.as_str())) { kept } else { Redacted::default() }
 }
 
-/// The beginning of `text` that fits into `room`.
+/// Longest prefix of `text` that fits into `room`.
 fn cut(text: &str, room: Size) -> String {
     let (mut kept, mut taken) = (String::new(), Size::default());
-    // What controls a terminal is no word, and no line breaks a line.
+    // Control characters separate words, as whitespace does.
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty());
     for word in words {
         let gap = usize::from(!kept.is_empty());
@@ -96,7 +96,7 @@ fn cut(text: &str, room: Size) -> String {
     kept
 }
 
-/// Whole words of `kept` and the mark; of a first word that is too long, its beginning.
+/// Whole words of `kept` and the mark; if none fits, a part of `next`.
 fn marked(mut kept: String, next: &str, room: Size) -> String {
     if room.chars == 0 || room.words == 0 {
         return String::new();

@@ -1,5 +1,5 @@
-//! A dialog as a program that routes turns itself hands it over: `{"turns": [...]}`, each turn summarised already
-//! (`user_intent`, `action_taken`, `pending_items`) or with the output that it was routed by (`user_input`, `output`).
+//! A dialog from a program that routes turns itself: `{"turns": [...]}`. Each turn is already summarised
+//! (`user_intent`, `action_taken`, `pending_items`) or has the router's output (`user_input`, `output`).
 
 use super::block::DialogRules;
 use super::turn::{AskedQuestion, CompactSummary, DialogTurn};
@@ -7,7 +7,6 @@ use crate::domain::{Finding, Severity, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One turn as it is written.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum GivenTurn {
@@ -15,7 +14,7 @@ enum GivenTurn {
     Routed(RoutedTurn),
 }
 
-/// The pending items may be absent.
+/// A summarised turn; the pending items may be absent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SummarisedTurn {
@@ -36,7 +35,7 @@ struct RoutedTurn {
     timestamp: Option<String>,
 }
 
-/// Output of a router; every field may be absent, and it may have others.
+/// Output of a router; every field is optional, and others are ignored.
 #[derive(Deserialize)]
 struct RoutedOutput {
     route: Option<String>,
@@ -49,9 +48,9 @@ struct RoutedOutput {
     question: Option<String>,
 }
 
-/// Reads the turns of a document, and reports those that are none; nothing if it is no such document.
+/// Parses the turns of a document and reports invalid ones; `None` if `text` is not such a document.
 ///
-/// Findings have the rule `bad-turn` or `unknown-field`, and for a line the turn's place from 1.
+/// Findings have the rule `bad-turn` or `unknown-field`; their line is the turn's position, from 1.
 pub(crate) fn document(
     text: &str,
     rules: DialogRules<'_>,
@@ -73,7 +72,7 @@ pub(crate) fn document(
     Some((turns, findings))
 }
 
-/// Expected form of a turn. The found value is not shown: it may be words of a conversation.
+/// Expected form of a turn. Does not show the found value, which may be conversation text.
 const EXPECTED: &str = "no turn: expected `user_intent` and `action_taken`, texts, and perhaps \
     `pending_items`, a list of texts, and `timestamp`; or `user_input`, a text, and `output` with \
     `route`, `calendar_intent`, `tool_plan`, `assistant_reply`, `requires_confirmation`, `ask_user`, \

@@ -1,4 +1,4 @@
-//! Laws of the rolling summary, on dialogs that nobody would hold.
+//! Properties of the rolling summary, on generated dialogs.
 
 use super::block::Omitted;
 use super::tests::{entry, gate};
@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::{Branch, Entry};
 use proptest::prelude::*;
 
-/// What entries are, and of which tool.
+/// Entry kinds, some with a tool.
 const HEADS: [&str; 14] = [
     "prompt",
     "prompt",
@@ -23,7 +23,7 @@ const HEADS: [&str; 14] = [
     "command",
     "injected",
 ];
-/// What no gate lets through.
+/// Text that the gate masks.
 const PLANTED: [&str; 5] = [
     "ada@example.com",
     "555-123-4567",
@@ -32,7 +32,7 @@ const PLANTED: [&str; 5] = [
     "sk-proj-ROOFroofROOFroof0123456789abcdefgh",
 ];
 
-/// Words that dialogs are made of: plain ones, questions, what the gate masks and what looks like it.
+/// Words of dialogs: plain ones, questions, text that the gate masks, and look-alikes.
 fn words() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-zışçğöüİI]{1,9}",
@@ -55,7 +55,7 @@ fn words() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.into_iter().map(|(piece, gap)| piece + gap).collect())
 }
 
-/// The entries of a dialog.
+/// Entries of a dialog.
 fn entries() -> impl Strategy<Value = Vec<Entry>> {
     let step = (prop::sample::select(&HEADS[..]), words(), 0..10u8);
     prop::collection::vec(step, 0..40).prop_map(|steps| {
@@ -68,14 +68,14 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
-/// Dialogs are long, and each is looked at after every entry.
+// Fewer cases, since dialogs are long and checked after every entry.
 const CASES: u32 = 96;
 
 fn limits() -> impl Strategy<Value = DialogLimits> {
     (0..200u32, 0..8u32).prop_map(|(tokens_max, turns_max)| DialogLimits { tokens_max, turns_max })
 }
 
-/// A turn as a document tells it.
+/// A turn of a document.
 fn told() -> impl Strategy<Value = CompactSummary> {
     (words(), words(), prop::collection::vec(words(), 0..4)).prop_map(
         |(intent, action, pending)| {
@@ -90,7 +90,7 @@ fn told() -> impl Strategy<Value = CompactSummary> {
     )
 }
 
-/// Within its limits, numbered in order, on one line a turn, with nothing that the gate masks.
+/// Checks the limits, the order of turns, one line per turn, and redaction.
 fn check(dialog: &DialogSummary, rules: DialogRules<'_>) -> Result<(), TestCaseError> {
     let block = dialog.block(&[], rules);
     let text = block.text.as_str();
@@ -150,7 +150,7 @@ proptest! {
         let cut = cut.index(entries.len() + 1);
         push(&mut parts, &entries[..cut], rules);
         parts = through_json(&parts);
-        // What was taken before is handed over again.
+        // Repeats entries that were already added.
         push(&mut parts, &entries, rules);
         prop_assert_eq!(&parts, &whole);
         prop_assert_eq!(&through_json(&whole), &whole);

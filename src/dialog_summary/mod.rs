@@ -1,9 +1,8 @@
-//! Summary of the last few turns for a prompt: a line for each, newest last, within a budget of tokens. Made by rule,
+//! Summary of the last few turns for a prompt: one line per turn, newest last, within a token budget. Rule-based,
 //! in English and Turkish, without a model.
 //!
-//! A turn is what a person says until they speak up again, and everything done about it. Steering,
-//! answers and refusals belong to the turn they fall into. What was rewound, what sub-agents say among
-//! themselves, what a client put in and reasoning are no part of it.
+//! A turn is a user message and everything done about it, up to the next message. Steering, answers and refusals
+//! belong to the current turn. Rewound entries, sub-agents' messages, injected context and reasoning are excluded.
 
 mod block;
 mod cut;

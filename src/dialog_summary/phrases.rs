@@ -1,12 +1,12 @@
-//! Word lists and rules for what a person's words and an assistant's question are about: small talk, intents that want
-//! something done, questions, and requests for permission. English, Turkish, German, Spanish, French, Japanese, Chinese.
+//! Word lists and rules that classify user messages and assistant questions: small talk, intents to act, questions,
+//! and requests for permission. English, Turkish, German, Spanish, French, Japanese, Chinese.
 
-/// Maximum size of a text that may be small talk, in bytes; longer ones say something.
+/// Maximum bytes of small talk; longer texts have content.
 const SMALLTALK_BYTES_MAX: usize = 100;
-/// Bytes at the end of a text that are searched for a question.
+/// Bytes that are searched for a question.
 const QUESTION_BYTES_MAX: usize = 800;
 
-/// Greetings, thanks and farewells, folded. A text is small talk if it consists of these.
+/// Greetings, thanks and farewells, folded. Small talk consists only of these.
 const SMALLTALK: &str = "\
     hi, hi there, hello, hello there, hey, hey there, howdy, greetings, welcome, \
     good morning, good afternoon, good evening, good night, good day, morning, how are you, \
@@ -28,7 +28,7 @@ const SMALLTALK: &str = "\
     merci beaucoup, bonne nuit, bonne journée, au revoir, à bientôt, こんにちは, おはよう, \
     おはようございます, こんばんは, ありがとう, ありがとうございます, さようなら, 你好, 您好, \
     早上好, 谢谢, 謝謝, 再见, 再見";
-/// Verbs in the names of intents that change something or send something.
+/// Verbs in intent names that change or send something.
 const DOING: &str = "\
     create, add, book, schedule, set, make, insert, update, edit, change, modify, move, \
     reschedule, rename, delete, remove, cancel, clear, send, write, reply, forward, share, \
@@ -44,15 +44,15 @@ const DOING_STEMS: &str = "\
     olustur, ekle, ayarla, planla, duzenle, guncelle, degistir, tasi, ertele, sil, kaldir, \
     iptal, gonder, yolla, yaz, yanitla, cevapla, ilet, paylas, davet, baslat, durdur, cal, \
     ac, kapat, al, ode";
-/// Endings that may stand behind a stem in the name of an intent.
+/// Suffixes that may follow a stem in an intent name.
 const NOUN_ENDINGS: &[&str] = &["", "me", "ma", "mek", "mak", "et", "etme", "etmek"];
 
 /// Characters that end a sentence.
 const ENDS: [char; 6] = ['.', '!', '?', '…', '？', '。'];
-/// Characters that may stand around a sentence: quotes, brackets, marks of Markdown and of lists.
+/// Characters that may surround a sentence: quotes, brackets, Markdown and list marks.
 const AROUND: &str = "*_`\"'”“’»«)(][#>";
 
-/// Phrases that make a question ask for permission, folded; `_` is a blank, also before and behind the words.
+/// Phrases of a question that asks for permission, folded; `_` is a space or a text boundary.
 const PERMISSION: &str = "\
     _shall_i_|_shall_we_|_should_i_|_should_we_|_may_i_|_do_you_want_me_to_|\
     _would_you_like_me_to_|_want_me_to_|_can_i_go_ahead_|_go_ahead_|_proceed_|_confirm_|\
@@ -66,31 +66,31 @@ const PERMISSION: &str = "\
     _te_parece_bien_|_confirmas_|_dois_je_|_puis_je_|_tu_que_je_|_vous_que_je_|_es_tu_sur|\
     _êtes_vous_sur|_d_accord_|_je_continue_|_tu_confirmes_|_vous_confirmez_|ましょうか|\
     てもいいですか|てもよいですか|よろしいですか|要我|我可以|是否继续|可以吗|可以嗎|好吗|好嗎|确认吗";
-/// First words of a question that wants to know something, not permission.
+/// First words of a question that asks for information, not permission.
 const ASKING: &str = "\
     which, what, where, when, who, whom, whose, how, why, hangi, hangisi, hangisini, ne, \
     neyi, nerede, nereye, nereden, kim, kimi, kime, nasil, neden, nicin, niye, kac, kacta, \
     was, welche, welcher, welches, welchen, welchem, wo, wohin, woher, wann, wer, wen, wem, \
     wie, warum, wieso, weshalb, qué, cuál, cuáles, dónde, cuándo, quién, cómo, cuánto, \
     cuántos, quel, quelle, quels, quelles, qu, où, quand, qui, comment, pourquoi, combien";
-/// The same of scripts without blanks, anywhere in a question.
+/// The same for scripts without spaces, anywhere in a question.
 const ASKING_INSIDE: [&str; 15] = [
     "どの", "どれ", "どちら", "どこ", "どう", "何", "いつ", "誰", "なぜ", "哪", "什么", "什麼",
     "怎么", "怎麼", "谁",
 ];
-/// The particle that makes a Turkish sentence a question, in its persons, folded.
+/// Inflected forms of the Turkish question particle, folded.
 const PARTICLES: &str = "\
     mi, mu, misin, misiniz, musun, musunuz, miyim, muyum, miyiz, muyuz, midir, mudur, \
     miydi, muydu";
 
-/// Returns whether `text` is small talk and nothing more.
+/// Returns whether `text` is only small talk.
 pub(super) fn is_smalltalk(text: &str) -> bool {
     if text.len() > SMALLTALK_BYTES_MAX {
         return false;
     }
     let words = words(text);
     let mut rest = words.as_str();
-    // Each round takes a phrase away, so there are no more rounds than words.
+    // Each round removes a phrase, so there are at most as many rounds as words.
     while !rest.is_empty() {
         let behind = SMALLTALK.split(", ").filter_map(|phrase| behind(rest, phrase));
         let Some(behind) = behind.min_by_key(|it| it.len()) else { return false };
@@ -99,13 +99,13 @@ pub(super) fn is_smalltalk(text: &str) -> bool {
     !words.is_empty()
 }
 
-/// The rest of `text` behind a phrase that it begins with.
+/// Rest of `text` after `phrase`, if it starts with it.
 fn behind<'t>(text: &'t str, phrase: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(phrase)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
 }
 
-/// Returns whether an intent of this name wants something done, rather than to know something.
+/// Returns whether an intent of this name asks for an action rather than for information.
 pub(super) fn wants_doing(intent: &str) -> bool {
     let has_stem = |word: &str| {
         let mut endings = DOING_STEMS.split(", ").filter_map(|stem| word.strip_prefix(stem));
@@ -118,7 +118,7 @@ fn is_among(list: &str, word: &str) -> bool {
     list.split(", ").any(|it| it == word)
 }
 
-/// The last question in the last line of `text`, if that line asks one.
+/// The last question in the last line of `text`, if there is one.
 pub(super) fn last_question(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let tail =
@@ -128,7 +128,7 @@ pub(super) fn last_question(text: &str) -> Option<&str> {
     Some(found.trim_matches(|c: char| c.is_whitespace() || AROUND.contains(c) || c == '-'))
 }
 
-/// The first question in `text`, with which a tool that asks begins.
+/// The first question in the first line of `text`; an asking tool starts with it.
 pub(super) fn first_question(text: &str) -> Option<&str> {
     let head = text.get(..text.floor_char_boundary(QUESTION_BYTES_MAX))?;
     sentences(head.lines().next()?).find(|sentence| is_question(sentence)).map(str::trim)
@@ -137,7 +137,7 @@ pub(super) fn first_question(text: &str) -> Option<&str> {
 /// Returns whether a question asks for permission to do something.
 pub(super) fn asks_permission(question: &str) -> bool {
     let words = words(question);
-    // The second word too: "On which port should I listen?"
+    // Includes the second word: "On which port should I listen?"
     let mut first = words.split(' ').take(2);
     let asks = first.any(|word| is_among(ASKING, word))
         || words.starts_with("que ")
@@ -146,7 +146,7 @@ pub(super) fn asks_permission(question: &str) -> bool {
     !asks && PERMISSION.split('|').any(|phrase| padded.contains(phrase))
 }
 
-/// The sentences of a line: each ends where a blank follows its last sign.
+/// Sentences of a line; each ends at a blank after its punctuation.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     line.split_inclusive(char::is_whitespace)
         .scan(0, |at, word| {
@@ -171,37 +171,37 @@ fn is_question(sentence: &str) -> bool {
     sentence.ends_with(['?', '？']) || ends_with_particle(sentence)
 }
 
-/// Returns whether a sentence ends as a Turkish question without its sign, as in `devam edeyim mi`.
+/// Returns whether a sentence is a Turkish question without a question mark, as in `devam edeyim mi`.
 fn ends_with_particle(sentence: &str) -> bool {
     let text = sentence.trim_end_matches(|letter: char| !letter.is_alphanumeric());
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
-    // Every particle has an m, and most sentences end without one.
+    // Every particle contains an m, and most last words do not.
     if !last.contains(['m', 'M']) {
         return false;
     }
     let words = words(sentence);
     let Some((before, last)) = words.rsplit_once(' ') else { return false };
     let word = before.rsplit(' ').next().unwrap_or_default();
-    // A number before it is a distance.
+    // After a number it is a distance in miles.
     is_among(PARTICLES, last) && word.chars().all(char::is_alphabetic)
 }
 
-/// Folds a text for comparing: lower case, and Latin letters without their marks, as people type them. All four i of
-/// Turkish become one, so `İPTAL`, `IPTAL` and `ıptal` meet.
+/// Folds a text for comparison: lower case, without the diacritics that users often omit. All four variants of the
+/// Turkish i become `i`, so `İPTAL`, `IPTAL` and `ıptal` are equal.
 pub(super) fn fold(text: &str) -> String {
     let lower = text.chars().flat_map(char::to_lowercase);
     lower.filter_map(unmarked).collect()
 }
 
-/// The folded words of a text with one blank between them.
+/// Folded words of a text, separated by single spaces.
 pub(super) fn words(text: &str) -> String {
     let folded = fold(text);
     let words = folded.split(|letter: char| !letter.is_alphanumeric()).filter(|it| !it.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A letter in lower case without its mark; none for a mark alone, such as the dot that lowering an
-/// `İ` leaves behind.
+/// A lower-case letter without its diacritic; `None` for a combining mark, such as the dot that remains after
+/// lower-casing `İ`.
 fn unmarked(letter: char) -> Option<char> {
     match letter {
         '\u{300}'..='\u{36f}' => None,

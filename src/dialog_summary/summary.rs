@@ -1,4 +1,4 @@
-//! The rolling summary of one session's dialog: the last turns, and the one that is still open.
+//! The rolling summary of one session's dialog: the last turns, and the open one.
 
 use super::block::{Block, DialogRules, evict};
 use super::cut::{Size, within};
@@ -10,37 +10,37 @@ use crate::domain::{Branch, Claim, Entry, EntryKind, Record, RecordState, Speake
 use crate::privacy::{Gate, Redacted, Woven};
 use serde::{Deserialize, Serialize};
 
-/// The longest field of a turn that is kept, in characters; the longest block is far shorter.
+/// Maximum length of a stored field, in characters; blocks are far shorter.
 const FIELD_CHARS_MAX: usize = 8_000;
-/// Pending items of a turn that are kept.
+/// Maximum number of stored pending items per turn.
 const ITEMS_MAX: usize = 20;
-/// Maximum length of a person's words while their turn is open, in characters.
+/// Maximum length of the user's words in an open turn, in characters.
 const WORDS_CHARS_MAX: usize = 160;
-/// Maximum length of a question while its turn is open, in characters.
+/// Maximum length of a question in an open turn, in characters.
 const QUESTION_CHARS_MAX: usize = 80;
-/// Names of tools that are kept of a turn.
+/// Maximum number of stored tool names per turn.
 const TOOLS_MAX: usize = 32;
-/// The longest arguments of a tool that are read for a question, in bytes.
+/// Maximum bytes of tool arguments that are parsed for a question.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 
-/// Maximum number of decisions and attempts shown of one turn; of more the last ones.
+/// Maximum number of decisions and attempts shown per turn; the last ones are kept.
 const CLAIMS_SHOWN_MAX: usize = 2;
 
-/// Tools that ask the person something.
+/// Tools that ask the user a question.
 const ASKING_TOOLS: [&str; 4] =
     ["AskUserQuestion", "ask_followup_question", "request_user_input", "ask_user"];
-/// Tools that ask the person for permission to go on.
+/// Tools that ask the user for permission.
 const PERMISSION_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
 
-/// The rolling summary of a dialog. Written down and read back, it goes on as if nothing had happened.
+/// The rolling summary of a dialog. A serialised summary continues as if it had never been stored.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 pub struct DialogSummary {
-    /// The last turns that ended, oldest first, within the limits.
+    /// The last finished turns, oldest first, within the limits.
     turns: Vec<CompactSummary>,
     open: Option<OpenTurn>,
-    /// Number of turns that ended.
+    /// Number of finished turns.
     ended: u32,
-    /// The ordinal of the entry that comes next; those before it were taken.
+    /// Ordinal of the next entry; earlier ones have been added.
     next: u32,
 }
 
@@ -48,13 +48,13 @@ pub struct DialogSummary {
 struct OpenTurn {
     turn: DialogTurn,
     weight: Weight,
-    /// True once the assistant did anything.
+    /// True once the assistant has done anything.
     answered: bool,
     entries: (u32, u32),
     at: Option<Timestamp>,
 }
 
-/// Weight of a person's words. Of several before an answer the first of the greatest weight count.
+/// Weight of the user's words. Of several messages before an answer, the first with the greatest weight is used.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Weight {
@@ -65,8 +65,8 @@ enum Weight {
 }
 
 impl DialogSummary {
-    /// Takes the next entry of the session. One that was taken before changes nothing, so that a
-    /// session can be read again from its beginning.
+    /// Adds the next entry of the session. Entries that were already added are ignored, so that a session can be
+    /// read again from the start.
     pub fn push(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         if entry.ordinal < self.next {
             return;
@@ -95,13 +95,13 @@ impl DialogSummary {
         }
     }
 
-    /// Adds a finished turn behind all others; it gets its number here.
+    /// Appends a finished turn and assigns its number.
     pub fn add(&mut self, turn: CompactSummary, rules: DialogRules<'_>) {
         self.end(rules);
         self.keep(neat(turn, rules), rules);
     }
 
-    /// The block for a prompt, with the claims of the session's `records`.
+    /// Renders the prompt block, including the claims of the session's `records`.
     pub fn block(&self, records: &[&Record], rules: DialogRules<'_>) -> Block {
         let mut turns = self.turns(rules);
         add_records(&mut turns, records, rules.gate);
@@ -112,25 +112,24 @@ impl DialogSummary {
         block
     }
 
-    /// The turns that are kept, oldest first; the last one may go on.
+    /// Stored turns, oldest first; the last one may still be open.
     pub fn turns(&self, rules: DialogRules<'_>) -> Vec<CompactSummary> {
         let open = self.goes_on().map(|open| open.compact(self.ended.saturating_add(1), rules));
         self.turns.iter().cloned().chain(open).collect()
     }
 
-    /// The ordinal of the first entry of the oldest turn that is kept: no record about earlier ones is
-    /// of use.
+    /// Ordinal of the first entry of the oldest stored turn; records about earlier entries are not needed.
     pub fn since(&self) -> Option<u32> {
         let kept = self.turns.iter().filter_map(|turn| turn.entries);
         kept.chain(self.open.as_ref().map(|open| open.entries)).map(|(first, _)| first).min()
     }
 
-    /// The open turn, unless it is a command alone, which may be the client's own.
+    /// The open turn, unless it is only a command, which may come from the client.
     fn goes_on(&self) -> Option<&OpenTurn> {
         self.open.as_ref().filter(|open| open.answered || open.weight != Weight::Command)
     }
 
-    /// A person says something that begins a turn, unless nothing was done about the last.
+    /// Handles a user message: starts a turn, unless the open one is still unanswered.
     fn says(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         if self.open.as_ref().is_some_and(|open| open.answered) {
             self.end(rules);
@@ -169,7 +168,7 @@ impl OpenTurn {
         if self.answered { turn } else { CompactSummary { action_taken: unanswered(), ..turn } }
     }
 
-    /// The assistant, or one of its tools, does something.
+    /// Handles an action of the assistant or a tool.
     fn does(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         let name = entry.tool.as_ref().map(|tool| &tool.name);
         let waits = name.is_some_and(|name| waits(name.as_str()));
@@ -209,7 +208,6 @@ impl OpenTurn {
     }
 }
 
-/// A person's words and their weight.
 fn said(entry: &Entry, rules: DialogRules<'_>) -> (Redacted, Weight) {
     let is_command = entry.kind == EntryKind::Command;
     let bare = is_command.then(|| rules.gate.redact(&untagged(entry.text.as_str())));
@@ -224,7 +222,7 @@ fn said(entry: &Entry, rules: DialogRules<'_>) -> (Redacted, Weight) {
     (said, weight)
 }
 
-/// A command without the tags in which clients wrap it.
+/// Removes the tags with which clients wrap a command.
 fn untagged(text: &str) -> String {
     let pieces = text.split('<').enumerate();
     pieces.map(|(at, piece)| if at == 0 { piece } else { behind_tag(piece) }).collect()
@@ -235,7 +233,7 @@ fn behind_tag(piece: &str) -> &str {
     piece.split_once('>').filter(|(tag, _)| is_name(tag)).map_or(piece, |(_, rest)| rest)
 }
 
-/// The answer that a question waits for.
+/// The pending answer to a question.
 fn asked(question: Option<&str>, rules: DialogRules<'_>) -> AskedQuestion {
     let Some(question) = question else { return AskedQuestion::default() };
     if asks_permission(question) {
@@ -267,7 +265,7 @@ fn question_in_json(arguments: &str) -> Option<String> {
     question.as_str().map(str::to_owned)
 }
 
-/// A given turn, each text on one line and within bounds.
+/// Truncates each text of a given turn to one line.
 fn neat(turn: CompactSummary, rules: DialogRules<'_>) -> CompactSummary {
     let neat = |text: &Redacted| within(text, Size::chars(FIELD_CHARS_MAX), rules.gate);
     let told = |text: &Redacted| Some(neat(text)).filter(|text| !text.is_empty());
@@ -284,7 +282,7 @@ fn unanswered() -> Redacted {
     ours("have not answered yet")
 }
 
-/// Puts the claims of `records` into the turns in which they were settled; only proven ones.
+/// Adds the claims of staged `records` to the turns in which they were settled.
 fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
     let proven = records.iter().filter(|record| record.state == RecordState::Staged);
     let settled: Vec<(u32, &Claim)> = proven.filter_map(|record| settled(record)).collect();
@@ -296,7 +294,7 @@ fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
     }
 }
 
-/// A claim, and the last entry that it rests on.
+/// A claim, and the last entry of its evidence.
 fn settled(record: &Record) -> Option<(u32, &Claim)> {
     let last = record.evidence.iter().map(|evidence| evidence.ordinal).max()?;
     Some((last, &record.claim))
@@ -320,7 +318,7 @@ fn add_claims(turn: &mut CompactSummary, claims: &[&Claim], gate: &Gate) {
             }
         }
     }
-    // What the turn was about is better told by the person's own words than by a topic.
+    // The user's own words describe a turn better than a topic.
     let topic = topic.filter(|_| turn.user_intent == ours("unclear request"));
     if let Some(intent) = wanted.or(topic) {
         turn.user_intent = intent;

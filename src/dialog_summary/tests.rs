@@ -1,4 +1,4 @@
-//! What a transcript comes to, turn by turn.
+//! Tests of turns and blocks.
 
 use super::*;
 use crate::domain::{
@@ -9,7 +9,7 @@ use crate::domain::{
 use crate::privacy::{Gate, Pii, Redacted};
 
 thread_local! {
-    /// Turns that were measured.
+    /// Number of measured turns.
     pub(super) static MEASURED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -17,7 +17,7 @@ pub(super) fn gate() -> Gate {
     Gate::new(&Pii::ALL)
 }
 
-/// An entry as `kind: words` or, of a tool, `kind NAME: words`.
+/// An entry: `kind: words`, or `kind NAME: words` for a tool.
 pub(super) fn entry(ordinal: u32, line: &str) -> Entry {
     let (head, text) = line.split_once(": ").unwrap_or((line, ""));
     let (kind, name) = head.split_once(' ').map_or((head, None), |(kind, name)| (kind, Some(name)));
@@ -39,7 +39,7 @@ pub(super) fn entry(ordinal: u32, line: &str) -> Entry {
     }
 }
 
-/// The dialog of a script, one entry a line.
+/// The dialog of a script with one entry per line.
 fn dialog(script: &str, rules: DialogRules<'_>) -> DialogSummary {
     let mut dialog = DialogSummary::default();
     for (ordinal, line) in (0..).zip(script.lines()) {
@@ -48,7 +48,7 @@ fn dialog(script: &str, rules: DialogRules<'_>) -> DialogSummary {
     dialog
 }
 
-/// Each turn of a script as its line.
+/// Checks the line of each turn of a script.
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {
     let gate = gate();
@@ -170,7 +170,7 @@ fn private_and_personal_words_stay_out_of_every_field() {
         &["Turn 1: User requested: email gönder: <EMAIL>, I asked for clarification. \
             Pending: need: Cevap: <PHONE> mi?"],
     );
-    // Cut first, the address would no longer look like one.
+    // If it were cut first, the address would not be recognised.
     check(
         "prompt: hi\ntext: Shall it go to the address john.doe@example.com or elsewhere?",
         &["Turn 1: User casual chat, I asked for clarification. \
@@ -271,7 +271,7 @@ fn records_tell_what_was_asked_decided_and_tried() {
     assert_eq!(dialog.block(&records, rules), block, "told twice is told once");
 }
 
-/// The block of one told turn within `tokens_max`.
+/// Checks the block of one given turn within `tokens_max`.
 #[track_caller]
 fn check_shortened(tokens_max: Tokens, expected: &str) {
     let gate = gate();
@@ -336,7 +336,7 @@ fn documents_are_read_turn_by_turn() {
     }
 }
 
-/// Turns that are measured while a dialog of `turns` turns is read within `limits`.
+/// Number of turns measured while reading a dialog of `turns` turns.
 fn measured(turns: usize, limits: DialogLimits) -> usize {
     let gate = gate();
     let script = "prompt: list the jobs\ntext: There are three.\n".repeat(turns);

@@ -1,4 +1,4 @@
-//! One turn: what is known of it, and its line in the summary.
+//! One turn: its facts, and its line in the summary.
 
 use super::cut::{Size, within};
 use super::phrases::{fold, is_smalltalk, wants_doing};
@@ -6,13 +6,13 @@ use crate::domain::{Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted, Woven};
 use serde::{Deserialize, Serialize};
 
-/// The longest quote of a person's words, in characters.
+/// Maximum quoted characters of the user's words.
 pub(super) const SAID_CHARS_MAX: usize = 60;
-/// The longest quote of a question, in characters.
+/// Maximum quoted characters of a question.
 const QUESTION_CHARS_MAX: usize = 30;
-/// The longest name of a tool, an intent or a route, in characters.
+/// Maximum characters of a tool, intent or route name.
 pub(super) const NAME_CHARS_MAX: usize = 40;
-/// Tools that are named; the others are counted.
+/// Maximum number of tools that are named; the others are counted.
 const TOOLS_NAMED_MAX: usize = 3;
 /// Separator before a line in the block.
 pub(super) const INDENT: &str = "\n  ";
@@ -20,18 +20,18 @@ pub(super) const INDENT: &str = "\n  ";
 /// One turn: what the person wanted, what was done, and what is still open.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 pub struct CompactSummary {
-    /// Its number in the dialog, from 1.
+    /// Number in the dialog, from 1.
     pub turn_number: u32,
-    /// Words behind "User", such as `asked about calendar query`.
+    /// Text after "User", such as `asked about calendar query`.
     pub user_intent: Redacted,
-    /// Words behind "I", such as `called list_events`.
+    /// Text after "I", such as `called list_events`.
     pub action_taken: Redacted,
-    /// Items that wait for the person, such as `waiting for confirmation`.
+    /// Items that the user must respond to, such as `waiting for confirmation`.
     pub pending_items: Vec<Redacted>,
-    /// Start of the turn, where its transcript has it.
+    /// Start of the turn, if the transcript has times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<Timestamp>,
-    /// Ordinals of its first and its last entry, if it is from a transcript.
+    /// Ordinals of the first and last entry, if the turn is from a transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<(u32, u32)>,
 }
@@ -56,7 +56,7 @@ impl CompactSummary {
         Redacted::weave(&line)
     }
 
-    /// Tokens of its line.
+    /// Tokens of the line.
     pub fn tokens(&self) -> Tokens {
         self.size().tokens()
     }
@@ -69,34 +69,34 @@ impl CompactSummary {
     }
 }
 
-/// An answer that the assistant waits for.
+/// The pending question of the assistant.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 pub(super) struct AskedQuestion {
-    /// True if it waits for permission to do something.
+    /// True if the assistant waits for permission.
     pub leave: bool,
-    /// The question that it asked.
+    /// Text of the question.
     pub question: Option<Redacted>,
 }
 
-/// Facts of one turn: filled from a transcript, or by a program that routes turns.
+/// Facts of one turn, from a transcript or from a program that routes turns.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 pub(super) struct DialogTurn {
-    /// The person's words.
+    /// The user's words.
     pub said: Redacted,
     /// Route of the words, such as `calendar` or `smalltalk`.
     pub route: Option<Redacted>,
-    /// Intent there, such as `query` or `create`.
+    /// Intent within the route, such as `query` or `create`.
     pub intent: Option<Redacted>,
-    /// The tools that were called, in order.
+    /// Called tools, in order.
     pub tools: Vec<Redacted>,
-    /// True if the assistant said something.
+    /// True if the assistant replied with text.
     pub replied: bool,
-    /// Answer that the assistant waits for.
+    /// The pending question of the assistant.
     pub asked: AskedQuestion,
 }
 
 impl DialogTurn {
-    /// The turn in a sentence or two; its number is given by the dialog that it is added to.
+    /// Summarises the turn; the dialog assigns its number.
     pub(super) fn compact(&self, gate: &Gate) -> CompactSummary {
         CompactSummary {
             user_intent: self.user_intent(gate),
@@ -142,7 +142,7 @@ impl DialogTurn {
         ours(if self.replied && !asks { "responded with chat" } else { "asked for clarification" })
     }
 
-    /// The tools by the last part of their names, each once.
+    /// Lists the tools by the last part of their names, without duplicates.
     fn called(&self, gate: &Gate) -> Redacted {
         let mut names: Vec<Redacted> = Vec::new();
         for name in self.tools.iter().map(last_part) {
@@ -197,7 +197,7 @@ fn casual_chat() -> Redacted {
     ours("casual chat")
 }
 
-/// Returns whether a text has words: signs alone say nothing.
+/// True if a text contains more than punctuation.
 pub(super) fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }

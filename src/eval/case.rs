@@ -1,11 +1,11 @@
-//! `case.toml`: the purpose of a case, its settings, the rates it must reach.
+//! `case.toml`: the purpose of a case, its settings, and the rates that it must reach.
 
 use super::measure::{Measure, Sums};
 use crate::domain::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Tables of `config.toml` that a case may change: how the transcript is read, cut and presented.
+/// Tables of `config.toml` that a case may override: how the transcript is read, cut and presented.
 const CASE_SETTINGS: [&str; 4] = ["slice", "conversation", "dialog", "privacy"];
 
 /// Contents of `case.toml`.
@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub tolerances: Tolerances,
 }
 
-/// A struct with a field for each measure.
+/// Defines a struct with a field for each measure.
 macro_rules! per_measure {
     ($(#[$doc:meta])* $name:ident: $type:ty { $($(#[$field_doc:meta])* $field:ident: $measure:ident,)* }) => {
         $(#[$doc])*
@@ -125,7 +125,7 @@ impl Case {
 }
 
 impl Bars {
-    /// One line for each bar that `sums` miss. Rates are compared as they are printed.
+    /// One line for each bar that `sums` miss. Compares rates at the precision at which they are printed.
     pub(crate) fn missed(&self, sums: &Sums) -> Vec<String> {
         let missed = |measure: &Measure| {
             let (bar, rate) = (self.of(*measure)?, sums.rate(*measure));
@@ -133,7 +133,7 @@ impl Bars {
             let reached = match rate.value() {
                 Some(value) if is_maximum => rounded(value) <= rounded(bar),
                 Some(value) => rounded(bar) <= rounded(value),
-                // No record, so none in quarantine.
+                // Without records, none is in quarantine.
                 None => is_maximum,
             };
             let value =

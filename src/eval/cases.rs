@@ -1,4 +1,4 @@
-//! Cases on disk: finding, naming, reading and creating their folders. Other files parse the contents.
+//! Cases on disk: finds, names, reads and creates their folders. Other files parse the contents.
 
 use crate::adapters::files;
 use crate::adapters::walk::Candidate;
@@ -8,18 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// File that makes a folder a case.
+/// File that marks a folder as a case.
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
-/// Answer to the whole transcript, from which `--update` makes the recordings.
+/// Reply to the whole transcript, from which `--update` derives the recordings.
 pub(crate) const ANSWERS_FILE: &str = "answers.json";
 pub(crate) const CASSETTE: &str = "cassette";
-/// Folder of the memory directory that the records must result in.
+/// Expected memory directory that results from the records.
 pub(crate) const EXPECTED: &str = "expected";
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
 const CASES_FOLDER: &str = "cases";
-/// Maximum depth of a case below the folder that was named.
+/// Maximum depth of a case below the given folder.
 const DEPTH_MAX: usize = 4;
 const CASES_MAX: usize = 100_000;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -40,16 +40,16 @@ pub(crate) struct CaseFiles {
     pub gold: String,
     pub transcript: Candidate,
     pub answers: Option<String>,
-    /// Files of `expected`, by their paths in it.
+    /// Files of `expected`, by relative path.
     pub expected: Option<BTreeMap<String, Arc<str>>>,
 }
 
-/// The cases that a run covers, whether they exist or not: names, and prefixes of names.
+/// Scope of a run: names and name prefixes, even of cases that do not exist.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Scope(BTreeSet<String>);
 
 impl Scope {
-    /// True if a case of this name is covered.
+    /// True if the scope includes this name.
     pub(crate) fn covers(&self, name: &str) -> bool {
         let is_below = |it: &String| match name.strip_prefix(it.as_str()) {
             Some(rest) => it.is_empty() || rest.is_empty() || rest.starts_with('/'),
@@ -59,14 +59,13 @@ impl Scope {
     }
 }
 
-/// The cases at and below `paths` in order of their names, and the scope of these paths.
+/// Finds the cases at and below `paths`, sorted by name, and returns their scope.
 ///
-/// A case is named by its path below the nearest folder called `cases`, so that its name does not depend on the folder
-/// that was named; without such a folder by its path below the folder that was named, and likewise where two would get
-/// the same name.
+/// The name of a case is its path below the nearest folder called `cases`, so that it does not depend on the given
+/// folder. Without such a folder, or if names would collide, it is the path below the given folder.
 ///
 /// # Errors
-/// The first path that holds no case, and why.
+/// The first path without a case, and why.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String> {
     let (mut below_path, mut below_cases) = (Vec::new(), Vec::new());
     let (mut seen, mut scope) = (BTreeSet::new(), Scope::default());
@@ -105,7 +104,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
     let mut found = match names.len() == below_cases.len() {
         true => below_cases,
         false => {
-            // These names say nothing about the folder, which may have held any case.
+            // These names do not identify the folder, so any case may have been in it.
             scope = Scope(BTreeSet::from([String::new()]));
             below_path
         }
@@ -120,8 +119,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
     Ok((found, scope))
 }
 
-/// The path below the last folder called `cases`; `None` without one, or if it is further up than cases are searched.
-/// At least `parts_min` parts are below it.
+/// Path below the last folder called `cases`, with at least `parts_min` components. `None` without such a folder,
+/// or if it is more levels up than cases are searched.
 fn path_below_cases(path: &Path, parts_min: usize) -> Option<String> {
     let parts: Vec<String> = path.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     let end = parts.len().checked_sub(parts_min)?;
@@ -157,7 +156,7 @@ fn find_below(
     }
     for (inner, path) in below {
         let name = if name.is_empty() { inner } else { format!("{name}/{inner}") };
-        // A folder that cannot be read may hold a case, which must not pass unseen.
+        // An unreadable folder may contain a case, so it must not be skipped silently.
         let at = |error| io::Error::other(format!("{}: {error}", path.display()));
         find_below(&path, &name, depth - 1, found).map_err(at)?;
     }
@@ -167,7 +166,7 @@ fn find_below(
 /// Reads the files of a case.
 ///
 /// # Errors
-/// One line: the file, and what is wrong with it.
+/// One line: the file and the problem.
 pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
     let expected = folder.join(EXPECTED);
     Ok(CaseFiles {
@@ -183,10 +182,10 @@ fn needed(path: &Path) -> Result<String, String> {
     text(path)?.ok_or_else(|| format!("{}: is missing", path.display()))
 }
 
-/// A transcript to be read.
+/// Checks that a transcript is a file.
 ///
 /// # Errors
-/// One line: the file, and what is wrong with it.
+/// One line: the file and the problem.
 pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Candidate::of(path.to_owned(), true, &meta)),
@@ -207,7 +206,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
         .map_err(|error| format!("{}: cannot be read: {error}", path.display()))
 }
 
-/// The only file of a folder that is called `transcript.*`.
+/// The only `transcript.*` of a folder.
 fn transcript(folder: &Path) -> Result<Candidate, String> {
     let entries = fs::read_dir(folder)
         .map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
@@ -228,7 +227,7 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
     }
 }
 
-/// The Markdown files of a folder and its subfolders, by their paths.
+/// The Markdown files of a folder and its subfolders, by relative path.
 fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
     let wrong = |path: &Path, error: &str| format!("{}: cannot be read: {error}", path.display());
     let mut files = BTreeMap::new();
@@ -254,12 +253,12 @@ fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
     Ok(files)
 }
 
-/// Writes `text` to `path` and creates its folders; returns whether that changed anything.
+/// Writes `text` to `path` and creates its folders; true if the file changed.
 ///
 /// # Errors
 /// Those of the file system.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
-    // A pipe or a device has no text to compare with.
+    // A pipe or a device has no contents to compare.
     if path.is_file() && files::read_if_there(path)?.as_deref() == Some(text) {
         return Ok(false);
     }
@@ -268,7 +267,7 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Creates the folder of a new case; returns false if it exists already.
+/// Creates the folder of a new case; false if it already exists.
 ///
 /// # Errors
 /// Those of the file system.
@@ -302,7 +301,7 @@ mod tests {
         write_if_changed(&folder.join(name), "x\n").unwrap();
     }
 
-    /// The names of the cases at and below `paths`, and their scope.
+    /// Names of the cases at and below `paths`, and their scope.
     fn named(root: &Path, paths: &[&str]) -> (Vec<String>, Scope) {
         let paths: Vec<PathBuf> = paths.iter().map(|it| root.join(it)).collect();
         let (found, scope) = find(&paths).unwrap();

@@ -1,7 +1,7 @@
-//! Comparison of a run with an earlier one, its baseline: which cases became worse, and the records behind it.
+//! Compares a run with an earlier one, its baseline: which cases became worse, and the records that explain it.
 //!
-//! Without anything to measure, recall, core recall, restraint and quarantined count as 0 and F1 as 1; precision,
-//! succeeded, grounded and schema are not compared, since recall shows what is lost with them.
+//! Without trials, recall, core recall, restraint and quarantined count as 0 and F1 as 1. Precision, succeeded,
+//! grounded, found and schema are then not compared, since recall already shows the loss.
 
 use super::case::{Tolerances, rounded};
 use super::measure::{Asks, Counts, Measure, Rate, Sums};
@@ -151,8 +151,8 @@ pub(crate) struct RecordSide {
     pub answers: Option<String>,
 }
 
-/// Compares a run with an earlier one; `tolerances` are those of the case with this name. Variants are matched by name;
-/// if each run has one variant left over, these two are matched.
+/// Compares a run with an earlier one; `tolerances` returns those of a case by name. Variants are matched by name;
+/// if one variant of each run remains, these two are matched.
 pub(crate) fn compare(
     before: &Report,
     after: &Report,
@@ -183,7 +183,7 @@ pub(crate) fn compare(
 }
 
 impl Comparison {
-    /// Moves the cases that are gone and that the run did not cover to those not run.
+    /// Moves missing cases that the run did not cover to `not_run`.
     pub(crate) fn of_cases(mut self, covers: &dyn Fn(&str) -> bool) -> Comparison {
         for variant in &mut self.variants {
             let gone = std::mem::take(&mut variant.gone);
@@ -192,7 +192,7 @@ impl Comparison {
         self
     }
 
-    /// True if a case is worse than its tolerances allow, or something is gone that was to be run.
+    /// True if a case is worse than its tolerances allow, or something that was to be run is missing.
     pub(crate) fn worse(&self) -> bool {
         let gone = !self.gone.is_empty() && !self.partial;
         let worse =
@@ -200,13 +200,13 @@ impl Comparison {
         gone || self.variants.iter().any(worse)
     }
 
-    /// Variants of this run that were compared with nothing.
+    /// Variants of this run for which there is nothing to compare.
     pub(crate) fn uncompared(&self) -> Vec<&str> {
         let empty = self.variants.iter().filter(|it| it.measured == 0).map(|it| &it.after);
         self.new.iter().chain(empty).map(String::as_str).collect()
     }
 
-    /// True if every variant was compared with something and nothing is worse: comparing zero cases is a failure.
+    /// True if every variant was compared and nothing is worse. Comparing zero cases is a failure.
     pub(crate) fn passes(&self) -> bool {
         !self.worse() && self.uncompared().is_empty()
     }
@@ -219,7 +219,7 @@ impl Comparison {
         self.new.is_empty() && self.gone.is_empty() && !self.variants.iter().any(changed)
     }
 
-    /// One line: the verdict, and whether it is good.
+    /// The verdict, and whether it is good.
     pub(crate) fn verdict(&self) -> (&'static str, bool) {
         match (self.worse(), self.passes(), self.is_empty()) {
             (true, ..) => ("worse than the baseline", false),
@@ -295,7 +295,7 @@ fn measure_changes(before: &Sums, after: &Sums, tolerances: &Tolerances) -> Vec<
 }
 
 fn trend(measure: Measure, rates: Change<Rate>, tolerance: f64) -> Trend {
-    // Without anything to measure.
+    // Values without trials.
     let empty = match measure {
         Measure::Recall | Measure::CoreRecall | Measure::Restraint | Measure::Quarantined => {
             Some(0.0)
@@ -313,7 +313,7 @@ fn trend(measure: Measure, rates: Change<Rate>, tolerance: f64) -> Trend {
     };
     let mut gain = after - before;
     if measure == Measure::Quarantined {
-        // The same number of fewer records is a higher rate, but not more records.
+        // With fewer records the same count is a higher rate, but not a regression.
         let same_direction = rates.before.hits.cmp(&rates.after.hits) == before.cmp(&after);
         gain = if same_direction { -gain } else { 0 };
     }
@@ -325,7 +325,7 @@ fn trend(measure: Measure, rates: Change<Rate>, tolerance: f64) -> Trend {
 }
 
 impl CaseComparison {
-    /// Compares a case with itself in an earlier run; `None` if nothing changed.
+    /// Compares a case with an earlier run of it; `None` if nothing changed.
     fn of(
         before: &CaseReport,
         after: &CaseReport,
@@ -390,8 +390,8 @@ fn newly_said(before: &CaseReport, after: &CaseReport) -> Vec<ForbiddenReport> {
 
 type Indexed<'r> = (usize, &'r RecordReport);
 
-/// Records that changed, by kind. Ids do not help: another prompt gives the same claim another id. The same claim in the
-/// same state is the same record; then the same claim, then the most similar ones, are a record that changed.
+/// Changed records, by kind. Ids cannot match them, because they depend on the prompt. The same claim in the same
+/// state is unchanged; then equal claims, then the most similar ones, are paired as changed records.
 fn record_changes(before: &[RecordReport], after: &[RecordReport]) -> Vec<RecordChange> {
     let mut changes = Vec::new();
     for kind in ClaimKind::ALL {
@@ -422,7 +422,7 @@ fn record_changes(before: &[RecordReport], after: &[RecordReport]) -> Vec<Record
     changes
 }
 
-/// Removes the pairs with the same key, the first with the first.
+/// Removes and returns the pairs with equal keys, in order.
 fn take_equal<'r>(
     old: &mut Vec<Indexed<'r>>,
     new: &mut Vec<Indexed<'r>>,
@@ -438,7 +438,7 @@ fn take_equal<'r>(
     pairs
 }
 
-/// Removes the pairs of similar records, the most similar first.
+/// Removes and returns the pairs of similar records, most similar first.
 fn take_similar<'r>(
     old: &mut Vec<Indexed<'r>>,
     new: &mut Vec<Indexed<'r>>,
@@ -461,7 +461,7 @@ fn take_similar<'r>(
     pairs
 }
 
-/// Every string of a claim, joined by a blank.
+/// Every string of a claim, joined by spaces.
 fn strings(claim: &Value) -> String {
     match claim {
         Value::String(text) => text.clone(),

@@ -15,7 +15,7 @@ fn one(cases: Vec<CaseReport>) -> Report {
     report("built-in", cases)
 }
 
-/// The changes of the only case.
+/// Change of the only case.
 fn changed(before: CaseReport, after: CaseReport) -> Option<CaseComparison> {
     let comparison = compare(&one(vec![before]), &one(vec![after]), &none);
     let case = comparison.variants[0].cases.first().cloned();
@@ -98,19 +98,19 @@ fn what_cannot_be_measured_any_more_is_worse_and_has_no_measures() {
 #[test]
 fn nothing_to_measure_counts_as_the_table_says() {
     let empty = || case("c", vec![], vec![], vec![]);
-    // An empty gold: who begins to say something is worse, who ceases to is better.
+    // With empty gold, a new record is a regression and a lost one an improvement.
     let invented = case("c", vec![], vec![], vec![request("Something.")]);
     let it = changed(empty(), invented.clone()).unwrap();
     let f1 = it.measures.iter().find(|it| it.measure == Measure::F1).unwrap();
     assert!(it.worse && !it.better && f1.trend == Trend::Worse, "{it:?}");
     let it = changed(invented.clone(), empty()).unwrap();
     assert!(it.better && !it.worse, "{it:?}");
-    // A gold that lost its items shows nothing any more.
+    // Gold that lost its items cannot show recall any more.
     let item = item("r", ClaimKind::Request, "Something.", Some(0));
     let found = case("c", vec![item], vec![], vec![request("Something.")]);
     let it = changed(found, invented).unwrap();
     assert!(it.worse && it.gold_changed);
-    // A first record in quarantine is one more.
+    // The first quarantined record increases the count.
     let mut doubted = case("c", vec![], vec![], vec![request("Something.")]);
     doubted.records[0].state = RecordState::Quarantined;
     count(&mut doubted);
@@ -207,7 +207,7 @@ fn what_is_written_reads_as_a_report_too() {
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), written.report);
 }
 
-/// Cases of few words, so that records meet.
+/// Cases with few distinct words, so that records match.
 fn cases() -> impl Strategy<Value = Vec<CaseReport>> {
     let record = ("[ab]( [ab]){0,3}", any::<bool>()).prop_map(|(text, is_staged)| {
         let mut it = request(&text);

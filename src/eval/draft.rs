@@ -1,4 +1,4 @@
-//! The start of a new case: a summary of its transcript, and gold drafted from records.
+//! Scaffolding of a new case: a summary of its transcript, and gold drafted from records.
 
 use super::gold::{Gold, Importance, Item, Wanted};
 use super::report::{RecordReport, ShownEntry, headline};
@@ -10,22 +10,22 @@ use crate::pipeline::collect::collect;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A transcript, for the person who makes a case of it.
+/// Summary of a transcript, for the author of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct TranscriptSummary {
     pub format: Format,
-    /// Ids of the conversations with something to ask about.
+    /// Ids of the conversations that have slices.
     pub conversations: Vec<String>,
     pub entries: u64,
     pub slices: usize,
-    /// Numbers of masked places by rule.
+    /// Redaction counts by rule.
     pub masked: BTreeMap<&'static str, u64>,
 }
 
 /// Reads a transcript as a case would.
 ///
 /// # Errors
-/// One line, if it cannot be read or holds nothing to ask about.
+/// One line, if it is unreadable or has no slices.
 pub(crate) fn summarize(
     config: &Config,
     transcript: &Candidate,
@@ -45,7 +45,7 @@ pub(crate) fn summarize(
     })
 }
 
-/// The staged records of the only case of a run as gold: a draft for a person. Its items have fields and no terms.
+/// Drafts gold from the staged records of the only case of a run: items with fields, without terms.
 pub(crate) fn draft_gold(result: &EvalResult) -> Gold {
     let case = result.report.variants.first().and_then(|variant| variant.cases.first());
     let shown = result.shown.first().and_then(|shown| shown.first());
@@ -68,7 +68,7 @@ fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
     });
     let initial = match record.kind {
         ClaimKind::Decision => 'd',
-        // As "topic".
+        // For "topic".
         ClaimKind::Discussion => 't',
         ClaimKind::Attempt => 'a',
         ClaimKind::Request => 'r',
@@ -80,7 +80,7 @@ fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
     }
 }
 
-/// An item that asks for this claim by its fields, without a name.
+/// An item that matches this claim by its fields; its id is empty.
 pub(crate) fn gold_item(kind: ClaimKind, claim: &Value, quote: Option<String>) -> Item {
     let field = |(name, value): (&String, &Value)| {
         let texts =

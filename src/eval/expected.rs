@@ -1,5 +1,5 @@
-//! The memory directory that the records of a case result in, by rule and without a store. The same functions
-//! consolidate and render as for a real directory.
+//! The memory directory that results from the records of a case, by rules and without a store. It
+//! uses the functions that consolidate and render real directories.
 
 use super::prepare::CaseContents;
 use super::report::Problem;
@@ -14,7 +14,7 @@ use crate::text::diff::difference;
 /// Maximum number of files whose differences are described.
 const FILES_MAX: usize = 5;
 
-/// The Markdown files that consolidation by rule makes of `records`, by their paths.
+/// Markdown files that rule-based consolidation derives from `records`, by path.
 pub(super) fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) -> Files {
     let Some(namespace) = case.conversations.first().map(|it| it.session.namespace.clone()) else {
         return Files::new();
@@ -25,13 +25,13 @@ pub(super) fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) ->
     let mut memories = MemoryMap::default();
     let known = Memories::of(namespace, &memories);
     let (plan, _) = consolidate(&staged, &known, &Verdicts::none());
-    // The plan was made of these very memories.
+    // Cannot fail: the plan was made from these memories.
     let _ = plan.apply(&mut memories);
     let sessions = case.conversations.iter().map(|it| &*it.session);
     let sources = Sources::of(&staged, sessions.collect());
     let memories: Vec<Memory> = memories.into_values().collect();
     let sessions = notes(&sources, &memories);
-    // The day of the last entry instead of a clock.
+    // The day of the last entry replaces the clock.
     let last = staged.iter().filter_map(|it| it.provenance.at).max();
     let Some(today) = last.or_else(|| Timestamp::from_secs(0.0)) else { return Files::new() };
     let facts = Facts {

@@ -1,4 +1,4 @@
-//! The extraction of one slice of a case, from recordings or from a model.
+//! Extracts one slice of a case, from recordings or with a model.
 
 use super::measure::{Asks, Origins};
 use super::prepare::{CaseSlice, PreparedCase};
@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct SliceResult {
     pub(super) records: Vec<Record>,
     pub(super) findings: Vec<Finding>,
-    /// Final failure.
+    /// Terminal failure.
     pub(super) failure: Option<RunFailure>,
-    /// Reason why there is no answer now.
+    /// Reason why there is no reply yet.
     pub(super) unanswered: Option<String>,
-    /// True if that needs an operator, so that no other slice is tried.
+    /// True if an operator must intervene, so that no other slice is tried.
     pub(super) stops: bool,
     /// Request that no recording answers.
     pub(super) stale: Option<Request>,
@@ -48,7 +48,7 @@ enum Source<'a> {
     Model { client: &'a ModelClient, context: CallContext<'a>, spent: Spending },
 }
 
-/// Answers the requests about a slice and records what they cost.
+/// Answers the requests about a slice and records their usage.
 struct Recorder<'a> {
     source: Source<'a>,
     price: Price,
@@ -90,13 +90,13 @@ impl ReplySource for Recorder<'_> {
 /// Extracts all slices of a case from its recordings.
 pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
     let one = |slice: CaseSlice<'_>| {
-        // What a model refused is not recorded, so that the answers may begin with a lower output mode.
+        // Refusals are not recorded, so the recordings may start at a lower output mode.
         let begin =
             |rung| Exchange::start(&case.asking, &slice.cutting.slice, slice.before, rung, 0);
         let is_recorded = |rung: &&OutputMode| case.cassette.recorded(&begin(**rung).1).is_some();
         let rung = OutputMode::ALL.iter().find(is_recorded).copied();
         let rung = rung.or(case.cassette.rung()).unwrap_or(OutputMode::ForcedTool);
-        // A cassette never waits and has no store that could fail.
+        // A cassette never waits, and there is no store that could fail.
         let result = extract(case, slice, Source::Cassette(&case.cassette), rung).now_or_never()?;
         result.ok().map(|(result, _)| result)
     };
@@ -106,7 +106,7 @@ pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
 /// Extracts a slice with a model and remembers the output mode that worked.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub(super) async fn from_model(
     case: &PreparedCase,
     slice: CaseSlice<'_>,
@@ -118,7 +118,7 @@ pub(super) async fn from_model(
     let task = run_id(case.asking_digest, slice.cutting.slice.id);
     let context = CallContext {
         cap_owner: CapOwner { namespace: &session.namespace, session: Some(session.id) },
-        // No run is staged that could bear the cost.
+        // There is no staged run to bill.
         billing: Billing::Own { task, purpose: Purpose::Test, about: &[] },
         stop,
         retry: CallRetry::within(&case.contents.config.limits),
@@ -132,7 +132,7 @@ pub(super) async fn from_model(
     Ok(result)
 }
 
-/// Extracts a slice; also returns the output mode that worked and whether another one was refused.
+/// Extracts a slice. Also returns the output mode that worked and whether another one was refused.
 async fn extract(
     case: &PreparedCase,
     slice: CaseSlice<'_>,

@@ -1,5 +1,5 @@
-//! Gold: the statements an extraction must contain and those it must not. Gold passes the privacy gate like transcripts,
-//! so that it can be shown and meets records that passed it.
+//! Gold: the statements that an extraction must and must not contain. Gold is redacted like transcripts, so that it
+//! may be shown and matches redacted records.
 
 use super::similarity::weights;
 use crate::domain::{ClaimKind, Finding, Severity, named};
@@ -150,7 +150,7 @@ impl Gold {
     /// # Errors
     /// A finding with the rule `bad-gold` and the line.
     pub(crate) fn read(text: &str, gate: &Gate) -> Result<Gold, Finding> {
-        // A message may quote the file.
+        // The message may quote the file.
         let bad = |line: usize, what: &str| {
             let line = u32::try_from(line).unwrap_or(u32::MAX);
             let detail = gate.redact(what).as_str().to_owned();
@@ -192,7 +192,7 @@ impl Gold {
         }
     }
 
-    /// The first thing that makes no sense.
+    /// The first semantic error.
     fn problem(&self) -> Option<String> {
         let similarity = self.similarity.filter(|it| !(0.0..=1.0).contains(it));
         if let Some(it) = similarity {
@@ -230,7 +230,7 @@ fn item_problem(item: &Item) -> Option<String> {
     terms_problem(id, &item.terms)
 }
 
-/// A group that nothing can meet, or a term that everything contains.
+/// A group that nothing matches, or a term that everything contains.
 fn terms_problem(id: &str, groups: &[Vec<String>]) -> Option<String> {
     if let Some(at) = groups.iter().position(Vec::is_empty) {
         return Some(format!("{id}: terms[{at}]: is empty: expected one alternative at least"));

@@ -1,18 +1,18 @@
-//! What a gold file may hold, what is said of one that holds something else, and what the gate leaves of it.
+//! Valid and invalid gold files, their messages, and redaction.
 
 use super::super::score::score;
 use super::super::score::tests::{record, request};
 use super::*;
 use crate::domain::RecordState;
 
-/// A key as the documentation of its vendor shows it; no key of anybody's.
+/// The example key of the vendor's documentation.
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 
 fn read(text: &str) -> Result<Gold, Finding> {
     Gold::read(text, &Gate::new(&[]))
 }
 
-/// What is wrong with a gold file.
+/// Line and message of the finding about an invalid file.
 #[track_caller]
 fn wrong(text: &str) -> (u32, String) {
     let finding = read(text).expect_err(text);
@@ -20,7 +20,7 @@ fn wrong(text: &str) -> (u32, String) {
     (finding.line, finding.detail.clone())
 }
 
-/// A file with one item, which is a decision with these fields too.
+/// A file with one decision that has these additional fields.
 fn with(fields: &str) -> String {
     let item = r#""id": "d", "kind": "decision", "importance": "core", "statement": "s""#;
     format!("{{\"must\": [\n{{{item}\n{fields}}}]}}")

@@ -1,4 +1,4 @@
-//! The verdict on a case: records against gold, bars, the states of its entries, warnings.
+//! The verdict on a case: records against gold, bars, entry states, warnings.
 
 use super::expected;
 use super::extraction::SliceResult;
@@ -16,7 +16,7 @@ use crate::slicing::heading;
 use crate::text::count::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of stale requests that are described; the first with its difference, the others in a line.
+/// Maximum number of stale requests that are described: the first with its diff, others in a line.
 const STALE_MAX: usize = 5;
 
 pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
@@ -60,7 +60,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
             } else {
                 CoverageState::Nothing
             };
-            // An entry in several parts has the state of its worst part.
+            // An entry in several parts has the worst state of its parts.
             let known = states.entry((slice.conversation, entry.ordinal)).or_insert(state);
             *known = if badness(*known) < badness(state) { state } else { *known };
         }
@@ -142,7 +142,7 @@ fn badness(state: CoverageState) -> u8 {
 /// Findings about the cassette and the transcript, and quotes of the gold that no entry contains.
 fn warnings(case: &PreparedCase) -> Vec<Problem> {
     let of_cassette = case.cassette_findings.iter();
-    // A recording that cannot be read answers less than a person believes.
+    // An unreadable recording answers less than the user expects.
     let of_cassette = of_cassette
         .map(|it| Problem::new(&it.rule, it.severity == Severity::Error, it.to_string()));
     let conversations = &case.contents.conversations;
@@ -158,7 +158,7 @@ fn warnings(case: &PreparedCase) -> Vec<Problem> {
     let is_there = |quote: &str| texts.iter().any(|text| text.contains(quote));
     for item in &case.contents.gold.items {
         let Some(quote) = item.quote.as_deref().map(str::trim) else { continue };
-        // A quote of Markdown may begin with the mark of a speaker, which no entry has.
+        // A quote of Markdown may start with a speaker mark, which entries do not have.
         if !is_there(quote) && !is_there(quote.trim_start_matches(['#', '>', ' ', '\n'])) {
             let what = "its quote is in no entry of the transcript: expected words of an entry";
             problems.push(Problem::new("quote-not-found", false, format!("{}: {what}", item.id)));
@@ -167,7 +167,7 @@ fn warnings(case: &PreparedCase) -> Vec<Problem> {
     problems
 }
 
-/// The requests that no recording answers, and their differences from the nearest ones.
+/// Requests without a recording, and their differences from the nearest ones.
 fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
     let stale: Vec<_> =
         (1..).zip(results).filter_map(|(at, it)| Some((at, it.stale.as_ref()?))).collect();
@@ -179,7 +179,7 @@ fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
         ));
     }
     for (nth, (at, request)) in stale.iter().take(STALE_MAX).enumerate() {
-        // A person may have edited the file behind the gate.
+        // The file may have been edited after redaction.
         let difference = case.gate.redact(&case.cassette.difference(request));
         let shown = match nth {
             0 => difference.as_str(),
@@ -193,7 +193,7 @@ fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
     details.into_iter().map(|detail| Problem::new("stale", true, detail)).collect()
 }
 
-/// The gold, each with the record that answers or makes it.
+/// The gold, each item with the record that matches it.
 fn gold_reports(
     case: &PreparedCase,
     scored: &Score,
@@ -250,7 +250,6 @@ fn record_report(
 /// The entries of all conversations of a case, numbered consecutively.
 struct Entries<'a> {
     by_ordinal: BTreeMap<u32, &'a Entry>,
-    /// Number of the first entry of each conversation.
     firsts: Vec<u32>,
 }
 

@@ -1,16 +1,16 @@
-//! A run as JUnit XML for continuous integration. It holds no times, so that the same run gives the same bytes.
+//! A run as JUnit XML for continuous integration. Contains no times, so that equal runs give equal bytes.
 
 use super::compare::{CaseComparison, Comparison, Trend};
 use super::measure::{Measure, Sums};
 use super::report::{CaseOutcome, CaseReport, Problem, Report, Variant};
 use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-/// Maximum size of a message, which is shown in a line.
+/// Maximum bytes of a message, which is shown on one line.
 const MESSAGE_BYTES_MAX: usize = 500;
 
-/// A run as JUnit XML: a suite for each variant, a test case for each case. A case that did not reach its bars, is stale
-/// or is worse than the baseline allows is a failure; one that is broken is an error. Cases and variants that are gone,
-/// and variants that were compared with nothing, are failures of their own.
+/// Renders a run as JUnit XML: one suite per variant, one test case per case. A case that misses its bars, is stale
+/// or is worse than the baseline allows is a failure; a broken one is an error. Missing cases and variants, and
+/// variants with nothing to compare, are separate failures.
 ///
 /// # Errors
 /// Those of the XML writer.
@@ -87,7 +87,7 @@ fn failure(suite: &str, name: &str, kind: &str, text: &str) -> TestCase {
     test
 }
 
-/// A failure or an error with its first line as the message.
+/// A failure or an error, with the first line of `text` as its message.
 fn status(kind: NonSuccessKind, name: &str, text: &str) -> TestCaseStatus {
     let first = text.lines().next().unwrap_or_default();
     let message = first.get(..first.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default();
@@ -96,7 +96,7 @@ fn status(kind: NonSuccessKind, name: &str, text: &str) -> TestCaseStatus {
     status
 }
 
-/// Everything that made a case fail.
+/// Reasons for the failure of a case.
 fn reasons(case: &CaseReport, worse: Option<&CaseComparison>) -> String {
     let mut lines: Vec<String> = case.problems.iter().filter(|it| it.fails).map(line).collect();
     let measures = worse.into_iter().flat_map(|it| &it.measures);
@@ -138,7 +138,7 @@ mod tests {
         junit(after, Some(&compare(before, after, &|_: &str| Tolerances::default()))).unwrap()
     }
 
-    /// Reads XML as far as we write it: elements that are closed in order.
+    /// Checks that elements are closed in order.
     #[track_caller]
     fn check(xml: &str) {
         let mut open: Vec<&str> = Vec::new();

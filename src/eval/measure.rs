@@ -1,16 +1,16 @@
-//! Counts, and the rates they come to.
+//! Counts, and the rates derived from them.
 
 use crate::domain::{ClaimKind, Coverage, named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Number of cases with a rate below which no confidence interval is given.
+/// Minimum number of cases with a rate for a confidence interval.
 const INTERVAL_CASES_MIN: usize = 10;
-/// 97.5th percentile of the standard normal distribution: intervals of 95 %.
+/// 97.5th percentile of the standard normal distribution, for 95 % intervals.
 const Z: f64 = 1.96;
 
-/// Adds values field by field.
+/// Implements `AddAssign` field by field.
 macro_rules! sum_fields {
     ($type:ident: $($field:ident),*) => {
         impl AddAssign for $type {
@@ -31,7 +31,7 @@ pub(crate) struct Rate {
 sum_fields!(Rate: hits, of);
 
 impl Rate {
-    /// The rate from 0 to 1; `None` without trials.
+    /// Value from 0 to 1; `None` without trials.
     pub(crate) fn value(self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
@@ -41,7 +41,7 @@ impl Rate {
         self.of += 1;
     }
 
-    /// The Wilson score interval of 95 %.
+    /// The 95 % Wilson score interval.
     fn interval(self) -> Option<Interval> {
         let (rate, trials) = (self.value()?, self.of as f64);
         let (square, scale) = (Z * Z / trials, 1.0 + Z * Z / trials);
@@ -67,8 +67,8 @@ pub(crate) struct MeasuredInterval {
     pub interval: Interval,
 }
 
-/// The intervals of the measures that at least [`INTERVAL_CASES_MIN`] of these cases have. F1 is no proportion of
-/// trials and has none.
+/// Intervals of the measures that at least [`INTERVAL_CASES_MIN`] of these cases have. F1 has none, as it is not a
+/// proportion of trials.
 pub(crate) fn intervals(cases: &[Sums]) -> Vec<MeasuredInterval> {
     let mut all = Sums::default();
     cases.iter().for_each(|case| all += *case);
@@ -109,7 +109,7 @@ named! {
 }
 
 impl Measure {
-    /// Measures that tables by kind do not show.
+    /// Measures that the tables by kind omit.
     pub(crate) const OTHERS: [Measure; 7] = [
         Measure::CoreRecall,
         Measure::Succeeded,
@@ -158,7 +158,7 @@ impl Counts {
         Rate { hits: self.answered, of: self.items }
     }
 
-    /// Harmonic mean of both.
+    /// Harmonic mean of precision and recall.
     pub(crate) fn f1(self) -> Rate {
         Rate { hits: 2 * self.answered, of: self.items + self.records }
     }
@@ -317,7 +317,7 @@ mod tests {
         }
         let width = |it: MeasuredInterval| it.interval.high - it.interval.low;
         assert!(width(narrow) < width(wide));
-        // The interval of 15 of 24, from a table.
+        // The reference value for 15 of 24.
         assert_eq!((wide.interval.low, wide.interval.high), (0.4271, 0.7884));
     }
 

@@ -1,4 +1,4 @@
-//! Prompt tests: conversations with gold, whose extractions are scored on recorded answers or live.
+//! Prompt tests: conversations with gold, whose extractions are scored on recorded or live replies.
 
 mod case;
 mod cases;
@@ -46,7 +46,7 @@ pub(crate) use update::update;
 
 use crate::llm::tool::published_of;
 
-/// The files that are published in `schemas/`, name and content.
+/// Name and content of the files published in `schemas/`.
 pub(crate) fn schema_files() -> Vec<(String, String)> {
     let name = |name: &str| format!("{name}.v{SCHEMA_VERSION}.json");
     vec![

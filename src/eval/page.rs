@@ -1,6 +1,6 @@
-//! A run as one HTML page that needs no network: the measures, and for each case the transcript with its evidence marked.
-//! Transcripts hold hostile text: the template escapes everything, and the policy of the page allows only its own style
-//! and script.
+//! A run as one self-contained HTML page: the measures, and for each case the transcript with its evidence marked.
+//! Transcripts contain hostile text: the template escapes everything, and the content security policy allows only
+//! the page's own style and script.
 
 use super::compare::{CaseComparison, Comparison, VariantComparison};
 use super::report::{
@@ -17,30 +17,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 const STYLE: &str = include_str!("style.css");
-/// Finds cases by name; the page says everything without it.
+/// Filters cases by name; the page is complete without it.
 const SCRIPT: &str = include_str!("script.js");
 const TEMPLATE: &str = include_str!("page.html");
 
 const CASES_MAX: usize = 1_000;
-/// Number of cases up to which long texts are shown at length.
+/// Maximum number of cases for which long texts are shown.
 const CASES_AT_LENGTH: usize = 50;
-/// Parts of a text that are closer than this are shown as one.
+/// Ranges of a text that are closer than this are merged.
 const GAP_BYTES_MIN: usize = 80;
 
-/// Bounds of what is shown of a case, so that a page stays below 20 MB.
+/// Bounds of the shown parts of a case, so that a page stays below 20 MB.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Detail {
-    /// Maximum size of a text outside the transcript.
+    /// Maximum bytes of a text outside the transcript.
     text: usize,
-    /// Maximum size of the description of a problem.
     problem: usize,
     list: usize,
     entries: usize,
     /// True if entries without evidence are shown.
     plain: bool,
-    /// Maximum size of an entry that is shown completely.
+    /// Maximum bytes of an entry that is shown whole.
     whole: usize,
-    /// Bytes shown at the beginning of a longer entry, at its end, and around evidence.
+    /// Bytes shown at the start and end of a longer entry, and around evidence.
     head: usize,
     tail: usize,
     around: usize,
@@ -98,7 +97,7 @@ struct CaseView<'r> {
     answers: String,
     asked: String,
     is_measured: bool,
-    /// Comparison with the baseline, and in a word.
+    /// Change against the baseline, in full and as one word.
     change: Option<&'r CaseComparison>,
     change_state: &'static str,
     measures: Vec<(&'static str, String)>,
@@ -108,7 +107,7 @@ struct CaseView<'r> {
     hidden_entries: usize,
 }
 
-/// A changed record as two texts.
+/// Texts of a changed record.
 #[derive(Serialize)]
 struct ChangedRecord {
     kind: &'static str,
@@ -128,7 +127,7 @@ struct RecordView {
     evidence: Vec<Mark>,
 }
 
-/// Evidence of a record at one place, for one or more fields.
+/// Evidence of a record at one range, for one or more fields.
 #[derive(Clone, Debug, Serialize)]
 struct Mark {
     id: usize,
@@ -138,7 +137,7 @@ struct Mark {
     to: usize,
     fields: String,
     how: String,
-    /// True if its entry is shown, so that a link leads there.
+    /// True if the entry is shown, so that links to it work.
     is_shown: bool,
 }
 
@@ -148,14 +147,14 @@ struct EntryView<'r> {
     speaker: &'static str,
     label: &'r str,
     parts: Vec<Part<'r>>,
-    /// Bytes left out at the end.
+    /// Bytes omitted at the end.
     gap: usize,
 }
 
-/// A part of a text in which no mark begins or ends.
+/// Part of a text without mark boundaries inside.
 #[derive(Debug, Serialize)]
 struct Part<'r> {
-    /// Bytes left out before it.
+    /// Bytes omitted before it.
     gap: usize,
     text: &'r str,
     marks: usize,
@@ -165,7 +164,7 @@ struct Part<'r> {
 /// Renders a run as HTML. `shown` holds the conversations by variant and case.
 ///
 /// # Errors
-/// Those of the template.
+/// Those of the template engine.
 pub(crate) fn page(
     report: &Report,
     shown: &[Vec<ShownEntries>],
@@ -199,18 +198,16 @@ pub(crate) fn page(
         variants => Value::from(Serde(variants)),
         detail => Value::from(Serde(detail)),
     })?;
-    // No page may hold control characters.
+    // HTML must not contain control characters.
     let legal = |it: char| if it.is_control() && it != '\n' { '\u{fffd}' } else { it };
     Ok(page.chars().map(legal).collect())
 }
 
-/// The fields of a claim as pairs.
 fn fields(claim: &Value) -> Result<Vec<(Value, Value)>, minijinja::Error> {
     let pair = |name: Value| Ok((name.clone(), claim.get_item(&name)?));
     claim.try_iter()?.map(pair).collect()
 }
 
-/// The texts of a field.
 fn texts(value: &Value) -> Vec<String> {
     let kind = value.kind();
     if kind == ValueKind::Seq {
@@ -224,7 +221,7 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// The beginning of a text, and how much of it is left out.
+/// Truncates a text and appends the number of omitted bytes.
 fn cut(text: String, bytes: usize) -> String {
     let end = text.floor_char_boundary(bytes);
     match text.len() - end {
@@ -327,7 +324,7 @@ fn case_view<'r>(
     }
 }
 
-/// The evidence of the first records of a case.
+/// Marks for the evidence of the first `records` records of a case.
 fn marks(case: &CaseReport, entries: &[ShownEntry], records: usize) -> Vec<Mark> {
     let texts: BTreeMap<u32, &str> =
         entries.iter().map(|it| (it.ordinal, it.text.as_str())).collect();
@@ -361,7 +358,7 @@ fn marks(case: &CaseReport, entries: &[ShownEntry], records: usize) -> Vec<Mark>
     marks
 }
 
-/// The entries that are shown, and the number of those that are not.
+/// The shown entries, and the number of hidden ones.
 fn entry_views<'r>(
     entries: &'r [ShownEntry],
     marks: &[Mark],
@@ -397,14 +394,14 @@ fn entry_views<'r>(
     (views, hidden)
 }
 
-/// The ranges of a text that are shown, in order.
+/// The shown ranges of a text, in order.
 fn ranges(text: &str, marks: &[&Mark], detail: Detail) -> Vec<Range<usize>> {
     if text.len() <= detail.whole {
         return std::iter::once(0..text.len()).filter(|it| !it.is_empty()).collect();
     }
     let mut all = vec![0..detail.head, text.len().saturating_sub(detail.tail)..text.len()];
     for mark in marks {
-        // Of long evidence only the ends.
+        // Only the ends of long evidence are shown.
         let (from, to) = (mark.from.saturating_sub(detail.around), mark.to + detail.around);
         all.push(from..to.min(mark.from + 2 * detail.around));
         all.push(from.max(mark.to.saturating_sub(2 * detail.around))..to);
@@ -423,7 +420,7 @@ fn ranges(text: &str, marks: &[&Mark], detail: Detail) -> Vec<Range<usize>> {
     merged
 }
 
-/// Splits a range of a text where marks begin and end.
+/// Splits a range of a text at the boundaries of marks.
 fn parts_of<'r>(text: &'r str, range: Range<usize>, marks: &[&Mark]) -> Vec<Part<'r>> {
     let mut bounds: Vec<usize> = marks.iter().flat_map(|it| [it.from, it.to]).collect();
     bounds.retain(|it| range.contains(it));

@@ -1,4 +1,4 @@
-//! Rules of the page.
+//! Tests of the page.
 
 use super::super::case::Tolerances;
 use super::super::compare::compare;
@@ -11,7 +11,7 @@ use crate::privacy::Gate;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// The most that a page of 500 cases may take, in bytes.
+/// Maximum size of a page of 500 cases.
 const PAGE_BYTES_MAX: usize = 20_000_000;
 
 fn page(report: &Report, shown: &[Vec<ShownEntries>], comparison: Option<&Comparison>) -> String {
@@ -23,7 +23,7 @@ fn whole() -> String {
     page(&sample(), &[shown()], Some(&changes))
 }
 
-/// Reads the tags of a page and says where one is closed that is not open.
+/// Fails if a closing tag of the page does not match an open one.
 #[track_caller]
 fn check(page: &str) {
     let mut open: Vec<&str> = Vec::new();
@@ -74,7 +74,7 @@ fn hostile_text_is_text() {
 #[test]
 fn the_policy_names_the_style_and_the_script_that_the_page_has() {
     use sha2::Digest as _;
-    /// The digest as a policy names it.
+    /// The digest as the policy encodes it.
     fn named(text: &str) -> String {
         const LETTERS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -142,7 +142,6 @@ fn five_hundred_cases_with_long_outputs_stay_bounded_and_keep_their_evidence() {
     check(&page(&sample(), &[few], None));
 }
 
-/// An entry of a tool.
 fn entry(text: &str) -> ShownEntry {
     let text = Gate::new(&[]).redact(text);
     ShownEntry { ordinal: 0, speaker: Speaker::Tool, label: "ToolResult".to_owned(), text }

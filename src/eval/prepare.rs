@@ -1,4 +1,4 @@
-//! A case ready to be run: its files read, its transcript cut into slices, its recordings loaded.
+//! Prepares a case: reads its files, slices its transcript, and loads its recordings.
 
 use super::case::Case;
 use super::cases::{self, CASSETTE, CaseFolder};
@@ -18,21 +18,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A model and a prompt that all cases are run with.
+/// A model and a prompt set that all cases run with.
 #[derive(Clone, Debug)]
 pub(crate) struct Variation {
     pub name: String,
-    /// The model; none if each case names its own.
+    /// Model for all cases; `None` if each case names its own.
     pub model: Option<String>,
     pub prompts: Arc<Prompts>,
 }
 
-/// Source of the answers.
+/// Source of the replies.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answers {
     /// The recordings of each case.
     Recorded,
-    /// The recordings in this folder, for a case that has none yet.
+    /// The recordings in this folder, for a case without its own.
     From(PathBuf),
     /// The endpoint.
     Live,
@@ -41,7 +41,7 @@ pub(crate) enum Answers {
 pub(super) struct CaseContents {
     pub(super) case: Case,
     pub(super) gold: Gold,
-    /// Settings with those of the case.
+    /// Settings with the overrides of the case.
     pub(super) config: Config,
     pub(super) conversations: Vec<Collected>,
     pub(super) answers: Option<AnswerFile>,
@@ -66,7 +66,7 @@ pub(super) struct CaseSlice<'a> {
     pub(super) conversation: usize,
     pub(super) session: &'a Session,
     pub(super) cutting: &'a Cutting,
-    /// Preamble of earlier entries.
+    /// Preamble made of earlier entries.
     pub(super) before: Option<&'a Redacted>,
 }
 
@@ -83,7 +83,7 @@ impl PreparedCase {
     }
 }
 
-/// A case that cannot be run: its purpose, if known, and the reason.
+/// A case that cannot run: its purpose, if known, and the reason.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) about: String,
@@ -109,7 +109,7 @@ pub(super) fn prepare(
         Answers::From(from) => load_cassette(from).map_err(broken)?,
         Answers::Live => (Cassette::default(), Vec::new()),
     };
-    // A case names the model of its recordings; a live run uses the model of the settings.
+    // A case names the model of its recordings; a live run uses that of the settings.
     let own = match answers {
         Answers::Live => None,
         Answers::Recorded | Answers::From(_) => contents.case.model.as_deref().or(cassette.model()),
@@ -123,7 +123,7 @@ pub(super) fn prepare(
         name: folder.name.clone(),
         folder: folder.path.clone(),
         gate: Gate::new(&contents.config.pii),
-        // A transcript without a conversation was refused.
+        // A transcript without conversations was rejected.
         format: contents.conversations.first().map_or(Format::Plain, |it| it.session.format),
         asking_digest: asking_digest(&asking, &contents.config),
         asking,
@@ -142,7 +142,7 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
     let mut config = config
         .with(&case.settings, &format!("{case_file}: settings"))
         .map_err(|error| Broken { about: about.clone(), reason: error.to_string() })?;
-    // The case may mask more.
+    // The case may enable more redaction.
     let gate = Gate::new(&config.pii);
     case.about = gate.redact(&about).as_str().to_owned();
     let broken = |reason: String| Broken { about: case.about.clone(), reason };
@@ -160,7 +160,7 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
     Ok(CaseContents { case, gold, config, conversations, answers, expected: files.expected })
 }
 
-/// The recordings of a folder; none if it does not exist.
+/// Recordings of a folder; empty if it does not exist.
 fn load_cassette(folder: &Path) -> Result<(Cassette, Vec<Finding>), String> {
     match Cassette::load(folder) {
         Ok(loaded) => Ok(loaded),

@@ -1,5 +1,5 @@
-//! Recordings: what a model answered about a case, as plain files of its cassette, matched by request digest. Recording
-//! overwrites the file of the model; version control shows what changed.
+//! Recordings: a model's replies about a case, in the plain files of its cassette, matched by request digest.
+//! Recording overwrites the model's file; version control shows the changes.
 
 use super::cases::{CASSETTE, write_if_changed};
 use super::extraction::SliceResult;
@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 
 const NAME_LETTERS_MAX: usize = 100;
 
-/// All answers of one model about one case, with every prompt of the run.
+/// All replies of one model about one case, with every prompt of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
     pub folder: PathBuf,
-    /// Name of the file without `.json`, after the model.
+    /// File name without `.json`, derived from the model.
     pub name: String,
     pub file: CassetteFile,
 }
 
 impl Recording {
-    /// Overwrites the file of the model and removes answers to the same requests from the other files of the cassette.
-    /// Returns the file if that changed it.
+    /// Overwrites the model's file and removes replies to the same requests from the other files of the cassette.
+    /// Returns the file if it changed.
     ///
     /// # Errors
-    /// One line: the file that cannot be read or written.
+    /// One line: the unreadable or unwritable file.
     pub(crate) fn write(&self) -> Result<Option<PathBuf>, String> {
         let folder = self.folder.join(CASSETTE);
         let path = folder.join(format!("{}.json", self.name));
@@ -64,7 +64,7 @@ impl Recording {
 pub(super) struct Recorder(BTreeMap<(PathBuf, String), Recording>);
 
 impl Recorder {
-    /// Adds the answers about a case, if every slice was answered.
+    /// Adds the replies about a case if every slice was answered.
     pub(super) fn add(&mut self, case: &PreparedCase, results: &[SliceResult]) {
         if results.iter().any(|it| it.unanswered.is_some() || it.stale.is_some()) {
             return;
@@ -90,7 +90,7 @@ impl Recorder {
     }
 }
 
-/// A reply as the gate of the case leaves it, which may mask more than that of the settings.
+/// Redacts a reply by the case's gate, which may mask more than that of the settings.
 fn redacted(reply: &Reply, gate: &Gate) -> Reply {
     let mut reply = reply.clone();
     for call in &mut reply.calls {
@@ -109,7 +109,7 @@ fn file_name(model: &str) -> String {
     if name.is_empty() { "model".to_owned() } else { name.to_owned() }
 }
 
-/// The most frequent origin of the answers.
+/// The most frequent origin of the replies.
 fn origin(results: &[SliceResult]) -> Origin {
     let sum = |of: fn(&SliceResult) -> u64| results.iter().map(of).sum::<u64>();
     let by_hand = sum(|it| it.answers.hand_written);

@@ -1,5 +1,5 @@
-//! The report of a run: written by `--json`, read by `--baseline`, shown by tables and pages. It holds no times and no
-//! paths, so that the same run gives the same bytes.
+//! The report of a run: written by `--json`, read by `--baseline`, shown in tables and pages.
+//! Contains no times and no paths, so that equal runs give equal bytes.
 
 use super::gold::{Importance, Why};
 use super::measure::{MeasuredInterval, Origins, Sums, intervals};
@@ -63,7 +63,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Sums up cases; half of a case is no measure of it.
+    /// Summarises cases; only measured ones count towards the sums.
     pub(crate) fn of(cases: &[CaseReport]) -> Summary {
         let mut summary = Summary::default();
         for case in cases {
@@ -130,7 +130,7 @@ pub(crate) struct CaseReport {
 }
 
 impl CaseReport {
-    /// True if its records were compared with its gold.
+    /// True if its records were scored against its gold.
     pub(crate) fn is_measured(&self) -> bool {
         match self.outcome {
             CaseOutcome::Passed | CaseOutcome::Failed => true,
@@ -200,7 +200,7 @@ pub(crate) struct RecordReport {
     pub evidence: Vec<EvidenceReport>,
 }
 
-/// The string of a claim that names it best; empty if it has none.
+/// The string that best names a claim; empty if it has none.
 pub(crate) fn headline(kind: ClaimKind, claim: &Value) -> &str {
     let field = match kind {
         ClaimKind::Decision => "chosen",
@@ -225,16 +225,16 @@ pub(crate) struct EvidenceReport {
     pub found: Match,
 }
 
-/// The conversation of a case, for the HTML page; never part of a report file.
+/// Entries of a case's conversation, for the HTML page; never part of a report file.
 pub(crate) type ShownEntries = Vec<ShownEntry>;
 
-/// An entry as it is shown.
+/// An entry for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShownEntry {
     pub ordinal: u32,
     pub speaker: Speaker,
     /// Heading, such as `ToolResult Bash`.
     pub label: String,
-    /// Redacted text, which evidence points into.
+    /// Redacted text that evidence ranges refer to.
     pub text: crate::privacy::Redacted,
 }

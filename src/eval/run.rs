@@ -1,4 +1,4 @@
-//! A run: every case with every model and prompt, on recordings or on the endpoint.
+//! A run: every case with every model and prompt, on recordings or with an endpoint.
 
 use super::case::Tolerances;
 use super::cases::CaseFolder;
@@ -27,19 +27,19 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const THREADS_MAX: usize = 16;
-/// Time that a call under way may take after a stop.
+/// Grace period of a pending call after a stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Consecutive slices without an answer after which no other slice is tried.
+/// Consecutive unanswered slices after which the run stops.
 const UNANSWERED_MAX: u32 = 5;
 
 /// Prompt tests to run.
 #[derive(Clone, Debug)]
 pub(crate) struct EvalRun {
-    /// Settings, which a case may change.
+    /// Settings, which a case may override.
     pub config: Config,
     /// Models and prompts; at least one.
     pub variations: Vec<Variation>,
-    /// The cases in order of their names.
+    /// The cases, sorted by name.
     pub cases: Vec<CaseFolder>,
     pub answers: Answers,
 }
@@ -48,13 +48,13 @@ pub(crate) struct EvalRun {
 #[derive(Clone, Debug)]
 pub(crate) struct EvalResult {
     pub report: Report,
-    /// The conversations, by variant and case, for the HTML page.
+    /// Conversations by variant and case, for the HTML page.
     pub shown: Vec<Vec<ShownEntries>>,
-    /// Allowed regressions by case.
+    /// Tolerances by case.
     pub tolerances: BTreeMap<String, Tolerances>,
-    /// Recordings of the cases that were answered completely, unless the answers are the recordings of the cases.
+    /// Recordings of the completely answered cases, unless the replies are the cases' own recordings.
     pub recordings: Vec<Recording>,
-    /// Reason why a live run ended early.
+    /// Reason why a live run stopped early.
     pub stopped: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct LiveModel {
     pub endpoint: Endpoint,
     pub store: Store,
     pub cancel: CancellationToken,
-    /// Progress: slices, tokens, money.
+    /// Progress: slices, tokens, cost.
     pub tally: Arc<Tally>,
     pub clock: fn() -> Timestamp,
 }
@@ -99,7 +99,7 @@ impl EvalRun {
         let recorder = Mutex::new(Recorder::default());
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let work = || {
-            // Ends after `total` rounds of all threads.
+            // Ends after `total` rounds over all threads.
             while let Some((at, variation, folder)) = self.nth(next.fetch_add(1, Ordering::Relaxed))
             {
                 let case = prepare(&self.config, &self.answers, folder, variation);
@@ -119,10 +119,10 @@ impl EvalRun {
         self.result(done, recorder, None)
     }
 
-    /// Runs every case with every variation on an endpoint, through the journal and within the caps of the settings.
+    /// Runs every case with every variation on an endpoint, using the journal and the caps of the settings.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub(crate) async fn live(&self, model: LiveModel) -> Result<EvalResult, StoreError> {
         let (tally, cancel) = (Arc::clone(&model.tally), model.cancel.clone());
         let mut output_modes = Vec::new();
@@ -153,7 +153,7 @@ impl EvalRun {
         let case_slices: Vec<_> = case_slices.collect();
         tally.with(|totals| totals.slices += case_slices.len() as u64);
         let (client, breaker_of, tally_of) = (&client, &breaker, &tally);
-        // The client limits how many calls are made at once.
+        // The client limits the number of concurrent calls.
         let asking = case_slices.into_iter().map(|(at, case, slice, output_mode)| async move {
             if breaker_of.cancel.is_cancelled() {
                 return Ok((at, SliceResult::unanswered("stopped before it was asked about")));
@@ -179,7 +179,7 @@ impl EvalRun {
         Ok(self.result(judged, recorder, reason))
     }
 
-    /// The `at`th pair of a variation and a case.
+    /// The `at`th pair of variation and case.
     fn nth(&self, at: usize) -> Option<(usize, &Variation, &CaseFolder)> {
         let variation = self.variations.get(at.checked_div(self.cases.len())?)?;
         Some((at, variation, self.cases.get(at % self.cases.len())?))
@@ -200,7 +200,7 @@ impl EvalRun {
         setup.client().await
     }
 
-    /// Builds the report from the judged cases, which are numbered as by [`EvalRun::nth`].
+    /// Builds the report from the judged cases, whose keys are those of [`EvalRun::nth`].
     fn result(
         &self,
         judged: BTreeMap<usize, JudgedCase>,
@@ -238,7 +238,7 @@ impl EvalRun {
     }
 }
 
-/// Ends a run whose endpoint does not answer.
+/// Circuit breaker: stops a run whose endpoint does not answer.
 #[derive(Default)]
 struct Breaker {
     cancel: CancellationToken,

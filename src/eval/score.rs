@@ -1,8 +1,8 @@
-//! The score of an extraction against gold. Pure; counts, and rates of them.
+//! Scores an extraction against gold. Pure: counts, and rates derived from them.
 //!
-//! A staged record *answers* an item of its kind if its text contains a term of each group of the item; without terms,
-//! if the fields that the item names are similar enough; without fields, if its text is similar enough to the statement.
-//! Records and items are paired one to one: as many items as possible have a record, core items first.
+//! A staged record *answers* an item of its kind if its text contains a term of each of the item's groups; without
+//! terms, if the item's fields are similar enough; without fields, if its text is similar enough to the statement.
+//! Records and items are paired one to one: as many items as possible get a record, core items first.
 //!
 //! | measure | hits | of |
 //! |---|---|---|
@@ -20,7 +20,7 @@
 //! answer core items, one makes the forbidden statement, two say something else; one more is in quarantine. Precision
 //! is 2/5, recall 2/3, F1 4/8, core recall 2/2, restraint 0/1, quarantined 1/6.
 //!
-//! Counts of many cases are added up before a rate is computed, so that a long case weighs more.
+//! Counts of several cases are added before a rate is computed, so that a long case weighs more.
 
 use super::gold::{Gold, Importance, Item};
 use super::measure::{Rate, Tally};
@@ -30,7 +30,7 @@ use crate::search::{Frequencies, Query, Ranking, fields_of_record};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Records that a search finds at most, of which one must answer.
+/// Number of search hits of which one must answer.
 const FOUND_MAX: usize = 5;
 
 /// The score of one case, and the records behind it.
@@ -40,9 +40,9 @@ pub(crate) struct Score {
     /// Each answered item and the record that answers it.
     pub answered: Vec<(String, RecordId)>,
     pub missed: Vec<String>,
-    /// Questions that a search does not answer.
+    /// Questions that no search hit answers.
     pub unfound: Vec<String>,
-    /// Each forbidden statement that is made, and the first record that makes it.
+    /// Each violated forbidden statement, and the first record that makes it.
     pub violated: Vec<(String, RecordId)>,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Score {
 struct Candidate<'r> {
     id: RecordId,
     claim: &'r Claim,
-    /// Every string in lower case, joined by a blank.
+    /// Lower-case text of every string, joined by spaces.
     text: String,
     words: Vec<String>,
     fields: FieldWords,
 }
 
-/// Compares the records of a case with its gold; replaced records do not count.
+/// Scores the records of a case against its gold; superseded records are ignored.
 pub(crate) fn score(gold: &Gold, records: &[Record]) -> Score {
     let mut score = Score::default();
     let staged: Vec<&Record> =
@@ -84,7 +84,7 @@ pub(crate) fn score(gold: &Gold, records: &[Record]) -> Score {
     score
 }
 
-/// Asks the questions of the items, as `annalist search` does.
+/// Searches for the items' questions as `annalist search` does.
 fn score_questions(gold: &Gold, staged: &[&Record], score: &mut Score) {
     let least = similarity_min(gold);
     for item in &gold.items {
@@ -106,7 +106,7 @@ fn score_questions(gold: &Gold, staged: &[&Record], score: &mut Score) {
     }
 }
 
-/// Thousandths of a number from 0 to 1; what shares nothing answers nothing.
+/// In thousandths, at least 1: texts without common words never match.
 fn similarity_min(gold: &Gold) -> u32 {
     gold.similarity.map_or(SIMILARITY_MIN, |it| (it * 1_000.0).round() as u32).max(1)
 }
@@ -118,7 +118,7 @@ fn candidate(record: &Record) -> Candidate<'_> {
     Candidate { id: record.id, claim: &record.claim, words: words(&text), fields, text }
 }
 
-/// True if a text contains a term of each group; both are in lower case.
+/// True if a lower-case text contains a term of each group.
 fn meets(text: &str, groups: &[Vec<String>]) -> bool {
     groups.iter().all(|group| group.iter().any(|term| text.contains(term.as_str())))
 }
@@ -163,7 +163,7 @@ fn score_kind(gold: &Gold, kind: ClaimKind, candidates: &[Candidate<'_>], score:
         Rate { hits: pairs_with_outcome(&right), of: pairs_with_outcome(&similar) };
 }
 
-/// The records that say an item, whatever their outcome, most similar first.
+/// Indices of the records that state an item, with any outcome, most similar first.
 fn answers(item: &Item, records: &[&Candidate<'_>], least: u32) -> Vec<usize> {
     let statement = words(&item.statement);
     let wanted = FieldWords::of(&serde_json::to_value(&item.fields).unwrap_or_default());
@@ -184,8 +184,8 @@ fn answers(item: &Item, records: &[&Candidate<'_>], least: u32) -> Vec<usize> {
     found.into_iter().map(|(_, at)| at).collect()
 }
 
-/// Gives each item at most one of its records, and each record to one item at most: as many items as possible have a
-/// record, earlier items before later ones (Kuhn's algorithm; a case has few items).
+/// Maximum bipartite matching (Kuhn's algorithm): each item gets at most one of its records, and each record goes
+/// to at most one item; earlier items take priority.
 fn assign(answers: &[Vec<usize>], records: usize) -> Vec<Option<usize>> {
     fn give(
         item: usize,

@@ -1,4 +1,4 @@
-//! Rules and laws of the score.
+//! Rules and properties of the score.
 
 use super::super::gold::{Forbidden, Why};
 use super::super::similarity::similarity;
@@ -50,7 +50,7 @@ fn gold(text: &str) -> Gold {
     Gold::read(text, &Gate::new(&[])).unwrap()
 }
 
-/// An item of kind request, as a line of a gold file.
+/// A line of a gold file with an item of kind request.
 fn item(id: &str, importance: &str, terms: &str) -> String {
     format!(
         r#"{{"id": "{id}", "kind": "request", "importance": "{importance}", "statement": "add the {id} flag", "terms": {terms}}}"#
@@ -99,7 +99,7 @@ fn a_question_is_found_if_one_of_the_first_five_records_answers_its_item() {
     let found = score(&gold, &staged(said.clone()));
     assert_eq!(found.tally.found, Rate { hits: 1, of: 2 });
     assert_eq!(found.unfound, ["how long is mail kept?"]);
-    // Five others that say more of the question stand above.
+    // Five other records that match the question better rank higher.
     said.extend(["a", "b", "c", "d", "e"].map(|it| request(&format!("renewal, renewals {it}"))));
     let found = score(&gold, &staged(said));
     assert_eq!(found.tally.found, Rate { hits: 0, of: 2 });
@@ -107,7 +107,7 @@ fn a_question_is_found_if_one_of_the_first_five_records_answers_its_item() {
 
 #[test]
 fn one_record_answers_one_item_and_core_items_come_first() {
-    // What meets both items goes to where nothing else can.
+    // A record that matches both items goes to the one that has no other.
     let both = [item("a", "useful", r#"[["flag", "x"]]"#), item("b", "core", r#"[["flag"]]"#)];
     let gold = gold(&format!(r#"{{"must": [{}]}}"#, both.join(",")));
     let one = score(&gold, &staged(vec![request("the flag")]));
@@ -157,7 +157,7 @@ fn without_terms_the_statement_counts() {
     assert_eq!((similarity("", ""), similarity("a", "")), (0, 0));
 }
 
-/// A decision that an item with these fields is compared with.
+/// Number of answered items for this decision and an item with these fields.
 fn decided(fields: &str, extra: &str, claim: Decision) -> u64 {
     let text = format!(
         r#"{{{extra} "must": [{{"id": "d", "kind": "decision", "importance": "core", "statement": "nothing alike", "fields": {fields}}}]}}"#
@@ -197,7 +197,7 @@ fn what_is_not_alike_at_all_answers_nothing_even_where_nothing_is_asked_of_it() 
         let found = |summary| score(&gold(with), &said(summary)).tally.requests.answered;
         assert_eq!((found("one two three flag"), found("one two three")), (1, 0), "{with}");
     }
-    // Neither has a target, and that is something that both have; `options` of a decision likewise.
+    // Both lack a target, which counts as equal; likewise `options` of a decision.
     let none = r#", "fields": {"target": []}"#;
     assert_eq!(score(&gold(none), &said("x")).tally.requests.answered, 1);
 }
@@ -266,11 +266,11 @@ fn recorded_answers_are_scored_against_their_gold() {
     tallies.iter().for_each(|tally| all += *tally);
     let counts = all.all();
     assert!(tallies.len() > 20 && counts.items > 80, "{all:?}");
-    // They were given by a good model for whole transcripts.
+    // A good model gave them for whole transcripts.
     assert!(value(counts.recall()) > 0.5 && value(all.restraint) > 0.9, "{all:?}");
 }
 
-/// The claims of a recorded answer, wherever in the file it stands.
+/// Claims of a recorded reply, at any of the known places in the file.
 fn claims(answer: &serde_json::Value) -> Vec<Claim> {
     let lists = ["decisions", "discussions", "attempts", "requests"];
     let found = |of: &serde_json::Value| lists.iter().any(|name| of.get(*name).is_some());
@@ -285,7 +285,7 @@ fn claims(answer: &serde_json::Value) -> Vec<Claim> {
     claims
 }
 
-/// Words of few letters, so that they meet.
+/// Words of few letters, so that they match often.
 const WORDS: &str = "[ab]{1,2}( [ab]{1,2}){0,3}";
 
 fn some_items() -> impl Strategy<Value = Vec<Item>> {
@@ -324,7 +324,7 @@ fn forbidden(item: &Item) -> Forbidden {
     Forbidden { id, why: Why::Invented, statement: String::new(), terms }
 }
 
-/// The most pairs that there are, found by trying everything.
+/// Maximum number of pairs, by brute force.
 fn most(answers: &[Vec<usize>], taken: u32) -> usize {
     let Some((first, rest)) = answers.split_first() else { return 0 };
     let free = first.iter().filter(|at| taken & (1 << **at) == 0);
@@ -332,7 +332,7 @@ fn most(answers: &[Vec<usize>], taken: u32) -> usize {
     with.max().unwrap_or_default().max(most(rest, taken))
 }
 
-/// The records that answer each item.
+/// Matching records of each item.
 fn some_answers() -> impl Strategy<Value = Vec<Vec<usize>>> {
     let one = prop::collection::btree_set(0..6usize, 0..5);
     prop::collection::vec(one.prop_map(|it| it.into_iter().collect()), 0..6)
@@ -348,7 +348,7 @@ proptest! {
         prop_assert!(taken.windows(2).all(|pair| pair[0] < pair[1]));
         for (at, record) in given.iter().enumerate() {
             prop_assert!(record.is_none_or(|it| answers[at].contains(&it)));
-            // An item without a record would have none without the later ones too.
+            // An item without a record would lack one even without the later items.
             prop_assert_eq!(assign(&answers[..=at], 6)[at].is_some(), record.is_some());
         }
     }

@@ -1,4 +1,4 @@
-//! Similarity of texts, by the words they share, and of claims, field by field.
+//! Similarity of texts, by shared words, and of claims, by field.
 
 use crate::domain::ClaimKind;
 use crate::text::tokens::{lower, stands_alone};
@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Similarity in thousandths from which a record answers an item, unless the gold file names another.
+/// Default minimum similarity, in thousandths, at which a record answers an item.
 pub(crate) const SIMILARITY_MIN: u32 = 500;
 
-/// Fields of a claim that are compared, and their weights.
+/// Compared fields of a claim, with weights.
 pub(crate) fn weights(kind: ClaimKind) -> &'static [(&'static str, u32)] {
     match kind {
         ClaimKind::Decision => &[("chosen", 4), ("rationale", 2), ("options", 1)],
@@ -19,11 +19,11 @@ pub(crate) fn weights(kind: ClaimKind) -> &'static [(&'static str, u32)] {
     }
 }
 
-/// Distinct words of a text in lower case, sorted. In scripts without blanks each pair of neighbouring letters is a word.
+/// Distinct lower-case words of a text, sorted. In scripts without spaces each pair of adjacent letters is a word.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = BTreeSet::new();
     let (mut word, mut before) = (String::new(), None);
-    // A letter of a script without blanks without a neighbour so far.
+    // Letter of a script without spaces that has no neighbour yet.
     let mut single: Option<char> = None;
     for letter in text.chars().map(narrow).chain([' ']) {
         let is_letter = letter.is_alphanumeric();
@@ -65,7 +65,7 @@ pub(crate) fn similarity(one: &str, other: &str) -> u32 {
     dice(&words(one), &words(other))
 }
 
-/// Similarity of two sorted lists of words in thousandths: twice the shared words, of the words of both (Dice).
+/// Dice coefficient of two sorted word lists, in thousandths.
 pub(crate) fn dice(one: &[String], other: &[String]) -> u32 {
     let shared = one.iter().filter(|word| other.binary_search(word).is_ok()).count();
     thousandths(2_000 * shared, one.len() + other.len())
@@ -77,11 +77,11 @@ fn thousandths(sum: usize, of: usize) -> u32 {
 
 type Texts = Vec<Vec<String>>;
 
-/// The words of a claim by field.
+/// Words of a claim by field.
 pub(crate) struct FieldWords(Vec<(String, Texts)>);
 
 impl FieldWords {
-    /// The fields of a claim as JSON: texts and lists of texts.
+    /// Parses a claim in JSON: texts and lists of texts.
     pub(crate) fn of(claim: &Value) -> FieldWords {
         let field = |(name, value): (&String, &Value)| {
             let texts = match value {
@@ -98,8 +98,8 @@ impl FieldWords {
         self.0.iter().find(|(own, _)| own == name).map(|(_, texts)| texts)
     }
 
-    /// Similarity of a claim to these fields in thousandths: the weighted mean of the fields that are named here. A
-    /// field that the claim lacks counts as one without texts.
+    /// Weighted mean similarity of the fields that are named here, in thousandths. A field that the claim lacks
+    /// counts as empty.
     pub(crate) fn similarity(&self, claim: &FieldWords, kind: ClaimKind) -> u32 {
         let (mut sum, mut weight_sum) = (0, 0);
         for (name, weight) in weights(kind) {
@@ -112,7 +112,7 @@ impl FieldWords {
     }
 }
 
-/// Similarity of two lists of texts: that of the pairs, most similar first, of all texts. Two empty lists are the same.
+/// Similarity of two lists of texts: the sum over the best pairs, relative to all texts. Two empty lists are equal.
 fn list_similarity(one: &[Vec<String>], other: &[Vec<String>]) -> u32 {
     if one.is_empty() && other.is_empty() {
         return 1_000;
@@ -126,7 +126,7 @@ fn list_similarity(one: &[Vec<String>], other: &[Vec<String>]) -> u32 {
     thousandths(2 * sum as usize, one.len() + other.len())
 }
 
-/// Pairs of which no two share a side, the most similar first.
+/// Greedily picks disjoint pairs, most similar first.
 pub(crate) fn best_pairs(mut pairs: Vec<(u32, usize, usize)>) -> Vec<(u32, usize, usize)> {
     let (mut left_taken, mut right_taken) = (BTreeSet::new(), BTreeSet::new());
     pairs.sort_by_key(|(similarity, left, right)| (Reverse(*similarity), *left, *right));

@@ -1,4 +1,4 @@
-//! Tables and lines of a report, the same on a terminal and on a page.
+//! Tables and lines of a report, identical on a terminal and on a page.
 
 use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison};
 use super::measure::{Counts, Measure, Rate, Sums};
@@ -7,11 +7,10 @@ use crate::domain::{ClaimKind, CoverageState};
 use crate::text::count::counted;
 use serde::Serialize;
 
-/// A table of texts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Table {
     pub header: Vec<String>,
-    /// Rows; the first cell is the name of the row.
+    /// Rows; the first cell is the row's name.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -25,7 +24,7 @@ impl Table {
     }
 }
 
-/// A rate with its counts: "2/3 66.7%", or a dash without trials.
+/// A rate with its counts: "2/3 66.7%"; a dash without trials.
 pub(crate) fn rate_text(rate: Rate) -> String {
     match rate.value() {
         Some(value) => format!("{}/{} {:.1}%", rate.hits, rate.of, value * 100.0),
@@ -40,7 +39,7 @@ fn change_text(before: Rate, after: Rate) -> String {
     }
 }
 
-/// A change of a measure without its trend.
+/// Text of a measure's change, without the trend.
 pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
     let change = change_text(it.before, it.after);
     let allowed = match it.tolerance > 0.0 {
@@ -50,7 +49,7 @@ pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
     format!("{} {change}{allowed}", it.measure.label())
 }
 
-/// The confidence interval of a measure, empty if it has none.
+/// Confidence interval of a measure; empty if it has none.
 fn interval_text(variant: &Variant, measure: Measure) -> String {
     let interval = variant.summary.intervals.iter().find(|it| it.measure == measure);
     interval
@@ -89,7 +88,7 @@ pub(crate) fn other_measures(variant: &Variant) -> Table {
     table
 }
 
-/// The rates of several variants, a column each.
+/// Rates of several variants, one column each.
 pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["measure"]);
     table.header.extend(variants.iter().map(|it| it.name.clone()));
@@ -111,7 +110,7 @@ pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
     table
 }
 
-/// Precision, recall and F1 by kind in both runs.
+/// Precision, recall and F1 by kind, in both runs.
 pub(crate) fn changes_by_kind(it: &VariantComparison) -> Table {
     let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
     let texts = |before: Counts, after: Counts| {
@@ -126,7 +125,7 @@ pub(crate) fn changes_by_kind(it: &VariantComparison) -> Table {
     table
 }
 
-/// One side of a changed record: its headline, and the fields that differ if the headline does not.
+/// One side of a changed record: its headline, and the differing fields if the headlines are equal.
 pub(crate) fn side_text(it: &RecordChange, side: &RecordSide) -> String {
     let own = headline(it.kind, &side.claim);
     let mut text = own.to_owned();

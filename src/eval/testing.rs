@@ -1,4 +1,4 @@
-//! A run made by hand, for tests of comparison and printing.
+//! Hand-made runs for tests of comparison and rendering.
 
 use super::gold::{Importance, Why};
 use super::measure::{Asks, Counts, Origins, Rate, Sums, Tally};
@@ -10,7 +10,7 @@ use crate::domain::{ClaimKind, Coverage, Match, RecordState, Speaker};
 use crate::privacy::Gate;
 use serde_json::{Value, json};
 
-/// What breaks pages that do not escape.
+/// Text that breaks pages without escaping.
 pub(crate) const HOSTILE: &str = "</script><img src=x onerror=\"alert('1')\">&amp;\u{1b}[31m\u{0}";
 
 pub(crate) fn item(id: &str, kind: ClaimKind, statement: &str, by: Option<usize>) -> ItemReport {
@@ -49,7 +49,7 @@ pub(crate) fn evidence(field: &str, entry: u32, from: u32, to: u32) -> EvidenceR
     EvidenceReport { field, entry, from, to, speaker: Speaker::Person, found: Match::Exact }
 }
 
-/// A case with the counts that its items and records come to.
+/// A case, counted from its items and records.
 pub(crate) fn case(
     name: &str,
     items: Vec<ItemReport>,
@@ -73,7 +73,7 @@ pub(crate) fn case(
     case
 }
 
-/// Counts a case anew.
+/// Recomputes the counts of a case.
 pub(crate) fn count(case: &mut CaseReport) {
     for item in &case.items {
         if let Some(record) = item.answered_by.and_then(|at| case.records.get_mut(at)) {
@@ -117,7 +117,7 @@ pub(crate) fn problem(rule: &str, detail: &str) -> Problem {
     Problem { rule: rule.to_owned(), fails: true, detail: detail.to_owned() }
 }
 
-/// A report with one variant of these cases.
+/// A report of one variant with these cases.
 pub(crate) fn report(name: &str, mut cases: Vec<CaseReport>) -> Report {
     cases.sort_by(|one, other| one.name.cmp(&other.name));
     let summary = Summary::of(&cases);
@@ -164,7 +164,7 @@ pub(crate) fn sample() -> Report {
     report("built-in", vec![reversal, injected, stale, broken])
 }
 
-/// The run before [`sample`]: another answer to each case, nothing stale, one case more.
+/// The run before [`sample`]: different replies, nothing stale, one more case.
 pub(crate) fn earlier() -> Report {
     let before = sample();
     let mut cases = before.variants[0].cases.clone();

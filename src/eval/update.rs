@@ -1,4 +1,4 @@
-//! Derived files of a case: recordings made of the answer to its whole transcript, and the expected directory.
+//! Derived files of a case: the recordings made from `answers.json`, and the expected directory.
 
 use super::cases::{CASSETTE, CaseFolder, EXPECTED, write_if_changed};
 use super::expected::directory;
@@ -19,10 +19,10 @@ pub(crate) struct Updated {
     pub findings: Vec<String>,
 }
 
-/// Updates the derived files of a case; a second time nothing is written.
+/// Updates the derived files of a case. Idempotent.
 ///
 /// # Errors
-/// One line: what cannot be read or written.
+/// One line: the file that cannot be read or written.
 pub(crate) fn update(
     config: &Config,
     case: &CaseFolder,

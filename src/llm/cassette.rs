@@ -1,4 +1,4 @@
-//! A cassette: recorded replies of a model in a folder, given again for the same requests. It calls no model: a request
+//! A cassette: recorded model replies in a folder, replayed for the same requests. Never calls a model: a request
 //! without a recording is stale.
 
 use super::cassette_file::{CassetteFile, Origin, RecordedRequest};
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Number of answers by origin.
+/// Number of replies by origin.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Origins {
-    /// From a model that annalist asked.
+    /// Replies of a model that annalist called.
     pub recorded: usize,
-    /// From a person.
+    /// Replies that a person wrote.
     pub hand_written: usize,
-    /// From a model that another program asked.
+    /// Replies of a model that another program called.
     pub imported: usize,
 }
 
@@ -43,8 +43,8 @@ struct Recording {
 }
 
 impl Cassette {
-    /// Reads every `<case>.json` of `folder`. An unreadable file is a finding, and the others are used; of two replies
-    /// to one request the first by file name counts.
+    /// Reads every `<case>.json` of `folder`. An unreadable file is a finding. Of two replies to one request, the
+    /// first by file name is used.
     ///
     /// # Errors
     /// If the folder itself cannot be listed.
@@ -72,7 +72,7 @@ impl Cassette {
         for exchange in &file.exchanges {
             let place = match self.recordings.entry(exchange.request.digest) {
                 Entry::Vacant(place) => place,
-                // The same request with the same reply, as of two conversations that began alike.
+                // The same exchange, for example of two conversations with the same beginning.
                 Entry::Occupied(other) if other.get().reply == exchange.reply.reply() => continue,
                 Entry::Occupied(other) => {
                     let first = &other.get().case;
@@ -99,7 +99,7 @@ impl Cassette {
     /// Reads one file of a folder.
     ///
     /// # Errors
-    /// One line: where, and what is wrong there.
+    /// One line: the place and the problem.
     pub fn read_file(path: &Path) -> Result<CassetteFile, String> {
         read(path).map_err(|(line, what)| match line {
             0 => format!("{}: {what}", path.display()),
@@ -112,7 +112,7 @@ impl Cassette {
         self.origins
     }
 
-    /// The model that most requests name; none if none is named.
+    /// The model that most requests name; `None` if none names one.
     pub fn model(&self) -> Option<&str> {
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
         for it in self.recordings.values().filter(|it| !it.request.model.is_empty()) {
@@ -121,23 +121,23 @@ impl Cassette {
         times.into_iter().max_by_key(|(_, times)| *times).map(|(model, _)| model)
     }
 
-    /// Returns whether a request names this model.
+    /// True if a request names this model.
     pub fn has_model(&self, model: &str) -> bool {
         self.recordings.values().any(|it| it.request.model == model)
     }
 
-    /// The best output mode that a request names; none if none is named.
+    /// The best output mode of any request; `None` if none names one.
     pub fn rung(&self) -> Option<OutputMode> {
         self.recordings.values().filter_map(|it| it.request.rung).min()
     }
 
-    /// The recorded reply to `request`, and its origin.
+    /// Returns the recorded reply to `request`, and its origin.
     pub fn recorded(&self, request: &Request) -> Option<(&Reply, Origin)> {
         self.recordings.get(&request.digest()).map(|it| (&it.reply, it.origin))
     }
 
-    /// Difference of `request` to the nearest recorded one: a sentence, then the lines of the messages that differ,
-    /// which are words of the conversation.
+    /// Difference between `request` and the nearest recorded one: a sentence, then the message lines that differ,
+    /// which contain conversation text.
     pub fn difference(&self, request: &Request) -> String {
         self.explained(request, stale::page)
     }
@@ -158,15 +158,15 @@ impl Cassette {
         self.recordings.len()
     }
 
-    /// Returns whether it holds no recording.
+    /// True if there are no recordings.
     pub fn is_empty(&self) -> bool {
         self.recordings.is_empty()
     }
 
-    /// The recorded reply to `request`; the error names the nearest recorded request and the differences.
+    /// Returns the recorded reply; the error names the nearest request and the differences.
     ///
     /// # Errors
-    /// `Stale`, and no other.
+    /// Always `Stale`.
     pub fn answer(&self, request: &Request) -> Result<&Reply, ModelError> {
         let reply = self.recorded(request).map(|(reply, _)| reply);
         reply.ok_or_else(|| {
@@ -198,7 +198,7 @@ fn read(path: &Path) -> Result<CassetteFile, (u32, String)> {
     })
 }
 
-/// serde's message without the value that it quotes, which may be words of a conversation.
+/// serde's message without the value that it quotes, which may be conversation text.
 fn what_is_wrong(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();

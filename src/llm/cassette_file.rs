@@ -1,5 +1,5 @@
-//! One file of a cassette: exchanges that a person can read, compare and write. Text of several lines is a list of
-//! lines, JSON is JSON.
+//! One file of a cassette: exchanges that a person can read, compare and write. Multi-line text is a list of lines;
+//! JSON stays JSON.
 
 use crate::adapters::files;
 use crate::domain::{
@@ -14,15 +14,15 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// The file in `schemas/` that says what a cassette holds. A breaking change makes the next version.
+/// Schema of a cassette in `schemas/`. A breaking change makes the next version.
 const SCHEMA_NAME: &str = "cassette.v1.json";
 
-/// The file that is published in `schemas/`, name and content.
+/// Name and content of the schema that is published in `schemas/`.
 pub(crate) fn schema_file() -> (String, String) {
     (SCHEMA_NAME.to_owned(), published_of::<CassetteFile>())
 }
 
-/// The longest name of a case, in bytes, so that `<case>.json` fits every file system.
+/// Maximum length of a case name in bytes, so that `<case>.json` fits every file system.
 const CASE_BYTES_MAX: usize = 120;
 
 /// Where answers come from; printed with every score that rests on them.
@@ -51,12 +51,12 @@ pub struct CassetteFile {
 }
 
 impl CassetteFile {
-    /// A file without exchanges.
+    /// Creates a file without exchanges.
     pub fn new(origin: Origin, about: impl Into<String>) -> CassetteFile {
         CassetteFile { origin, about: about.into(), exchanges: Vec::new() }
     }
 
-    /// Adds an exchange. What comes from requests and replies has passed the gate.
+    /// Adds an exchange. Requests and replies contain redacted text only.
     pub fn push(&mut self, request: &Request, reply: &Reply) {
         let (request, reply) = (RecordedRequest::of(request), RecordedReply::of(reply));
         self.exchanges.push(Exchange { request, reply });
@@ -67,39 +67,38 @@ impl CassetteFile {
         self.exchanges.len()
     }
 
-    /// Returns whether it holds no exchange.
+    /// True if there are no exchanges.
     pub fn is_empty(&self) -> bool {
         self.exchanges.is_empty()
     }
 
-    /// Removes the answers to these requests.
+    /// Removes the exchanges of these requests.
     pub(crate) fn remove(&mut self, requests: &BTreeSet<RequestDigest>) {
         self.exchanges.retain(|it| !requests.contains(&it.request.digest));
     }
 
-    /// The requests that it answers.
+    /// Digests of the recorded requests.
     pub fn requests(&self) -> impl Iterator<Item = RequestDigest> {
         self.exchanges.iter().map(|it| it.request.digest)
     }
 
-    /// The model that its first question names.
+    /// The first model that a request names.
     pub fn model(&self) -> Option<&str> {
         let named = self.exchanges.iter().map(|exchange| exchange.request.model.as_str());
         named.into_iter().find(|model| !model.is_empty())
     }
 
-    /// The file as it is written.
+    /// Serialises the file.
     pub fn text(&self) -> String {
-        // Text, lists and numbers always have a JSON.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// Writes `<folder>/<case>.json` whole, in place of an older one; makes the folder if need be.
+    /// Atomically writes `<folder>/<case>.json`; creates the folder if it is missing.
     ///
     /// # Errors
-    /// `InvalidInput` for a name with anything but letters, digits, `.`, `_` and `-`; else the disk's.
+    /// `InvalidInput` for anything but letters, digits, `.`, `_` and `-`; else those of the disk.
     pub fn save(&self, folder: &Path, case: &str) -> io::Result<()> {
         let lawful = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         let named = !case.is_empty() && !case.starts_with('.') && case.len() <= CASE_BYTES_MAX;
@@ -213,7 +212,7 @@ impl RecordedReply {
         }
     }
 
-    /// The reply, as it was.
+    /// Reconstructs the reply.
     pub(super) fn reply(&self) -> Reply {
         let text = |prose: &ReadableText| Redacted::reopened(prose.text());
         let call = |call: &RecordedCall| Call {
@@ -251,7 +250,7 @@ impl Default for ReadableText {
 }
 
 impl ReadableText {
-    /// The most readable form that gives back the same bytes.
+    /// Returns the most readable form that restores the same bytes.
     pub(super) fn of(text: &str) -> ReadableText {
         if text.starts_with('{')
             && let Ok(Value::Object(map)) = serde_json::from_str(text)

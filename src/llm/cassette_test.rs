@@ -1,4 +1,4 @@
-//! What is kept comes back, what is not says why.
+//! A recorded request is answered; for any other the error says why it is stale.
 
 use super::super::request::tests::question;
 use super::*;
@@ -17,7 +17,7 @@ fn reply(arguments: &str) -> Reply {
     }
 }
 
-/// A cassette with one answer, to the forced question.
+/// A cassette with one reply, to the `ForcedTool` request.
 fn one() -> Cassette {
     let mut file = CassetteFile::new(Origin::Recorded, "one door");
     file.push(&question(OutputMode::ForcedTool), &reply("{}"));

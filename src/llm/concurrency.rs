@@ -1,25 +1,25 @@
-//! Adaptive limit of concurrent calls: grows slowly, halves when the endpoint has too much (AIMD), and holds all calls
-//! back while the endpoint asks for a wait.
+//! Adaptive limit of concurrent calls (AIMD): grows by one, halves when the endpoint is overloaded, and blocks all
+//! calls while the endpoint asks for a wait.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Maximum time that all calls are held back for one answer; the caller handles a longer wait.
+/// Maximum time that one reply blocks all calls; the caller handles a longer wait.
 const HOLD_MAX: Duration = Duration::from_secs(300);
 
-/// Lets calls begin, in the order in which they came.
+/// Admits calls in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     state: Mutex<LimitState>,
     changed: Notify,
-    /// Held by the first waiting caller; the others queue here.
+    /// Held by the first waiting caller, so that the others queue in order.
     turn: tokio::sync::Mutex<()>,
 }
 
 impl ConcurrencyLimit {
-    /// Begins with as many calls at once as there may ever be: `calls_max`, at least 1.
+    /// Starts at the maximum: `calls_max`, at least 1.
     pub(crate) fn new(calls_max: u32) -> ConcurrencyLimit {
         ConcurrencyLimit {
             state: Mutex::new(LimitState::new(calls_max)),
@@ -28,10 +28,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Waits until a call may begin. Dropping the future gives up its place.
+    /// Waits until a call may start. Dropping the future gives up its place in the queue.
     pub(crate) async fn acquire(&self) -> CallPermit<'_> {
         let _turn = self.turn.lock().await;
-        // Bounded by what it waits for: each round begins with a release or a moment that has come.
+        // Each round starts with a released permit or the end of a wait.
         loop {
             let changed = self.changed.notified();
             let begun = self.state().begin(Instant::now());
@@ -48,7 +48,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Waits while the endpoint asks for a wait.
+    /// Waits as long as the endpoint has asked for.
     pub(crate) async fn released(&self) {
         // Bounded by the waits that the endpoint asks for.
         loop {
@@ -58,12 +58,12 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Current number of calls that may run at once.
+    /// Current maximum of concurrent calls.
     pub(crate) fn limit(&self) -> u32 {
         self.state().limit
     }
 
-    /// Number of times in a row that the endpoint had too much: once for all calls that ran at once.
+    /// Consecutive slow-downs; concurrent calls count once.
     pub(crate) fn slowed(&self) -> u32 {
         self.state().slowed
     }
@@ -74,7 +74,7 @@ impl ConcurrencyLimit {
     }
 
     fn state(&self) -> MutexGuard<'_, LimitState> {
-        // Nothing in there panics; if it did, counts are still counts.
+        // Nothing panics under the lock; even after a panic the counters would be usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl ConcurrencyLimit {
     }
 }
 
-/// Permit for one call. Dropped, it makes room and leaves the limit as it is.
+/// Permit for one call. Dropping it frees the slot and leaves the limit unchanged.
 #[derive(Debug)]
 #[must_use = "a dropped permit makes room for the next call"]
 pub(crate) struct CallPermit<'a> {
@@ -97,7 +97,7 @@ impl CallPermit<'_> {
         self.limit.change(LimitState::grow);
     }
 
-    /// Reports that the endpoint had too much; with `wait`, no call begins before it is over.
+    /// Reports that the endpoint is overloaded; with `wait`, blocks all calls for that time.
     pub(crate) fn slow_down(self, wait: Option<Duration>) {
         let (now, epoch) = (Instant::now(), self.epoch);
         self.limit.change(|state| state.slow_down(now, epoch, wait));
@@ -110,15 +110,15 @@ impl Drop for CallPermit<'_> {
     }
 }
 
-/// Decision about a call that wants to begin.
+/// Decision about a waiting call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Begin {
     Now {
         epoch: u64,
     },
-    /// Not before this moment.
+    /// Not before this instant.
     At(Instant),
-    /// When another call is over.
+    /// When another call ends.
     AfterRelease,
 }
 
@@ -127,11 +127,11 @@ struct LimitState {
     limit: u32,
     limit_max: u32,
     running: u32,
-    /// Calls that went well since the limit last changed.
+    /// Successful calls since the limit last changed.
     well: u32,
-    /// Grows with each halving: calls of an older epoch began before it and prove nothing more.
+    /// Increases with each halving; failures of calls from an older epoch do not halve again.
     epoch: u64,
-    /// Halvings since a call last went well.
+    /// Halvings since the last success.
     slowed: u32,
     held_until: Option<Instant>,
 }
@@ -166,7 +166,7 @@ impl LimitState {
         Begin::Now { epoch: self.epoch }
     }
 
-    /// One more at once after as many successes as calls run at once: about one a round trip.
+    /// Raises the limit by one after as many successes as the limit: about once a round trip.
     fn grow(&mut self) {
         self.slowed = 0;
         self.well = self.well.saturating_add(1);
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Makes `calls` calls of 100 ms, at most `calls_max` at once; seconds until all are over.
+    /// Makes `calls` calls of 100 ms, at most `calls_max` at once; returns the total seconds.
     async fn secs_for(calls_max: u32, calls: u32) -> u64 {
         let (pace, began) = (Arc::new(ConcurrencyLimit::new(calls_max)), Instant::now());
         let tasks: Vec<_> = (0..calls)

@@ -1,4 +1,4 @@
-//! Embeddings: the vectors of texts, by which a search finds what was said in other words.
+//! Embeddings: vectors of texts, which let a search match paraphrases.
 
 use super::error::Failure;
 use super::openai::Endpoint;
@@ -8,12 +8,12 @@ use crate::privacy::Redacted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The reply of a server, read as leniently as a completion.
+/// Reply of a server, parsed as leniently as a completion.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct EmbeddingsReply(Value);
 
-/// Vectors of the texts of a call, in their order.
+/// One vector per text of the call, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Embeddings {
     pub vectors: Vec<Vec<f32>>,
@@ -21,7 +21,7 @@ pub(crate) struct Embeddings {
 }
 
 impl EmbeddingsReply {
-    /// The vectors, if each of the `count` texts has one.
+    /// Returns the vectors; an error unless each of the `count` texts has one.
     fn into_embeddings(self, count: usize) -> Result<Embeddings, Failure> {
         let odd = Failure::Odd { what: "no vector for each text: the model makes no embeddings" };
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
@@ -40,10 +40,10 @@ impl EmbeddingsReply {
 }
 
 impl Endpoint {
-    /// Asks `model` for the vectors of `texts`.
+    /// Requests the vectors of `texts` from `model`.
     ///
     /// # Errors
-    /// As a call of a language model.
+    /// Those of a language model call.
     pub(crate) async fn embed(
         &self,
         model: &str,

@@ -1,5 +1,5 @@
-//! Classifies a status and its body as an error with a kind. The body is read and dropped: an error holds codes, names
-//! and the server's own sentence, masked; never a body.
+//! Classifies an error response. The body is dropped: an error holds codes, names and the server's message, masked,
+//! but never a body.
 
 use crate::domain::{ErrorKind, ModelError, OutputMode, Request};
 use crate::privacy::Gate;
@@ -8,35 +8,32 @@ use crate::text::truncate;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Maximum size of an error's body that is read, in bytes; servers echo whole requests.
+/// Maximum bytes of an error body that are read; servers echo whole requests.
 pub(super) const ERROR_BYTES_MAX: usize = 64 * 1024;
-/// Maximum size of a code or type that is shown, in bytes.
 const CODE_BYTES_MAX: usize = 64;
-/// Maximum length of the server's sentence that is shown, in characters.
+/// Maximum characters of the server's message that are shown.
 const SENTENCE_CHARS_MAX: usize = 240;
-/// Maximum number of errors wrapped in each other that are opened: a gateway's, its upstream's, its upstream's.
+/// Maximum nesting of errors: a gateway's, its upstream's, and the upstream's of that.
 const WRAPPERS_MAX: u32 = 4;
-/// Words in a row that a sentence and a request do not share by chance.
+/// Consecutive words that a message and a request do not share by chance.
 const ECHO_WORDS: usize = 5;
 
 /// A server's error, for classification.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct ServerError {
-    /// Everything, in lower case.
+    /// The whole body, in lower case.
     pub(super) text: String,
-    /// Its code, as a name.
     pub(super) code: String,
-    /// Its type, as a name.
     pub(super) kind: String,
     pub(super) param: String,
     /// True for an error in JSON whose message is the empty string.
     pub(super) mute: bool,
-    /// Its sentence, unmasked; empty for none.
+    /// Message, unmasked; may be empty.
     pub(super) sentence: String,
 }
 
 impl ServerError {
-    /// Reads OpenAI's shape, vLLM's flat one, FastAPI's `detail`, Google's list, plain text and HTML.
+    /// Parses the shapes of OpenAI, vLLM (flat), FastAPI (`detail`), Google (a list), text and HTML.
     pub(super) fn of(body: &[u8]) -> ServerError {
         let body = body.get(..ERROR_BYTES_MAX).unwrap_or(body);
         let said = String::from_utf8_lossy(body);
@@ -48,7 +45,7 @@ impl ServerError {
                 ServerError { text, sentence, ..ServerError::of_value(&value) }
             }
             Err(_) => {
-                // Of a web page only the title is meant to be read.
+                // The only useful text of a web page is its title.
                 let titled =
                     |said: &str| Some(said.split_once("<title>")?.1.split('<').next()?.to_owned());
                 let is_page = said.trim_start().starts_with('<');
@@ -65,7 +62,7 @@ impl ServerError {
     fn of_value(value: &Value) -> ServerError {
         let value = value.get(0).unwrap_or(value);
         let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
-        // A number, a string or null: all three are seen.
+        // Servers send a number, a string or null.
         let name = |key: &str| {
             let text = error[key].as_str().map(str::to_owned);
             let text = text.or_else(|| error[key].as_number().map(ToString::to_string));
@@ -82,7 +79,7 @@ impl ServerError {
         }
     }
 
-    /// Forgets the sentence if it repeats words of the request.
+    /// Clears the message if it repeats words of the request.
     pub(super) fn forget_echo(&mut self, request: &Request) {
         let words: Vec<&str> = self.sentence.split_whitespace().collect();
         let is_said = |words: &[&str]| {
@@ -94,7 +91,7 @@ impl ServerError {
         }
     }
 
-    /// Its sentence as it may be shown: masked, one line, bounded.
+    /// The message for display: masked, one line, bounded.
     fn shown(&self, gate: &Gate) -> String {
         let masked = gate.redact(&self.sentence);
         let words: Vec<&str> = masked
@@ -112,7 +109,7 @@ impl ServerError {
         self.names(TOO_LONG)
     }
 
-    /// Returns whether it has one of `words`, which `|` separates.
+    /// Returns whether the error contains one of `words`, which `|` separates.
     fn names(&self, words: &str) -> bool {
         words.split('|').any(|word| {
             self.text.contains(word) || self.code.contains(word) || self.kind.contains(word)
@@ -120,7 +117,7 @@ impl ServerError {
     }
 }
 
-/// FastAPI's complaints without the `input` beside them, which echoes words of the request.
+/// FastAPI's validation errors without `input`, which echoes the request.
 fn complaints(value: &Value) -> Option<String> {
     let parts = |detail: &Value| {
         ["loc", "msg", "type"].map(|key| detail.get(key).map(Value::to_string).unwrap_or_default())
@@ -129,8 +126,8 @@ fn complaints(value: &Value) -> Option<String> {
     Some(details.iter().flat_map(parts).collect::<String>().to_lowercase())
 }
 
-/// The innermost message of an error: gateways put what their upstream said into their own message, as JSON or as Python
-/// prints it.
+/// Innermost message of an error: gateways embed their upstream's error in their own message, as JSON or as a
+/// Python `repr`.
 fn sentence_of(value: &Value, wrappers_max: u32) -> Option<String> {
     if let Some(text) = value.as_str() {
         let inner = text.find('{').filter(|_| wrappers_max > 0).and_then(|at| {
@@ -144,7 +141,7 @@ fn sentence_of(value: &Value, wrappers_max: u32) -> Option<String> {
     fields.filter_map(|key| value.get(key)).find_map(|it| sentence_of(it, wrappers_max))
 }
 
-/// A code that may be shown: letters, digits, `_`, `.`, `-`, bounded.
+/// A code that is safe to show: letters, digits, `_`, `.`, `-`, bounded.
 fn code_of(text: &str) -> String {
     let lawful = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     text.chars().filter(lawful).take(CODE_BYTES_MAX).collect::<String>().to_ascii_lowercase()
@@ -153,18 +150,18 @@ fn code_of(text: &str) -> String {
 /// Failure of a call, without the request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Failure {
-    /// The server answered with an error; in-band errors get the status that their code names.
+    /// The server returned an error; an in-band error has the status that its code names.
     #[error("status {status}")]
     Status { status: u16, wait: Option<Duration>, said: Box<ServerError> },
-    /// There was no answer, or not the whole of it.
+    /// There was no response, or an incomplete one.
     #[error("{what}")]
     Broken { what: &'static str },
-    /// The answer was not a reply.
+    /// The response was not a valid reply.
     #[error("{what}")]
     Odd { what: &'static str },
 }
 
-/// Request and endpoint, for an error's hint.
+/// Request and endpoint, for the hint of an error.
 #[derive(Clone, Copy)]
 pub(super) struct RequestContext<'a> {
     pub(super) rung: OutputMode,
@@ -172,7 +169,7 @@ pub(super) struct RequestContext<'a> {
     /// Host and port.
     pub(super) host: &'a str,
     pub(super) api_key_env: &'a str,
-    /// The settings that name the endpoint.
+    /// Settings that define the endpoint.
     pub(super) source: &'a str,
     /// Masks the server's sentence.
     pub(super) gate: &'a Gate,
@@ -199,7 +196,7 @@ impl Failure {
     }
 }
 
-/// Decides the kind: by codes first, then by words.
+/// Determines the kind, by codes first, then by words.
 pub(super) fn kind_of(
     status: u16,
     wait: Option<Duration>,
@@ -224,7 +221,7 @@ pub(super) fn kind_of(
     }
     let about_mode = is_about_output_mode(said, rung);
     if matches!(status, 300..=399 | 404 | 405 | 410) {
-        // A router that finds no provider for the tool says 404.
+        // A router that finds no provider for the tool returns 404.
         return if about_mode && status == 404 {
             ErrorKind::Unsupported
         } else {
@@ -250,11 +247,11 @@ const TOO_LONG: &str = "\
     context size|prompt is too long|input is too long|too many tokens|reduce the length|\
     string_above_max_length";
 const NO_MODEL: &str = "invalid model name|model_not_found|no such model";
-/// Words of a bad request behind a 500.
+/// Words of a bad request that is reported as a 500.
 const VALIDATION: &str = "\
     validation error|pydantic|literal_error|input should be|only text and json_object|\
     unsupported tool_choice|requires --jinja|failed to parse grammar";
-/// Words about the output mode. A refusal with one of these may not be met in the next mode.
+/// Words about the output mode. Such a refusal may not occur in the next mode.
 const WAY: &str = "\
     tool_choice|tool choice|tool use|tool call|'tools'|`tools`|tools |tools[|: tools|\
     function call|function_|response_format|json_schema|json schema|json_object|strict|\
@@ -263,7 +260,7 @@ const WAY: &str = "\
 fn is_about_output_mode(said: &ServerError, rung: OutputMode) -> bool {
     let param = ["tool", "response_format", "parallel"];
     let named = said.names(WAY) || param.iter().any(|word| said.param.starts_with(word));
-    // Text asks in no special way, so a refusal of it is about something else.
+    // Text mode uses no special fields, so its refusal has another cause.
     rung != OutputMode::Text && (named || said.names("invalid schema|$ref"))
 }
 

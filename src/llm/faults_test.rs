@@ -1,5 +1,5 @@
-//! Everything that can go wrong between us and a server, once each, against a server that does it on
-//! purpose. Runs where `ANNALIST_MOCKLLM` names its binary.
+//! Every fault between client and server, once each, against a server that injects it. Runs if
+//! `ANNALIST_MOCKLLM` names the server's binary.
 
 use super::openai::{Endpoint, EndpointConfig};
 use super::probe::probe;
@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The clock that stands in the fault table: waits that are given as a date are long over.
+/// The clock of the fault table: waits that are given as a date are long past.
 const LATE: Timestamp = Timestamp(4_000_000_000_000);
 
-/// What each fault comes to. `call(n)` is a tool call with arguments of JSON, `cut(n)` with others.
+/// Outcome of each fault. `call(n)` is a tool call with JSON arguments, `cut(n)` one without.
 const EXPECTED: &[(&str, &str)] = &[
     ("http_400", "bad-request"),
     ("http_400_context", "too-long"),
@@ -79,14 +79,14 @@ const EXPECTED: &[(&str, &str)] = &[
     ("sse_odd", "call(1) tool_calls"),
 ];
 
-/// A running server; ends with the test.
+/// A running server; killed when dropped.
 struct Server {
     child: Child,
     port: String,
 }
 
 impl Server {
-    /// Starts it with `arguments`; none where there is no binary.
+    /// Starts the server with `arguments`; `None` without a binary.
     #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
     fn start(arguments: &[&str]) -> Option<Server> {
         let Some(binary) = std::env::var_os("ANNALIST_MOCKLLM") else {
@@ -245,7 +245,7 @@ async fn wrong_key_names_its_variable() {
 #[tokio::test]
 async fn nobody_there_is_unavailable() {
     let config = EndpointConfig {
-        // Port 9 is reserved for a service that nobody runs.
+        // Port 9 is the discard service, which nothing runs.
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         api_key: None,
         source: String::new(),

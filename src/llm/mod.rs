@@ -1,11 +1,11 @@
-//! Models behind one trait: an endpoint on the network, and cassettes in its place. Providers' wire types and error
+//! Models behind one trait: network endpoints, and cassettes as a substitute. Providers' wire types and error
 //! shapes stay in this module.
 //!
-//! async-openai is the client: its configuration, URLs, headers, chat and model APIs and error type are used. Three
-//! things are ours, because real servers break its own: the request body (`request`: fields that an endpoint refuses are
-//! left out), the reply (`wire`: its typed replies refuse nulls, objects as arguments and errors behind 200) and the
-//! transport below it (`transport`: reads `Retry-After`, bounds bodies and keeps replies out of its log). Its retries are
-//! off: `ModelError::retry` decides.
+//! The client is async-openai: its configuration, URLs, headers, chat and model APIs and error type. Three parts
+//! are our own, because real servers break its versions: the request body (`request`: omits fields that an endpoint
+//! refuses), the reply (`wire`: its typed replies reject nulls, objects as arguments and errors behind 200) and the
+//! transport (`transport`: reads `Retry-After`, bounds bodies and keeps replies out of its log). Its retries are
+//! disabled: `ModelError::retry` decides.
 
 mod cassette;
 mod cassette_file;
@@ -37,6 +37,6 @@ pub(crate) use probe::{Probe, probe};
 pub(crate) use request::tests::question;
 pub(crate) use wait::back_off;
 
-/// The crate that is never let into a log, whatever the filter asks for: async-openai logs whole bodies
-/// of replies it cannot read, which are words of a conversation.
+/// Crate that is never logged, whatever the filter: async-openai logs the bodies of replies that it cannot parse,
+/// which contain conversation text.
 pub(crate) const NEVER_LOGGED: &str = "async_openai";

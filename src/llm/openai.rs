@@ -1,5 +1,5 @@
-//! Any OpenAI-compatible endpoint. One call is one request, but for fields that the endpoint turns out
-//! not to know: these are left out at once and from then on. Retries are the caller's.
+//! Any OpenAI-compatible endpoint. One call is one request, except that fields which the endpoint refuses are
+//! omitted at once and from then on. Retries are the caller's.
 
 use super::error::{Failure, RequestContext};
 use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
@@ -22,25 +22,25 @@ use std::fmt;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// Idle time of a connection, in seconds; servers and balancers close theirs at 60 or later.
+/// Idle timeout of a connection; servers and load balancers close theirs after 60 s or more.
 const IDLE_SECS: u64 = 50;
 
-/// Where the model is and how long it may take.
+/// Address and timeouts of an endpoint.
 #[derive(Clone)]
 pub struct EndpointConfig {
-    /// Mostly ends in `/v1`; a slash at its end is cut.
+    /// Usually ends in `/v1`; a trailing slash is removed.
     pub base_url: String,
-    /// The key; none sends none. The environment's `OPENAI_API_KEY` is never looked at.
+    /// API key; `None` sends none. The environment's `OPENAI_API_KEY` is never read.
     pub api_key: Option<String>,
-    /// The variable of the key, for the hint in an error.
+    /// Environment variable of the key, for the hint of an error.
     pub api_key_env: String,
-    /// The settings that name the endpoint, such as a file, for the hint in an error.
+    /// Settings that define the endpoint, such as a file, for the hint of an error.
     pub source: String,
-    /// Maximum time to connect.
+    /// Connection timeout.
     pub connect_timeout: Duration,
-    /// Maximum silence of the endpoint, the wait for the first byte included.
+    /// Maximum time without data from the endpoint, including the wait for the first byte.
     pub read_timeout: Duration,
-    /// Maximum time of a call.
+    /// Timeout of a whole call.
     pub total_timeout: Duration,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for EndpointConfig {
     }
 }
 
-/// An OpenAI-compatible endpoint with its pool of connections. Shared by reference; make one.
+/// An OpenAI-compatible endpoint with its connection pool. Create one and share it by reference.
 pub struct Endpoint {
     client: Client<OpenAIConfig>,
     host: String,
@@ -76,18 +76,18 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Prepares calls; connects to nothing yet. `now` is asked only where a wait is given as a date.
+    /// Creates the client; does not connect. `now` is only called for waits given as a date.
     ///
     /// # Errors
-    /// `BadRequest` for an address that is none, `Unauthorised` for a key that cannot be sent,
-    /// `Unavailable` if the certificates of this machine cannot be read.
+    /// `BadRequest` for an invalid address, `Unauthorised` for a key that cannot be sent, `Unavailable` if the
+    /// machine's certificates cannot be read.
     pub fn new(
         config: EndpointConfig,
         gate: Gate,
         now: fn() -> Timestamp,
     ) -> Result<Endpoint, ModelError> {
         let base_url = config.base_url.trim().trim_end_matches('/');
-        // People copy the whole address out of a curl command.
+        // Users copy the whole URL from a curl command.
         let base_url = base_url.strip_suffix("/chat/completions").unwrap_or(base_url);
         let url = reqwest::Url::parse(base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -117,7 +117,7 @@ impl Endpoint {
             ModelError::new(ErrorKind::Unavailable { wait: None }, detail)
         })?;
         let transport = Transport { http, keyed: key.is_some(), now };
-        // Every field that async-openai would else take from the environment is set here.
+        // Sets every field that async-openai would otherwise take from the environment.
         let openai = OpenAIConfig::new()
             .with_api_base(base_url)
             .with_api_key(key.unwrap_or_default())
@@ -131,7 +131,7 @@ impl Endpoint {
         Ok(Endpoint { client, host, server, api_key_env, source, gate, quirks })
     }
 
-    /// Sends `body`; returns the reply and the server's name of its model.
+    /// Sends `body`; returns the reply and the model name that the server reports.
     pub(super) async fn exchange(
         &self,
         body: impl Serialize,
@@ -143,7 +143,7 @@ impl Endpoint {
         Ok((completion.into_reply(&self.gate)?, model))
     }
 
-    /// As [`exchange`](Endpoint::exchange), for embeddings.
+    /// Like [`exchange`](Endpoint::exchange), for embeddings.
     pub(super) async fn exchange_embeddings<R: DeserializeOwned>(
         &self,
         body: impl Serialize,
@@ -151,18 +151,18 @@ impl Endpoint {
         self.client.embeddings().create_byot(body).await.map_err(failure_of)
     }
 
-    /// The list of models as `R`; `None` if the endpoint gives none.
+    /// Lists the models as `R`; `None` if the endpoint lists none.
     pub(super) async fn models<R: DeserializeOwned>(&self) -> Option<R> {
         self.client.models().list_byot().await.ok()
     }
 
-    /// True if the server responds, be it with a refusal.
+    /// True if the server responds, even with a refusal.
     pub(crate) async fn responds(&self) -> bool {
         let listed: Result<serde_json::Value, OpenAIError> = self.client.models().list_byot().await;
         !matches!(listed.map_err(failure_of), Err(Failure::Broken { .. }))
     }
 
-    /// The error of a failed request for `model` in the output mode `rung`.
+    /// Error of a failed request for `model` in the output mode `rung`.
     pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
         let Endpoint { host, api_key_env, source, gate, .. } = self;
         let model = gate.redact(model);
@@ -170,7 +170,7 @@ impl Endpoint {
         failure.into_error(&RequestContext { rung, model, host, api_key_env, source, gate })
     }
 
-    /// Asks again without each field that the endpoint turns out to refuse.
+    /// Sends the request, again without each field that the endpoint turns out to refuse.
     async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
         let mut failure = Failure::Broken { what: "not asked" };
         for _ in 0..=QUIRKS_MAX {
@@ -226,10 +226,10 @@ fn failure_of(error: OpenAIError) -> Failure {
     }
 }
 
-/// Counts only. A failure is logged where it is handled.
+/// Logs counts only. A failure is logged where it is handled.
 fn log_reply(request: &Request, reply: &Reply) {
     let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
-    // Somebody may have put the key in the model's place.
+    // The user may have configured the key as the model.
     let model = Gate::new(&[]).redact(&request.model);
     tracing::debug!(
         model = model.as_str(),
@@ -304,7 +304,7 @@ mod tests {
         assert!(!shown.contains("abc123"), "{shown}");
     }
 
-    /// Answers one request with an empty completion and gives back what was sent.
+    /// Answers one request with an empty completion and returns what was sent.
     fn answer_once(listener: &TcpListener) -> String {
         let (mut stream, _) = listener.accept().unwrap();
         let (mut sent, mut piece) = (Vec::new(), [0; 4096]);

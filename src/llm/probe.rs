@@ -1,5 +1,5 @@
-//! Finds out what an endpoint can do with a few small questions, for `annalist doctor` and for the first output mode. The
-//! questions ask for one thing and force another, so that an endpoint that ignores the tool's name gives itself away.
+//! Probes an endpoint's capabilities with a few small questions, for `annalist doctor` and for the first output
+//! mode. The questions ask for one thing and force another, to detect endpoints that ignore the tool's name.
 
 use super::openai::Endpoint;
 use crate::domain::{ModelError, OutputMode, Reply};
@@ -7,52 +7,51 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-/// Names of models that are listed; some routers have thousands.
+/// Maximum number of models that are listed; some routers have thousands.
 const MODELS_MAX: usize = 1_000;
-/// The longest answer, in tokens: a call of two words takes about 30, and reasoning models think first.
+/// Maximum length of a reply, in tokens: a call of two words takes about 30, and reasoning models think first.
 const ANSWER_TOKENS_MAX: u32 = 128;
-/// The tool that the words suggest.
+/// Tool that the question suggests.
 const SUGGESTED: &str = "note_colour";
-/// The tool that is forced.
 const FORCED: &str = "note_city";
 
 const ASK: &str = "A red bus drove through Lisbon. Note the colour of the bus. Answer in JSON.";
 
-/// The outcome of one question.
+/// Outcome of one question.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ProbeCheck {
     pub ok: bool,
-    /// Result, for a person.
+    /// Outcome, for the user.
     pub detail: String,
     pub millis: u64,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Probe {
-    /// Answers a plain question. If not, nothing else was asked.
+    /// Answers a plain question. Otherwise no other question is asked.
     pub reachable: ProbeCheck,
     pub error: Option<ModelError>,
-    /// The models that it lists; `None` if it lists none.
+    /// Models that it lists; `None` if it lists none.
     pub models: Option<Vec<String>>,
-    /// The model that it says it used.
+    /// Model that it reports to have used.
     pub reply_model: Option<String>,
-    /// Calls the tool that is named, though another fits better.
+    /// Calls the forced tool, though another fits better.
     pub forced_tool: ProbeCheck,
     /// Calls a tool when one is required.
     pub required_tool: ProbeCheck,
-    /// Calls a tool of its own accord.
+    /// Calls an optional tool.
     pub offered_tool: ProbeCheck,
-    /// Answers in JSON after a schema.
+    /// Follows a JSON schema.
     pub json_schema: ProbeCheck,
     /// Answers with a JSON object.
     pub json_object: ProbeCheck,
-    /// Takes a strict schema of a tool.
+    /// Accepts a strict tool schema.
     pub strict: ProbeCheck,
-    /// The best way to ask; none if it is not reachable.
+    /// Best output mode; `None` if not reachable.
     pub best: Option<OutputMode>,
 }
 
-/// Asks `endpoint` up to eight small questions, one after another: local servers answer one at a time.
+/// Sends up to eight small requests in sequence, since local servers handle one at a time.
 pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
     let ask = Prober { endpoint, model };
     let mut probe = Probe { models: ask.models().await, ..Probe::default() };
@@ -67,7 +66,7 @@ pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
     }
     let named = json!({"type": "function", "function": {"name": FORCED}});
     let colour = tool(SUGGESTED, "colour", None);
-    // Two tools, of which the one that does not fit is forced.
+    // Two tools; the one that does not fit is forced.
     let forced = json!({"tools": [colour, tool(FORCED, "city", None)], "tool_choice": named});
     let strict = json!({"tools": [tool(FORCED, "city", Some(true))], "tool_choice": named});
     let required = json!({"tools": [colour], "tool_choice": "required"});
@@ -97,7 +96,7 @@ impl Probe {
         rungs.iter().find(|(check, _)| check.ok).map_or(OutputMode::Text, |(_, rung)| *rung)
     }
 
-    /// Every check by name, in the order in which they were made.
+    /// Every check by name, in the order in which they ran.
     pub(crate) fn checks(&self) -> [(&'static str, &ProbeCheck); 7] {
         [
             ("reachable", &self.reachable),
@@ -117,7 +116,7 @@ struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    /// Asks the question with these `fields`; `judge` decides about the reply.
+    /// Asks the question with these `fields`; `judge` evaluates the reply.
     async fn check(
         &self,
         rung: OutputMode,

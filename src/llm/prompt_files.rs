@@ -1,4 +1,4 @@
-//! Reads custom prompts from a folder or a file, and writes the built-in ones out. A missing file is the built-in one.
+//! Reads custom prompts from a folder or a file, and writes the built-in ones to files.
 
 use crate::adapters::files;
 use crate::llm::prompt::{CustomPrompts, CustomTexts, FORMER_RETRY_NAME, PromptFile, Prompts};
@@ -6,16 +6,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The prompt for a summary: no command sends it to a model.
+/// The summary prompt, which no command sends to a model.
 const NEVER_ASKED: &str = "summary.md";
-/// Maximum size of a prompt, in bytes: ten times the size that models read well.
+/// Maximum size of a prompt, in bytes: ten times what models follow well.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Reads the prompts at `path`: a folder with some of the files of [`PromptFile`], or one of them. A file of another
-/// name is an `extract.md`; other files of a folder do not matter.
+/// Reads the prompts at `path`: a folder with some of the files of [`PromptFile`], or one file. A single file of
+/// another name is an `extract.md`; other files of a folder are ignored.
 ///
 /// # Errors
-/// One line: which file, and what is wrong with it.
+/// One line: the file and the problem.
 pub(crate) fn read(path: &Path) -> Result<CustomPrompts, String> {
     let shown = path.display();
     let mut own = CustomTexts::new();
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<CustomPrompts, String> {
 /// Reads the extraction prompts at `path`, as [`read`] does.
 ///
 /// # Errors
-/// One line: as [`read`], and if there is no extraction prompt.
+/// One line: as [`read`], or that there is no extraction prompt.
 pub(crate) fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
     read(path)?.own_extraction().ok_or_else(|| {
         let shown = path.display();
@@ -59,8 +59,8 @@ pub(crate) fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
     })
 }
 
-/// Writes the built-in prompts into `folder`; returns the files that were written, and those that exist already and
-/// stay as they are.
+/// Writes the built-in prompts into `folder`; returns the written files, and the existing ones, which stay
+/// unchanged.
 ///
 /// # Errors
 /// Those of the file system.
@@ -76,7 +76,7 @@ pub(crate) fn write_built_in(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<Pat
     Ok((written, there))
 }
 
-/// Path of `file` in `folder`; an `again.md` there is used as long as there is no `retry.md`.
+/// Path of `file` in `folder`: `again.md` if it exists and `retry.md` does not.
 fn path_of(file: PromptFile, folder: &Path) -> PathBuf {
     let path = folder.join(file.name());
     let former = folder.join(FORMER_RETRY_NAME);
@@ -87,7 +87,7 @@ fn names(files: &[PromptFile]) -> String {
     files.iter().map(|file| file.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// The text of a file as it would be compiled in: without a mark of its encoding, lines ended by newlines.
+/// Normalised text of a file: without a byte order mark, and with `\n` line ends.
 fn text(path: &Path) -> Result<Option<String>, String> {
     let wrong = |error: io::Error| format!("{}: cannot be read: {error}", path.display());
     let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());

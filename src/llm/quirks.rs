@@ -1,4 +1,4 @@
-//! Fields that an endpoint refused once and is not sent again; the answer does not need them.
+//! Fields that an endpoint refused once, and that are omitted from then on; a reply does not depend on them.
 
 use super::error::ServerError;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,20 +6,19 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// A field that some endpoints refuse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Quirk {
-    /// Wants `max_completion_tokens` in place of `max_tokens`.
+    /// Requires `max_completion_tokens` instead of `max_tokens`.
     CompletionTokens = 1,
     /// Refuses `parallel_tool_calls`.
     NoParallel = 2,
-    /// Refuses any temperature but its own.
+    /// Refuses any temperature but its default.
     NoTemperature = 4,
     /// Refuses `strict`.
     NoStrict = 8,
 }
 
-/// Number of quirks, and so the maximum number of times that one request is sent anew because of them.
+/// Number of quirks, and so the maximum number of times that one request is sent again for them.
 pub(super) const QUIRKS_MAX: usize = 4;
 
-/// The quirks learned of one endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Quirks(AtomicU8);
 
@@ -28,7 +27,7 @@ impl Quirks {
         QuirkSet(self.0.load(Ordering::Relaxed))
     }
 
-    /// Remembers a quirk; returns whether a request that was sent with `before` is worth sending anew.
+    /// Records a quirk; true if a request sent with `before` is worth sending again.
     pub(super) fn learn(&self, quirk: Quirk, before: QuirkSet) -> bool {
         self.0.fetch_or(quirk as u8, Ordering::Relaxed);
         !before.has(quirk)
@@ -44,9 +43,9 @@ impl QuirkSet {
     }
 }
 
-/// The field that a refusal (400 or 422) is about, if it is one that can be left out.
+/// The quirk that a refusal (400 or 422) reveals.
 pub(super) fn quirk_of(status: u16, said: &ServerError) -> Option<Quirk> {
-    // What is too long names `max_tokens` as well, and leaving it out would help nobody.
+    // A length error also names `max_tokens`, but omitting that would not help.
     if !matches!(status, 400 | 422) || said.is_too_long() {
         return None;
     }
@@ -65,7 +64,7 @@ pub(super) fn quirk_of(status: u16, said: &ServerError) -> Option<Quirk> {
     if about("temperature") {
         return Some(Quirk::NoTemperature);
     }
-    // A strict schema that breaks the rules of strict mode names them, and is not this.
+    // An error about a schema that violates strict mode also says `strict`.
     (about("strict") && !about("schema")).then_some(Quirk::NoStrict)
 }
 

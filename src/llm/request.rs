@@ -1,11 +1,11 @@
-//! Requests as they are sent. The fields that an endpoint refused before are left out; async-openai's request type knows
-//! neither these nor tools for the JSON modes, so that its `byot` calls take this value.
+//! Request bodies, without the fields that the endpoint refused. async-openai's request type supports neither this
+//! nor tools for the JSON modes, so its `byot` calls take this value.
 
 use super::quirks::{Quirk, QuirkSet};
 use crate::domain::{OutputMode, Request, ToolSpec};
 use serde_json::{Map, Value, json};
 
-/// The body of `request`. The tool and the rules stand before the slice, so that a provider's prompt cache hits.
+/// Body of `request`. Tool and rules precede the slice, so that the provider's prompt cache hits.
 pub(super) fn body(request: &Request, quirks: QuirkSet) -> Value {
     let tool = &*request.tool;
     let strict = !quirks.has(Quirk::NoStrict);
@@ -42,7 +42,7 @@ pub(super) fn body(request: &Request, quirks: QuirkSet) -> Value {
     let tokens = if completion { "max_completion_tokens" } else { "max_tokens" };
     put(tokens, request.reply_tokens_max.into());
     if let Some(temperature) = request.temperature.filter(|_| !quirks.has(Quirk::NoTemperature)) {
-        // By its shortest decimal, for 0.2 as a double of the float would be 0.20000000298.
+        // Via the shortest decimal: 0.2 as `f32` widens to 0.20000000298.
         put("temperature", temperature.to_string().parse::<f64>().unwrap_or_default().into());
     }
     let message = |message: &crate::domain::Message| json!({"role": message.role.name(), "content": message.content.as_str()});
@@ -56,7 +56,7 @@ fn tools(tool: &ToolSpec, strict: bool) -> Value {
     json!([{"type": "function", "function": function}])
 }
 
-/// `object` with `strict`, if it is true, and the tool's schema under `key`.
+/// Adds the tool's schema to `object` under `key`, and `strict` if it is true.
 fn with_strict(mut object: Value, strict: bool, key: &str, tool: &ToolSpec) -> Value {
     if strict {
         object["strict"] = true.into();
@@ -73,7 +73,7 @@ pub(super) mod tests {
     use crate::privacy::Gate;
     use std::sync::Arc;
 
-    /// A small question on `rung`.
+    /// A small request in the output mode `rung`.
     pub(crate) fn question(rung: OutputMode) -> Request {
         let says = |role, text: &str| Message { role, content: Gate::new(&[]).redact(text) };
         let parameters = json!({

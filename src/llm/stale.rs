@@ -7,7 +7,7 @@ use crate::text::diff::difference;
 /// Explanation for an empty cassette.
 pub(super) const EMPTY: &str = "the cassette is empty; record one";
 
-/// Names and values of the parts of a request, and how much each counts for nearness. The slice counts most.
+/// Parts of a request with their weights for similarity. The slice weighs most.
 fn parts(question: &RecordedRequest) -> [(&'static str, u32, String); 8] {
     let text = |role: Role, at: usize| {
         let mut messages = question.messages.iter().filter(|it| it.role == role);
@@ -45,7 +45,7 @@ fn settings(question: &RecordedRequest) -> String {
     }
 }
 
-/// The recorded request that is nearest to `asked`, of pairs of a file name and a request; the first of equals.
+/// The recorded request most similar to `asked`, of pairs of file name and request; the first among equals.
 pub(super) fn nearest<'a>(
     recorded: impl Iterator<Item = (&'a str, &'a RecordedRequest)>,
     asked: &RecordedRequest,
@@ -60,7 +60,6 @@ pub(super) fn nearest<'a>(
     best.map(|(_, it)| it)
 }
 
-/// Names of the parts in which two requests differ.
 fn differing(recorded: &RecordedRequest, asked: &RecordedRequest) -> Vec<&'static str> {
     let pairs = parts(recorded).into_iter().zip(parts(asked));
     let names = pairs.filter(|(one, other)| one.2 != other.2).map(|(one, _)| one.0);
@@ -68,7 +67,7 @@ fn differing(recorded: &RecordedRequest, asked: &RecordedRequest) -> Vec<&'stati
     if names.is_empty() { vec!["the digest itself; was the file edited by hand?"] } else { names }
 }
 
-/// One sentence without words of the conversation.
+/// One sentence, without conversation text.
 pub(super) fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
     let (case, recorded) = nearest;
     let differences = differing(recorded, asked).into_iter().map(|name| match name {
@@ -83,8 +82,7 @@ pub(super) fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedReques
     format!("no answer kept; nearest is case {case}, which differs in: {}", differences.join(", "))
 }
 
-/// A sentence, then the model, the settings and the lines of the messages that differ, which are words of the
-/// conversation.
+/// A sentence, then the model, the settings and the message lines that differ, which contain conversation text.
 pub(super) fn page(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
     let (case, recorded) = nearest;
     let names = differing(recorded, asked).join(", ");
@@ -107,13 +105,12 @@ pub(super) fn page(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -
     page.trim_end().to_owned()
 }
 
-/// `text` with the fence of another: a fence is a digest of its content, which differs wherever anything does.
+/// Replaces the fence of `text` by that of `other`: a fence is a digest, so it differs whenever the content does.
 fn with_fence_of(other: &str, text: &str) -> String {
     let fences = fence(text).zip(fence(other));
     fences.map_or_else(|| text.to_owned(), |(own, theirs)| text.replace(own, theirs))
 }
 
-/// The fence around the slice of a message.
 fn fence(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<transcript-")?;
     rest.split_once('>').map(|(fence, _)| fence).filter(|fence| !fence.is_empty())

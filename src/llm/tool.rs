@@ -1,5 +1,5 @@
-//! Tools that a model is to call: two schemas from one type, and an earlier answer shown again. The *wire* schema is
-//! given to the model, the strict subset that every provider takes; the *full* one checks answers and is published.
+//! Tools that a model calls: two schemas from one type, and the echo of an earlier reply. The *wire* schema goes to
+//! the model: the strict subset that every provider accepts. The *full* one validates replies and is published.
 
 use crate::domain::Reply;
 use crate::privacy::{Redacted, Woven};
@@ -9,17 +9,17 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-/// Keywords that strict providers refuse or ignore. The limits are checked here instead.
+/// Keywords that strict providers reject or ignore. annalist checks these limits itself.
 const NOT_ON_THE_WIRE: &str = "\
     title, default, examples, format, minLength, maxLength, pattern, minimum, maximum, \
     exclusiveMinimum, exclusiveMaximum, multipleOf, minItems, maxItems, uniqueItems, \
     minProperties, maxProperties";
-/// Maximum size of an earlier answer that is shown when asking again, in bytes: a usual answer fits whole.
+/// Maximum bytes of an earlier reply that a retry shows; a typical reply fits whole.
 const ECHO_BYTES_MAX: usize = 24_000;
-/// Calls of one reply that are shown.
+/// Maximum calls of one reply that are shown.
 const CALLS_MAX: usize = 8;
 
-/// The schema of `T` that a model is given: every property required, absent ones null, nothing else let in.
+/// Schema of `T` for the model: every property required, absent ones null, no additional ones.
 pub(crate) fn wire_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -28,14 +28,14 @@ pub(crate) fn wire_of<T: JsonSchema>() -> Value {
     generate::<T>(settings.with_transform(Wire))
 }
 
-/// The schema of `T` that an answer is checked against: what is optional may be left out, no text is empty.
+/// Schema of `T` that validates a reply: optional properties may be absent, no text is empty.
 pub(crate) fn full_of<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     generate::<T>(settings.with_transform(Full))
 }
 
-/// The schema of a file of type `T` as it is published: what is optional may be left out.
+/// Published schema of a file of type `T`: optional properties may be absent.
 pub(crate) fn published_of<T: JsonSchema>() -> String {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -43,7 +43,7 @@ pub(crate) fn published_of<T: JsonSchema>() -> String {
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// The files in which the schemas of a tool are published, name and content.
+/// Name and content of the published schema files of a tool.
 pub(crate) fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(String, String)> {
     let file = |kind: &str, schema: &Value| {
         let content = serde_json::to_string_pretty(schema).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Transform for Wire {
     }
 }
 
-/// Leaves out where a comment's lines end, and formats that only Rust knows.
+/// Removes line breaks from descriptions, and formats that only Rust knows.
 #[derive(Clone)]
 struct Published;
 
@@ -110,8 +110,8 @@ fn is_of_type(object: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Text of `reply`, for the model to see its earlier answer. Never empty: some servers refuse a message without content, and some chat
-/// templates two messages of one role in a row.
+/// Text of `reply`, to show the model its earlier answer. Never empty: some servers reject a message without
+/// content, and some chat templates reject two consecutive messages of one role.
 pub(crate) fn echo(reply: &Reply) -> Redacted {
     let mut pieces = Vec::new();
     for call in reply.calls.iter().take(CALLS_MAX) {
@@ -139,11 +139,11 @@ mod strict {
     use super::is_of_type;
     use serde_json::{Value, json};
 
-    /// Keywords that OpenAI's strict mode, Anthropic and Gemini all take.
+    /// Keywords that OpenAI's strict mode, Anthropic and Gemini all accept.
     const KNOWN: [&str; 7] =
         ["type", "description", "properties", "required", "additionalProperties", "items", "enum"];
 
-    /// Fails where `schema` holds what strict providers refuse.
+    /// Fails if `schema` contains anything that strict providers reject.
     pub(crate) fn check_strict(schema: &Value, path: &str) {
         let object = schema.as_object().expect(path);
         for keyword in object.keys() {

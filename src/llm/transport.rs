@@ -1,5 +1,5 @@
-//! One HTTP attempt: sends, reads the body within its bound, and lets nothing but JSON through. It runs below
-//! async-openai, so that no reply's words reach its errors or its log.
+//! One HTTP attempt: sends, reads the body within its bound, and passes on only JSON. Runs below async-openai, so
+//! that reply text never reaches its errors or its log.
 
 use super::error::{ERROR_BYTES_MAX, Failure, ServerError};
 use super::wait::wait_of;
@@ -11,18 +11,18 @@ use reqwest::header::AUTHORIZATION;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Maximum capacity reserved for a body before its bytes are there, in bytes; a length is only a claim.
+/// Maximum bytes reserved for a body in advance, since `Content-Length` is only a claim.
 const RESERVE_BYTES_MAX: usize = 256 * 1024;
-/// Maximum number of causes of an error that are read.
+/// Maximum number of error causes that are inspected.
 const CAUSES_MAX: usize = 8;
 
 /// Sends requests for async-openai.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     pub(super) http: reqwest::Client,
-    /// True if a key is sent; without one the header is removed, for some servers refuse an empty one.
+    /// True if a key is sent. Otherwise the header is removed, since some servers reject an empty one.
     pub(super) keyed: bool,
-    /// The clock, for waits that are given as a date.
+    /// Clock, for waits that are given as a date.
     pub(super) now: fn() -> Timestamp,
 }
 
@@ -38,7 +38,7 @@ impl Transport {
         Ok(http::Response::new(body).into())
     }
 
-    /// The body of a success, as JSON that was seen to be whole.
+    /// Body of a successful response, validated as complete JSON.
     async fn fetch(&self, request: reqwest::Request) -> Result<Vec<u8>, Failure> {
         let response = self.open(request).await?;
         let body = read(response, REPLY_BYTES_MAX).await?;
@@ -48,7 +48,7 @@ impl Transport {
         let body = String::from_utf8(body)
             .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned());
         match serde_json::from_str::<IgnoredAny>(&body) {
-            // A lone surrogate is no text; the answer around it is still worth reading.
+            // Only lone surrogates make it invalid; the rest of the reply is still usable.
             Ok(_) if serde_json::from_str::<Value>(&body).is_err() => {
                 Ok(decode(&body, &["choices", "error", "data"]).0.to_string().into_bytes())
             }
@@ -60,7 +60,7 @@ impl Transport {
         }
     }
 
-    /// A response whose status is a success, its body unread.
+    /// Sends the request; returns a successful response with its body unread.
     async fn open(&self, mut request: reqwest::Request) -> Result<reqwest::Response, Failure> {
         if !self.keyed {
             request.headers_mut().remove(AUTHORIZATION);
@@ -71,7 +71,7 @@ impl Transport {
             return Ok(response);
         }
         let headers = response.headers().clone();
-        // The status is known, so a body that breaks off tells what it can.
+        // The status is known, so a truncated body is still useful.
         let body = read(response, ERROR_BYTES_MAX).await.unwrap_or_default();
         let said = Box::new(ServerError::of(&body));
         let wait = wait_of(&headers, &said.text, (self.now)());
@@ -79,7 +79,7 @@ impl Transport {
     }
 }
 
-/// The body; beyond `bytes_max` an error's is cut and a reply's is refused.
+/// Reads the body. Beyond `bytes_max` an error's body is truncated and a reply's is an error.
 async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, Failure> {
     let success = response.status().is_success();
     let claimed = response.content_length().and_then(|length| usize::try_from(length).ok());
@@ -97,7 +97,7 @@ async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u
     Ok(body)
 }
 
-/// The failure of a connection.
+/// Failure of a connection.
 pub(super) fn broken(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
         "timed out"

@@ -1,27 +1,27 @@
-//! Waits: the one that an endpoint asks for, and the back-off where it asks for none. Chance is an argument.
+//! Waits that an endpoint asks for, and exponential backoff. Randomness is an argument.
 
 use crate::domain::Timestamp;
 use reqwest::header::HeaderMap;
 use std::time::Duration;
 
-/// Maximum wait that is believed, in seconds: a day. A caller gives a long wait back to the queue.
+/// A day. For long waits the caller returns the job to the queue.
 pub(super) const WAIT_SECS_MAX: f64 = 86_400.0;
-/// Pieces of a written duration such as `1h6m0.5s` that are read.
+/// Maximum components of a duration such as `1h6m0.5s`.
 const PIECES_MAX: usize = 4;
 /// Pause after the first failure, in milliseconds.
 const FIRST_MS: u64 = 500;
-/// Maximum pause, in milliseconds: the end of an outage is noticed within a minute.
+/// Maximum pause, in milliseconds, so that the end of an outage is noticed within a minute.
 const LONGEST_MS: u64 = 60_000;
-/// Doublings until the longest pause is reached, with room.
+/// Doublings that reach the longest pause, with margin.
 const DOUBLINGS_MAX: u32 = 10;
 
 const _: () = assert!(LONGEST_MS <= FIRST_MS << DOUBLINGS_MAX);
 
-/// The wait that headers or, failing them, the message ask for. `text` is in lower case.
+/// Wait that the headers ask for, else the message. `text` is in lower case.
 pub(super) fn wait_of(headers: &HeaderMap, text: &str, now: Timestamp) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let millis = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok());
-    // LiteLLM passes on what its upstream said under a name of its own.
+    // LiteLLM forwards its upstream's header under its own name.
     let millis = millis.map(|ms| ms / 1000.0).and_then(bounded);
     millis
         .or_else(|| header("retry-after").and_then(|value| seconds_or_date(value, now)))
@@ -50,7 +50,7 @@ fn in_words(text: &str) -> Option<Duration> {
     })
 }
 
-/// A duration as people write it, at the beginning of `text`.
+/// Parses a duration such as `1m20s` at the start of `text`.
 fn written(text: &str) -> Option<Duration> {
     let (mut rest, mut total, mut found) = (text, 0.0, false);
     for _ in 0..PIECES_MAX {
@@ -77,8 +77,8 @@ fn bounded(secs: f64) -> Option<Duration> {
     sane.then(|| Duration::from_secs_f64(secs.min(WAIT_SECS_MAX)))
 }
 
-/// The pause after `failures` failures in a row (1 is the first): doubles each time up to a minute;
-/// between half of that and the whole, as `seed` decides, so that workers do not come back at once.
+/// Pause after `failures` consecutive failures (1 is the first). Doubles up to a minute; `seed`
+/// picks a point between half of that and the whole, so that workers do not retry at once.
 pub(crate) fn back_off(failures: u32, seed: u64) -> Duration {
     let doublings = failures.saturating_sub(1).min(DOUBLINGS_MAX);
     let whole = (FIRST_MS << doublings).min(LONGEST_MS);
@@ -87,7 +87,7 @@ pub(crate) fn back_off(failures: u32, seed: u64) -> Duration {
     Duration::from_millis(half + chance % (whole - half + 1))
 }
 
-/// SplitMix64's last step: near seeds give far numbers.
+/// Final step of SplitMix64: similar seeds give unrelated numbers.
 fn mixed(seed: u64) -> u64 {
     let mut bits = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

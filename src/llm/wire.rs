@@ -1,5 +1,5 @@
-//! Replies of servers. Nothing is required and every kind of value is accepted in every place, because all of it has
-//! been seen; a value that makes no sense reads as absent. async-openai's typed replies refuse these.
+//! Replies of servers. Every field is optional and of any type, because servers send all variants; a nonsensical
+//! value reads as absent. async-openai's typed replies reject these.
 
 use super::error::{Failure, ServerError};
 use crate::domain::{ANSWER_BYTES_MAX, Call, Finish, Reply, Timestamp, Usage};
@@ -8,20 +8,20 @@ use crate::text::truncate;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Maximum number of calls read of one reply; 64 were seen, and only ours counts.
+/// Maximum number of calls that are read; up to 64 have been seen, and only those of our tool matter.
 const CALLS_MAX: usize = 128;
 
-/// A reply of a server.
+/// Completion of a server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Completion(Value);
 
-/// The items of a list; none of another value.
+/// Items of a list; empty for any other value.
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten().take(CALLS_MAX)
 }
 
-/// The text of a string, of a list of parts, or nothing.
+/// Text of a string or of a list of parts; empty for any other value.
 fn text_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -29,7 +29,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Arguments as text: the string that the protocol asks for, or the object that some servers send.
+/// Arguments as text: the string that the protocol prescribes, or the object that some servers send.
 fn arguments_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -48,13 +48,13 @@ fn finish_of(value: &Value) -> Finish {
 }
 
 pub(super) fn usage_of(counts: &Value) -> Usage {
-    // A number that no column of the store holds was not counted.
+    // A number that exceeds the store's columns counts as zero.
     let is_count = |number: &f64| (0.0..=f64::from(u32::MAX)).contains(number);
     let count = |value: &Value| value.as_f64().filter(is_count).map_or(0, |number| number as u64);
     let cached = count(&counts["prompt_tokens_details"]["cached_tokens"]);
     Usage {
         prompt_tokens: count(&counts["prompt_tokens"]),
-        // DeepSeek has a name of its own for tokens from the cache.
+        // DeepSeek's name for cached tokens.
         cached_tokens: cached.max(count(&counts["prompt_cache_hit_tokens"])),
         completion_tokens: count(&counts["completion_tokens"]),
     }
@@ -65,7 +65,7 @@ impl Completion {
         self.0["model"].as_str().map(str::to_owned)
     }
 
-    /// The error in place of a reply; its code is the status if it is one.
+    /// The error in place of a reply. Its code is the status if it is a valid one.
     fn failure(&self) -> Option<Failure> {
         let error = &self.0["error"];
         let empty = error.as_str() == Some("") || error.as_object().is_some_and(Map::is_empty);
@@ -85,7 +85,7 @@ impl Completion {
         Some(Failure::Status { status, wait, said })
     }
 
-    /// The reply, everything in it behind the gate; a failure if this is no reply at all.
+    /// Converts to a redacted reply; fails if this is not a completion.
     pub(super) fn into_reply(self, gate: &Gate) -> Result<Reply, Failure> {
         if let Some(failure) = self.failure() {
             return Err(failure);
@@ -110,7 +110,7 @@ impl Completion {
     }
 }
 
-/// The beginning of `text` that fits into what is left of a reply's room.
+/// Prefix of `text` that fits into the remaining size of a reply.
 fn take<'a>(text: &'a str, room: &mut usize) -> &'a str {
     let taken = truncate::bytes(text, *room);
     *room -= taken.len();
@@ -127,13 +127,13 @@ fn calls_of(message: &Value, gate: &Gate, room: &mut usize) -> Vec<Call> {
     if !calls.is_empty() {
         return calls;
     }
-    // The old field counts only where the new one is empty: llama-cpp-python sends both.
+    // The legacy field is used only if the new one is empty: llama-cpp-python sends both.
     let old = &message["function_call"];
     (!old["name"].is_null()).then(|| call(old)).into_iter().collect()
 }
 
-/// Content without the `<think>` block that some servers leave at its beginning. An unclosed block
-/// was cut off before the answer began.
+/// Content without the leading `<think>` block that some servers include. If the block is unclosed, the reply was
+/// cut off before the answer.
 fn without_thoughts(content: &str) -> &str {
     let Some(rest) = content.trim_start().strip_prefix("<think>") else { return content };
     rest.split_once("</think>").map_or("", |(_, answer)| answer.trim_start())

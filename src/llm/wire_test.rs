@@ -1,4 +1,4 @@
-//! Every odd shape of a reply once.
+//! Every malformed reply shape once.
 
 use super::*;
 use crate::domain::ErrorKind;

@@ -1,4 +1,4 @@
-//! Makes a card of messages that come one after the other.
+//! Builds a card from a sequence of messages.
 
 use super::card::{Card, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX};
 use super::excerpt::{self, ExcerptKind, Keywords, is_stop_word};
@@ -7,13 +7,13 @@ use crate::privacy::{Gate, Redacted};
 use crate::text::names::{CLOSERS, Mentions, is_blank};
 use crate::text::truncate::letters;
 
-/// Maximum length of the text that one line is made of, in characters: room for all that redaction might take out.
+/// Maximum length of the source text of a line, in characters; leaves room for redaction.
 const HEAD_LETTERS_MAX: usize = 400;
-/// Maximum rounds of shortening and redacting a line; a third is rare.
+/// Maximum attempts to shorten and redact a line; a third is rare.
 const FITS_MAX: usize = 4;
 /// Maximum length of a role, in characters.
 const ROLE_LETTERS_MAX: usize = 20;
-/// Roles of tools, in the dialects of chats.
+/// Roles of tools in various chat formats.
 const TOOL_ROLES: [&str; 5] =
     ["tool", "function", "observation", "tool_response", "function_response"];
 /// Role of a message without one.
@@ -21,28 +21,27 @@ const NO_ROLE: &str = "unknown";
 
 const _: () = assert!(ITEM_LETTERS_MAX * 3 < HEAD_LETTERS_MAX);
 const _: () = assert!(TITLE_LETTERS_MAX <= ITEM_LETTERS_MAX);
-/// Mark of a cut; it counts towards the length.
+/// Marks a truncation; counts towards the length.
 pub(crate) const ELLIPSIS: &str = "...";
-/// Part of the room that a cut at the end of a word must leave, in per cent; otherwise the cut goes through the word.
+/// Minimum part of the room that a cut at a word boundary must keep, in percent; otherwise it splits the word.
 const KEPT_PERCENT_MIN: usize = 70;
 
 /// Items that end with `ELLIPSIS`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Ellipsis {
-    /// Those that were cut.
+    /// Truncated items.
     #[default]
     Cut,
-    /// All but those that ask or exclaim, as the template of the card prints them. A title has it where
-    /// it was cut.
+    /// All except questions and exclamations, as the card template prints them. Titles only if truncated.
     Template,
 }
 
-/// Makes a card. It keeps counts of words and the lines it has found, so that a conversation of any
-/// length can be fed to it.
+/// Builds a card. Stores only word counts and the lines found, so that its memory does not grow with the
+/// conversation's length.
 ///
-/// Decisions are messages with *decided, decision, will use, chosen, selected, going with, opted for,
-/// settled on, go with* or *went with*; todos those with *todo, need to, should, must, will need,
-/// remember to, don't forget* or *make sure to*: as whole words, in a sentence that does not ask.
+/// Decisions are messages with *decided, decision, will use, chosen, selected, going with, opted for, settled on,
+/// go with* or *went with*; todos those with *todo, need to, should, must, will need, remember to, don't forget* or
+/// *make sure to*: as whole words, in a sentence that is not a question.
 #[derive(Debug)]
 pub struct CardBuilder<'g> {
     gate: &'g Gate,
@@ -50,7 +49,7 @@ pub struct CardBuilder<'g> {
     all_roles: bool,
     title: Option<CardLine>,
     bullets: Vec<Redacted>,
-    /// Decisions, todos, quotes, in the order of [`ExcerptKind::place`].
+    /// Decisions, todos, quotes, indexed by [`ExcerptKind::place`].
     excerpts: [Vec<Redacted>; ExcerptKind::COUNT],
     mentions: Mentions,
     keywords: Keywords,
@@ -60,12 +59,12 @@ pub struct CardBuilder<'g> {
 #[derive(Debug)]
 struct CardLine {
     text: Redacted,
-    /// The beginning of the message, on one line, as it was before it was cut.
+    /// Start of the message on one line, before it was cut.
     whole: Redacted,
 }
 
 impl<'g> CardBuilder<'g> {
-    /// A builder whose lines pass `gate` once more.
+    /// Creates a builder whose lines are redacted again by `gate`.
     pub fn new(gate: &'g Gate) -> CardBuilder<'g> {
         CardBuilder {
             gate,
@@ -80,21 +79,19 @@ impl<'g> CardBuilder<'g> {
         }
     }
 
-    /// The same, but messages count in every role: those of tools and system messages too.
+    /// Includes messages of every role, even tools and system.
     pub fn all_roles(mut self, all_roles: bool) -> CardBuilder<'g> {
         self.all_roles = all_roles;
         self
     }
 
-    /// The same with another rule for the end of items.
+    /// Sets the rule for the end of items.
     pub(crate) fn ellipsis(mut self, ellipsis: Ellipsis) -> CardBuilder<'g> {
         self.ellipsis = ellipsis;
         self
     }
 
-    /// Adds an entry, if it is something that a person and the assistant said to each other. What
-    /// tools said, what a client put in between, commands, and lines of the conversation that were
-    /// left are no part of a card.
+    /// Adds an entry of the dialogue. Tool output, injected context, commands and abandoned branches are ignored.
     pub fn entry(&mut self, entry: &Entry) {
         let role = match entry.kind {
             EntryKind::ToolResult if self.all_roles => "tool",
@@ -117,8 +114,8 @@ impl<'g> CardBuilder<'g> {
         }
     }
 
-    /// Adds a message. The role `user` gives the title; a role that is no short word is `unknown`. What
-    /// a tool said is passed over: it decides nothing and asks nobody for anything, whatever it says.
+    /// Adds a message. The first one of the role `user` gives the title; a role that is not a short word becomes
+    /// `unknown`. Tool messages are ignored: they neither decide nor request anything.
     pub fn message(&mut self, role: &str, text: &Redacted, at: Option<Timestamp>) {
         self.last_at = at.or(self.last_at);
         let words = text.as_str();
@@ -157,8 +154,8 @@ impl<'g> CardBuilder<'g> {
         });
     }
 
-    /// The beginning of `words` as a line of a card: it fits, and the gate has nothing to take out of
-    /// it. None if that cannot be had.
+    /// The start of `words` as a line that fits and that redaction leaves unchanged; `None` if there is no such
+    /// line.
     fn line(&self, words: &str, letters_max: usize, ellipsis: Ellipsis) -> Option<CardLine> {
         let passed = self.gate.redact(&one_line(words, HEAD_LETTERS_MAX));
         let mut whole = self.gate.redact(&one_line(passed.as_str(), HEAD_LETTERS_MAX));
@@ -176,18 +173,18 @@ impl<'g> CardBuilder<'g> {
         None
     }
 
-    /// The line that the title is the beginning of, if a user said anything: for the
+    /// The line that the title was cut from, if there is a user message; input of the
     /// [`checklist`](super::checklist).
     pub fn opening(&self) -> Option<&Redacted> {
         self.title.as_ref().map(|title| &title.whole)
     }
 
-    /// When the last message was said that knows it: the time of the card, for its heading.
+    /// Time of the last message that has one, for the card's heading.
     pub fn last_at(&self) -> Option<Timestamp> {
         self.last_at
     }
 
-    /// The card of all messages.
+    /// Builds the card of all messages.
     pub fn finish(self) -> Card {
         let entities = self.mentions.ranked();
         let entities = self.words(entities.into_iter().map(|(name, _)| name));
@@ -199,8 +196,7 @@ impl<'g> CardBuilder<'g> {
         Card { title, summary_bullets, decisions, todos, entities, keywords, notable_quotes }
     }
 
-    /// The first words that the gate lets through by themselves too: torn out of its sentence, a word
-    /// may look like something else.
+    /// The first words that redaction leaves unchanged: out of its sentence, a word may match a pattern.
     fn words<'w>(&self, ranked: impl Iterator<Item = &'w str>) -> Vec<Redacted> {
         let passed = ranked.filter_map(|word| {
             let passed = self.gate.redact(word);
@@ -216,8 +212,7 @@ fn role_name(role: &str) -> &str {
     if fits && role.chars().all(is_name) { role } else { NO_ROLE }
 }
 
-/// The first `letters_max` letters of `text` as one line: every run of blanks is one, and none stands
-/// at an end.
+/// The first `letters_max` characters of `text` on one line, with single spaces between words and none at the ends.
 fn one_line(text: &str, letters_max: usize) -> String {
     let mut line = String::new();
     let mut letters = 0;
@@ -238,7 +233,7 @@ fn one_line(text: &str, letters_max: usize) -> String {
     line
 }
 
-/// `line`, in at most `letters_max` letters.
+/// Truncates `line` to `letters_max` characters.
 fn cut(line: &str, letters_max: usize, ellipsis: Ellipsis) -> String {
     let room = letters_max.saturating_sub(ELLIPSIS.len());
     let whole = line.chars().nth(letters_max).is_none();
@@ -250,8 +245,7 @@ fn cut(line: &str, letters_max: usize, ellipsis: Ellipsis) -> String {
     }
 }
 
-/// A whole line with the mark in place of its full stop. What asks or exclaims has none, and neither
-/// has what would be nothing but a mark.
+/// Replaces the full stop of a whole line by the mark; keeps questions, exclamations and lines without other text.
 fn template(line: &str, room: usize) -> String {
     let bare = line.trim_end_matches(['.', '…']);
     if calls(line) || bare.is_empty() || bare.ends_with(' ') {
@@ -265,13 +259,13 @@ fn marked(text: &str) -> String {
     format!("{text}{ELLIPSIS}")
 }
 
-/// Returns whether a line asks or exclaims.
+/// True for a question or an exclamation.
 fn calls(line: &str) -> bool {
     line.trim_end_matches(CLOSERS).ends_with(['?', '？', '!', '！'])
 }
 
-/// The beginning of a line that is longer than `room` letters: up to the end of a word where that
-/// leaves enough, and without little words that dangle there.
+/// The start of a line that is longer than `room` characters: up to a word boundary if enough remains, without
+/// trailing stop words.
 fn shortened(line: &str, room: usize) -> &str {
     let least = room * KEPT_PERCENT_MIN / 100;
     let end = line.char_indices().nth(room).map_or(line.len(), |(at, _)| at);
@@ -282,7 +276,7 @@ fn shortened(line: &str, room: usize) -> &str {
         false => head.rfind(' ').and_then(|at| head.get(..at)).filter(is_enough),
     };
     let Some(kept) = at_word else {
-        // No letter of any script takes a third of the room.
+        // Assumes that no grapheme of any script takes a third of the room.
         let whole = letters(line, room);
         return if is_enough(&whole) { whole } else { head }.trim_end();
     };

@@ -1,5 +1,5 @@
-//! The card and its YAML. The YAML is written by hand: the layout is given to the blank line, headings are comments, and
-//! a list of quoted lines needs no more of YAML than its quotes.
+//! The card and its YAML. The writer is our own: the layout is fixed to the blank line, headings
+//! are comments, and quoted strings are all that the lists need.
 
 use crate::domain::{Digest, Timestamp};
 use crate::privacy::Redacted;
@@ -7,21 +7,21 @@ use crate::text::names::is_blank;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
-/// Version of the rules, named in the heading; raised when the same messages give another card.
+/// Version of the rules, shown in the heading; increased when equal messages give a different card.
 pub(crate) const ALGORITHM_VERSION: &str = "1.0";
-/// Maximum length of a title, in characters, the mark of a cut included.
+/// Maximum length of a title, in characters, including the truncation mark.
 pub(crate) const TITLE_LETTERS_MAX: usize = 80;
-/// Maximum length of another text, in characters, role and mark included.
+/// Maximum length of any other text, in characters, including role and mark.
 pub(crate) const ITEM_LETTERS_MAX: usize = 100;
-/// Maximum number of items of a field of texts.
+/// Maximum number of items in a list of texts.
 pub(crate) const ITEMS_MAX: usize = 3;
-/// Maximum number of items of a field of words.
+/// Maximum number of items in a list of words.
 pub(crate) const WORDS_MAX: usize = 10;
-/// Title of a conversation without a user.
+/// Title of a conversation without user messages.
 pub(crate) const UNTITLED: &str = "Untitled Session";
-/// Maximum length of a session's name in the heading, in characters.
+/// Maximum length of the session name in the heading, in characters.
 const SESSION_LETTERS_MAX: usize = 200;
-/// Value in the heading of what is not known.
+/// Placeholder for unknown values in the heading.
 const UNKNOWN: &str = "unknown";
 
 /// Card of a conversation. Fields are printed and stored in this order.
@@ -45,12 +45,12 @@ pub struct Card {
 }
 
 impl Card {
-    /// The digest of the seven fields: two cards have the same one exactly if they are equal. The
-    /// heading of a printed card is no part of it.
+    /// Digest of the seven fields: equal exactly if the cards are equal. Excludes the heading of a
+    /// printed card.
     pub fn digest(&self) -> Digest {
         let mut parts = vec!["card", self.title.as_str()];
         for (name, items) in self.lists() {
-            // The name ends the list before it.
+            // The name terminates the previous list.
             parts.push(name);
             parts.extend(items.iter().map(Redacted::as_str));
         }
@@ -59,7 +59,7 @@ impl Card {
         Digest::of(&parts)
     }
 
-    /// The fields behind the title, with their names.
+    /// The list fields with their names.
     pub(crate) fn lists(&self) -> [(&'static str, &[Redacted]); 6] {
         [
             ("summary_bullets", &self.summary_bullets),
@@ -84,19 +84,19 @@ impl Card {
     }
 }
 
-/// Heading of a printed card; no part of the card.
+/// Heading of a printed card; not part of the card.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CardHead {
     /// The conversation's own name.
     pub session: Redacted,
-    /// Time of its last message; no clock, so that the same messages print the same.
+    /// Time of the last message instead of the current time, so that equal messages print equally.
     pub at: Option<Timestamp>,
 }
 
-/// The card as one YAML document, ending with a line end.
+/// Renders the card as one YAML document that ends with a newline.
 pub fn yaml(card: &Card, head: &CardHead) -> String {
     let mut page = String::new();
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = write(&mut page, card, head);
     page
 }
@@ -125,7 +125,7 @@ fn write(page: &mut String, card: &Card, head: &CardHead) -> fmt::Result {
     Ok(())
 }
 
-/// Writes a double-quoted scalar and a line end.
+/// Writes a double-quoted scalar and a newline.
 fn quoted(page: &mut String, text: &str) -> fmt::Result {
     page.push('"');
     for letter in text.chars() {
@@ -145,7 +145,7 @@ fn quoted(page: &mut String, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Characters that YAML 1.2 allows and no reader takes for a line end or a byte order mark.
+/// True for YAML 1.2 characters that no reader treats as a line break or byte order mark.
 fn is_printable(letter: char) -> bool {
     let is_break = matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}');
     let is_set = matches!(letter, ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);

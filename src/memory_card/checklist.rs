@@ -1,5 +1,5 @@
-//! Rules that a card must meet before it is stored. If a card of [`CardBuilder`](super::CardBuilder) fails, the builder
-//! is wrong, not the messages.
+//! Rules that a card must satisfy before it is stored. A failure for a card of [`CardBuilder`](super::CardBuilder)
+//! is a bug in the builder.
 
 use super::builder::ELLIPSIS;
 use super::card::{Card, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, WORDS_MAX};
@@ -8,16 +8,16 @@ use crate::privacy::{Gate, Redacted};
 use crate::text::names::is_blank;
 use std::collections::BTreeSet;
 
-/// One line of the checklist.
+/// Result of one rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CardCheck {
-    /// The rule's stable name.
+    /// Stable name of the rule.
     pub rule: &'static str,
-    /// Requirement, for a person to read.
+    /// Requirement, for the user.
     pub asks: &'static str,
-    /// Counts that were found, no words of the card.
+    /// Observed counts, without text of the card.
     pub seen: String,
-    /// Every place at which it does not hold; none if all is well.
+    /// Violations; empty if the rule is satisfied.
     pub findings: Vec<Finding>,
 }
 
@@ -32,14 +32,14 @@ impl CardCheck {
         CardCheck { rule, asks, seen, findings: wrong.into_iter().map(finding).collect() }
     }
 
-    /// Returns whether the rule is met.
+    /// True if the rule is satisfied.
     pub fn holds(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-/// Checks a card line by line. `gate` says what would be masked, `opening` is what the title was made of
-/// ([`CardBuilder::opening`](super::CardBuilder::opening)), where that is known.
+/// Checks a card. `gate` detects text that should be masked; `opening` is the source of the title
+/// ([`CardBuilder::opening`](super::CardBuilder::opening)), if known.
 pub fn checklist(card: &Card, opening: Option<&Redacted>, gate: &Gate) -> Vec<CardCheck> {
     vec![
         title_length(card),
@@ -56,7 +56,7 @@ fn letters(text: &Redacted) -> usize {
     text.as_str().chars().count()
 }
 
-/// Every text with its place in print: `decisions 2`.
+/// Every text with its printed position: `decisions 2`.
 fn places<'c>(
     lists: impl IntoIterator<Item = (&'static str, &'c [Redacted])>,
 ) -> impl Iterator<Item = (String, &'c Redacted)> {
@@ -101,7 +101,7 @@ fn roles(card: &Card) -> CardCheck {
     CardCheck::new("bullet-role", "every bullet begins with `[role] `", format!("{count}"), wrong)
 }
 
-/// Checks how many items the lists have.
+/// Checks the lengths of the lists.
 fn counts(lists: &[(&'static str, &[Redacted])], most: usize) -> (String, Vec<String>) {
     let seen: Vec<String> = lists.iter().map(|(_, items)| items.len().to_string()).collect();
     let wrong = lists.iter().filter(|(_, items)| items.len() > most);
@@ -170,7 +170,7 @@ mod tests {
         Redacted::reopened(text.to_owned())
     }
 
-    /// The rules that a card breaks.
+    /// Checks which rules a card breaks.
     #[track_caller]
     fn check(card: &Card, expected: &[&str]) {
         let checks = checklist(card, None, &Gate::new(&Pii::ALL));

@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ExcerptKind {
-    /// It decides.
+    /// States a decision.
     Decision,
-    /// It says what to do.
+    /// States a task.
     Todo,
-    /// It asks or exclaims.
+    /// A question or an exclamation.
     Quote,
 }
 
@@ -29,8 +29,7 @@ impl ExcerptKind {
     }
 }
 
-/// Phrases of decisions and tasks, in lower case; an apostrophe stands for any apostrophe, a blank for any number of
-/// them.
+/// Lower-case phrases of decisions and tasks; an apostrophe matches any apostrophe, a space any run of blanks.
 const PHRASES: [(ExcerptKind, &str); 2] = [
     // "We'll go with ECS" is the usual way to say it.
     (
@@ -43,21 +42,20 @@ const PHRASES: [(ExcerptKind, &str); 2] = [
         "todo, need to, should, must, will need, remember to, don't forget, make sure to",
     ),
 ];
-/// Endings that may follow a phrase and belong to it: `decisions`, `shouldn't`.
+/// Suffixes that may follow a phrase: `decisions`, `shouldn't`.
 const ENDINGS: [&str; 3] = ["", "s", "n't"];
-/// Marks of questions and exclamations.
 const MARKS: [char; 4] = ['?', '!', '？', '！'];
 
 fn phrases() -> impl Iterator<Item = (ExcerptKind, &'static str)> {
     PHRASES.iter().flat_map(|(kind, list)| list.split(", ").map(|phrase| (*kind, phrase)))
 }
 
-/// The beginning of a phrase: its first letters, up to a blank or an apostrophe.
+/// First letters of a phrase, up to a blank or an apostrophe.
 fn beginning(phrase: &str) -> &str {
     phrase.split([' ', '\'']).next().unwrap_or(phrase)
 }
 
-/// Finds beginnings of phrases, then marks; none only if they were no patterns.
+/// Matches the beginnings of phrases, and marks; `None` only if the patterns are invalid.
 static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let beginnings = phrases().map(|(_, phrase)| beginning(phrase));
     let marks = MARKS.map(String::from);
@@ -69,8 +67,7 @@ static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Hands over where the first sentence begins that makes `text` a message of a kind, once for each
-/// kind for which `wanted` says so.
+/// Calls `each` with the start of the first sentence of each `wanted` kind.
 pub(super) fn find(
     text: &str,
     mut wanted: [bool; ExcerptKind::COUNT],
@@ -79,7 +76,7 @@ pub(super) fn find(
     let Some(beginnings) = &*BEGINNINGS else { return };
     let mut sentences = sentences(text);
     let mut sentence = 0..0;
-    // Marks up to here were looked at.
+    // End of the marks that were already examined.
     let mut looked_to = 0;
     for hit in beginnings.find_iter(text) {
         if !wanted.contains(&true) {
@@ -108,7 +105,7 @@ pub(super) fn find(
     }
 }
 
-/// Kind of the phrase at `at` in a sentence, if it is whole words.
+/// Kind of the phrase at `at` in a sentence, if it consists of whole words.
 fn phrase(sentence: &str, at: usize) -> Option<ExcerptKind> {
     let (before, here) = (sentence.get(..at)?, sentence.get(at..)?);
     if before.chars().next_back().is_some_and(is_word) {
@@ -124,7 +121,7 @@ fn phrase(sentence: &str, at: usize) -> Option<ExcerptKind> {
     phrases().find(stands).map(|(kind, _)| kind)
 }
 
-/// The rest of `text` behind `words`, if it begins with them.
+/// Rest of `text` after `words`, if it starts with them.
 fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
     let mut rest = text;
     for letter in words.chars() {
@@ -144,34 +141,30 @@ fn is_mark(text: &str, at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(MARKS))
 }
 
-/// The length of the run of marks at `at`.
 fn marks_at(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     rest.len() - rest.trim_start_matches(MARKS).len()
 }
 
-/// Returns whether words end at `at`: `?q=1` and `!=` are no question and no exclamation.
+/// Returns whether a word ends at `at`: `?q=1` and `!=` are not a question or an exclamation.
 fn stands_free(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let rest = rest.trim_start_matches(|c| CLOSERS.contains(&c) || matches!(c, '*' | '_'));
     rest.is_empty() || rest.starts_with(is_blank)
 }
 
-/// Returns whether a sentence asks something.
 fn is_question(sentence: &str) -> bool {
     sentence.trim_end_matches(CLOSERS).ends_with(['?', '？'])
 }
 
-/// Minimum length of a keyword, in letters.
+/// Minimum length of a keyword, in characters.
 pub(crate) const KEYWORD_LETTERS_MIN: usize = 5;
-/// Maximum length of a keyword, in letters: a longer one is a digest, a key or a drawing.
+/// Maximum length of a keyword, in characters: a longer one is a digest, a key or a drawing.
 pub(crate) const KEYWORD_LETTERS_MAX: usize = 40;
-/// Maximum number of words that are counted, so that a long text cannot take all memory. No language has as many in
-/// use.
+/// Maximum number of distinct words that are counted, which bounds memory. No language has as many in use.
 pub(crate) const KEYWORDS_MAX: usize = 262_144;
 
-/// Words that are no keywords, and that dangle at the end of a cut. Most are too short to be a keyword
-/// anyway.
+/// Words that are not keywords, and are dropped at a cut. Most are too short for a keyword anyway.
 const STOP_WORDS: [&str; 50] = [
     "the", "and", "for", "are", "but", "not", "you", "all", "can", "had", "her", "was", "one",
     "our", "out", "has", "have", "been", "would", "could", "should", "will", "with", "this",
@@ -183,14 +176,14 @@ const STOP_WORDS: [&str; 50] = [
 /// Characters inside a contraction.
 const APOSTROPHES: [char; 2] = ['\'', '’'];
 
-/// Returns whether a word, in lower case, says nothing by itself.
+/// True for a lower-case word without meaning of its own.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(&word)
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Keywords {
-    /// Count and rank of each word; the rank is the number of words known when it came.
+    /// Count and rank of each word; the rank is the number of words known when it was added.
     used: HashMap<Box<str>, (u64, usize)>,
 }
 
@@ -201,7 +194,7 @@ impl Keywords {
             while at < piece.len() {
                 let end = token_end(piece, at);
                 let token = piece.get(at..end).unwrap_or_default();
-                // Folding makes no word longer: what is too short is so before it.
+                // Folding makes no word longer, so a short token can be skipped before it.
                 if KEYWORD_LETTERS_MIN <= token.len() {
                     self.count(&folded(token));
                 }
@@ -210,7 +203,7 @@ impl Keywords {
         }
     }
 
-    /// Counts a word if it is long enough, not too long, and has a letter.
+    /// Counts a word if its length is in bounds and it has a letter.
     fn count(&mut self, word: &str) {
         let letters = word.chars().count();
         let fits = (KEYWORD_LETTERS_MIN..=KEYWORD_LETTERS_MAX).contains(&letters);
@@ -225,7 +218,7 @@ impl Keywords {
         }
     }
 
-    /// The words, the most used first, of equals the one that came first.
+    /// Words by descending count, then by first occurrence.
     pub(super) fn ranked(&self) -> Vec<&str> {
         let mut all: Vec<_> = self.used.iter().collect();
         all.sort_unstable_by_key(|(_, (count, rank))| (Reverse(*count), *rank));
@@ -233,7 +226,7 @@ impl Keywords {
     }
 }
 
-/// End of the run of letters and apostrophes that begins at `from`.
+/// End of the run of letters and apostrophes that starts at `from`.
 fn token_end(text: &str, from: usize) -> usize {
     let mut at = word_end(text, from);
     while let Some(rest) = text.get(at..).filter(|rest| rest.starts_with(APOSTROPHES)) {
@@ -243,8 +236,8 @@ fn token_end(text: &str, from: usize) -> usize {
     at
 }
 
-/// A word in lower case, without its contraction: `What's` is `what`, `don’t` is `do`. The dot that
-/// lower case leaves above a Turkish `İ` is taken away: it is part of the letter.
+/// A lower-case word without its contraction: `What's` is `what`, `don’t` is `do`. Removes the combining dot that
+/// lower-casing a Turkish `İ` leaves.
 fn folded(token: &str) -> String {
     const CONTRACTIONS: [&str; 7] = ["n't", "'s", "'re", "'ve", "'ll", "'d", "'m"];
     if token.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -261,7 +254,7 @@ mod tests {
     mod excerpt {
         use super::super::*;
 
-        /// What is found: the kind, and the beginning of the sentence.
+        /// Checks kinds and sentence starts.
         #[track_caller]
         fn check(text: &str, expected: &[(ExcerptKind, &str)]) {
             let mut found = Vec::new();

@@ -1,14 +1,14 @@
-//! Laws of cards, on made-up conversations.
+//! Properties of cards, on generated conversations.
 
 use super::card::*;
 use super::*;
 use crate::privacy::{Gate, Pii, Redacted};
 use proptest::prelude::*;
 
-/// Words that cards look for, that the gate masks, and that trip up either.
+/// Words that cards look for, words that the gate masks, and edge cases of both.
 const PIECES: &str = r#"(decided|need to|[A-Z][a-z]{2,9}|[a-z]{1,12}|the|[.?!]|\. |\n|<private>|</private>| ada@example\.com |AKIA[A-Z0-9]{16}|password: [a-z0-9]{12}|[0-9]{3}[ \n][0-9]{3}[ \n][0-9]{4}|https://a\.example/\?b|"|\\| |  |\PC|.)"#;
 
-/// Conversations a law is tried on: the gate is slow where nothing is optimised.
+// Few cases, since the gate is slow without optimisation.
 const CASES: u32 = 48;
 
 fn messages() -> impl Strategy<Value = Vec<(String, String)>> {
@@ -61,7 +61,7 @@ proptest! {
     fn items_stand_in_the_order_of_the_messages(messages in messages()) {
         let gate = Gate::new(&[]);
         let whole = build(&messages, &gate, Ellipsis::Cut);
-        // What the first messages gave stands first, whatever follows.
+        // The items of the first messages come first, whatever follows.
         for count in 0..messages.len() {
             let part = build(&messages[..count], &gate, Ellipsis::Cut);
             for ((name, first), (_, items)) in part.texts().into_iter().zip(whole.texts()) {

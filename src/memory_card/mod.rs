@@ -1,18 +1,18 @@
-//! Memory cards: the subject of a conversation in seven fields of short lines, by rule alone. No model, no clock; the
-//! same messages give the same bytes.
+//! Memory cards: the subject of a conversation in seven fields of short lines, by rules alone. No model, no clock;
+//! equal messages give equal bytes.
 //!
-//! A [`CardBuilder`] is fed message by message and keeps counts and a few lines, never the messages.
-//! [`checklist`] has the rules that a card must meet before it is stored. Every line is redacted once more after it was
-//! shortened, for joined blanks or a cut can make a number of what was none.
+//! A [`CardBuilder`] consumes messages one by one and stores counts and a few lines, never the messages.
+//! [`checklist`] holds the rules that a card must satisfy before it is stored. Every line is redacted again after
+//! it was shortened, since joining or cutting may produce a new match.
 //!
 //! | field | holds |
 //! |---|---|
-//! | `title` | the first words of a user, at most 80 letters |
+//! | `title` | the first words of a user, at most 80 characters |
 //! | `summary_bullets` | the first 3 messages, each with its `[role]` |
-//! | `decisions`, `todos` | messages with one of the words that [`CardBuilder`] looks for, from that sentence on |
-//! | `notable_quotes` | messages that ask or exclaim, from that sentence on |
-//! | `entities` | the names that were mentioned most |
-//! | `keywords` | the words that were used most |
+//! | `decisions`, `todos` | messages with a phrase that [`CardBuilder`] looks for, from that sentence on |
+//! | `notable_quotes` | questions and exclamations, from that sentence on |
+//! | `entities` | the most mentioned names |
+//! | `keywords` | the most used words |
 
 mod builder;
 mod card;

@@ -1,44 +1,43 @@
-//! `<private>` blocks: what an author marks as private goes, and in doubt more of it goes rather
-//! than less.
+//! `<private>` blocks. When in doubt, redacts more rather than less.
 
 use super::letter::{is_space, is_word};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Maximum number of passes. The first finds nearly everything, the second that nothing is left.
+/// Maximum number of passes. The first finds nearly everything, the second confirms it.
 pub(super) const PASSES_MAX: usize = 8;
 /// Remark about a block that ends with the text.
 pub(crate) const UNCLOSED_PRIVATE: &str = "unclosed private block";
-/// Remark about an opening tag that hides nothing: it is mentioned, or its end is missing.
+/// Remark about an opening tag that hides nothing: it is only mentioned, or not closed.
 pub(crate) const PRIVATE_MENTION: &str = "mention or unclosed inline tag";
 const STRAY: &str = "closing tag without opening";
 
-/// Something odd about a private tag.
+/// An irregularity of a private tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct PrivateRemark {
-    /// The byte at which the tag begins.
+    /// Byte offset of the tag.
     pub at: usize,
     pub what: &'static str,
 }
 
 /// Removes private blocks.
 ///
-/// - An opening tag at the start of a line opens a block. Nested openings deepen it; it ends at the
-///   close that matches the outer one, or with the text.
-/// - So does one that only marks of a list, a task, a quote, a heading or a numbered line stand before, and
-///   one that ends its line, when no closing tag comes before the next opening.
-/// - Any other opening tag opens a span only when a closing tag comes before the next opening; otherwise
-///   somebody speaks about the tag, and it stays, with a remark.
-/// - Lines that held nothing else vanish; text beside the tags stays. Fences are not respected: a
-///   stray fence before a block would let it out.
-/// - What stands around a block may make a tag, or a pair of tags, once the block is gone. So the text
-///   is looked at again until nothing more is found; where that takes too long the rest is private.
+/// - An opening tag at the start of a line opens a block. Blocks nest; one ends at its matching
+///   closing tag, or at the end of the text.
+/// - So does an opening tag that only list, task, quote, heading or line-number markers precede,
+///   and one that ends its line, when no closing tag comes before the next opening.
+/// - Any other opening tag opens a span only when a closing tag comes before the next opening;
+///   otherwise the author is writing about the tag, and it stays, with a remark.
+/// - Lines that held nothing else are removed; text beside the tags stays. Code fences are ignored:
+///   a stray fence before a block would leak it.
+/// - The text around a removed block may form new tags, so the search repeats until it finds
+///   nothing. If that takes too many passes, the rest is private.
 pub(crate) fn strip_private(text: &str) -> String {
     PrivateText::find(text).left.into_owned()
 }
 
-/// Returns the private byte ranges, tags included, in order and without overlap, by the rules of
-/// [`strip_private`], and remarks about the tags.
+/// Returns the private byte ranges by the rules of [`strip_private`], tags included, sorted and
+/// disjoint, and remarks about the tags.
 pub(crate) fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     let found = PrivateText::find(text);
     (found.spans, found.remarks)
@@ -47,7 +46,7 @@ pub(crate) fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark
 /// Private spans of a text, found in several passes.
 pub(super) struct PrivateText<'t> {
     pub(super) spans: Vec<Range<usize>>,
-    /// The spans with the lines that held nothing else.
+    /// The spans, extended by the lines that held nothing else.
     cuts: Vec<Range<usize>>,
     pub(super) remarks: Vec<PrivateRemark>,
     /// The text without `cuts`.
@@ -77,7 +76,7 @@ impl<'t> PrivateText<'t> {
         all
     }
 
-    /// Adds the finds in the rest of `text`.
+    /// Adds the spans found in the remaining text.
     fn add(
         &mut self,
         text: &str,
@@ -93,7 +92,7 @@ impl<'t> PrivateText<'t> {
         let moved = |it: PrivateRemark| PrivateRemark { at: places.place(it.at), ..it };
         self.remarks.extend(remarks.into_iter().map(moved));
         if let Cow::Owned(_) = self.left {
-            // A tag that looked alone in an earlier pass has found its other half.
+            // A tag that looked unpaired in an earlier pass has found its counterpart.
             let spans = &self.spans;
             let is_over = |it: &PrivateRemark| {
                 let before = spans.partition_point(|span| span.end <= it.at);
@@ -108,7 +107,7 @@ impl<'t> PrivateText<'t> {
     }
 }
 
-/// The text up to its first tag; none if it has no opening tag.
+/// Text before the first tag; `None` without an opening tag.
 pub(super) fn before_first_tag(text: &str) -> Option<&str> {
     let tags = tags(text);
     let opens = tags.iter().any(|tag| !tag.closes);
@@ -116,7 +115,7 @@ pub(super) fn before_first_tag(text: &str) -> Option<&str> {
     text.get(..first.at.start)
 }
 
-/// Private spans of one pass, and remarks about them.
+/// Finds the private spans of one pass, with remarks.
 fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     let (mut spans, mut remarks) = (Vec::new(), Vec::new());
     let remark = |tag: &Tag, what| PrivateRemark { at: tag.at.start, what };
@@ -152,7 +151,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     (spans, remarks)
 }
 
-/// Index of the tag that closes a block that is one deep.
+/// Index of the tag that closes an already open block.
 fn outer_close(tags: &[Tag], remarks: &mut Vec<PrivateRemark>) -> Option<usize> {
     let mut depth = 1_usize;
     for (index, tag) in tags.iter().enumerate() {
@@ -169,7 +168,7 @@ fn outer_close(tags: &[Tag], remarks: &mut Vec<PrivateRemark>) -> Option<usize> 
     None
 }
 
-/// The spans with the lines that hold nothing else, as ranges that share nothing.
+/// The spans, extended by the lines that held nothing else, as disjoint ranges.
 fn cuts(text: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut cuts = Vec::with_capacity(spans.len());
     let mut kept_to = 0;
@@ -203,29 +202,29 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     public
 }
 
-/// Marks that look like the angle brackets of a tag.
+/// Characters that look like the angle brackets of a tag.
 const OPENERS: [char; 7] =
     ['<', '\u{ff1c}', '\u{2039}', '\u{3008}', '\u{2329}', '\u{27e8}', '\u{fe64}'];
 const CLOSERS: [char; 7] =
     ['>', '\u{ff1e}', '\u{203a}', '\u{3009}', '\u{232a}', '\u{27e9}', '\u{fe65}'];
 
-/// Letters that do not show.
+/// True for characters that are not displayed.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Opening mark and name of a tag: `<private`, `</private`, in any case. The Turkish capital and
-/// dotless i count as an i, as they do where text was upper-cased in that language.
+/// Opening bracket and name of a tag: `<private`, `</private`, in any case. The Turkish `İ` and `ı`
+/// count as an i, because upper-casing in a Turkish locale produces them.
 struct TagHead {
     end: usize,
     closes: bool,
-    /// Blanks stand behind the mark: `< private >`, which has no attributes.
+    /// Blanks follow the bracket: `< private >`, which has no attributes.
     spaced: bool,
 }
 
-/// Reads the head of a tag behind its opening mark.
+/// Parses the head of a tag after its opening bracket.
 fn tag_head(text: &str, at: usize) -> Option<TagHead> {
-    /// Blanks before the name.
+    /// Maximum number of blanks before the name.
     const BLANKS_MAX: usize = 4;
     let next = text.as_bytes().get(at)?;
     if next.is_ascii() && !matches!(next, b' ' | b'\t' | b'/' | b'p' | b'P') {
@@ -253,10 +252,10 @@ fn tag_head(text: &str, at: usize) -> Option<TagHead> {
     Some(TagHead { end, closes, spaced: 0 < blanks })
 }
 
-/// Returns whether the text has a bracket that looks like `<`, or a letter that does not show.
+/// Returns whether the text has a bracket that looks like `<`, or an invisible character.
 fn is_disguised(text: &str) -> bool {
     let bytes = text.as_bytes();
-    // Without branches, so that many letters are looked at together.
+    // Branch-free, so that the compiler vectorises the loop.
     let disguised = |[a, b, c]: [u8; 3]| {
         let within = |from: u8, to: u8| (from <= c) & (c <= to);
         let general = within(0x8b, 0x8f) | within(0xaa, 0xae) | (c == 0xb9);
@@ -273,7 +272,7 @@ fn is_disguised(text: &str) -> bool {
     !text.is_ascii() && threes.fold(false, |any, ((a, b), c)| any | disguised([*a, *b, *c]))
 }
 
-/// Ends of the opening marks in the text, with where they start.
+/// Start and end of each opening bracket in the text.
 fn openings(text: &str, disguised: bool) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
     match disguised {
         true => Box::new(text.match_indices(OPENERS).map(|(at, mark)| (at, at + mark.len()))),
@@ -281,10 +280,10 @@ fn openings(text: &str, disguised: bool) -> Box<dyn Iterator<Item = (usize, usiz
     }
 }
 
-/// The most digits a number before an item or a line has.
+/// Maximum digits of a list item's or line's number.
 const NUMBER_DIGITS_MAX: usize = 9;
 
-/// A tag in the text.
+/// A private tag in the text.
 struct Tag {
     at: Range<usize>,
     closes: bool,
@@ -294,16 +293,16 @@ struct Tag {
 /// Position of a tag on its line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stand {
-    /// Only blanks stand before it.
+    /// Only blanks precede it.
     Alone,
-    /// Only marks stand before it, of a list, a task, a quote, a heading, a table, a numbered line, or
-    /// only blanks behind it.
+    /// Only list, task, quote, heading, table or line-number markers precede it, or only blanks
+    /// follow it.
     Marked,
     Within,
 }
 
-/// Every tag, in order. Linear: where the next `>` or line end stands is looked up once, and where the marks of
-/// a line end.
+/// Finds every tag, in order. Linear: the next `>` or line end, and the end of a line's markers,
+/// are looked up once each.
 fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
     let bytes = text.as_bytes();
@@ -370,8 +369,8 @@ fn ends_line(text: &str, at: usize) -> bool {
     matches!(next, None | Some('\n' | '\r'))
 }
 
-/// End of the marks that the line starting at `from` begins with. Backticks are not marks: a tag in
-/// code is only mentioned.
+/// End of the markers at the start of the line at `from`. Backticks are not markers: a tag in code
+/// is only mentioned.
 fn marks_end(text: &str, from: usize) -> usize {
     let mut rest = text.get(from..).unwrap_or_default();
     while let Some(length) = mark(rest) {
@@ -380,7 +379,7 @@ fn marks_end(text: &str, from: usize) -> usize {
     text.len() - rest.len()
 }
 
-/// The length of the blank or mark that `text` begins with; none if it begins with neither, or its line ends.
+/// Length of the blank or marker at the start of `text`; `None` at a line end or anything else.
 fn mark(text: &str) -> Option<usize> {
     let mut letters = text.chars();
     let first = letters.next()?;
@@ -399,7 +398,7 @@ fn mark(text: &str) -> Option<usize> {
     }
 }
 
-/// The length of a number or of a single letter and what ends it: `12.`, `a)`, `7:`; or of the number of a line as
+/// Length of an item number or letter with its delimiter: `12.`, `a)`, `7:`; or of a line number as
 /// tools print it.
 fn numbered(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -414,9 +413,9 @@ fn is_blank(letter: char) -> bool {
     is_space(letter) || letter == '\u{feff}'
 }
 
-/// Map from positions in the remaining text to positions in the original.
+/// Maps positions in the remaining text to positions in the original.
 struct Places {
-    /// For each cut the byte of what is left that stands behind it, and how much was cut so far.
+    /// For each cut, its position in the remaining text and the total bytes cut so far.
     cuts: Vec<(usize, usize)>,
     left: usize,
 }
@@ -439,7 +438,7 @@ impl Places {
     }
 
     fn range(&self, range: &Range<usize>) -> Range<usize> {
-        // What ends with what is left takes in what was cut behind it.
+        // A range that reaches the end of the remaining text includes what was cut after it.
         if range.end == self.left {
             return self.place(range.start)..self.place(range.end);
         }
@@ -448,7 +447,7 @@ impl Places {
     }
 }
 
-/// The ranges that stand in no other, in order. Of two, one holds the other or they share nothing.
+/// Ranges that no other range contains, in order. Two ranges must be nested or disjoint.
 fn outermost(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = ranges.collect();
     all.sort_unstable_by_key(|range| (range.start, usize::MAX - range.end));
@@ -462,10 +461,9 @@ fn outermost(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// Returns whether the front matter says `private: true` (or yes, or on): quoted or not, in any
-/// case, indented, commented. A block that never ends counts; of several keys the private one
-/// counts.
+/// case, indented, commented. Unclosed front matter counts. One private key among several suffices.
 pub(crate) fn is_private_file(text: &str) -> bool {
-    // A mark of byte order hides no front matter, and ends none.
+    // A byte order mark neither hides front matter nor ends it.
     let mut lines = text.split(['\n', '\r']).skip_while(|line| unmarked(line).trim().is_empty());
     if !lines.next().is_some_and(|line| is_fence(unmarked(line), "---")) {
         return false;
@@ -595,7 +593,7 @@ mod tests {
 
     #[test]
     fn what_blocks_leave_is_looked_at_again() {
-        // Once the span is gone, what was a mention has an end.
+        // Once the inner span is removed, the mention before it has a closing tag.
         check(
             "- a <private> b\n- x <private>y</private>\n- c </private> d\n- e\n",
             "- a  d\n- e\n",

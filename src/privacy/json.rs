@@ -1,5 +1,5 @@
-//! Redaction of JSON: every string is decoded, redacted on its own and encoded again, so that what
-//! one value hides never reaches into the next.
+//! Redaction of JSON: every string is decoded, redacted separately and encoded again, so that a
+//! private block never extends into the next value.
 
 use super::block::{before_first_tag, private_spans};
 use super::mask::Gate;
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Maximum depth of JSON in strings of JSON.
+/// Maximum depth of JSON encoded in JSON strings.
 const ENCODINGS_MAX: usize = 3;
 
 impl Gate {
-    /// Redacts a model's answer: JSON, JSON between prose, or any text. JSON stays JSON: a private
-    /// tag without an end hides at most the rest of its own string.
+    /// Redacts a model's answer: JSON, JSON within prose, or any text. JSON stays valid: an
+    /// unclosed private tag hides at most the rest of its own string.
     pub(crate) fn redact_json(&self, text: &str) -> Redacted {
         let text = unescape_plain(text);
         let Some(json) = json_range(&text) else { return self.redact(&text) };
@@ -23,12 +23,12 @@ impl Gate {
         let around = |json: &str| format!("{head}{json}{tail}");
         let mut strings = Strings { gate: self, hide_rest: false };
         let mut values = strings.redact(json, ENCODINGS_MAX);
-        // Tags of different strings would hide everything between them.
+        // Tags in different strings would hide everything between them.
         if !private_spans(&around(&values)).0.is_empty() {
             strings.hide_rest = true;
             values = strings.redact(json, ENCODINGS_MAX);
         }
-        // A key may be what makes its value a secret, so the whole is redacted once more.
+        // A key may make its value a secret, so the whole text is redacted once more.
         let whole = around(&values);
         let passed = self.redact(&whole);
         if passed.as_str() == whole || json_range(passed.as_str()).is_some() {
@@ -40,7 +40,7 @@ impl Gate {
         if json_range(again.as_str()).is_some() { again } else { passed }
     }
 
-    /// Redacts every key and value; `key` is the nearest one above, which names items of a list too.
+    /// Redacts every key and value; `key` is the nearest enclosing one, also that of a list.
     fn redact_values(&self, key: Option<&str>, value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|it| self.redact_values(key, it)),
@@ -66,7 +66,7 @@ impl Gate {
         }
     }
 
-    /// Redacts a value for what its key says about it; all of it where the mask covers both.
+    /// Redacts a value that its key makes a secret; masks it whole if the mask spans both.
     fn redact_named(&self, key: &str, value: &mut Value) {
         let pair = Value::Object(Map::from_iter([(key.to_owned(), value.clone())])).to_string();
         let passed = self.redact(&pair);
@@ -83,10 +83,10 @@ impl Gate {
     }
 }
 
-/// Redaction of the strings of a JSON text, keys included; all other bytes stay.
+/// Redacts the strings of a JSON text, keys included; all other bytes stay.
 struct Strings<'a> {
     gate: &'a Gate,
-    /// A private tag that is left hides the rest of its string.
+    /// An unclosed private tag hides the rest of its string.
     hide_rest: bool,
 }
 
@@ -107,10 +107,10 @@ impl Strings<'_> {
 
     fn redact_literal<'t>(&self, literal: &'t str, encodings: usize) -> Cow<'t, str> {
         let Ok(words) = serde_json::from_str::<String>(literal) else {
-            // Half of a surrogate pair; the decoder of answers repairs it later.
+            // Lone surrogate; the answer decoder repairs it later.
             return self.gate.masked(literal, &mut Report::default());
         };
-        // The decoder of answers drops U+0000, which must not split a secret before.
+        // The answer decoder drops U+0000, so it must not split a secret here.
         let words = if words.contains('\0') { words.replace('\0', "") } else { words };
         let nested = encodings > 0 && words.trim_start().starts_with(['{', '[', '"']);
         let mut passed = match json_range(&words).filter(|_| nested) {
@@ -129,7 +129,7 @@ impl Strings<'_> {
     }
 }
 
-/// Length of the string literal that `text` begins with.
+/// Length of the string literal at the start of `text`.
 fn literal_len(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -143,7 +143,7 @@ fn literal_len(text: &str) -> usize {
     text.len()
 }
 
-/// Location of the JSON in `text`: all of it, or the object between prose that holds no private tag.
+/// Range of the JSON in `text`: all of it, or the object after prose without a private tag.
 fn json_range(text: &str) -> Option<Range<usize>> {
     let is_json = |range: &Range<usize>| {
         text.get(range.clone()).is_some_and(|json| serde_json::from_str::<IgnoredAny>(json).is_ok())
@@ -156,8 +156,8 @@ fn json_range(text: &str) -> Option<Range<usize>> {
     Some(range).filter(|range| prose && is_json(range))
 }
 
-/// Undoes `\u0061` escapes of plain ASCII, which would hide words from the patterns. JSON stays the
-/// same JSON: quotes, backslashes and control characters keep their escapes.
+/// Decodes `\u0061` escapes of printable ASCII, which would hide words from the patterns. The JSON
+/// is equivalent: quotes, backslashes and control characters keep their escapes.
 fn unescape_plain(text: &str) -> Cow<'_, str> {
     if !text.contains("\\u00") {
         return Cow::Borrowed(text);
@@ -172,7 +172,7 @@ fn unescape_plain(text: &str) -> Cow<'_, str> {
                 plain.push(letter);
                 6
             }
-            // A backslash belongs to what follows it, be it another backslash.
+            // A backslash escapes the next character, even another backslash.
             None => {
                 let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
                 plain.push_str(&escape[..length]);
@@ -185,7 +185,7 @@ fn unescape_plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The character with this hexadecimal number, if JSON needs no escape for it.
+/// Character with this hexadecimal code, if JSON needs no escape for it.
 fn plain_letter(digits: &str) -> Option<char> {
     let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u8::from_str_radix(digits, 16).ok().filter(|_| hexadecimal)?;
@@ -250,7 +250,7 @@ mod tests {
         check(r"\u00é1 \u+061 \", r"\u00é1 \u+061 \");
     }
 
-    /// `secret` is gone, and what is left is JSON and passes the gate unchanged.
+    /// Checks that `secret` is masked, and that the result is JSON and a fixed point of the gate.
     #[track_caller]
     fn check_hidden(text: &str, secret: &str) {
         let gate = Gate::new(&Pii::ALL);

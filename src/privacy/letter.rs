@@ -1,5 +1,5 @@
-//! Character classes for any script. Combining marks are not letters here, so that the patterns of
-//! personal data mean the same as in their published form.
+//! Character classes for any script. Combining marks are not letters here, so that the PII patterns
+//! match their published form.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -41,17 +41,17 @@ pub(super) fn is_alnum(letter: char) -> bool {
     letter != '_' && is_word(letter)
 }
 
-/// A blank, line ends and the four information separators among them.
+/// True for whitespace, including line ends and the four information separators.
 pub(super) fn is_space(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
 }
 
-/// Value of a decimal digit. Every script keeps its ten digits together, zero first.
+/// Value of a decimal digit. Every script has its ten digits in sequence, zero first.
 pub(super) fn digit_value(digit: char) -> u32 {
     if let Some(value) = digit.to_digit(10) {
         return value;
     }
-    /// The longest run of digits in Unicode: five alphabets of mathematical digits.
+    /// Longest run of digits in Unicode: five alphabets of mathematical digits.
     const RUN_MAX: u32 = 50;
     let code = u32::from(digit);
     let before = (1..=RUN_MAX)

@@ -1,10 +1,10 @@
-//! The gate itself: private blocks, then secrets, then PII, before anything is cut.
+//! The gate: masks private blocks, then secrets, then PII, before anything is cut.
 
 use super::redacted::{Redacted, Report, without_nul};
 use super::{Pii, block, pii, secret};
 use std::borrow::Cow;
 
-/// Parts of the gate to apply; everything but `annalist redact --only` applies all of it.
+/// Parts of the gate to apply; only `annalist redact --only` applies fewer than all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Only {
     /// All three.
@@ -17,10 +17,10 @@ pub enum Only {
     Pii,
 }
 
-/// The rule of private blocks in a [`Report`].
+/// Rule name of private blocks in a [`Report`].
 const PRIVATE: &str = "private";
 
-/// The gate. It always stands; which PII patterns it masks is configurable.
+/// The redactor. It cannot be disabled; the PII patterns that it masks are configurable.
 #[derive(Clone, Debug)]
 pub struct Gate {
     pii: Vec<Pii>,
@@ -28,23 +28,22 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that masks these kinds of personal data, besides private blocks and secrets.
+    /// Creates a gate that masks these kinds of personal data, besides private blocks and secrets.
     pub fn new(pii: &[Pii]) -> Gate {
         Gate { pii: pii.to_vec(), only: Only::Everything }
     }
 
-    /// The same gate with one part of it.
+    /// Restricts the gate to one part.
     pub fn only(mut self, only: Only) -> Gate {
         self.only = only;
         self
     }
 
-    /// Lets `raw` through, and counts in `report` what was masked.
+    /// Redacts `raw`, and counts in `report` what was masked.
     ///
-    /// Private blocks go first, then secrets, then personal data. Where something was masked the
-    /// text is looked at again until nothing more is found: what stood around a secret may show
-    /// another, and so passing the gate twice changes nothing. Every U+0000 becomes U+FFFD before
-    /// that, so that places in the text are the same from here on.
+    /// Private blocks go first, then secrets, then personal data. Passes repeat until one masks
+    /// nothing: masking a secret may reveal another, and redaction must be idempotent. U+0000
+    /// becomes U+FFFD first, so that later stages see the same positions.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
         let text = without_nul(raw).map_or(Cow::Borrowed(raw), Cow::Owned);
         match self.masked(&text, report) {
@@ -53,10 +52,10 @@ impl Gate {
         }
     }
 
-    /// The text with everything masked; borrowed if nothing was.
+    /// Masks everything; borrowed if there was nothing to mask.
     pub(super) fn masked<'t>(&self, raw: &'t str, report: &mut Report) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(raw);
-        // Those that a pass leaves are seen again by the next: the last one counts.
+        // The next pass counts the remaining mentions again, so only its count is kept.
         let known = report.mentions;
         for _ in 0..block::PASSES_MAX {
             report.mentions = known;
@@ -65,8 +64,7 @@ impl Gate {
                 None => return text,
             }
         }
-        // Only tags made to appear out of each other get here; what follows the first is not let
-        // out.
+        // Only nested constructed tags get here; everything from the first tag on is dropped.
         if self.masks_private()
             && let Some(head) = block::before_first_tag(&text)
         {
@@ -75,12 +73,12 @@ impl Gate {
         text
     }
 
-    /// Lets `raw` through.
+    /// Redacts `raw` without a report.
     pub fn redact(&self, raw: &str) -> Redacted {
         self.redact_into(raw, &mut Report::default())
     }
 
-    /// The names of all rules, as they appear in a [`Report`].
+    /// Names of all rules, as they appear in a [`Report`].
     pub fn rules() -> Vec<&'static str> {
         let kinds = Pii::ALL.iter().map(|kind| kind.name());
         [PRIVATE].into_iter().chain(secret::rules()).chain(kinds).collect()
@@ -93,7 +91,7 @@ impl Gate {
         }
     }
 
-    /// One pass over the text; none if it changes nothing.
+    /// Runs one pass over the text; `None` if it changes nothing.
     fn pass(&self, raw: &str, report: &mut Report) -> Option<String> {
         let (secrets, pii) = match self.only {
             Only::Everything => (true, true),

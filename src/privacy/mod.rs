@@ -1,4 +1,4 @@
-//! The ground floor: raw text in, [`Redacted`] text out. Nothing above it takes raw text, so a path
+//! The lowest layer: raw text in, [`Redacted`] text out. No layer above accepts raw text, so a path
 //! that skips the gate does not compile.
 
 mod block;

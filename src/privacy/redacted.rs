@@ -1,4 +1,4 @@
-//! Redacted text, and the report of what was masked.
+//! Redacted text, and the report of masked matches.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ impl Redacted {
         self.0.is_empty()
     }
 
-    /// A piece of it; `range` must lie on character boundaries, or the piece is empty.
+    /// Returns a piece; empty if `range` is not on character boundaries.
     pub fn cut(&self, range: Range<usize>) -> Redacted {
         Redacted(self.0.get(range).unwrap_or_default().into())
     }
@@ -43,7 +43,7 @@ impl Redacted {
         }
     }
 
-    /// Joins what has passed with words of our own, which are no secret.
+    /// Joins redacted pieces with literals of our own, which are not secret.
     pub fn weave(pieces: &[Woven<'_>]) -> Redacted {
         let length = pieces.iter().map(|piece| piece.as_str().len()).sum();
         let mut text = String::with_capacity(length);
@@ -51,7 +51,7 @@ impl Redacted {
         Redacted::kept(text.into())
     }
 
-    /// Takes back what our own store, journal or cassette kept; it passed the gate on its way in.
+    /// Restores text of our own store, journal or cassette, which was redacted when stored.
     pub fn reopened(text: String) -> Redacted {
         Redacted::kept(text.into())
     }
@@ -60,20 +60,20 @@ impl Redacted {
 /// Replacement for U+0000, as in CommonMark; PostgreSQL stores no text with U+0000.
 const NUL_MARK: &str = "\u{fffd}";
 
-/// The text with every U+0000 replaced; none if it has none.
+/// Replaces every U+0000; `None` if there is none.
 pub(super) fn without_nul(text: &str) -> Option<String> {
     memchr::memchr(0, text.as_bytes())?;
     Some(text.replace('\0', NUL_MARK))
 }
 
-/// A piece for [`Redacted::weave`].
+/// A piece of text for [`Redacted::weave`].
 #[derive(Clone, Copy, Debug)]
 pub enum Woven<'a> {
-    /// Words of our own: labels, marks, prompts.
+    /// A literal of our own: label, mark, prompt.
     Ours(&'static str),
-    /// Words of our own with ids, counts or names in them.
+    /// Text of our own with ids, counts or names.
     Label(&'a str),
-    /// Text that has passed.
+    /// Redacted text.
     Passed(&'a Redacted),
 }
 
@@ -94,18 +94,18 @@ impl fmt::Debug for Redacted {
 }
 
 impl<'de> Deserialize<'de> for Redacted {
-    /// Only for our own store, journal and cassettes: see [`Redacted::reopened`].
+    /// For our own store, journal and cassettes only: see [`Redacted::reopened`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Redacted, D::Error> {
         String::deserialize(deserializer).map(Redacted::reopened)
     }
 }
 
-/// Rule names and counts of what was masked, never values.
+/// Rule names and match counts, never the masked values.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
     /// Matches by rule.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Opening tags of private blocks that were let through: they hide nothing.
+    /// Opening private tags that were kept because they hide nothing.
     pub mentions: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The whole gate: its order, its law, and the published cases where they lie beside the project.
+//! The whole gate: its order, idempotence, and the published cases if they are present.
 
 use super::{
     Gate, Only, Pii, Redacted, Report, Woven, is_private_file, private_spans, strip_private,
@@ -21,7 +21,7 @@ fn check(raw: &str, expected: &str, counts: &[(&'static str, u64)]) {
     assert_eq!(gate().redact(once.as_str()), once, "redacting twice changes nothing");
 }
 
-/// Texts with a secret in them and look-alikes, in base64, so that no scanner takes them for a leak.
+/// Texts with secrets, and look-alikes, in base64 so that no secret scanner reports this file.
 #[derive(serde::Deserialize)]
 struct Cases {
     mask: Vec<Case>,
@@ -54,7 +54,7 @@ fn decoded(base64: &str) -> String {
     String::from_utf8(bytes.collect()).unwrap()
 }
 
-/// At most `leaks_max` secrets get through; no look-alike changes; masking twice changes nothing.
+/// Checks that at most `leaks_max` secrets leak, no look-alike changes, and masking is idempotent.
 #[track_caller]
 fn check_cases(cases: &str, leaks_max: usize) {
     let cases: Cases = serde_json::from_str(cases).unwrap();
@@ -199,7 +199,7 @@ fn hostile_text_takes_linear_time() {
     }
 }
 
-/// Cases that lie beside the project.
+/// Cases that are stored beside the project.
 fn published(file: &str) -> Option<Value> {
     let text = std::fs::read_to_string(shared(&format!("golden/{file}"))?).ok()?;
     serde_json::from_str(&text).ok()

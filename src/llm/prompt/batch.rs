@@ -1,5 +1,5 @@
-//! Prompts about a batch of records, and the prompt for a summary. Each is a prompt of its own: changing it makes no new
-//! extraction runs.
+//! Prompts about a batch of records, and the summary prompt. They are versioned separately: changing one causes no
+//! new extraction runs.
 
 use super::template::{
     Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
@@ -7,12 +7,12 @@ use super::template::{
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
-/// Relation of records to memories. Inputs `part`, `language`, `tool`, `schema`, `fence`, `batch`, `kept`, `problems`.
+/// Relates records to memories. Inputs `part`, `language`, `tool`, `schema`, `fence`, `batch`, `kept`, `problems`.
 pub(super) const CONSOLIDATE: &str = include_str!("../../../prompts/consolidate.md");
-/// Lessons of records about the work. The same inputs.
+/// Derives lessons about the work from records. The same inputs.
 pub(super) const REFLECT: &str = include_str!("../../../prompts/reflect.md");
 
-/// A checked prompt about a batch, ready to be filled.
+/// A validated prompt about a batch.
 #[derive(Debug)]
 pub struct BatchPrompt {
     version: u32,
@@ -25,7 +25,7 @@ pub struct BatchPrompt {
 }
 
 impl BatchPrompt {
-    /// The built-in prompt about the relation of records to memories.
+    /// The built-in prompt that relates records to memories.
     pub fn to_consolidate() -> BatchPrompt {
         BatchPrompt::built_in("consolidate", CONSOLIDATE)
     }
@@ -40,7 +40,7 @@ impl BatchPrompt {
         BatchPrompt::read(id, text).expect("the prompt that is compiled in is in order")
     }
 
-    /// Reads and checks the prompt `id`, as [`Prompts::read`](super::Prompts::read) does.
+    /// Parses and validates the prompt `id`, as [`Prompts::read`](super::Prompts::read) does.
     pub fn read(id: &'static str, text: &str) -> Result<BatchPrompt, PromptError> {
         let file = PromptText::read(id, text)?;
         let (rules, again) = (Setting::named("part", "rules"), Setting::named("part", "again"));
@@ -62,7 +62,7 @@ impl BatchPrompt {
         self.version
     }
 
-    /// The digest of its text.
+    /// Digest of the text.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -72,36 +72,36 @@ impl BatchPrompt {
         &self.line
     }
 
-    /// The system message: the same for every batch.
+    /// System message: the same for every batch.
     pub fn rules(&self, language: &str, form: Form, schema: &str) -> Redacted {
         self.rules.rules(language, form, schema)
     }
 
-    /// The user message: what is shown, in a fence that it cannot close.
+    /// User message: the batch, in a fence that it cannot close.
     pub fn batch(&self, batch: &Redacted) -> Redacted {
         let fence = fence_token(batch.as_str(), "");
         self.batch
             .fill(&[(Input::Fence, Woven::Label(&fence)), (Input::Batch, Woven::Passed(batch))])
     }
 
-    /// The user message that asks again: how many entries were good, and what is wrong with the others.
+    /// User message of a retry: the number of valid entries, and the problems of the others.
     pub fn again(&self, form: Form, kept: usize, problems: &[String]) -> Redacted {
         let templates = if problems.is_empty() { &self.silent } else { &self.again };
         templates.again(form, kept, problems)
     }
 }
 
-/// The same text is the same prompt.
+// Compares digests: the same text is the same prompt.
 impl PartialEq for BatchPrompt {
     fn eq(&self, other: &BatchPrompt) -> bool {
         self.digest == other.digest
     }
 }
 
-/// Summary of a conversation's messages. Inputs `existing`, `messages`.
+/// Summarises a conversation's messages. Inputs `existing`, `messages`.
 const SUMMARY: &str = include_str!("../../../prompts/summary.md");
 
-/// A checked prompt that asks for a summary, ready to be filled.
+/// A validated prompt for a summary.
 #[derive(Debug)]
 pub struct SummaryPrompt {
     version: u32,
@@ -109,13 +109,13 @@ pub struct SummaryPrompt {
 }
 
 impl SummaryPrompt {
-    /// The prompt that is compiled in.
+    /// The built-in prompt.
     #[expect(clippy::expect_used, reason = "the text is part of the binary, and a test reads it")]
     pub fn built_in() -> SummaryPrompt {
         SummaryPrompt::read(SUMMARY).expect("the prompt that is compiled in is in order")
     }
 
-    /// Reads and checks a prompt, as [`Prompts::read`](super::Prompts::read) does.
+    /// Parses and validates a prompt, as [`Prompts::read`](super::Prompts::read) does.
     pub fn read(text: &str) -> Result<SummaryPrompt, PromptError> {
         let file = PromptText::read("summary", text)?;
         let frame = Template::compile(&file, &[], &[Input::Existing, Input::Messages])?;
@@ -127,7 +127,7 @@ impl SummaryPrompt {
         self.version
     }
 
-    /// The prompt for a summary of `messages`, `role: text` lines, that takes up the `existing` one.
+    /// The prompt to summarise `messages` (`role: text` lines), continuing the `existing` summary.
     pub fn fill(&self, existing: Option<&Redacted>, messages: &Redacted) -> Redacted {
         let existing = existing.map_or(Woven::Ours("None"), Woven::Passed);
         self.frame.fill(&[(Input::Existing, existing), (Input::Messages, Woven::Passed(messages))])

@@ -1,4 +1,4 @@
-//! Custom prompts: the files of a prompts folder. A missing file is the built-in one.
+//! Custom prompts: the files of a prompts folder. The built-in prompt replaces a missing file.
 
 use super::batch::{self, BatchPrompt};
 use super::extraction::{BUILT_IN, ExtractionTexts, Prompts};
@@ -6,23 +6,23 @@ use super::template::{PromptError, PromptText, with_version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A file that a model is asked with.
+/// A prompt file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum PromptFile {
-    /// The rules of extraction.
+    /// Extraction rules.
     Extract,
-    /// The frame around a slice.
+    /// Frame around a slice.
     Slice,
-    /// The message after an extraction that cannot be used.
+    /// Retry message after an unusable extraction.
     Retry,
-    /// Relation of records to memories.
+    /// Relates records to memories.
     Consolidate,
-    /// Lessons of records about the work.
+    /// Derives lessons about the work from records.
     Reflect,
 }
 
 impl PromptFile {
-    /// All of them.
+    /// All prompt files.
     pub const ALL: [PromptFile; 5] = [
         PromptFile::Extract,
         PromptFile::Slice,
@@ -30,17 +30,17 @@ impl PromptFile {
         PromptFile::Consolidate,
         PromptFile::Reflect,
     ];
-    /// Those that slices are asked about with: one set, with one version.
+    /// The files of the extraction set, which has one version.
     pub const EXTRACTION: [PromptFile; 3] =
         [PromptFile::Extract, PromptFile::Slice, PromptFile::Retry];
 
-    /// Id in its front matter.
+    /// Id in the front matter.
     pub fn id(self) -> &'static str {
         let name = if self == PromptFile::Retry { FORMER_RETRY_NAME } else { self.name() };
         name.trim_end_matches(".md")
     }
 
-    /// Name in a folder.
+    /// File name in a folder.
     pub fn name(self) -> &'static str {
         match self {
             PromptFile::Extract => "extract.md",
@@ -51,13 +51,13 @@ impl PromptFile {
         }
     }
 
-    /// The file of this name in a folder; `again.md` is the former name of `retry.md`.
+    /// Parses a file name; `again.md` is the former name of `retry.md`.
     pub fn of_name(name: &str) -> Option<PromptFile> {
         let name = if name == FORMER_RETRY_NAME { "retry.md" } else { name };
         PromptFile::ALL.into_iter().find(|file| file.name() == name)
     }
 
-    /// The text that is compiled in.
+    /// The built-in text.
     pub fn built_in(self) -> &'static str {
         match self {
             PromptFile::Extract => BUILT_IN.extract,
@@ -69,14 +69,13 @@ impl PromptFile {
     }
 }
 
-/// Former name of `retry.md`; users' own files may still have it.
+/// Former name of `retry.md`; users' files may still have it.
 pub(crate) const FORMER_RETRY_NAME: &str = "again.md";
 
-/// Custom texts, each in place of the built-in one.
+/// Custom texts, each of which replaces a built-in one.
 pub(crate) type CustomTexts = BTreeMap<PromptFile, String>;
 
-/// Prompts of one's own, checked. What is not among them is asked with as it is compiled in; this is decided here and
-/// nowhere else.
+/// Validated custom prompts. The only place that falls back to the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomPrompts {
     extraction: Option<Arc<Prompts>>,
@@ -85,8 +84,7 @@ pub struct CustomPrompts {
 }
 
 impl CustomPrompts {
-    /// Checks `texts`. A set of extraction of which some are one's own takes the others along, as
-    /// [`Prompts::with_own`] does.
+    /// Validates `texts`. If a part of the extraction set is custom, the built-in parts take its version.
     ///
     /// Fails with the file and the reason, as [`Prompts::read`] does.
     pub fn read(texts: &CustomTexts) -> Result<CustomPrompts, PromptError> {
@@ -103,35 +101,35 @@ impl CustomPrompts {
         })
     }
 
-    /// The same, but slices are asked about with `extraction`.
+    /// Replaces the extraction prompts.
     #[must_use]
     pub fn with_extraction(self, extraction: Arc<Prompts>) -> CustomPrompts {
         CustomPrompts { extraction: Some(extraction), ..self }
     }
 
-    /// Those of extraction, where one of them is one's own.
+    /// Extraction prompts, if one of them is custom.
     pub fn own_extraction(&self) -> Option<Arc<Prompts>> {
         self.extraction.clone()
     }
 
-    /// The prompts of extraction.
+    /// Extraction prompts.
     pub fn extraction(&self) -> Arc<Prompts> {
         self.extraction.clone().unwrap_or_else(|| Arc::new(Prompts::built_in()))
     }
 
-    /// The prompt about the relation of records to memories.
+    /// Prompt that relates records to memories.
     pub fn consolidate(&self) -> Arc<BatchPrompt> {
         self.consolidate.clone().unwrap_or_else(|| Arc::new(BatchPrompt::to_consolidate()))
     }
 
-    /// The prompt about lessons.
+    /// Prompt for lessons.
     pub fn reflect(&self) -> Arc<BatchPrompt> {
         self.reflect.clone().unwrap_or_else(|| Arc::new(BatchPrompt::to_reflect()))
     }
 }
 
-/// Reads the extraction prompts with the custom texts of `own`. The built-in ones take their version: a user who
-/// changes one file raises its version there, and nowhere else.
+/// Reads the extraction prompts with the custom texts of `own`. The built-in ones take over their version, so that
+/// a user who changes one file raises the version only there.
 fn extraction_prompts(own: &CustomTexts) -> Result<Prompts, PromptError> {
     let mut version = None;
     for file in PromptFile::EXTRACTION {

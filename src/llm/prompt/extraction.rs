@@ -1,4 +1,4 @@
-//! The prompts of extraction: rules, the frame around a slice, and the message that asks again.
+//! Extraction prompts: the rules, the frame around a slice, and the retry message.
 
 use super::template::{
     Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
@@ -6,34 +6,34 @@ use super::template::{
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
-/// The three texts that make the set of prompts for extraction, each with its front matter.
+/// The three texts of the extraction prompt set, each with its front matter.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionTexts<'a> {
-    /// The rules: the system message. Inputs `language`, `tool`, `schema`.
+    /// System message with the rules. Inputs `language`, `tool`, `schema`.
     pub extract: &'a str,
-    /// The frame around a slice: the user message. Inputs `context`, `fence`, `transcript`.
+    /// User message: frame around a slice. Inputs `context`, `fence`, `transcript`.
     pub slice: &'a str,
-    /// The message after an answer that cannot be used. Inputs `reason`, `tool`, `kept`, `problems`.
+    /// Retry message after an unusable reply. Inputs `reason`, `tool`, `kept`, `problems`.
     pub retry: &'a str,
 }
 
-/// The texts that are compiled in.
+/// The built-in texts.
 pub(crate) const BUILT_IN: ExtractionTexts<'static> = ExtractionTexts {
     extract: include_str!("../../../prompts/extract.md"),
     slice: include_str!("../../../prompts/slice.md"),
     retry: include_str!("../../../prompts/retry.md"),
 };
 
-/// Reason for asking again.
+/// Reason for a retry.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum RetryReason {
-    /// Some claims do not fit the schema; the others are kept.
+    /// Some claims violate the schema; the others are kept.
     Broken,
-    /// The answer broke off.
+    /// The reply was truncated.
     Cut,
-    /// There was an answer, but not the object that was asked for.
+    /// The reply did not contain the requested object.
     Shapeless,
-    /// There was no answer.
+    /// The reply was empty.
     Silent,
 }
 
@@ -51,20 +51,20 @@ impl RetryReason {
     }
 }
 
-/// Problems of an answer, without words of the conversation.
+/// Problems of a reply, without conversation text.
 #[derive(Clone, Copy, Debug)]
 pub struct Complaint<'a> {
     /// Reason.
     pub reason: RetryReason,
-    /// Form of the next answer.
+    /// Output form of the next reply.
     pub form: Form,
-    /// Number of good claims.
+    /// Number of valid claims.
     pub kept: usize,
     /// One line each: a path and what was expected there.
     pub problems: &'a [String],
 }
 
-/// The checked set of prompts for extraction, ready to be filled.
+/// The validated set of extraction prompts.
 #[derive(Debug)]
 pub struct Prompts {
     id: String,
@@ -78,7 +78,7 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// The set that is compiled in.
+    /// The built-in set.
     #[expect(
         clippy::expect_used,
         reason = "the texts are part of the binary, and a test reads them"
@@ -87,10 +87,10 @@ impl Prompts {
         Prompts::read(&BUILT_IN).expect("the prompts that are compiled in are in order")
     }
 
-    /// Reads and checks a set: the front matter, the inputs, and that every case can be rendered.
+    /// Parses and validates a set: the front matter, the inputs, and that every case renders.
     ///
-    /// Fails with the file and the reason if an input is undeclared, unused or unknown, a template
-    /// cannot be parsed, or the three versions differ: a set has one version, part of a run's id.
+    /// Fails with the file and the reason if an input is undeclared, unused or unknown, a template is invalid,
+    /// or the three versions differ: a set has one version, which is part of a run's id.
     pub fn read(texts: &ExtractionTexts<'_>) -> Result<Prompts, PromptError> {
         let extract = PromptText::read("extract", texts.extract)?;
         let slice = PromptText::read("slice", texts.slice)?;
@@ -127,7 +127,7 @@ impl Prompts {
         &self.id
     }
 
-    /// The version of the set; part of a run's id, so that a new version is asked afresh.
+    /// Version of the set; part of a run's id, so that a new version runs again.
     pub fn version(&self) -> u32 {
         self.version
     }
@@ -142,12 +142,12 @@ impl Prompts {
         &self.lines
     }
 
-    /// The system message: the same for every slice, so that a provider's cache hits.
+    /// System message: the same for every slice, so that the provider's cache hits.
     pub fn rules(&self, language: &str, form: Form, schema: &str) -> Redacted {
         self.rules.rules(language, form, schema)
     }
 
-    /// The user message: the slice, and what went before it, in a fence that neither can close.
+    /// User message: the slice and the context before it, in a fence that neither can close.
     pub fn slice(&self, transcript: &Redacted, context: Option<&Redacted>) -> Redacted {
         let context = context.filter(|context| !context.as_str().trim().is_empty());
         let before = context.map_or("", Redacted::as_str);
@@ -165,7 +165,7 @@ impl Prompts {
         }
     }
 
-    /// The user message that asks again.
+    /// User message of a retry.
     pub fn again(&self, complaint: &Complaint<'_>) -> Redacted {
         let Complaint { reason, form, kept, problems } = *complaint;
         // Every reason was compiled by `Prompts::read`.
@@ -174,7 +174,7 @@ impl Prompts {
     }
 }
 
-/// The same texts are the same set.
+// Compares digests: the same texts are the same set.
 impl PartialEq for Prompts {
     fn eq(&self, other: &Prompts) -> bool {
         self.digest == other.digest

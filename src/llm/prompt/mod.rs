@@ -1,5 +1,5 @@
-//! The prompts: files in `prompts/`, compiled in, checked and compiled once. A rendered prompt is
-//! woven from our own words and text that has passed the gate; no text is ever read as a template.
+//! Prompts: files in `prompts/`, compiled in, validated and parsed once. A rendered prompt consists
+//! of our own words and redacted text; no input is ever parsed as a template.
 
 mod batch;
 mod custom;

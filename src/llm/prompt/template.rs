@@ -1,5 +1,5 @@
-//! Prompt files and templates. The template engine runs once, when the prompts are read; afterwards a prompt costs one
-//! copy, and a slice is never near the engine.
+//! Prompt files and templates. The template engine runs once, when the prompts are read; filling a prompt
+//! afterwards is one copy, and a slice never reaches the engine.
 
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
@@ -9,29 +9,29 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stands around an input's name while a template is rendered; no template may hold it.
+/// Delimits an input's name while a template is rendered; templates must not contain it.
 const MARK: char = '\u{1}';
-/// Hex digits of a fence's token: short enough to be cheap, long enough not to be met by chance.
+/// Hex digits of a fence token: short enough to be cheap, long enough not to occur by chance.
 const TOKEN_DIGITS: usize = 12;
-/// Maximum number of tokens that are tried; the second is needed once in 2^48 texts at random.
+/// Maximum number of tokens that are tried; a random text needs the second with probability 2^-48.
 const TOKENS_MAX: u32 = 64;
 
-/// Form of an answer.
+/// Output form of a reply.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Form {
-    /// By a call of the tool.
+    /// A tool call.
     Tool,
-    /// As a JSON object in the content.
+    /// A JSON object in the content.
     Json,
 }
 
-/// A prompt file that cannot be used. Says which, and what is wrong with it.
+/// An invalid prompt file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("prompt `{file}`: {detail}")]
 pub struct PromptError {
-    /// The file's id.
+    /// Id of the file.
     pub file: &'static str,
-    /// Problem, for a person.
+    /// Problem, for the user.
     pub detail: String,
 }
 
@@ -41,7 +41,6 @@ impl PromptError {
     }
 }
 
-/// A file that was taken apart.
 pub(super) struct PromptText<'a> {
     pub(super) id: &'static str,
     pub(super) version: u32,
@@ -51,7 +50,7 @@ pub(super) struct PromptText<'a> {
 }
 
 impl<'a> PromptText<'a> {
-    /// Takes `text` apart; its front matter must name `id`.
+    /// Parses `text`; its front matter must name `id`.
     pub(super) fn read(id: &'static str, text: &'a str) -> Result<PromptText<'a>, PromptError> {
         let wrong = |detail: String| PromptError::new(id, detail);
         let (front, template) = front_matter::split(text)
@@ -88,7 +87,7 @@ impl<'a> PromptText<'a> {
     }
 }
 
-/// A file that is compiled in, with another version in its front matter.
+/// Replaces the version in the front matter of a built-in file.
 pub(super) fn with_version(text: &str, version: u32) -> String {
     let Some((front, template)) = text.split_once("\n---\n") else { return text.to_owned() };
     let line = |line: &str| match line.starts_with("version:") {
@@ -99,7 +98,7 @@ pub(super) fn with_version(text: &str, version: u32) -> String {
     format!("{}\n---\n{template}", front.join("\n"))
 }
 
-/// Input that is filled in later.
+/// Placeholder that is filled in later.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Input {
     Language,
@@ -133,7 +132,7 @@ impl Input {
     }
 }
 
-/// Setting that selects a case of a template.
+/// Value that selects a branch of a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     name: &'static str,
@@ -196,12 +195,12 @@ enum TemplatePiece {
     Gap(Input),
 }
 
-/// Words and gaps, in order.
+/// Literals and placeholders, in order.
 #[derive(Debug)]
 pub(super) struct Template(Vec<TemplatePiece>);
 
 impl Template {
-    /// Renders `file` with `settings`, leaving a gap for each of `inputs`.
+    /// Renders `file` with `settings`, leaving a placeholder for each of `inputs`.
     pub(super) fn compile(
         file: &PromptText<'_>,
         settings: &[Setting],
@@ -232,7 +231,7 @@ impl Template {
         Ok(Template::split(rendered.trim()))
     }
 
-    /// Marks come in pairs, so every second piece is a gap's name.
+    /// Splits at the marks. They come in pairs, so every second piece is an input's name.
     fn split(rendered: &str) -> Template {
         let named = |wanted| Input::ALL.iter().find(|(_, name)| *name == wanted).map(|(it, _)| *it);
         let pieces = rendered.split(MARK).enumerate().filter_map(|(n, piece)| match n % 2 {
@@ -242,7 +241,7 @@ impl Template {
         Template(pieces.collect())
     }
 
-    /// Fills the gaps; one that is not in `fill` stays empty.
+    /// Fills the placeholders; one that is not in `fill` becomes empty.
     pub(super) fn fill(&self, fill: &[(Input, Woven<'_>)]) -> Redacted {
         let given = |wanted: Input| fill.iter().find(|(input, _)| *input == wanted);
         let pieces = self.0.iter().map(|piece| match piece {
@@ -253,8 +252,8 @@ impl Template {
     }
 }
 
-/// A token that neither `transcript` nor `before` contains, for a fence that they cannot close: it is a digest of the
-/// texts, so nobody can write it beforehand.
+/// A token that occurs in neither `transcript` nor `before`, for a fence that they cannot close. It is a digest of
+/// both texts, so that an author cannot predict it.
 pub(super) fn fence_token(transcript: &str, before: &str) -> String {
     let digest = Digest::of(&[transcript, before]).to_string();
     let tokens = (0..TOKENS_MAX).map(|n| match n {

@@ -1,5 +1,5 @@
-//! Reading a pattern by hand: a place in the text that moves only over what fits. The patterns
-//! leave no choice but the few that are spelled out, so no backtracking is needed.
+//! Hand-written pattern matching: a cursor that advances only over matching characters. The
+//! patterns spell out their few alternatives, so no backtracking is needed.
 
 use crate::privacy::letter::{is_digit, is_space, is_word};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Byte range of a match.
 pub(super) type Span = Range<usize>;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         !self.peek().is_some_and(is_word)
     }
 
-    /// Takes one character that `fits`.
+    /// Consumes one matching character.
     pub(super) fn one(self, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
         let next = self.peek().filter(|next| fits(*next))?;
         Some(Cursor { at: self.at + next.len_utf8(), ..self })
@@ -58,12 +58,12 @@ impl<'a> Cursor<'a> {
         self.one(|next| next == wanted)
     }
 
-    /// Takes one character that fits, if there is one.
+    /// Consumes one matching character, if there is one.
     pub(super) fn maybe(self, fits: impl Fn(char) -> bool) -> Cursor<'a> {
         self.one(fits).unwrap_or(self)
     }
 
-    /// Takes exactly `count` characters that fit.
+    /// Consumes exactly `count` matching characters.
     pub(super) fn exactly(self, count: usize, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
         (0..count).try_fold(self, |cursor, _| cursor.one(&fits))
     }
@@ -72,19 +72,19 @@ impl<'a> Cursor<'a> {
         self.exactly(count, is_digit)
     }
 
-    /// Takes all that fit, at least one.
+    /// Consumes all matching characters, at least one.
     pub(super) fn run(self, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
         let rest = self.rest();
         let length = rest.find(|next| !fits(next)).unwrap_or(rest.len());
         (0 < length).then_some(Cursor { at: self.at + length, ..self })
     }
 
-    /// Takes all blanks, at least one.
+    /// Consumes all blanks, at least one.
     pub(super) fn blanks(self) -> Option<Cursor<'a>> {
         self.run(is_space)
     }
 
-    /// The cursor itself if no word goes on before it.
+    /// Returns the cursor itself if it is at the end of a word.
     pub(super) fn end(self) -> Option<Cursor<'a>> {
         self.word_ends().then_some(self)
     }

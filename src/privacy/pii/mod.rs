@@ -1,5 +1,5 @@
 //! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
-//! kind eats part of an earlier one. No pattern can match inside a placeholder.
+//! kind matches part of an earlier one. No pattern can match inside a placeholder.
 
 mod cursor;
 mod patterns;
@@ -24,7 +24,7 @@ pub enum Pii {
     TrPhone,
     /// `<TC_KIMLIK>`
     TcKimlik,
-    /// `<PHONE>`: behind a `+` of any country; also a bare number of ten digits, such as an epoch; the safe side.
+    /// `<PHONE>`: of any country after a `+`; also any bare ten-digit number, such as an epoch.
     Phone,
     /// `<EMAIL>`
     Email,
@@ -32,7 +32,7 @@ pub enum Pii {
     Address,
 }
 
-/// A name that is no kind of personal data.
+/// An unknown name of a kind of personal data.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownPii {
     /// The unknown name.
@@ -50,7 +50,7 @@ impl fmt::Display for UnknownPii {
 impl std::error::Error for UnknownPii {}
 
 impl Pii {
-    /// Every kind, in the order in which they are looked for.
+    /// Every kind, in matching order.
     pub const ALL: [Pii; 8] = [
         Pii::Iban,
         Pii::CreditCard,
@@ -62,7 +62,7 @@ impl Pii {
         Pii::Address,
     ];
 
-    /// Its name in the configuration and in reports.
+    /// Name in the configuration and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Pii::Iban => "iban",
@@ -94,14 +94,13 @@ impl Pii {
 impl FromStr for Pii {
     type Err = UnknownPii;
 
-    /// Reads a kind by its name.
     fn from_str(name: &str) -> Result<Pii, UnknownPii> {
         let known = Pii::ALL.into_iter().find(|kind| kind.name() == name);
         known.ok_or_else(|| UnknownPii { name: name.to_owned() })
     }
 }
 
-/// Masks these kinds; the text itself if there is nothing to mask.
+/// Masks these kinds; borrowed if there is nothing to mask.
 pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow<'a, str> {
     let wanted = |kind| kinds.contains(&kind);
     let mut survey = patterns::survey(text);
@@ -130,7 +129,7 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     text
 }
 
-/// Puts the placeholder in every place found, and counts.
+/// Replaces each span by the placeholder, and counts.
 fn replace(text: &mut Cow<'_, str>, found: &[Span], kind: Pii, report: &mut Report) {
     if found.is_empty() {
         return;
@@ -147,10 +146,10 @@ fn replace(text: &mut Cow<'_, str>, found: &[Span], kind: Pii, report: &mut Repo
     *text = Cow::Owned(masked);
 }
 
-/// The kinds that are made of digits, in the order in which they are looked for.
+/// Kinds made of digits, in matching order.
 const NUMBERS: [Pii; 5] = [Pii::CreditCard, Pii::Ssn, Pii::TrPhone, Pii::TcKimlik, Pii::Phone];
 
-/// Masks every number of a wanted kind in these clusters of the text.
+/// Masks every number of a wanted kind in these clusters.
 fn mask_numbers(
     text: &mut Cow<'_, str>,
     clusters: Vec<Span>,
@@ -171,14 +170,14 @@ fn mask_numbers(
     }
 }
 
-/// The cluster with its numbers masked; none if it holds none.
+/// Masks the numbers of a cluster; `None` if it has none.
 fn mask_cluster(
     text: &str,
     cluster: Span,
     wanted: &dyn Fn(Pii) -> bool,
     report: &mut Report,
 ) -> Option<String> {
-    // A letter at either side decides where words end; it comes along and is taken off again.
+    // The adjacent letters decide word boundaries; they are included and removed again.
     let before = text.get(..cluster.start)?.chars().next_back();
     let after = text.get(cluster.end..)?.chars().next();
     let left = before.map_or(0, char::len_utf8);
@@ -196,7 +195,7 @@ fn mask_cluster(
     }
 }
 
-/// A match: where it ends, and whether it is what it seems. What only seems so is passed over.
+/// A match; an invalid one (such as a wrong check digit) is skipped, not masked.
 struct Match {
     end: usize,
     valid: bool,
@@ -215,14 +214,14 @@ fn patterns(kind: Pii) -> &'static [Pattern] {
     }
 }
 
-/// Every valid match, from the left, none overlapping.
+/// Valid matches from left to right, without overlap.
 fn find_numbers(text: &str, pattern: Pattern) -> Vec<Span> {
     let mut found = Vec::new();
     let mut passed_to = 0;
     let mut in_number = false;
     for (at, letter) in text.char_indices() {
         let digit = is_digit(letter);
-        // No number starts within a run of digits.
+        // No number starts inside a run of digits.
         let starts = (digit && !in_number) || letter == '+' || letter == '(';
         in_number = digit;
         if at < passed_to || !starts {
@@ -250,7 +249,7 @@ fn valid(cursor: Cursor<'_>) -> Match {
     Match { end: cursor.at, valid: true }
 }
 
-/// Four times four digits; without a check digit, since sample numbers have none.
+/// Four groups of four digits; no check digit, since sample numbers lack a valid one.
 fn card_of_sixteen(start: Cursor<'_>) -> Option<Match> {
     if !start.word_starts() {
         return None;
@@ -259,7 +258,7 @@ fn card_of_sixteen(start: Cursor<'_>) -> Option<Match> {
     groups?.digits(4)?.end().map(valid)
 }
 
-/// 4-6-5 digits, or 13 to 19 in a row, if the check digit is right.
+/// 4-6-5 digits, or 13 to 19 in a row, with a valid check digit.
 fn card_by_check_digit(start: Cursor<'_>) -> Option<Match> {
     if !start.word_starts() {
         return None;
@@ -296,7 +295,7 @@ fn ssn(start: Cursor<'_>) -> Option<Match> {
     start.digits(3)?.char('-')?.digits(2)?.char('-')?.digits(4)?.end().map(valid)
 }
 
-/// A Turkish mobile number, with `0` or `+90` before it.
+/// A Turkish mobile number, with the prefix `0` or `+90`.
 fn tr_phone(start: Cursor<'_>) -> Option<Match> {
     let national = || start.word_starts().then_some(start)?.char('0');
     let abroad = || Some(start.char('+')?.char('9')?.char('0')?.maybe(is_separator));
@@ -306,7 +305,7 @@ fn tr_phone(start: Cursor<'_>) -> Option<Match> {
     groups.digits(2)?.end().map(valid)
 }
 
-/// A Turkish identity number: eleven digits of which the last two check the others.
+/// A Turkish identity number: eleven digits, the last two of them check digits.
 fn tc_kimlik(start: Cursor<'_>) -> Option<Match> {
     let apart = |letter: Option<char>| !letter.is_some_and(|next| next == '-' || is_word(next));
     if !apart(start.before()) {
@@ -330,12 +329,12 @@ fn tc_checks(digits: &[u32]) -> bool {
         && sum % 10 == *eleventh
 }
 
-/// Ten digits in three groups, with a country code or parentheses or neither.
+/// Ten digits in three groups, optionally with a country code or parentheses.
 fn phone(start: Cursor<'_>) -> Option<Match> {
     let last =
         |cursor: Cursor<'_>| cursor.digits(3)?.maybe(is_separator).digits(4)?.end().map(valid);
     let apart = || start.word_starts().then_some(start);
-    // One to three digits, as many as there are: what may follow is no digit.
+    // One to three digits, greedily: no digit may follow.
     let country = || {
         let first = apart()?.maybe(|next| next == '+').digits(1)?;
         Some(first.maybe(is_digit).maybe(is_digit))
@@ -350,16 +349,16 @@ fn phone(start: Cursor<'_>) -> Option<Match> {
     abroad().or_else(plain).or_else(abroad_area).or_else(plain_area)
 }
 
-/// Digits of a number with its country code: fewer are none that a person has, more are none that can be dialled
-/// (ITU-T E.164).
+/// Number of digits with the country code: subscriber numbers have at least 9; E.164 allows at most
+/// 15.
 const ABROAD_DIGITS: std::ops::RangeInclusive<usize> = 9..=15;
 
-/// `+`, a country code and a number, in groups of any length. Some write a zero in parentheses that is dialled at home.
+/// `+`, country code and number, in groups of any length; allows a `(0)` trunk prefix.
 fn phone_abroad(start: Cursor<'_>) -> Option<Match> {
     let apart = start.word_starts() && start.before() != Some('+');
     let mut at = start.char('+').filter(|_| apart)?.one(|digit| ('1'..='9').contains(&digit))?;
     let (mut digits, mut found) = (1, None);
-    // Bounded by the digits that a number has.
+    // At most 15 iterations.
     while digits <= *ABROAD_DIGITS.end() {
         if ABROAD_DIGITS.contains(&digits) {
             found = at.end().or(found);

@@ -1,18 +1,18 @@
-//! Patterns of personal data: one pass over the digits of a text tells which of them to try, and where.
+//! Patterns of personal data. One pass over the digits of a text selects the patterns to try.
 
 use super::cursor::{Cursor, Span};
 use crate::privacy::letter::{is_alnum, is_digit, is_space, is_word};
 
-/// The shortest number of a kind, a social security number, has nine digits.
+/// The shortest number, a social security number, has nine digits.
 const DIGITS_MIN: usize = 9;
-/// Bytes between two digits of one number: at most two separators, each a blank of any script.
+/// Maximum bytes between two digits of one number: two separators, each a blank of any script.
 const GAP_BYTES_MAX: usize = 6;
-/// Bytes looked at together for a digit.
+/// Bytes tested for digits at a time.
 const LANE: usize = 32;
 
 /// Result of one pass over the text.
 pub(super) struct Survey {
-    /// Groups of digits that are close and long enough to be a number of some kind.
+    /// Groups of nearby digits that are long enough to be a number of some kind.
     pub(super) clusters: Vec<Span>,
     /// An IBAN may be present.
     pub(super) iban: bool,
@@ -21,12 +21,12 @@ pub(super) struct Survey {
     pub(super) digits: Digits,
 }
 
-/// The digits of a text. Masking adds none.
+/// Digits that occur in a text. Masking adds none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Digits {
     /// Only `0` to `9`.
     Ascii,
-    /// Those of other scripts too.
+    /// Digits of other scripts too.
     AnyScript,
 }
 
@@ -70,8 +70,8 @@ fn finished(bytes: &[u8], cluster: Span, digits: usize) -> Option<Span> {
     enough.then_some(cluster)
 }
 
-/// Returns whether the groups may form a number: each kind has a group of three, of five and more,
-/// or two of four in a row. Dates and times have not. Behind a `+`, groups may have any length.
+/// Returns whether the groups may form a number: each kind has a group of three or at least five,
+/// or two adjacent ones of four; dates and times do not. After a `+`, any groups may.
 fn is_grouped(cluster: &[u8]) -> bool {
     if cluster.contains(&b'+') {
         return true;
@@ -90,7 +90,7 @@ fn may_separate(byte: u8) -> bool {
     blank || !byte.is_ascii() || matches!(byte, b'.' | b'-' | b'(' | b')' | b'+')
 }
 
-/// The digits of other scripts start at U+0660, with these first bytes.
+/// Digits of other scripts start at U+0660, with these lead bytes.
 fn has_digits_of_other_scripts(text: &str) -> bool {
     let leads = |byte: u8| matches!(byte, 0xd9 | 0xdb | 0xdf | 0xe0 | 0xe1 | 0xea | 0xef | 0xf0);
     if text.is_ascii() || !text.as_bytes().iter().fold(false, |any, byte| any | leads(*byte)) {
@@ -126,7 +126,7 @@ fn any_run(text: &str, at: usize) -> Option<Span> {
     Cursor::new(text, start).run(is_digit).map(|end| start..end.at)
 }
 
-/// Position of the first digit. Whole lanes are skipped at once, since most of a text has none.
+/// Position of the first digit. Skips whole lanes, since most of a text has no digits.
 fn first_digit(bytes: &[u8]) -> Option<usize> {
     let mut skipped = 0;
     for lane in bytes.chunks(LANE) {
@@ -139,10 +139,10 @@ fn first_digit(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Groups of four behind the check digits.
+/// Number of groups of four after the check digits.
 const GROUPS_MIN: usize = 2;
 const GROUPS_MAX: usize = 7;
-/// Letters and digits in an IBAN: Norway's is the shortest, the standard allows 34.
+/// Characters in an IBAN: Norway's is the shortest, the standard allows 34.
 const IBAN_LENGTH_MIN: usize = 15;
 const IBAN_LENGTH_MAX: usize = 34;
 
@@ -152,7 +152,7 @@ fn may_start_iban(bytes: &[u8], digits: &Span) -> bool {
     2 <= digits.len() && capitals.is_some_and(|both| both.iter().all(u8::is_ascii_uppercase))
 }
 
-/// Every IBAN in the text. What has the form but not the length is passed over as a whole.
+/// Finds IBANs. A match of the wrong length is skipped whole.
 pub(super) fn ibans(text: &str, digits: Digits) -> Vec<Span> {
     let mut found = Vec::new();
     let mut passed_to = 0;
@@ -178,8 +178,8 @@ fn is_code(letter: char) -> bool {
     letter.is_ascii_uppercase() || letter.is_ascii_digit()
 }
 
-/// End of the IBAN form that starts here: as many groups as possible, then up to four characters,
-/// then no word character.
+/// End of the IBAN at `start`: as many groups as possible, up to four more characters, then a word
+/// boundary.
 fn iban(text: &str, start: usize) -> Option<usize> {
     let start = Cursor::new(text, start);
     if !start.word_starts() {
@@ -201,7 +201,7 @@ fn iban(text: &str, start: usize) -> Option<usize> {
     })
 }
 
-/// Words between the house number and the kind of street.
+/// Maximum words between the house number and the street type.
 const STREET_WORDS_MAX: usize = 3;
 
 pub(super) fn emails(text: &str) -> Vec<Span> {
@@ -223,13 +223,12 @@ pub(super) fn emails(text: &str) -> Vec<Span> {
     found
 }
 
-/// A letter, or a number that is no digit.
 fn is_top_letter(letter: char) -> bool {
     is_alnum(letter) && !is_digit(letter)
 }
 
-/// End of the domain that starts here: behind the last dot that is followed by two letters or more
-/// and then by neither letter nor digit.
+/// End of the domain at `start`: after the last dot that at least two letters follow, then neither
+/// letter nor digit.
 fn domain_end(text: &str, start: usize) -> Option<usize> {
     let domain = Cursor::new(text, start).run(|next| is_word(next) || matches!(next, '.' | '-'))?;
     let name = text.get(start..domain.at)?;
@@ -240,10 +239,10 @@ fn domain_end(text: &str, start: usize) -> Option<usize> {
     })
 }
 
-/// Reads what follows a number and blanks: where the street ends.
+/// Parses the text after a house number; returns the end of the street.
 pub(super) type Street = fn(Cursor<'_>) -> Option<usize>;
 
-/// The three forms of a street address, one after the other.
+/// The three forms of a street address, in matching order.
 pub(super) const STREETS: [Street; 3] = [long_street, short_street, one_word_street];
 
 /// Returns whether these digits may be a house number.
@@ -252,8 +251,8 @@ fn may_start_address(text: &str, digits: &Span) -> bool {
     street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
 }
 
-/// In any case: `12 old mill road`. The Turkish i, a long s and a Kelvin sign are letters of their
-/// other case.
+/// Case-insensitive: `12 old mill road`. Dotless i, long s and the Kelvin sign fold to ASCII
+/// letters.
 fn long_street(start: Cursor<'_>) -> Option<usize> {
     let is_street_letter = |next: char| {
         next.is_ascii_alphabetic() || matches!(next, '\u{130}' | '\u{131}' | '\u{17f}' | '\u{212a}')
@@ -289,14 +288,14 @@ fn short_street(start: Cursor<'_>) -> Option<usize> {
     })
 }
 
-/// One word of any case, then a capitalised kind: `12 mill Rd`
+/// One word in any case, then a capitalised street type: `12 mill Rd`
 fn one_word_street(start: Cursor<'_>) -> Option<usize> {
     let kind = start.run(|next| next.is_ascii_alphabetic())?.blanks()?;
     let kinds = ["Street", "St", "Avenue", "Ave", "Road", "Rd", "Boulevard", "Blvd"];
     kinds.iter().find_map(|word| literally(kind, word)?.end().map(|end| end.at))
 }
 
-/// As many words as possible, at most three, and then a kind of street.
+/// As many words as possible, at most three, then a street type.
 fn words_then(
     start: Cursor<'_>,
     word: impl Fn(Cursor<'_>) -> Option<usize>,
@@ -312,7 +311,7 @@ fn words_then(
     end
 }
 
-/// Every place where a number and blanks are followed by such a street.
+/// Finds every number that is followed by blanks and such a street.
 pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut passed_to = 0;
@@ -328,7 +327,7 @@ pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Span>
     found
 }
 
-/// The place behind the blanks that follow a whole number, if a word starts there.
+/// Position after the blanks that follow a whole number, if a word starts there.
 fn number_before_blanks<'a>(text: &'a str, run: &Span) -> Option<Cursor<'a>> {
     let after = Cursor::new(text, run.end);
     let blanks = after.peek().filter(|next| is_space(*next)).and_then(|_| after.blanks())?;
@@ -340,13 +339,13 @@ const ID_BYTES: usize = 36;
 /// Positions of the dashes.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
-/// The clusters without what lies in an identifier.
+/// The clusters without UUIDs.
 pub(super) fn outside(text: &str, clusters: Vec<Span>) -> Vec<Span> {
     let bytes = text.as_bytes();
     let mut outside = Vec::with_capacity(clusters.len());
     for cluster in clusters {
         let mut kept_to = cluster.start;
-        // An identifier may begin before the cluster, with letters.
+        // A UUID may start before the cluster, with letters.
         let from = cluster.start.saturating_sub(ID_BYTES);
         let near = bytes.get(from..cluster.end).unwrap_or_default();
         let mut id_end = 0;
@@ -366,7 +365,7 @@ pub(super) fn outside(text: &str, clusters: Vec<Span>) -> Vec<Span> {
     outside
 }
 
-/// From the first digit on, so that no digit of an identifier is next to it.
+/// Drops everything before the first digit or opener, so that no digit of a UUID is adjacent.
 fn trimmed(text: &str, piece: Span) -> Option<Span> {
     let digits = text.get(piece.clone())?;
     let opens = |letter| is_digit(letter) || letter == '+' || letter == '(';
@@ -374,7 +373,7 @@ fn trimmed(text: &str, piece: Span) -> Option<Span> {
     Some(start..piece.end)
 }
 
-/// Returns whether an identifier starts here and is a word of its own.
+/// Returns whether a UUID starts here, with word boundaries on both sides.
 fn is_id(text: &str, start: usize) -> bool {
     let end = start + ID_BYTES;
     let fits = |(at, byte): (usize, &u8)| match DASHES.contains(&at) {

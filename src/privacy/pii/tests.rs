@@ -1,5 +1,4 @@
-//! Examples of our own, the published cases where they lie beside the project, and the law that
-//! masking twice changes nothing.
+//! Examples, the published cases if they are present beside the project, and idempotence.
 
 use super::{Pii, mask};
 use crate::privacy::redacted::Report;

@@ -1,4 +1,4 @@
-//! Logins on a command line, by the table `[commands]` of `words.txt`, and in statements.
+//! Logins on a command line (table `[commands]` of `words.txt`) and in statements.
 
 use super::scan::{Scan, is_blank};
 use super::{value, words};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Bytes of a command that are read for its login.
+/// Maximum bytes of a command that are searched for its login.
 const COMMAND_MAX: usize = 512;
 
 /// Position of the secret relative to a flag.
@@ -16,9 +16,9 @@ enum Form {
     Next,
     /// `-psecret`
     Glued,
-    /// Either of them.
+    /// Either of the two.
     Either,
-    /// Behind the mark in the next word: `-u user:secret`, `-U user%secret`.
+    /// After the separator in the next word: `-u user:secret`, `-U user%secret`.
     Behind(char),
     /// The last word of the command.
     Last,
@@ -74,7 +74,7 @@ pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks the word that `echo` writes into a command that reads a secret: `echo secret | sudo -S ls`.
+/// Masks the word that `echo` pipes into a command that reads a secret: `echo secret | sudo -S ls`.
 pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
     let line = scan.line_start(at.start, COMMAND_MAX);
     let head = scan.piece(line..at.start);
@@ -97,7 +97,7 @@ pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Range of the secret of a flag that ends at `at`.
+/// Range of the secret that belongs to the flag ending at `at`.
 fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Option<Range<usize>> {
     let apart = matches!(scan.byte(at), b' ' | b'=');
     let fits = match form {
@@ -126,16 +126,15 @@ fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Optio
     (fits && !whole).then_some(word.start + from..word.end)
 }
 
-/// Returns whether the argument may be a secret: no reference, and no flag such as `-port`.
+/// Returns whether the argument may be a secret: not a reference, and not a flag such as `-port`.
 fn is_secret(text: &str, form: Form) -> bool {
     let flags = ["ort", "assword", "rotocol", "rogress", "retty", "ager"];
     let is_flag = matches!(form, Form::Glued) && flags.iter().any(|flag| text.starts_with(flag));
     !text.is_empty() && !value::is_reference(text) && !is_flag
 }
 
-/// Masks the word behind a user: `login: bob / secret`, `creds: bob:secret`.
+/// Masks the word after a user name: `login: bob / secret`, `creds: bob:secret`.
 pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Bytes of a user's name.
     const USER_MAX: usize = 64;
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
     let user = scan.gap(at.end);
@@ -170,7 +169,7 @@ pub(super) fn pair_call(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Masks the password of `IDENTIFIED BY 'secret'` and `identified with … by "secret"`.
 pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Bytes between the two words.
+    /// Maximum bytes between the two words.
     const PLUGIN_MAX: usize = 64;
     let end = scan.run_within(at.end, PLUGIN_MAX, |byte| !matches!(byte, b'\n' | b';'));
     let words = scan.piece(at.end..end).to_ascii_lowercase();

@@ -1,21 +1,19 @@
-//! Secrets in files, where the form of the file tells which words are secret: keys without their
-//! first or last line, password files, manifests, web keys, and tables.
+//! Secrets in files, located by the file's format: keys without their first or last line, password
+//! files, manifests, JSON web keys, and tables.
 
 use super::name::{self, Kind};
 use super::scan::Scan;
 use super::{shape, value, words};
 use std::ops::Range;
 
-/// Bytes of a file that are read around the word that tells its form.
+/// Bytes that are read around the word that identifies the format.
 const FILE_MAX: usize = 8 * 1024;
-/// Lines of a file that are read.
 const LINES_MAX: usize = 64;
-/// Bytes of a line.
 const LINE_MAX: usize = 1024;
-/// Letters in a row that tell a line of a key from words.
+/// Minimum run of base64 characters in a line of a key.
 const KEY_LINE_MIN: usize = 32;
 
-/// Words before the body of a private key, and first letters of such bodies.
+/// Headers before the body of a private key, and first characters of such bodies.
 pub(super) const KEY_STARTS: [&str; 8] = [
     "Private-Lines:", "AIBAAKC", "IBADANBgkqhkiG9w0BAQ", "b3BlbnNzaC1rZXktdjE", "MHcCAQEE",
     "MC4CAQAwBQYDK2V", "MIGHAgEAMBMG", "MIG2AgEAMBAG",
@@ -102,7 +100,7 @@ pub(super) fn manifest(scan: &mut Scan<'_>, at: Range<usize>) {
         _ => (around.start, &["data", "stringData"]),
     };
     let start = match word.starts_with("kind") {
-        // The manifest begins behind the mark between two of them.
+        // The manifest starts after the last document separator.
         true => scan.piece(start..at.start).rfind("---").map_or(start, |found| start + found),
         false => start,
     };
@@ -127,7 +125,7 @@ pub(super) fn manifest(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks every string behind a colon, up to the closing brace.
+/// Masks every string after a colon, up to the closing brace.
 fn members(scan: &mut Scan<'_>, brace: usize) {
     let end = scan.run_within(brace, FILE_MAX, |byte| byte != b'}');
     let mut at = brace;
@@ -145,7 +143,7 @@ fn members(scan: &mut Scan<'_>, brace: usize) {
     }
 }
 
-/// Masks every value in the lines that are indented deeper than `name`.
+/// Masks every value in the lines indented deeper than `name`.
 fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
     let depth = name - scan.run_back(name, LINE_MAX, |byte| byte == b' ');
     for _ in 0..LINES_MAX {
@@ -171,7 +169,7 @@ fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
     }
 }
 
-/// Masks the private members of a web key.
+/// Masks the private members of a JSON web key.
 pub(super) fn web_key(scan: &mut Scan<'_>, at: Range<usize>) {
     let start = scan.run_back(at.start, FILE_MAX, |byte| byte != b'{');
     let end = scan.run_within(at.end, FILE_MAX, |byte| byte != b'}');
@@ -189,8 +187,8 @@ pub(super) fn web_key(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks what stands below a name in a table of Markdown or of separated values, and beside it in
-/// a table whose rows are names and values.
+/// Masks the cells below a name in a Markdown or delimiter-separated table, and the cell beside it
+/// in a table of names and values.
 pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
     let after = scan.run_within(name.end, 8, |byte| matches!(byte, b'*' | b'`' | b' '));
     let before = scan.run_back(name.start, 8, |byte| matches!(byte, b'*' | b'`' | b' '));

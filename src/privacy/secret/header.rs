@@ -1,4 +1,4 @@
-//! Headers that carry a login: `Authorization` and `Cookie`.
+//! Headers that carry credentials: `Authorization` and `Cookie`.
 
 use super::scan::{Scan, is_blank};
 use super::value;
@@ -9,8 +9,7 @@ fn ends_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b'<' | b'>')
 }
 
-/// The place of a header's value: behind the closing quote of the name, a colon, and an opening
-/// quote.
+/// Start of a header's value: after the closing quote of the name, a colon, and an opening quote.
 fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
     let named = scan.quote_or(name_end).1;
     let separator = scan.gap(scan.run(named, |byte| byte == b']'));
@@ -28,19 +27,19 @@ fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
     Some(scan.quote_or(value).1)
 }
 
-/// Bytes of a header that are read for its form; servers take 8 KiB.
+/// Servers accept 8 KiB.
 const HEADER_MAX: usize = 8 * 1024;
 
-/// Schemes whose next word is always the login.
+/// Schemes whose next word is always a credential.
 const SCHEMES: [&str; 16] = [
     "bearer", "basic", "token", "digest", "apikey", "api-key", "negotiate", "ntlm", "hawk",
     "oauth", "ssws", "key", "splunk", "mac", "dpop", "aws4-hmac-sha256",
 ];
 
-/// Of these, the ones whose login is a list.
+/// Schemes of these whose credential is a list.
 const LISTING_SCHEMES: [&str; 5] = ["digest", "aws4-hmac-sha256", "hawk", "mac", "oauth"];
 
-/// Masks what follows the scheme of an `Authorization` header, and what follows `Bearer` anywhere.
+/// Masks the credential of an `Authorization` header, and the token after `Bearer` anywhere.
 pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.byte(at.end - 1) == b' ' {
         let start = scan.run(at.end, is_blank);
@@ -76,7 +75,7 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
     if secret {
         let piece = scan.piece(login_start..login_end);
         let end = login_start + piece.trim_end_matches([')', ',', ';', '}', ']']).len();
-        // A login longer than that goes on to its end.
+        // A longer credential is masked to its end.
         let beyond =
             if start + HEADER_MAX <= end { scan.run(end, |byte| !ends_value(byte)) } else { end };
         scan.mark(login_start..beyond);
@@ -85,7 +84,7 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Masks every value of `username="…", nc=1, response="…"`.
 fn parameters(scan: &mut Scan<'_>, start: usize) {
-    /// Parameters of one login; the schemes have about ten.
+    /// Maximum parameters of one credential; the schemes have about ten.
     const PARAMETERS_MAX: usize = 32;
     let mut at = start;
     for _ in 0..PARAMETERS_MAX {
@@ -118,7 +117,7 @@ fn parameters(scan: &mut Scan<'_>, start: usize) {
     }
 }
 
-/// Words that stand for a login in prose and samples.
+/// True for a word used in place of a credential in prose and samples.
 fn is_word_for_it(login: &str) -> bool {
     let word = login.split([' ', ',', '.', ';', ')']).next().unwrap_or_default();
     let words = [
@@ -128,7 +127,7 @@ fn is_word_for_it(login: &str) -> bool {
     words.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Behind a `Bearer` in prose: long or mixed, and no call or template.
+/// True for a token after `Bearer` in prose: long or with digits, and not a call or template.
 fn is_token(token: &str) -> bool {
     let plain =
         token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=|:".contains(&byte));
@@ -136,9 +135,9 @@ fn is_token(token: &str) -> bool {
     plain && !value::is_reference(token) && ((8 <= token.len() && digits) || 32 <= token.len())
 }
 
-/// Masks the values of `Cookie: a=b; c=d`, and the first of `Set-Cookie: a=b; Path=/`.
+/// Masks the values of `Cookie: a=b; c=d`, and the first one of `Set-Cookie: a=b; Path=/`.
 pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Pairs in one header; browsers keep fewer than 200 a site.
+    /// Maximum pairs in one header; browsers keep fewer than 200 per site.
     const PAIRS_MAX: usize = 256;
     let sets = scan.run_back(at.start, 4, |byte| byte == b'-' || byte.is_ascii_alphabetic());
     let sets = scan.piece(sets..at.start).eq_ignore_ascii_case("set-");

@@ -1,12 +1,12 @@
-//! Between a name and its value: a mark, words such as `for the server is`, or the keys of a pair.
+//! Tokens between a name and its value: a separator, words (`for the server is`), or a pair's keys.
 
 use super::scan::{Quote, Scan, is_blank};
 use super::words;
 use std::ops::Range;
 
-/// Keys under which the name of a pair is given.
+/// Keys that hold the name in a name-value pair.
 const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
-/// Bytes between the two halves of a pair.
+/// Maximum bytes between the two halves of a pair.
 const GAP_MAX: usize = 128;
 
 /// Token between a name and its value.
@@ -14,7 +14,7 @@ const GAP_MAX: usize = 128;
 pub(super) enum Joint {
     /// `=`, `:=`, `=>`
     Equals,
-    /// `==`, `!=`: only a literal on the other side is secret.
+    /// `==`, `!=`: only a literal operand is secret.
     Compares,
     /// `:`
     Colon,
@@ -30,7 +30,7 @@ pub(super) enum Joint {
     Is,
 }
 
-/// Token that joins the name to a value, and the value's start.
+/// Returns the quote after the name, the joining token, and the start of the value.
 pub(super) fn joint(
     scan: &Scan<'_>,
     start: usize,
@@ -74,10 +74,10 @@ pub(super) fn joint(
     (value < scan.bytes.len()).then_some((quote, joint, value))
 }
 
-/// Returns whether a word behind a login's name, with only a blank between, looks like no other word:
-/// it has letters, digits and marks.
+/// Returns whether the word after a password's name, with only a blank between, can be nothing but
+/// a password: it has letters, digits and marks.
 fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
-    /// Letters of such a word.
+    /// Minimum length of such a word.
     const STRONG_MIN: usize = 8;
     let end =
         scan.run_within(at, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte));
@@ -92,9 +92,9 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
         && is_login()
 }
 
-/// Position behind `for the server:` or `of bob is`, the words between a name and its value.
+/// Position after the words between a name and its value: `for the server:`, `of bob is`.
 fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
-    /// Words in such a chain.
+    /// Maximum words in such a chain.
     const LINKS_MAX: usize = 4;
     for _ in 0..LINKS_MAX {
         let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'\'' || !byte.is_ascii();
@@ -145,7 +145,7 @@ pub(super) fn pair_value(
     (value < scan.bytes.len()).then_some((quote, joint, value))
 }
 
-/// End of blanks, line ends (escaped or not) and commas.
+/// Skips blanks, line ends (escaped or not) and commas.
 fn gap_end(scan: &Scan<'_>, from: usize) -> usize {
     let fits = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
     let mut at = from;
@@ -160,7 +160,7 @@ fn gap_end(scan: &Scan<'_>, from: usize) -> usize {
     at
 }
 
-/// Returns whether `name:` or `key=` precedes.
+/// Returns whether `name:` or `key=` precedes `start`.
 fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
     let back = |at: usize, fits: fn(u8) -> bool| scan.run_back(at, GAP_MAX, fits);
     let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\');
@@ -173,10 +173,10 @@ fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
     PAIR_NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
 }
 
-/// Returns whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, `machine … login …
-/// password …` of a `.netrc`, `ALTER ROLE … PASSWORD '…'`.
+/// Returns whether a blank alone joins name and value: `ENV NAME …`, `setenv NAME …`, `machine …
+/// login … password …` of a `.netrc`, `ALTER ROLE … PASSWORD '…'`.
 fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
-    /// Bytes before the name.
+    /// Bytes before the name that are read.
     const HEAD_MAX: usize = 256;
     let name = scan.piece(start..end);
     if words::SET.contains(name.trim_start_matches('-')) {

@@ -1,10 +1,10 @@
-//! Secrets, by shape and by name. One look finds the words that begin or announce a secret; what
-//! stands around each is then read by the rule the word belongs to. A text without such words is
-//! read once and not copied.
+//! Secrets, by shape and by name. One search finds the keywords that begin or announce a secret;
+//! the keyword's rule then reads the text around it. A text without keywords is scanned once and
+//! not copied.
 //!
-//! The table is [`rules::RULES`]: the name that appears in reports, the words, and the function that
-//! reads. Rules only mark places. A place never holds a quote, a brace or half an escape of the
-//! text around it, so JSON stays JSON, also when it is JSON in a string.
+//! The table is [`rules::RULES`]: report name, keywords and reader function of each rule. Rules
+//! only mark ranges. A range never includes a quote, a brace or half an escape, so JSON stays JSON,
+//! even inside a JSON string.
 
 mod command;
 mod file;
@@ -30,7 +30,7 @@ pub(super) fn rules() -> impl Iterator<Item = &'static str> {
     names.into_iter()
 }
 
-/// Masks every secret and counts them; none if there is nothing to mask.
+/// Masks every secret and counts them; `None` if there is nothing to mask.
 pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
     let bytes = text.as_bytes();
     let mut scan = Scan { text, bytes, rule: "", hits: Vec::new(), named_to: 0, pem_end: None };
@@ -46,7 +46,7 @@ pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
     Some(replace(text, joined(scan.hits), report))
 }
 
-/// The places in order, overlapping ones as one.
+/// Sorts the hits and merges overlapping ones.
 fn joined(mut hits: Vec<Hit>) -> Vec<Hit> {
     let rank = |name: &str| RULES.iter().position(|rule| rule.name == name);
     hits.sort_by_key(|hit| (hit.at.start, hit.at.end, rank(hit.rule)));

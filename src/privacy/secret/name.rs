@@ -1,16 +1,16 @@
-//! Names under which secrets stand: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and
-//! names that look alike and hold none: `max_tokens`, `api_key_env`, `public_key`.
+//! Names that denote a secret: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and similar
+//! names that do not: `max_tokens`, `api_key_env`, `public_key`.
 
 use super::words;
 
 /// Confidence that a name denotes a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
-    /// Whatever stands there is secret, numbers too.
+    /// Every value is secret, even a number.
     Password,
-    /// A key or token; a bare number under it is a count.
+    /// A key or token; a bare number is a count.
     Token,
-    /// Secret only if it looks so.
+    /// Secret only if the value looks like one.
     Maybe,
     /// A key of unknown purpose: secret if it looks like one.
     Key,
@@ -22,7 +22,7 @@ const PASSWORDS: [&str; 26] = [
     "пароль", "密码", "密碼", "パスワード", "비밀번호", "requirepass", "masterauth", "storepass",
     "keypass",
 ];
-/// Words that names are joined to without a mark between.
+/// Suffixes that names are joined to without a separator.
 const ENDINGS: [&str; 14] = [
     "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
     "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring",
@@ -72,9 +72,9 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     }
 }
 
-/// Returns whether only a secret is assigned to this name in settings, however plain the value.
+/// Returns whether settings assign only secrets to this name, even if the value is a plain word.
 pub(super) fn is_login(name: &str) -> bool {
-    /// Tokens that let in.
+    /// Tokens that grant access.
     const TOKENS: [&str; 8] =
         ["auth", "access", "api", "bearer", "refresh", "session", "github", "bot"];
     const JOINED: [&str; 4] = ["apikey", "authtoken", "accesstoken", "clientsecret"];
@@ -90,7 +90,7 @@ pub(super) fn is_login(name: &str) -> bool {
     }
 }
 
-/// The words of a name, in small letters: at `_`, `-`, blanks, and where capitals begin.
+/// Splits a name into lower-case words at `_`, `-`, blanks and capitals.
 fn split(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut fresh, mut before) = (true, '_');

@@ -1,8 +1,7 @@
-//! Secrets that show by their name: `password = "…"`, `API_KEY=…`, `"token": "…"`, `--password …`.
+//! Secrets identified by a name: `password = "…"`, `API_KEY=…`, `"token": "…"`, `--password …`.
 //!
-//! A quoted literal under such a name is secret. A word without quotes is secret if the form says
-//! so (an environment file, a query, a flag) or if it looks like one: types, calls and variables
-//! stay.
+//! A quoted literal after such a name is secret. An unquoted word is secret if the form says so (an
+//! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
 
 use super::file;
 use super::joint::{Joint, joint, pair_value};
@@ -11,10 +10,10 @@ use super::scan::{Quote, Scan, is_blank};
 use super::value;
 use std::ops::Range;
 
-/// The longest name; what is longer is data.
+/// Maximum length of a name; anything longer is data.
 const NAME_MAX: usize = 80;
 
-/// The longest word that may be something else than a secret.
+/// Maximum length of a word that may be code; anything longer is data.
 const WORD_MAX: usize = 1024;
 
 /// A name and where its value starts.
@@ -22,17 +21,17 @@ struct Named<'a> {
     name: &'a str,
     kind: Kind,
     start: usize,
-    /// The quote behind the name, if it stands in quotes.
+    /// Quote after the name, if the name is quoted.
     quote: Option<Quote>,
     joint: Joint,
     value: usize,
     /// Blanks surround the joint.
     spaced: bool,
-    /// The name is itself a value, as in `name: …` and `value: …`.
+    /// The name is the value of a `name` or `key` member, and the secret that of `value`.
     paired: bool,
 }
 
-/// Reads a name, what joins it to a value, and the value.
+/// Reads a name, the token that joins it to a value, and the value.
 pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     if at.start < scan.named_to {
         return;
@@ -59,7 +58,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The name that the word is part of, if a value may follow it.
+/// Finds the name that the keyword is part of, if a value may follow it.
 fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     let is_mark = |byte: u8| byte.is_ascii() && !is_name_byte(byte);
     let core = scan.run(at.start, is_mark).min(at.end);
@@ -79,7 +78,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     };
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
-    // `${NAME:?missing}` says what to print where it is not set.
+    // `${NAME:?missing}` is an error message, not a value.
     if joint == Joint::Colon
         && scan.piece(start.saturating_sub(2)..start) == "${"
         && scan.byte(value) == b'?'
@@ -102,7 +101,7 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     if !same && scan.lies_in_string(named.start, quote) {
         return;
     }
-    // A quote of a lesser depth than the name's closes the string that the name stands in.
+    // A quote less deep than the name's closes the string that contains the name.
     if named.quote.is_some_and(|name| quote.depth < name.depth) {
         return;
     }
@@ -138,11 +137,11 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     }
 }
 
-/// `["…", "…"]`: each string that looks like a secret; rules for passwords stand in lists too.
+/// `["…", "…"]`: masks each string that looks like a secret; lists also hold password rules.
 fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
-    /// Strings that are read; what is longer is no list of logins.
+    /// A longer list holds no credentials.
     const STRINGS_MAX: usize = 64;
-    /// Blanks and line ends between two strings.
+    /// Maximum bytes of blanks and line ends between two strings.
     const GAP_MAX: usize = 256;
     let mut at = named.value + 1;
     for _ in 0..STRINGS_MAX {
@@ -163,7 +162,7 @@ fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
 }
 
-/// Range of an unquoted word. A quote, an escape and a tag end it in any form.
+/// Range of an unquoted word. A quote, an escape or a tag ends it in any form.
 fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     let hard = |byte: u8| {
         byte.is_ascii_whitespace()
@@ -176,7 +175,7 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     };
     let mut end = scan.run(named.value, |byte| !ends(byte));
     if form == Form::Other && named.quote.is_none() {
-        // What fills its line alone goes on over commas, and over brackets that are not a call's.
+        // A value alone on its line includes commas, and brackets other than those of a call.
         let whole = scan.run_within(end, WORD_MAX, |byte| !hard(byte));
         let word = scan.piece(named.value..end);
         let call = matches!(scan.byte(end), b'(' | b'[' | b'{')
@@ -203,7 +202,7 @@ fn next_parameter(word: &str) -> Option<usize> {
     })
 }
 
-/// Context of a name that tells how to read its value.
+/// Context of a name, which decides how its value is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     /// `NAME=value` in capitals, nothing between.
@@ -241,7 +240,7 @@ fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     if word.is_empty() || is_place {
         return;
     }
-    // What is longer than any reference is data.
+    // A word longer than any reference is data.
     let long = WORD_MAX < word.len();
     if !long && value::is_reference(word) {
         return;
@@ -275,7 +274,7 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
     if named.kind == Kind::Key {
         return value::is_key(word);
     }
-    // Tests pass; that is the short word for a password only where a password follows.
+    // `pass` is also a verb, as in "tests pass": it names a password only if one follows.
     if named.name.eq_ignore_ascii_case("pass") {
         if is_below_user(scan, named) && stands_alone(scan, named, at.end) {
             return value::may_be_secret(word, false);
@@ -310,8 +309,8 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
     }
 }
 
-/// `password: plain` that fills its line, and `password=plain` among words; with blanks around the
-/// mark a word among words must look like a secret.
+/// `password: plain` that fills its line, and `password=plain` among words. With blanks around the
+/// separator, a word among words must look like a secret.
 fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
     if named.quote.is_some() || !name::is_login(named.name) {
         return false;
@@ -326,9 +325,9 @@ fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool 
     (clause || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
 }
 
-/// Returns whether a setting for the user stands above: `user = bob`.
+/// Returns whether a setting for the user precedes: `user = bob`.
 fn is_below_user(scan: &Scan<'_>, named: &Named<'_>) -> bool {
-    /// Bytes above that are read.
+    /// Maximum bytes before the name that are searched.
     const ABOVE_MAX: usize = 256;
     let above = scan.piece(scan.floor(named.start.saturating_sub(ABOVE_MAX))..named.start);
     let user = |setting: &str| {
@@ -341,7 +340,7 @@ fn is_below_user(scan: &Scan<'_>, named: &Named<'_>) -> bool {
     joined && above.split(['\n', ',']).any(user)
 }
 
-/// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: a plain word is a secret there.
+/// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: even a plain word is secret.
 fn is_label(named: &Named<'_>) -> bool {
     let capitals =
         named.name.contains('_') && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
@@ -360,12 +359,12 @@ fn is_option(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool
     !named.spaced && (flag || listed) && !value::is_about(word)
 }
 
-/// `PASSWORD`, as a usage line puts it.
+/// `PASSWORD`, as in a usage line.
 fn is_metavariable(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte == b'-')
 }
 
-/// Code on the other side of `NAME=`: `os.environ["X"]`, `config.api_key`.
+/// Code as the value of `NAME=`: `os.environ["X"]`, `config.api_key`.
 fn is_expression(word: &str) -> bool {
     let roots = [
         "os.", "self.", "this.", "process.", "config.", "settings.", "env.", "args.", "options.",
@@ -390,16 +389,15 @@ fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
     starts && ends
 }
 
-/// `password: str = "…"`: a type, and the literal behind it.
+/// `password: str = "…"`: reads a type annotation and the literal after it.
 fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
-    /// Bytes of a type.
     const TYPE_MAX: usize = 64;
     let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>[]:,'|. ?".contains(&byte);
     let equals = scan.run_within(type_end, TYPE_MAX, is_type);
     if TYPE_MAX < equals - named.value || scan.byte(equals) != b'=' {
         return false;
     }
-    // `password: hunter2hunter2 =` has no type: those end in their width, as `complex128` does.
+    // `hunter2hunter2` is not a type: the digits of a type end it and are its width (`complex128`).
     let word_end = scan.run(named.value, |byte| byte.is_ascii_alphanumeric());
     let word =
         scan.piece(named.value..word_end).trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -427,9 +425,8 @@ fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
 }
 
-/// Masks the lines of a YAML block, `password: |` and deeper lines below; true if there is one.
+/// Masks the deeper lines of a YAML block `password: |`; true if there is one.
 fn block(scan: &mut Scan<'_>, named: &Named<'_>) -> bool {
-    /// Lines of a block, and bytes of a line.
     const LINES_MAX: usize = 64;
     const LINE_MAX: usize = 1024;
     let header = scan.run_within(named.value, 4, |byte| b"|>+-123456789".contains(&byte));

@@ -1,24 +1,24 @@
-//! The rules, and the search for their words: a table says for each three letters whether they are the
-//! rarest three of some word; only where they are, the word is compared. That takes about two cycles a
-//! byte, however many words there are, and half the time of an automaton over the same words.
+//! The rules, and the search for their keywords. A table indexed by three letters says whether they
+//! are the rarest three of some keyword; only then is the keyword compared. This takes about two
+//! cycles per byte, however many keywords there are: half the time of an automaton.
 
 use super::scan::Scan;
 use super::{command, file, header, named, shape, spoken, words};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Reads around one of a rule's words and marks what is secret.
+/// Reads the text around a keyword and marks what is secret.
 type Read = fn(&mut Scan<'_>, Range<usize>);
 
 pub(super) struct Rule {
-    /// Its name, for ever.
+    /// Name in reports; never changes.
     pub(super) name: &'static str,
-    /// Words that make it look, in any case.
+    /// Keywords that trigger the rule, in any case.
     pub(super) words: Vec<&'static str>,
     pub(super) read: Read,
 }
 
-/// Every rule. Where two mark the same place the earlier one is counted.
+/// Every rule. If two mark the same range, the earlier one is counted.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let tokens = words::sections(shape::TOKENS).map(|(name, lines)| {
         let prefixes = lines.into_iter().filter_map(shape::prefix);
@@ -64,12 +64,12 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     first.into_iter().chain(tokens).chain(last).collect()
 });
 
-/// Five bits of each of three letters, as a number.
+/// Number of letter triples, at five bits per letter.
 const TRIPLES: usize = 1 << 15;
-/// Places looked at together.
+/// Positions that are tested together.
 const LANE: usize = 8;
-/// Two letters that are common in code and prose, from the most common on; a guess is enough. `_`
-/// stands as it is, a line end as `*`: see [`pair`].
+/// Letter pairs that are common in code and prose, most common first; a guess is enough. `_` is
+/// literal, a line end is `*`.
 const COMMON: [&str; 13] = [
     "  e t  tths in ahereonerstornteste, ense sanat iitd me c* tindy  w ocoecn lecadengeted m",
     "ue l ntoem b.*ke f rquisns**ilusmonesor trio\":asno|n: taobunaramhaptliloch palveo odriro",
@@ -88,30 +88,30 @@ const COMMON: [&str; 13] = [
 
 struct Word {
     letters: &'static [u8],
-    /// Offset of its rarest three letters.
+    /// Offset of the rarest triple.
     rarest: usize,
     rule: &'static Rule,
 }
 
-/// The words by their rarest three letters.
+/// The keywords, indexed by their rarest triple.
 pub(super) struct Keywords {
-    /// For each three letters, which of the buckets their words are in; 0 if in none.
+    /// Bucket of each triple; 0 if no keyword has it.
     bucket: Box<[u8; TRIPLES]>,
     buckets: Vec<Vec<Word>>,
-    /// Triples that have a bucket.
+    /// Number of triples with a bucket.
     triples: usize,
 }
 
 pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(Keywords::new);
 
-/// Three bytes as a number, upper and lower case as one. Some marks fall together with letters; the
-/// words are compared anyway.
+/// Index of three bytes, ignoring case. Some punctuation collides with letters, which the
+/// comparison resolves.
 fn triple(first: u8, second: u8, third: u8) -> usize {
     let low = |byte: u8| usize::from(byte & 0x1f);
     low(first) | low(second) << 5 | low(third) << 10
 }
 
-/// Rough frequency of two adjacent letters.
+/// Rough frequency of a letter pair.
 fn commonness(first: u8, second: u8) -> usize {
     let two = [first, second].map(|byte| byte | 0x20);
     let mut common = COMMON.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
@@ -142,7 +142,7 @@ impl Keywords {
         let Some((_, rarest, triple)) = triples.min() else { return };
         let Some(bucket) = self.bucket.get_mut(triple) else { return };
         if *bucket == 0 {
-            // More than 255 buckets do not fit; triples then share one, and the words are still compared.
+            // Only 255 buckets fit; further triples share one, which the comparison resolves.
             *bucket = u8::try_from(self.triples % 255).unwrap_or(0) + 1;
             self.triples += 1;
         }
@@ -151,7 +151,7 @@ impl Keywords {
         }
     }
 
-    /// Calls `read` for every word in the text, in the order of their rarest letters.
+    /// Calls `read` for every keyword in the text, in the order of their rarest triples.
     pub(super) fn find(&self, bytes: &[u8], mut read: impl FnMut(&'static Rule, Range<usize>)) {
         let mut at = 0;
         while let Some(lane) = bytes.get(at..).and_then(|rest| rest.first_chunk::<{ LANE + 2 }>()) {

@@ -1,20 +1,20 @@
-//! A text on its way through the rules: what is at a place, and the strings within it. Text within text
-//! is common: a string of a program, a JSON string, JSON in a JSON string. An apparent letter may be the
-//! end of an escape, and an apparent quote may belong to another depth.
+//! The text that the rules read, and its string literals. Text is often nested: a string in a
+//! program, JSON in a JSON string. So an apparent letter may end an escape, and an apparent quote
+//! may belong to another nesting depth.
 
 use std::ops::Range;
 
 /// Replacement for a secret.
 pub(in crate::privacy) const PLACEHOLDER: &str = "<SECRET>";
-/// Backslashes before a quote that are worth counting: seven levels of JSON in JSON.
+/// Maximum backslashes before a quote that are counted: seven levels of nested JSON.
 const BACKSLASHES_MAX: usize = 127;
 
-/// A place to mask.
+/// A range to mask.
 #[derive(Debug)]
 pub(super) struct Hit {
     pub(super) at: Range<usize>,
     pub(super) rule: &'static str,
-    /// Put in quotes as deep as this: the value of a JSON key that had none.
+    /// Quote the placeholder at this depth: the value of a JSON key was unquoted.
     pub(super) quotes: Option<usize>,
 }
 
@@ -23,14 +23,12 @@ pub(super) struct Scan<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) rule: &'static str,
     pub(super) hits: Vec<Hit>,
-    /// Names before this place have been read.
+    /// Names before this position have been read.
     pub(super) named_to: usize,
-    /// Position of the next end of a key block, once looked up; the length of the text if there is
-    /// none.
+    /// Cached position of the next closing line of a key; the length of the text if there is none.
     pub(super) pem_end: Option<usize>,
 }
 
-/// True for the bytes between two words of a line.
 pub(super) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
@@ -45,8 +43,7 @@ pub(super) struct Quote {
 
 impl Quote {
     /// Returns whether an apparent quote is literal backslashes followed by the end of the
-    /// surrounding string. With each level of escaping a quote has 0, 1, 3, 7 backslashes, as the
-    /// quotes of the name have.
+    /// surrounding string. At successive nesting levels a quote has 0, 1, 3, 7 backslashes.
     pub(super) fn ends_around(self, name: Quote) -> bool {
         let other = name.mark == self.mark && name.depth != self.depth;
         other && !(self.depth + 1).is_power_of_two()
@@ -64,7 +61,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A piece of the text; empty if the range is none.
+    /// A piece of the text; empty if the range is invalid.
     pub(super) fn piece(&self, at: Range<usize>) -> &str {
         self.text.get(at).unwrap_or_default()
     }
@@ -73,31 +70,31 @@ impl Scan<'_> {
         self.text.get(at..).unwrap_or_default()
     }
 
-    /// The byte at a place; zero beyond the ends.
+    /// Zero beyond the ends.
     pub(super) fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// The byte before a place; zero at the start.
+    /// Zero at the start.
     pub(super) fn before(&self, at: usize) -> u8 {
         at.checked_sub(1).map_or(0, |at| self.byte(at))
     }
 
-    /// End of the run of bytes that fit, from `at` on.
+    /// End of the run of matching bytes that starts at `at`.
     pub(super) fn run(&self, at: usize, fits: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
         at + rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len())
     }
 
-    /// The same, at most `most` bytes on: what lies further would be read again for every word
-    /// before it.
+    /// Like [`Scan::run`], for at most `most` bytes, so that repeated keywords do not make the scan
+    /// quadratic.
     pub(super) fn run_within(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(at..self.bytes.len().min(at + most)).unwrap_or_default();
         let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
         self.text.floor_char_boundary(at + length).max(at)
     }
 
-    /// Start of the run of bytes that fit, back from `at`, at most `most` bytes.
+    /// Start of the run of matching bytes that ends at `at`, at most `most` bytes long.
     pub(super) fn run_back(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
         let head = self.bytes.get(at.saturating_sub(most)..at).unwrap_or_default();
         at - head.iter().rev().take_while(|byte| fits(**byte)).count()
@@ -105,8 +102,8 @@ impl Scan<'_> {
 }
 
 impl Scan<'_> {
-    /// Returns whether a word starts at `at`; the letter before may end an escape, a colour or a
-    /// percent code.
+    /// Returns whether a word starts at `at`; the preceding letter may end an escape, a colour code
+    /// or a percent code.
     pub(super) fn word_starts(&self, at: usize) -> bool {
         !self.before(at).is_ascii_alphanumeric() || self.escape_ends(at)
     }
@@ -125,7 +122,7 @@ impl Scan<'_> {
         letter || unicode || percent || colour
     }
 
-    /// End of the blanks, colours and invisible letters that start at `at`.
+    /// End of the blanks, colour codes and invisible characters that start at `at`.
     pub(super) fn gap(&self, at: usize) -> usize {
         let mut at = self.run(at, is_blank);
         while let Some(length) = self.invisible(at) {
@@ -134,7 +131,7 @@ impl Scan<'_> {
         at
     }
 
-    /// Length of `ESC[32m`, escaped or not, of a no-break blank, or of an invisible letter.
+    /// Length of `ESC[32m` (escaped or not), of a no-break space, or of an invisible character.
     fn invisible(&self, at: usize) -> Option<usize> {
         let escape = match self.byte(at) {
             0x1b => at + 1,
@@ -154,7 +151,7 @@ impl Scan<'_> {
         is_colour.then_some(end + 1 - at)
     }
 
-    /// End of the line that `at` lies in, at most `most` bytes on: at a line end, escaped or not.
+    /// End of the line at `at`, at most `most` bytes on; line ends may be escaped.
     pub(super) fn line_end(&self, at: usize, most: usize) -> usize {
         let most = at + most;
         let mut end = at;
@@ -170,7 +167,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Start of the line behind the one that ends at `end`; none behind the last.
+    /// Start of the line after the one that ends at `end`; `None` after the last.
     pub(super) fn next_line(&self, end: usize) -> Option<usize> {
         let escaped = |end: usize, letter: u8| {
             let at = self.run_within(end, BACKSLASHES_MAX, |byte| byte == b'\\');
@@ -184,7 +181,7 @@ impl Scan<'_> {
         step(returned, b'\n', b'n')
     }
 
-    /// Start of the line that `at` lies in, at most `most` bytes back.
+    /// Start of the line at `at`, at most `most` bytes back.
     pub(super) fn line_start(&self, at: usize, most: usize) -> usize {
         let head = self.floor(self.run_back(at, most, |byte| !matches!(byte, b'\n' | b'\r')));
         let line = self.piece(head..at);
@@ -195,7 +192,7 @@ impl Scan<'_> {
         self.text.floor_char_boundary(at)
     }
 
-    /// The start of a name that reaches back to `start`, without the end of an escape before it.
+    /// Start of a name that reaches back to `start`, without the end of an escape before it.
     pub(super) fn skip_escape(&self, start: usize, end: usize) -> usize {
         if self.before(start) != b'\\' {
             let colour = self.run(start, |byte| byte.is_ascii_digit()) + 1;
@@ -210,7 +207,7 @@ impl Scan<'_> {
         (start + length).min(end)
     }
 
-    /// A quote that starts at `at`, and the place behind it.
+    /// The quote at `at`, and the position after it.
     pub(super) fn quote(&self, at: usize) -> Option<(Quote, usize)> {
         let mark_at = self.run(at, |byte| byte == b'\\');
         let mark = self.byte(mark_at);
@@ -219,14 +216,14 @@ impl Scan<'_> {
         is_quote.then_some((Quote { mark, depth }, mark_at + 1))
     }
 
-    /// As [`Scan::quote`]; without one, the place itself.
+    /// Like [`Scan::quote`], but returns `at` itself if there is no quote.
     pub(super) fn quote_or(&self, at: usize) -> (Option<Quote>, usize) {
         self.quote(at).map_or((None, at), |(quote, after)| (Some(quote), after))
     }
 
-    /// Range between the quote and the one that closes it; without one, the rest of the line. A
-    /// backslash of this depth is doubled within, so the number of backslashes before a mark tells
-    /// whether it belongs to the string (2n+1) or closes it or a surrounding one (any other
+    /// Range between the quote and its closing quote, or to the end of the line. Inside, a
+    /// backslash of this depth is doubled, so the number of backslashes before a quote tells
+    /// whether it is part of the string (2n+1) or closes it or a surrounding one (any other
     /// number).
     pub(super) fn quoted(&self, quote: Quote, start: usize) -> Range<usize> {
         let unit = 2 * (quote.depth + 1);
@@ -242,7 +239,7 @@ impl Scan<'_> {
             let closes = if mark == quote.mark {
                 over + 1 != unit
             } else {
-                // Another mark closes a string around this one only if what follows goes on there.
+                // Another quote closes a surrounding string only if that string goes on after it.
                 mark == b'"' && quote.mark != b'"' && self.goes_on_outside(end + 1)
             };
             if closes {
@@ -253,7 +250,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns whether the text at `at` could follow a JSON string that ended before it.
+    /// Returns whether the text at `at` could follow the end of a JSON string.
     fn goes_on_outside(&self, at: usize) -> bool {
         matches!(
             self.byte(at),
@@ -263,7 +260,7 @@ impl Scan<'_> {
 
     /// Returns whether `at` is inside a string that such a quote opened on the same line.
     pub(super) fn lies_in_string(&self, at: usize, quote: Quote) -> bool {
-        /// Bytes looked at; a longer line says nothing about its quotes.
+        /// Maximum bytes searched; on a longer line quotes are not counted.
         const LOOK_BACK_MAX: usize = 256;
         let line = self.run_back(at, LOOK_BACK_MAX, |byte| byte != b'\n');
         if at - line == LOOK_BACK_MAX {

@@ -1,4 +1,4 @@
-//! Secrets that show by their shape: prefixes of keys, private key blocks, passwords in addresses.
+//! Secrets identified by their shape: key prefixes, private key blocks, passwords in URLs.
 
 use super::scan::Scan;
 use super::value;
@@ -6,35 +6,35 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Bytes of a label such as `OPENSSH PRIVATE KEY`.
+/// Maximum bytes of a label such as `OPENSSH PRIVATE KEY`.
 const LABEL_MAX: usize = 64;
-/// Bytes of a key whose lines are strings of their own; beyond, the end belongs to something else.
+/// Maximum bytes of a key whose lines are separate strings; a later end belongs to something else.
 const BROKEN_MAX: usize = 16 * 1024;
-/// Letters in a row that tell a line of a key from words.
+/// Minimum run of base64 characters in a line of a key.
 const LINE_MIN: usize = 16;
-/// The same for the one short line of a key that breaks off: it has digits too.
+/// The same for the only, short line of a truncated key; it must also have digits.
 const SHORT_LINE_MIN: usize = 8;
-/// The same among strings, where paths are about.
+/// The same for lines in separate strings, where paths also occur.
 const BROKEN_LINE_MIN: usize = 40;
-/// Bytes of what may stand between the scheme and the host.
+/// Maximum bytes between the scheme and the host.
 const LOGIN_MAX: usize = 512;
-/// A login without a colon that is this long and has digits is a token.
+/// Minimum length of a login without a colon but with digits to be a token.
 const URL_TOKEN_MIN: usize = 20;
-/// The same for the web, where a user is seldom named in an address.
+/// The same for web URLs, which seldom contain a user name.
 const WEB_TOKEN_MIN: usize = 8;
 
 /// The table of prefixes.
 pub(super) const TOKENS: &str = include_str!("tokens.txt");
 
-/// A token that begins with a prefix of its own.
+/// Shape of a token with a known prefix.
 struct Shape {
     before: Option<Part>,
     rest: Part,
-    /// No name or word looks like this, so it may follow a letter.
+    /// May follow a letter, since no name or word looks like this.
     anywhere: bool,
 }
 
-/// Letters of a part of a token, and how many.
+/// Allowed characters and length of a part of a token.
 struct Part {
     fits: fn(u8) -> bool,
     least: usize,
@@ -42,7 +42,7 @@ struct Part {
 }
 
 impl Part {
-    /// Reads `alnum:10..40`.
+    /// Parses `alnum:10..40`.
     fn parse(text: &str) -> Option<Part> {
         let (letters, length) = text.split_once(':')?;
         let (least, most) = length.split_once("..")?;
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// The prefix in a line of the table.
+/// Prefix in a line of the table.
 pub(super) fn prefix(line: &'static str) -> Option<&'static str> {
     Some(parse(line)?.0)
 }
@@ -106,13 +106,13 @@ fn hex(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
 }
 
-/// Reads a token behind its prefix.
+/// Marks the token that has the prefix at `at`.
 pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
     let Some(shape) = SHAPES.get(scan.piece(at.clone())) else { return };
     let mut start = at.start;
     if let Some(part) = &shape.before {
         start = scan.run_back(at.start, part.most, part.fits);
-        // The digits of a percent code are none of the token's.
+        // The digits of a percent code are not part of the token.
         start += if scan.before(start) == b'%' { 2 } else { 0 };
         if !part.takes(at.start.saturating_sub(start)) {
             return;
@@ -126,7 +126,7 @@ pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Prefixes such as `sk-` also begin names; a token is one long word or has digits and no short words.
+/// `sk-` also begins names: a token is one long word, or has digits and no short words.
 fn looks_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
     let rest = scan.piece(rest);
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
@@ -135,7 +135,7 @@ fn looks_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
     one_word || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
 }
 
-/// Marks what has the form of a Discord login, which has no prefix: three words between dots.
+/// Marks Discord tokens, which have no prefix: three words separated by dots.
 pub(super) fn three_parts(scan: &mut Scan<'_>) {
     for first in memchr::memchr_iter(b'.', scan.bytes) {
         let second = first + "a1b2c3.".len();
@@ -153,7 +153,7 @@ pub(super) fn three_parts(scan: &mut Scan<'_>) {
     }
 }
 
-/// Three parts, the first two of them encoded JSON; an encrypted token has five.
+/// Marks a token of three parts, the first two of them encoded JSON, or of five if encrypted.
 pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.piece(at.clone()) != "eyJ" || !scan.word_starts(at.start) {
         return;
@@ -173,8 +173,8 @@ pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
     scan.mark(at.start..end);
 }
 
-/// Reads a private key or an encrypted message behind its opening line: to the closing one, or as far as
-/// the key goes on.
+/// Marks a private key or an encrypted message, from its opening line to the closing one, or as far
+/// as the key extends.
 pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.hits.last().is_some_and(|hit| at.start < hit.at.end) {
         return;
@@ -199,7 +199,6 @@ pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// End of the next closing line.
 fn closing_end(scan: &mut Scan<'_>, from: usize) -> Option<usize> {
     const CLOSING: &[u8] = b"-----END ";
     let known = scan.pem_end.filter(|known| from <= *known);
@@ -216,7 +215,7 @@ fn closing_end(scan: &mut Scan<'_>, from: usize) -> Option<usize> {
     Some(scan.run(label, |byte| byte == b'-').min(label + 5))
 }
 
-/// Without a closing line everything up to a quote goes, if it starts like a key.
+/// Masks everything up to a quote if the closing line is missing and the text starts like a key.
 fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
     let first = scan.run(body, |byte| byte.is_ascii_whitespace());
     let is_break = |at: usize| matches!(scan.byte(at), b'n' | b'r') && scan.before(at) == b'\\';
@@ -247,9 +246,8 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
     scan.mark(start..end);
 }
 
-/// Position behind the line number that a viewer printed, if there is one.
+/// Position after the line number that a viewer printed, if there is one.
 pub(super) fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
-    /// Digits of a line number.
     const DIGITS_MAX: usize = 6;
     let end = scan.run_within(at, DIGITS_MAX, |byte| byte.is_ascii_digit());
     let marks = ["\u{2192}", "\\u2192", "\t", "\\t", "|", ":"];
@@ -260,7 +258,7 @@ pub(super) fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
     }
 }
 
-/// Lines that are strings of their own: each is masked where it stands.
+/// Masks the lines of a key separately where each is a string literal.
 fn broken(scan: &mut Scan<'_>, body: Range<usize>) {
     let mut at = body.start;
     while at < body.end {
@@ -277,7 +275,7 @@ pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Reads the login behind `://`.
+/// Marks the credentials after `://`.
 pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     let before = scan.before(at.start);
     if !(before.is_ascii_alphanumeric() || matches!(before, b'+' | b'-' | b'.')) {
@@ -295,7 +293,7 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     let host = window.split(|byte| *byte == b'/').next().unwrap_or_default();
     let port = |byte: &u8| byte.is_ascii_digit();
     let has_port = host.rsplit(|byte| *byte == b':').next().is_some_and(|it| it.iter().all(port));
-    // A password of a database may hold a slash, unless what stands before it is a host with its port.
+    // A slash may be part of a database password, unless a host with a port precedes it.
     let login = if web || has_port || !host.contains(&b':') { host } else { window };
     let Some(login) = memchr::memrchr(b'@', login) else {
         return;
@@ -319,7 +317,7 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Addresses whose path is a key.
+/// URLs whose path is a key.
 pub(super) const HOOKS: [&str; 6] = [
     "hooks.slack.com/",
     "/api/webhooks/",
@@ -329,7 +327,7 @@ pub(super) const HOOKS: [&str; 6] = [
     "chat.googleapis.com/v1/spaces/",
 ];
 
-/// Masks the key in the path of a hook.
+/// Marks the key in the path of a webhook.
 pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {
     let in_path = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-');
     let mut start = at.end;

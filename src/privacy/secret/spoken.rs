@@ -1,21 +1,21 @@
-//! Secrets that people tell in a sentence, in whatever language: a word that looks like no other near the word for a
-//! password, or a token behind a word such as `is`.
+//! Secrets in sentences of any language: a distinctive word near the word for a password, or a
+//! token after a word such as `is`.
 
 use super::scan::Scan;
 use super::{value, words};
 use std::ops::Range;
 
-/// Bytes before and behind the name that are read.
+/// Bytes before and after the name that are read.
 const NEAR_MAX: usize = 80;
-/// Letters of a token that is told.
+/// Minimum length of a token in a sentence.
 const TOKEN_MIN: usize = 24;
-/// Marks that stand around a word.
+/// Punctuation around a word.
 const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
 
-/// Masks what is told near the name at `at`, within its line.
+/// Masks the secrets near the name at `at`, within its line.
 pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let name = scan.piece(at.clone()).to_lowercase();
-    // `password=`, `password.len`, `db_password` and `tokens` are other names.
+    // `password=`, `password.len`, `db_password` and `tokens` are different names.
     let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
     let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
     let is_code =
@@ -36,7 +36,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     told.into_iter().for_each(|it| scan.mark(it));
 }
 
-/// Words of ASCII letters and marks, and where they begin.
+/// Words of ASCII letters and marks, with their positions.
 fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let parts = |letter: char| !letter.is_ascii_graphic() || "\"'`,;<>".contains(letter);
     let mut end = 0;
@@ -48,7 +48,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns whether `is` or a colon stands before the word at `place`.
+/// Returns whether `is` or a colon precedes the word at `place`.
 fn is_linked(text: &str, place: usize) -> bool {
     let quotes = |letter: char| letter.is_whitespace() || "\"'`«„“「*".contains(letter);
     let before = text.get(..place).unwrap_or_default().trim_end_matches(quotes);
@@ -57,7 +57,7 @@ fn is_linked(text: &str, place: usize) -> bool {
         || words::VERBS.contains(word.as_str())
 }
 
-/// Returns whether the word may name an issue or a place in a file: `annalist#12`, `auth.md#L12`.
+/// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
 fn is_numbered(word: &str) -> bool {
     let Some((name, place)) = word.split_once('#') else { return false };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
@@ -65,7 +65,7 @@ fn is_numbered(word: &str) -> bool {
         && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns whether the word is long, of letters of both cases and digits.
+/// True for a long word of upper-case letters, lower-case letters and digits.
 fn is_told_token(word: &str) -> bool {
     let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
     TOKEN_MIN <= word.len()

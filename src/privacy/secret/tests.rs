@@ -1,5 +1,5 @@
-//! What goes, what stays, and three laws: no planted secret survives, masking twice changes
-//! nothing, and JSON stays JSON.
+//! Examples that are masked or kept, and three properties: no planted secret survives, masking is
+//! idempotent, and JSON stays JSON.
 
 mod places;
 
@@ -18,8 +18,7 @@ fn check(text: &str, expected: &str) {
     assert_eq!(masked(&once), once, "masking twice changes nothing");
 }
 
-/// Made-up secrets that show by their shape. They are written in two halves, so that no scanner
-/// takes this file for a leak.
+/// Made-up secrets of known shapes, split in two so that no secret scanner reports this file.
 fn shapes() -> Vec<String> {
     [
         ("sk-", "proj-Ab12Cd34Ef56Gh78Ij90_kLmN-op"),
@@ -176,7 +175,7 @@ fn bare_values_go_where_the_form_says_so() {
     }
 }
 
-/// Code, prose and settings that only speak of secrets.
+/// Code, prose and settings that only mention secrets.
 const INNOCENT: &[&str] = &[
     "--- PASS: TestParse/with_tag_0x0a (0.00s)",
     "gho_****************",
@@ -287,7 +286,7 @@ fn what_is_no_secret_stays() {
     }
 }
 
-/// Words that stand around secrets.
+/// Text around secrets.
 fn around() -> impl Strategy<Value = String> {
     let words = [
         "", " ", "a", "\n", "key: ", "\"", "'", "`", "{", "}", "\\", "\\n", "=", ":", "password ",

@@ -4,9 +4,9 @@ use super::scan::PLACEHOLDER;
 use super::words;
 
 const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
-/// Marks that people fill a value with that they do not show.
+/// Characters used to blank out a value.
 const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}', ' '];
-/// Bytes of a secret that is shown by its end, as in `...ab12`.
+/// Maximum bytes of a secret of which only the end is shown: `...ab12`.
 const SHOWN_MAX: usize = 8;
 /// Prefixes of references to secret stores.
 const KEEPERS: [&str; 9] =
@@ -14,10 +14,10 @@ const KEEPERS: [&str; 9] =
 
 /// Minimum length of a plain secret.
 const PLAIN_MIN: usize = 3;
-/// Letters from which on marks of an encoding are no arithmetic.
+/// Minimum length at which `/` and `+` are base64 rather than arithmetic.
 const ENCODED_MIN: usize = 20;
 
-/// Returns whether the value only refers to a secret, hides it already, or is none.
+/// Returns whether the value refers to a secret, is already masked, or is empty.
 pub(super) fn is_reference(value: &str) -> bool {
     let value = value.trim();
     let enclosed = |open: char, close: char| value.starts_with(open) && value.ends_with(close);
@@ -39,7 +39,7 @@ pub(super) fn is_reference(value: &str) -> bool {
         || is_yours(value)
 }
 
-/// `your-api-key-here`, which nobody has.
+/// `your-api-key-here`: a placeholder.
 fn is_yours(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let rest = lower.strip_prefix("your").unwrap_or_default();
@@ -47,10 +47,10 @@ fn is_yours(value: &str) -> bool {
         && rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte))
 }
 
-/// Returns whether a word looks like no other: it has letters, digits and marks, and is no part of an address, a path or
-/// an expression.
+/// Returns whether a word is distinctive: it has letters, digits and marks, and is not part of a
+/// URL, a path or an expression.
 pub(super) fn is_strong(word: &str) -> bool {
-    /// Letters of such a word.
+    /// Minimum length of such a word.
     const STRONG_MIN: usize = 8;
     let count = |fits: fn(u8) -> bool| word.bytes().filter(|byte| fits(*byte)).count();
     let is_mark = |byte: u8| b"!#$%?".contains(&byte);
@@ -67,8 +67,8 @@ pub(super) fn is_strong(word: &str) -> bool {
         && !word.as_bytes().windows(2).any(is_escape)
 }
 
-/// Returns whether `word` is a type and `behind` begins with its parameters, as in
-/// `Option<String>`. Otherwise `<` begins a tag or a placeholder.
+/// Returns whether `word` is a type and `behind` starts with its parameters, as in
+/// `Option<String>`. Otherwise `<` starts a tag or a placeholder.
 pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     let last = word.rsplit([':', '.']).next().unwrap_or(word);
     let plain = !last.bytes().any(|byte| byte.is_ascii_digit());
@@ -80,25 +80,25 @@ pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     is_name(word) && !placeholder && (plain || capital)
 }
 
-/// Stars for half of it or more: shown in part, and hidden already.
+/// At least half of it is stars: already masked.
 fn is_starred(value: &str) -> bool {
     value.contains("***") && value.len() <= 2 * value.matches('*').count()
 }
 
-/// `$NAME`, `$env:NAME`, `$config.token`, `$user->token`: but not the hash `$2b$…`.
+/// `$NAME`, `$env:NAME`, `$config.token`, `$user->token`; but not the hash `$2b$…`.
 fn is_variable(value: &str) -> bool {
     let name = value.trim_start_matches('$');
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     starts && is_path(name)
 }
 
-/// True for names and the marks that join them.
+/// True for names and the separators between them.
 fn is_path(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
 }
 
 /// Returns whether a quoted value under a secret's name is no secret: a word about it, a sentence,
-/// the name of a variable, a path.
+/// a variable name, a path.
 pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     let word = value.trim();
     is_reference(value)
@@ -110,13 +110,13 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || is_sentence(value)
 }
 
-/// A path or a flag: letters only.
+/// A path or flag of letters only.
 fn is_place(word: &str) -> bool {
     let starts = ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start));
     starts && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"./~_-".contains(&byte))
 }
 
-/// `OPENAI_API_KEY` is where a key is looked up.
+/// `OPENAI_API_KEY`: the variable that holds the key.
 fn is_name_of_variable(word: &str) -> bool {
     let capitals =
         word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
@@ -126,7 +126,7 @@ fn is_name_of_variable(word: &str) -> bool {
         && parts.iter().any(|part| word.split('_').any(|word| word == *part))
 }
 
-/// `{name}` and nothing else but blanks and marks of formatting.
+/// `{name}`, with only blanks and formatting around it.
 fn is_template(value: &str) -> bool {
     let Some((head, rest)) = value.split_once('{') else { return false };
     let Some((name, tail)) = rest.split_once('}') else { return false };
@@ -135,7 +135,7 @@ fn is_template(value: &str) -> bool {
     is_name && head.trim().is_empty() && tail.trim().is_empty()
 }
 
-/// Three words or more with enough grammar among them; a passphrase has little.
+/// At least three words with enough function words among them; a passphrase has few.
 fn is_sentence(value: &str) -> bool {
     let plain = |word: &str| {
         word.trim_matches(|letter: char| letter.is_ascii_punctuation()).to_ascii_lowercase()
@@ -147,7 +147,7 @@ fn is_sentence(value: &str) -> bool {
 }
 
 /// Returns whether an unquoted word looks like a secret rather than code or prose: it mixes digits
-/// or marks with letters and is no name, type, path, version or date.
+/// or marks with letters and is not a name, type, path, version or date.
 pub(super) fn is_random(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -160,9 +160,9 @@ pub(super) fn is_random(word: &str) -> bool {
         && !is_reference(word)
 }
 
-/// Returns whether a word looks like a key: long, of one piece, digits among letters, and no id.
+/// Returns whether a word looks like a key: long, undivided, digits among letters, and not a UUID.
 pub(super) fn is_key(word: &str) -> bool {
-    /// Letters of a key.
+    /// Minimum length of a key.
     const KEY_MIN: usize = 20;
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
@@ -172,10 +172,9 @@ pub(super) fn is_key(word: &str) -> bool {
     KEY_MIN <= word.len() && mixed && !id && word.bytes().all(fits) && !is_code(word)
 }
 
-/// Long, and in one case as no word is, or in two that change places more often than in joined
-/// words.
+/// True for a long word in one case, or in two cases that alternate more often than in camel case.
 fn is_scrambled(word: &str) -> bool {
-    /// Longer than the words that people write.
+    /// Longer than words in prose.
     const LETTERS_MIN: usize = 20;
     let bytes = word.as_bytes();
     let rises =
@@ -187,7 +186,7 @@ fn is_scrambled(word: &str) -> bool {
     LETTERS_MIN <= bytes.len() && (one_case || two_cases)
 }
 
-/// Returns whether a word reads like an expression, a path or a type.
+/// Returns whether a word looks like an expression, a path or a type.
 pub(super) fn is_code(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     let operator = ["::", "->", "=>", "==", "!=", "&&", "||", "://", "()"]
@@ -203,21 +202,21 @@ pub(super) fn is_code(word: &str) -> bool {
         || (word.contains('.') && is_path_of_names(word))
 }
 
-/// Returns whether a word may be called or indexed.
+/// Returns whether a word may be a callee or an indexed variable.
 pub(super) fn is_code_or_name(word: &str) -> bool {
     is_name(word)
         || is_code(word)
         || word.split(['.', ':']).all(|part| is_name(part) || part.is_empty())
 }
 
-/// Letters, digits and underscores, a letter first.
+/// True for an identifier: letters, digits and underscores, not starting with a digit.
 pub(super) fn is_name(word: &str) -> bool {
     let first = word.bytes().next();
     let starts = first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     starts && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns whether a part of the name says what it holds: `new_password2`, `apiToken1`.
+/// Returns whether a part of the name says that it holds a secret: `new_password2`, `apiToken1`.
 fn is_holder(lower: &str) -> bool {
     let parts =
         lower.split('_').map(|part| part.trim_end_matches(|letter: char| letter.is_ascii_digit()));
@@ -226,9 +225,9 @@ fn is_holder(lower: &str) -> bool {
         || long.iter().any(|word| lower.contains(word))
 }
 
-/// `self.next_token2`, `config.v1.key`: names with dots and few digits.
+/// `self.next_token2`, `config.v1.key`: dotted names with few digits.
 fn is_path_of_names(word: &str) -> bool {
-    /// Digits in a path of names; a token with dots has more.
+    /// Maximum digits in dotted names; a token with dots has more.
     const DIGITS_MAX: usize = 3;
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let host = word.split(':').next().unwrap_or_default();
@@ -236,13 +235,13 @@ fn is_path_of_names(word: &str) -> bool {
         || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Only digits, and what groups them.
+/// True for digits and their separators.
 pub(super) fn is_number(word: &str) -> bool {
     let starts = word.bytes().next().is_some_and(|byte| byte.is_ascii_digit() || byte == b'-');
     starts && word.bytes().all(|byte| byte.is_ascii_digit() || b"._,-+:".contains(&byte))
 }
 
-/// A plain word of prose, or a word about a secret.
+/// True for a function word, or a word that describes a secret.
 pub(super) fn is_about(word: &str) -> bool {
     let more = [
         "to", "and", "or", "is", "for", "the", "flag", "option", "via", "set", "if", "when", "was",
@@ -254,8 +253,8 @@ pub(super) fn is_about(word: &str) -> bool {
         || more.contains(&lower.as_str())
 }
 
-/// Returns whether a single word behind such a name may be the secret. Behind a colon, a capital
-/// begins a type.
+/// Returns whether a single word after such a name may be the secret. After a colon, a capitalised
+/// word is a type.
 pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
     let bytes = word.as_bytes();
     let digits = bytes.iter().any(u8::is_ascii_digit);

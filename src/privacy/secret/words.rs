@@ -5,32 +5,32 @@ use std::sync::LazyLock;
 
 type Words = LazyLock<HashSet<&'static str>>;
 
-/// Words that code and prose put there.
+/// Words that code and prose use as values of such names.
 pub(super) static PLAIN: Words = LazyLock::new(|| list("plain"));
-/// Words that may follow the word that names a secret.
+/// Words that may follow the noun in a secret's name.
 pub(super) static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
 /// Purposes of secret keys.
 pub(super) static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
-/// Keys that are no secret.
+/// Keys that are not secret.
 pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
-/// Words that may stand between a name and the mark behind it.
+/// Words that may occur between a name and its separator.
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
-/// Links that need no mark.
+/// Link words that need no separator.
 pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
-/// Names behind which a blank is enough.
+/// Names that a blank separates from the value.
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
-/// Tokens of texts, pages and tests rather than of logins.
+/// Tokens of texts, pages and tests, not credentials.
 pub(super) static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
-/// Words that a schema or a form says about a secret.
+/// Words that schemas and forms use to describe a secret.
 pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
-/// Parts of names that code gives to what holds a secret.
+/// Parts of variable names that hold a secret.
 pub(super) static HOLDERS: Words = LazyLock::new(|| list("holders"));
-/// Types and names of methods that have digits in them.
+/// Types and method names that contain digits.
 pub(super) static TYPES: Words = LazyLock::new(|| list("types"));
-/// Words that make several words a sentence.
+/// Function words that mark several words as a sentence.
 pub(super) static GRAMMAR: Words = LazyLock::new(|| list("grammar"));
 
-/// The sections of a table: a name in brackets, then lines.
+/// Parses a table into sections: a name in brackets, then lines.
 pub(super) fn sections(
     table: &'static str,
 ) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
@@ -42,14 +42,13 @@ pub(super) fn sections(
     })
 }
 
-/// The lines of a section of `words.txt`.
 pub(super) fn lines(section: &str) -> Vec<&'static str> {
     sections(include_str!("words.txt"))
         .find(|(name, _)| *name == section)
         .map_or_else(Vec::new, |it| it.1)
 }
 
-/// The words of a section that may have blanks in them.
+/// Phrases of a section, which may contain blanks.
 pub(super) fn phrases(section: &str) -> Vec<&'static str> {
     lines(section).into_iter().flat_map(|line| line.split(", ")).collect()
 }

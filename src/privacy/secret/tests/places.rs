@@ -1,4 +1,4 @@
-//! Values that stand where only their place tells what they are.
+//! Values that are secret only because of their position.
 
 use super::check;
 
