@@ -48,6 +48,9 @@ impl PersonVerdict {
     pub(crate) fn in_force(self, memories: &MemoryMap, open: &[UnsettledPair]) -> Option<String> {
         let get = |id: MemoryId| memories.get(&id);
         let is_active = |it: &Memory| it.state == MemoryState::Active;
+        // What a rule did, a person may confirm.
+        let by_person =
+            |it: &Memory| it.decided.as_ref().is_some_and(|last| last.rule == self.rule());
         let is_asked = || {
             let ids = self.memories();
             open.iter().any(|it| match ids[..] {
@@ -59,25 +62,27 @@ impl PersonVerdict {
             PersonVerdict::KeepBoth { one, other } => {
                 let (one, other) = (get(one)?, get(other)?);
                 // One verdict, which is the last on both.
-                let is_kept = one.id != other.id
-                    && one.decided == other.decided
-                    && one.decided.as_ref().is_some_and(|it| it.rule == self.rule());
+                let is_kept = one.id != other.id && one.decided == other.decided && by_person(one);
                 (is_kept && !is_asked() && is_active(one) && is_active(other))
                     .then(|| "a person decided already that both hold".to_owned())
             }
             PersonVerdict::Supersede { old, new } => {
                 let (old, new) = (get(old)?, get(new)?);
-                (old.superseded_by == Some(new.id) && is_active(new) && !is_asked())
-                    .then(|| format!("memory {} took the place of {} already", new.id, old.id))
+                (old.superseded_by == Some(new.id)
+                    && is_active(new)
+                    && by_person(old)
+                    && !is_asked())
+                .then(|| format!("memory {} took the place of {} already", new.id, old.id))
             }
             PersonVerdict::Close { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(true).is_some())?;
-                (!of.is_open() && !is_asked()).then(|| format!("memory {memory} is closed already"))
+                (!of.is_open() && by_person(of) && !is_asked())
+                    .then(|| format!("memory {memory} is closed already"))
             }
             PersonVerdict::Reopen { memory } => {
                 let of =
                     get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some())?;
-                of.is_open().then(|| format!("memory {memory} is open already"))
+                (of.is_open() && by_person(of)).then(|| format!("memory {memory} is open already"))
             }
             // What is out of use is not retracted.
             PersonVerdict::Retract { .. } => None,
