@@ -82,7 +82,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let runtime = settings::runtime()?;
     let input = match input {
         Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
-        None => IntakeSource::Paths(args.paths),
+        None => IntakeSource::Paths(args.paths.clone()),
     };
     let taken = runtime.block_on(enqueuer.take_in(input, how, cancel))?;
     if json {
@@ -102,13 +102,12 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let store = settings::open_store(&config, OpenMode::Existing)?;
     let depth = runtime.block_on(store.depth(clock::now()))?;
     super::status::dead(&depth).iter().for_each(|line| output::note(line));
-    if taken.sessions.is_empty() && taken.problems.is_empty() && taken.forgotten == 0 {
-        output::note(
-            "nothing to hand over: no transcript was found there; expected files such as *.jsonl",
-        );
-    }
     let all_empty = taken.files > 0 && taken.empty.len() as u64 == taken.files;
-    let failed = all_empty || !taken.problems.is_empty();
+    let mut failed = all_empty || !taken.problems.is_empty();
+    if !failed && taken.sessions.is_empty() && taken.forgotten == 0 {
+        output::no_transcript(&args.paths, taken.files + taken.files_passed_over);
+        failed = true;
+    }
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 

@@ -7,10 +7,12 @@ use crate::store::{StoreError, StoreErrorKind};
 use crate::text::causes::with_causes;
 pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
+use crate::transcripts::DetectError;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -60,6 +62,17 @@ pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
         let files = counted(*files, "file");
         note(&format!("{YELLOW}not read:{YELLOW:#} {files} of {client}"));
     }
+}
+
+/// Says that none of the `files` files in `paths` is a transcript.
+pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
+    let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
+    let (paths, files) = (paths.join(", "), counted(files, "file"));
+    let why = DetectError::Nothing;
+    note(&format!(
+        "{RED}error:{RED:#} {paths}: nothing was read, {files} looked at: {why}; \
+         --format FORMAT reads a named file as one of them"
+    ));
 }
 
 /// Lists the files that were read and have no entries.

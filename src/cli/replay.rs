@@ -107,12 +107,14 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?
     };
     let totals = tally.totals();
+    let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
+    let nothing = totals.sessions == 0 && totals.entries == 0 && forgotten == 0;
+    let mut failed = totals.failed() || end != End::Nothing;
     if args.json {
         output::json(&totals)?;
-        list_problems(&totals);
-    } else {
-        list_problems(&totals);
-        let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
+    }
+    list_problems(&totals);
+    if !args.json {
         if forgotten > 0 {
             super::enqueue::forgotten(forgotten);
         }
@@ -120,16 +122,14 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             let sessions = counted(totals.sessions_undated, "session");
             output::note(&format!("{sessions} without a time: left out; --undated reads them too"));
         }
-        if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
-            nothing_read(&totals, &args);
-        } else {
-            if end == End::Nothing {
-                print(&totals, args.dry_run)?;
-                closing(&totals, args.dry_run, started.elapsed());
-            } else {
-                print_stopped(&totals)?;
-            }
-        }
+    }
+    if nothing && !failed {
+        failed = nothing_read(&totals, &args);
+    } else if !args.json && end != End::Nothing {
+        print_stopped(&totals)?;
+    } else if !args.json && !nothing {
+        print(&totals, args.dry_run)?;
+        closing(&totals, args.dry_run, started.elapsed());
     }
     if args.show {
         output::line("")?;
@@ -149,7 +149,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             "{RED}error:{RED:#} the totals do not balance: {entries} entries, {counted} accounted for"
         ));
     }
-    let failed = totals.failed() || end != End::Nothing;
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 
@@ -244,24 +243,21 @@ fn list_problems(totals: &Totals) {
     output::warn_of_empty_answers(totals);
 }
 
-/// A table of zeros says less than this.
-fn nothing_read(totals: &Totals, args: &Args) {
+/// Says why nothing was read, which a table of zeros does not. True if that is a failure.
+fn nothing_read(totals: &Totals, args: &Args) -> bool {
     if args.paths.iter().all(|it| is_vault(it)) {
         output::note("the vault has no copies: `annalist vault` says whether they are kept");
-        return;
+        return false;
     }
-    let passed_over = totals.files_passed_over;
     if args.since.is_some() && totals.files > 0 {
         output::note(&format!(
             "nothing read: {} looked at, and --since leaves all of them out",
             counted(totals.files, "transcript")
         ));
-    } else if passed_over > 0 || totals.problems.is_empty() {
-        output::note(&format!(
-            "no transcripts found: {} looked at; formats are found by content, --format names one",
-            counted(passed_over + totals.files, "file")
-        ));
+        return false;
     }
+    output::no_transcript(&args.paths, totals.files_passed_over + totals.files);
+    true
 }
 
 fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {

@@ -28,6 +28,24 @@ fn file_that_is_no_transcript_is_named() {
 }
 
 #[test]
+fn folder_in_which_nothing_is_a_transcript_fails_and_says_what_was_expected() {
+    let place = Place::new();
+    place.write("in/notes.md", "# Notes\n\nNothing here is a transcript.\n");
+    place.write("in/picture.png", [137, 80, 78, 71, 13, 10, 26, 10, 0, 0]);
+    std::fs::create_dir(place.path("bare")).unwrap();
+    for command in [&["replay"][..], &["replay", "--dry-run"], &["replay", "--json"], &["enqueue"]]
+    {
+        let words = ["in, bare: nothing was read, 2 files looked at", "expected", "--format"];
+        place.run(&[command, &["in", "bare"]].concat()).refused(1, &words);
+    }
+    place.write("in/a.jsonl", claude(0..2));
+    assert_eq!(place.run(&["enqueue", "in", "bare"]).code, 0, "some of it is readable");
+    assert_eq!(place.run(&["replay", "in", "bare", "--dry-run"]).code, 0);
+    let late = place.run(&["replay", "in", "--since", "2099-01-01", "--dry-run"]);
+    assert!(late.code == 0 && late.stderr.contains("leaves all of them out"), "{}", late.stderr);
+}
+
+#[test]
 fn readable_file_without_an_entry_is_told_and_never_accounted_for() {
     let place = Place::new();
     let bookkeeping = r#"{"type":"summary","summary":"s","leafUuid":"l"}"#;
