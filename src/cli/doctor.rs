@@ -8,7 +8,7 @@ use crate::domain::OutputMode;
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
 use crate::privacy::Gate;
-use crate::store::OpenMode;
+use crate::store::{OpenMode, Store, StoreErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Sends the endpoint a few small questions (a few hundred tokens), remembers the best output mode, and asks the \
-model about a conversation of three lines with one decision, as `replay` would (about 3,000 tokens). \
+Sends the endpoint a few small questions (a few hundred tokens), remembers the best output mode if there is \
+a store, and asks the model about a conversation of three lines with one decision, as `replay` would (about 3,000 tokens). \
 Exits 1 if something is missing or the model does not find the decision.")]
 pub(super) struct Args {
     /// The model's name at the endpoint, instead of model.model
@@ -165,9 +165,12 @@ fn price(config: &Config, model: &str) -> Line {
 }
 
 async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
-    let store = match settings::open_store(config, OpenMode::Create) {
+    let store = match Store::open(&config.store_url, OpenMode::Existing) {
         Ok(store) => store,
-        Err(failure) => return Line::new("store", Some(false), failure.line),
+        Err(error) if error.kind == StoreErrorKind::Missing => {
+            return Line::new("store", None, format!("{}: {}", error.place, error.kind));
+        }
+        Err(error) => return Line::new("store", Some(false), Failure::from(error).line),
     };
     if let Some(best) = probe.best {
         let learned = store.learn(&config.model.base_url, &masked(model), best, clock::now()).await;

@@ -258,13 +258,26 @@ fn doctor_says_what_the_endpoint_can_do_and_the_next_replay_uses_it() {
         }
     });
     let place = Place::with_endpoint(stub.url());
+    let fresh = place.run(&["doctor", "--json"]);
+    let store = &fresh.json()["checks"]["store"];
+    assert_eq!((fresh.code, &store["ok"]), (0, &serde_json::Value::Null), "{store}");
+    assert!(
+        store["detail"].as_str().unwrap().contains("annalist.db: no store there yet"),
+        "{store}"
+    );
+    assert_eq!(
+        std::fs::read_dir(place.path(".annalist")).unwrap().count(),
+        0,
+        "looking makes none"
+    );
+    place.write("s.jsonl", claude(0..2));
+    assert_eq!(place.run(&["enqueue", "s.jsonl"]).code, 0, "this makes one");
     let doctor = place.run(&["doctor", "--json"]);
     let report = doctor.json();
     assert_eq!(doctor.code, 0, "{report}");
     let best = report["best"].as_str().unwrap().to_owned();
     assert!(best.starts_with("json"), "{report}");
     assert_eq!(report["checks"]["extraction"]["ok"], true, "{report}");
-    place.write("s.jsonl", claude(0..2));
     let before = stub.count();
     let totals = place.json(&["replay", "s.jsonl", "--json"]);
     assert_eq!(super::place::records(&totals), 2);
