@@ -2,6 +2,7 @@
 
 use super::document::Shape;
 use super::escape::{words_inline, words_line};
+use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
 use super::render::{Placing, end_trimmed, title_of};
@@ -53,7 +54,7 @@ impl Placing<'_> {
         let title = words_inline(&title_of(it), TITLE_LETTERS_MAX, self.facts.gate);
         let title = if title.is_empty() { UNTITLED } else { &title };
         let tag = tag_line(self.tag(memory.id));
-        let date = memory.valid_from.map_or_else(|| "unknown".to_owned(), |at| at.day());
+        let date = memory.valid_from.map_or_else(|| UNKNOWN.to_owned(), |at| at.day());
         let mut head = format!(
             "# {}: {title}\n{tag}\n\n**Status:** {}\n**Date:** {date}\n",
             adr_label(number),

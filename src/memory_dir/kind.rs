@@ -163,12 +163,12 @@ pub(super) fn template(kind: Kind, day: &str) -> String {
 }
 
 pub(super) fn footer(kind: Kind, day: &str) -> Option<String> {
-    let value = if kind == Kind::Session { UNKNOWN_DURATION } else { day };
+    let value = if kind == Kind::Session { UNKNOWN } else { day };
     let by = if kind == Kind::ProductContext { " by annalist" } else { "" };
     kind.footer().map(|head| format!("*{head}{value}{by}*"))
 }
 
-pub(super) const UNKNOWN_DURATION: &str = "unknown";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// Placeholder below an empty heading: a comment, or a table head.
 pub(super) fn hint(kind: Kind, section: &str) -> String {

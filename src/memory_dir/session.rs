@@ -3,7 +3,7 @@
 use super::document::Shape;
 use super::escape::words_line;
 use super::facts::SessionNote;
-use super::kind::UNKNOWN_DURATION;
+use super::kind::UNKNOWN;
 use super::page::{Page, entry};
 use super::render::{Placing, end_trimmed, is_active, summary_of};
 use super::tag::tag_line;
@@ -107,7 +107,7 @@ fn summary(memories: &[&Memory]) -> String {
 impl SessionNote {
     /// Time between the first and last entry, as in the footer.
     fn duration(&self) -> String {
-        let Some(ended) = self.ended else { return UNKNOWN_DURATION.to_owned() };
+        let Some(ended) = self.ended else { return UNKNOWN.to_owned() };
         let minutes = ended.since(self.began).as_secs().div_ceil(60);
         format!("~{}h {}m", minutes / 60, minutes % 60)
     }

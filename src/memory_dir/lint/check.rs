@@ -6,7 +6,7 @@ use crate::memory_dir::budget::{tokens, tokens_of};
 use crate::memory_dir::config::MemoryConfig;
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::{
-    ACTIVE_CONTEXT, CONFIG, DECISIONS, Kind, PRODUCT_CONTEXT, SESSIONS, UNKNOWN_DURATION,
+    ACTIVE_CONTEXT, CONFIG, DECISIONS, Kind, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
 };
 use crate::memory_dir::line::{Line, lines};
 use crate::memory_dir::name::{
@@ -178,7 +178,7 @@ impl Checker<'_> {
         let day = value.map(|value| value.split(' ').next().unwrap_or(value));
         let is_session = document.kind() == Kind::Session;
         let fits = match value {
-            Some(value) if is_session => value == UNKNOWN_DURATION || is_duration(value),
+            Some(value) if is_session => value == UNKNOWN || is_duration(value),
             Some(_) => day.is_some_and(is_day),
             None => false,
         };
@@ -440,6 +440,7 @@ impl Checker<'_> {
         let expected = "expected `**Date:** YYYY-MM-DD`";
         match top.date {
             Some((day, at)) if is_day(day) => self.future(day, at),
+            Some((UNKNOWN, _)) => {}
             Some((_, at)) => self.add("adr-date", at, expected),
             None => self.add("adr-date", 0, format!("{expected} below the heading")),
         }

@@ -134,6 +134,9 @@ fn records_are_numbered_named_and_have_a_status() {
         &RECORD.replace("**Date:** 2026-01-02\n", ""),
         &["0:0 adr-date"],
     );
+    for (date, issues) in [("some day", &["4:0 adr-date"][..]), ("unknown", &[])] {
+        check("decisions/ADR-001-use-it.md", &RECORD.replace("2026-01-02", date), issues);
+    }
     let mut files = fresh();
     files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
     files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that").into());
