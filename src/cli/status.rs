@@ -251,7 +251,12 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
         count(sum.skipped),
         count(sum.failed),
         counted(status.spent.calls, "call"),
-        output::paid(status.spent.cost_micros)
+        match status.sessions.iter().map(|it| it.runs_uncalled).sum() {
+            // What the journal answers was a call once.
+            slices @ 1.. if status.spent.calls == 0 =>
+                format!(", {} answered from recordings", counted(slices, "slice")),
+            _ => output::paid(status.spent.cost_micros),
+        }
     ))?;
     print_bill(status, all)?;
     queue::print(depth)?;

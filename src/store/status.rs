@@ -55,6 +55,8 @@ pub struct SessionStatus {
     pub quarantined: u64,
     /// Number of current runs that succeeded.
     pub runs_done: u64,
+    /// Of those, runs that asked and made no call: recordings or the journal answered.
+    pub runs_uncalled: u64,
     /// Number of current runs that failed.
     pub runs_failed: u64,
     /// Findings in the file.
@@ -180,6 +182,7 @@ fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
             staged: BTreeMap::new(),
             quarantined: 0,
             runs_done: 0,
+            runs_uncalled: 0,
             runs_failed: 0,
         };
         Ok((no, status))
@@ -256,11 +259,15 @@ fn each_records(
 
 fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     let sql = "SELECT session_no, count(*) FILTER (WHERE state = 'done'),
-            count(*) FILTER (WHERE state = 'failed')
+            count(*) FILTER (WHERE state = 'failed'),
+            count(*) FILTER (WHERE state = 'done' AND calls = 0 AND asks > 0)
         FROM runs WHERE current = 1 GROUP BY session_no";
     db.each(sql, &[], |row| {
-        let (no, done, failed) = (row.next()?, row.next()?, row.next()?);
-        of(no, &mut |status| (status.runs_done, status.runs_failed) = (done, failed));
+        let (no, done, failed, uncalled) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        of(no, &mut |status| {
+            (status.runs_done, status.runs_failed) = (done, failed);
+            status.runs_uncalled = uncalled;
+        });
         Ok(ControlFlow::Continue(()))
     })
 }

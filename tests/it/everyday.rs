@@ -78,6 +78,13 @@ fn memories_are_listed_in_a_persons_words_where_there_are_such() {
     let line = printed.lines().find(|line| line.trim_start().starts_with(&id[..10])).unwrap();
     assert!(line.ends_with("  As a person has it"), "{line}");
 }
+#[test]
+fn status_says_that_answers_came_from_recordings() {
+    let status = Place::with_examples().run(&["status"]).stdout;
+    let line = "0 failed; 0 calls, 4 slices answered from recordings";
+    assert!(status.lines().any(|it| it.ends_with(line)), "{status}");
+}
+
 
 #[test]
 fn a_record_is_shown_where_it_was_said_also_when_the_file_is_gone() {
