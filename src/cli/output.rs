@@ -455,6 +455,11 @@ pub(super) fn lasting(it: Duration) -> String {
     let (unit, name) = unit.unwrap_or((1, "s"));
     format!("{} {name}", count(secs / unit))
 }
+/// The day of a time, with a mark where there is none.
+pub(super) fn day(at: Option<&str>) -> String {
+    at.and_then(|at| at.get(..10)).unwrap_or("–").to_owned()
+}
+
 
 #[cfg(test)]
 mod tests {

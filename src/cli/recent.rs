@@ -9,6 +9,7 @@ use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
 use crate::rows::SearchRow;
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -104,8 +105,11 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
     let request = SearchRequest { filter, ..SearchRequest::default() };
     let mut hits = settings::runtime()?.block_on(found(&store, request))?;
     hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
+    // What has no time is found by when it was read, which is not when it was said.
+    let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
+    let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
     // What took another's place is found with it, whenever it was said.
-    hits.retain(|hit| hit.at().is_none_or(|at| since <= at && at <= until));
+    hits.retain(|hit| hit.at().is_some_and(|at| since <= at && at <= until));
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
     let all = hits.len();
     let mut rows = rows(&hits, args.shown.limit);
@@ -117,6 +121,12 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
         rows.sort_by_key(|row| (row.namespace, order(row.kind)));
         output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;
     }
+    let what = match undated.len() as u64 {
+        0 => return Ok(ExitCode::SUCCESS),
+        1 => "1 undated conversation is".to_owned(),
+        more => format!("{} undated conversations are", count(more)),
+    };
+    output::note(&format!("{what} not shown: `annalist records` lists all"));
     Ok(ExitCode::SUCCESS)
 }
 

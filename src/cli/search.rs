@@ -140,7 +140,7 @@ impl SearchRow<'_> {
         };
         [
             self.id.clone(),
-            self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or("–").to_owned(),
+            output::day(self.at.as_deref()),
             self.kind.map_or("note", ClaimKind::name).to_owned(),
             state,
             on_a_line(self.words),

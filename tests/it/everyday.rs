@@ -50,10 +50,23 @@ fn what_is_open_is_listed_the_oldest_first_with_where_it_was_said() {
 fn the_week_is_told_by_project_and_deed() {
     let place = Place::new();
     let root = env!("CARGO_MANIFEST_DIR");
-    // A conversation without times is of the time when it was read.
     let path = format!("{root}/examples/sessions/plain-retro.txt");
     let cassette = format!("{root}/examples/cassette");
     place.json(&["replay", &path, "--cassette", &cassette, "--namespace", "retro", "--json"]);
+    for day in ["today", "week"] {
+        let told = place.run(&[day]);
+        let line = "1 undated conversation is not shown: `annalist records` lists all";
+        assert_eq!((told.code, told.stdout.as_str()), (0, ""));
+        assert_eq!(told.stderr.lines().last(), Some(line));
+        assert_eq!(list(&place.json(&[day, "--json"])).len(), 0);
+    }
+    for list in [&["records"][..], &["open", "--all"], &["search", "--all"]] {
+        let printed = place.run(list).stdout;
+        assert!(printed.lines().skip(1).any(|line| line.contains("–  ")), "{list:?}: {printed}");
+    }
+    // As if it had been said when it was read.
+    let dated = "UPDATE records SET at = (SELECT finished_at FROM runs WHERE no = run_no)";
+    assert!(place.sql().execute(dated, []).unwrap() > 0);
     let told = place.json(&["week", "--json"]);
     assert!(!list(&told).is_empty(), "{told}");
     let printed = place.run(&["week"]).stdout;
@@ -63,6 +76,13 @@ fn the_week_is_told_by_project_and_deed() {
     let elsewhere = place.run(&["week", "--namespace", "none"]);
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (0, ""));
     assert!(elsewhere.stderr.contains("nothing was kept"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn status_says_that_answers_came_from_recordings() {
+    let status = Place::with_examples().run(&["status"]).stdout;
+    let line = "0 failed; 0 calls, 4 slices answered from recordings";
+    assert!(status.lines().any(|it| it.ends_with(line)), "{status}");
 }
 
 #[test]
@@ -78,13 +98,6 @@ fn memories_are_listed_in_a_persons_words_where_there_are_such() {
     let line = printed.lines().find(|line| line.trim_start().starts_with(&id[..10])).unwrap();
     assert!(line.ends_with("  As a person has it"), "{line}");
 }
-#[test]
-fn status_says_that_answers_came_from_recordings() {
-    let status = Place::with_examples().run(&["status"]).stdout;
-    let line = "0 failed; 0 calls, 4 slices answered from recordings";
-    assert!(status.lines().any(|it| it.ends_with(line)), "{status}");
-}
-
 
 #[test]
 fn a_record_is_shown_where_it_was_said_also_when_the_file_is_gone() {

@@ -76,13 +76,12 @@ impl Row for MemoryRow<'_> {
             MemoryState::Active => self.stage.name(),
             MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
         };
-        let day = self.valid_from.as_deref().and_then(|at| at.get(..10));
         vec![
             short(&self.id),
             self.namespace.to_owned(),
             self.kind.name().to_owned(),
             stage.to_owned(),
-            day.unwrap_or("–").to_owned(),
+            output::day(self.valid_from.as_deref()),
             shorten(shown_words(self.edited, self.claim), HEADLINE_LETTERS),
         ]
     }

@@ -1,6 +1,8 @@
 //! Records and runs, as JSON and as rows of tables.
 
-use crate::cli::output::{BOLD, DIM, Failure, GREEN, Row, YELLOW, dollars, line, short, shorten};
+use crate::cli::output::{
+    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, line, short, shorten,
+};
 use crate::domain::{Claim, Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
@@ -35,7 +37,7 @@ impl Row for RecordRow<'_> {
         let doubt = if self.state == RecordState::Quarantined { "? " } else { "" };
         vec![
             short(&self.id),
-            self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default().to_owned(),
+            day(self.at.as_deref()),
             kind(self.claim),
             self.namespace.to_owned(),
             short(&self.session),
