@@ -6,7 +6,8 @@ pub(super) use steer::JobChangeRow;
 
 use super::arguments::{named, one, prefix, session_of};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, lasting, pairs, short,
+    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, lasting, pairs,
+    short,
 };
 use super::records::RunRow;
 use super::settings;
@@ -149,7 +150,8 @@ fn print_table<'a>(
         ]
     };
     // A narrow terminal shows no priority, tokens, namespace, tries.
-    output::print_table(&output::fitted(&header, jobs.map(row).collect(), 6, &[4, 8, 5, 3]))
+    let rows = jobs.map(row).collect();
+    output::print_table(&output::fitted(&header, rows, Wide::paths(6), &[4, 8, 5, 3]))
 }
 
 /// The reason for a job's state, and how long it still lasts.

@@ -9,7 +9,7 @@ pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
 use crate::transcripts::DetectError;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -291,7 +291,8 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
     let cells: Vec<Vec<String>> = rows.iter().map(R::cells).collect();
     let last = R::HEADER.len().saturating_sub(1);
     let dropped = window().map_or(0, |(width, _)| {
-        fit(&columns(R::HEADER, &cells), Wide { column: last, least: WORDS_MIN }, R::SPARE, width).0
+        let words = Wide { least: WORDS_MIN, ..Wide::paths(last) };
+        fit(&columns(R::HEADER, &cells), words, R::SPARE, width).0
     });
     let gone = &R::SPARE[..dropped];
     print_table(&without(R::HEADER, cells, gone))
@@ -336,46 +337,65 @@ pub(super) fn notes(lines: impl ExactSizeIterator<Item = String>, most: usize, m
     }
 }
 
-/// A table in which a terminal shows every row on one line. Where it is too narrow, columns go in the
-/// order of `spare`, then the paths in column `path` lose their beginnings.
+/// A table that fits the terminal. Where that is too narrow, columns go in the order of `spare`, then the cells of the
+/// `wide` column are narrowed, and no others before them.
 pub(super) fn fitted(
     header: &[&str],
     mut rows: Vec<Vec<String>>,
-    path: usize,
+    wide: Wide,
     spare: &[usize],
 ) -> Table {
     let mut gone = &[][..];
     if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
-        let path = Wide { column: path, least: PATH_LETTERS_MIN };
-        let (dropped, letters) = fit(&columns(header, &rows), path, spare, width.0.into());
+        let (dropped, letters) = fit(&columns(header, &rows), wide, spare, width.0.into());
         gone = &spare[..dropped];
         rows.iter_mut()
-            .filter_map(|row| row.get_mut(path.column))
-            .for_each(|it| *it = tail(it, letters));
+            .filter_map(|row| row.get_mut(wide.column))
+            .for_each(|it| *it = (wide.narrowed)(it, letters));
     }
     if !gone.is_empty() {
         let names: Vec<String> = gone.iter().map(|at| header[*at].to_uppercase()).collect();
         note(&format!("a wider terminal shows {} too", names.join(", ")));
     }
-    without(header, rows, gone)
+    let mut table = without(header, rows, gone);
+    let before = gone.iter().filter(|at| **at < wide.column).count();
+    if let Some(column) = table.column_mut(wide.column - before) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table
 }
 
 /// Letters of a path that a narrow terminal still shows.
 const PATH_LETTERS_MIN: usize = 16;
+/// The same of a name.
+const NAME_LETTERS_MIN: usize = 32;
 /// The same of words.
 const WORDS_MIN: usize = 44;
 
-/// A column that may be narrower than its cells, and the letters of it that are shown.
+/// A column that may be narrower than its cells, the letters of it that are shown, and how a cell is narrowed.
 #[derive(Clone, Copy)]
-struct Wide {
+pub(super) struct Wide {
     column: usize,
     least: usize,
+    narrowed: fn(&str, usize) -> String,
+}
+
+impl Wide {
+    /// Paths, which lose their beginnings.
+    pub(super) fn paths(column: usize) -> Wide {
+        Wide { column, least: PATH_LETTERS_MIN, narrowed: tail }
+    }
+
+    /// Names, which go on in another line behind a hyphen.
+    pub(super) fn names(column: usize) -> Wide {
+        Wide { column, least: NAME_LETTERS_MIN, narrowed: |name, it| textwrap::fill(name, it) }
+    }
 }
 
 /// The number of `spare` columns to drop so that `columns` fit in `width`, and the letters left for the `wide` one.
 fn fit(columns: &[usize], wide: Wide, spare: &[usize], width: usize) -> (usize, usize) {
     const BLANKS: usize = 2;
-    let Wide { column, least } = wide;
+    let Wide { column, least, .. } = wide;
     let all: usize = columns.iter().map(|letters| letters + BLANKS).sum();
     let mut others = all - (columns[column] + BLANKS);
     let least_column = columns[column].min(least) + BLANKS;
@@ -435,6 +455,11 @@ pub(super) fn shorten(text: &str, letters: usize) -> String {
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
+/// The day of a time, with a mark where there is none.
+pub(super) fn day(at: Option<&str>) -> String {
+    at.and_then(|at| at.get(..10)).unwrap_or("–").to_owned()
+}
+
 /// The first digits of an id: enough to find it again.
 pub(super) fn short(id: &impl ToString) -> String {
     id.to_string().chars().take(10).collect()
@@ -455,11 +480,6 @@ pub(super) fn lasting(it: Duration) -> String {
     let (unit, name) = unit.unwrap_or((1, "s"));
     format!("{} {name}", count(secs / unit))
 }
-/// The day of a time, with a mark where there is none.
-pub(super) fn day(at: Option<&str>) -> String {
-    at.and_then(|at| at.get(..10)).unwrap_or("–").to_owned()
-}
-
 
 #[cfg(test)]
 mod tests {
@@ -477,13 +497,23 @@ mod tests {
     #[test]
     fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {
         // The id, the path, the tokens, the age.
-        let wide = Wide { column: 1, least: 16 };
+        let wide = Wide::paths(1);
         let fit = |width| fit(&[4, 31, 6, 5], wide, &[2, 3], width);
         assert_eq!(fit(54), (0, 31));
         assert_eq!(fit(39), (0, 16));
         assert_eq!(fit(38), (1, 23));
         assert_eq!(fit(30), (2, 22));
         assert_eq!(fit(10), (2, 16));
+    }
+
+    #[test]
+    fn narrow_terminals_show_whole_names_that_break_behind_hyphens() {
+        // The name, the outcome, the spare ones.
+        let fit = |width| fit(&[27, 7, 10, 10, 12, 8, 10], Wide::names(0), &[4, 5], width);
+        assert_eq!((fit(100), fit(80), fit(70).1), ((0, 32), (2, 33), 32));
+        let name = "decisions/ADR-002-quarantine-upload-spec-ts.md";
+        let broken = "decisions/ADR-002-quarantine-\nupload-spec-ts.md";
+        assert_eq!((Wide::names(0).narrowed)(name, 32), broken);
     }
 
     #[test]

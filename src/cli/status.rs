@@ -5,7 +5,8 @@ mod unread;
 
 use super::model_args::CallUsage;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, short, shorten, tail,
+    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, short, shorten,
+    tail,
 };
 use super::{hand_over, settings};
 use crate::adapters::clock;
@@ -233,7 +234,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     let spare = ["quarantined", "skipped", "nothing"].into_iter();
     let place = |name| header.iter().position(|it| *it == name);
     let spare: Vec<usize> = spare.filter_map(place).collect();
-    output::print_table(&output::fitted(&header, rows, 1, &spare))?;
+    output::print_table(&output::fitted(&header, rows, Wide::paths(1), &spare))?;
     if status.sessions.len() > shown {
         let more = counted((status.sessions.len() - shown) as u64, "session");
         output::note(&format!("and {more} more: --all"));

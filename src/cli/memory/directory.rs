@@ -4,7 +4,7 @@ use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::cli::arguments::date;
-use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, count, counted};
+use crate::cli::output::{self, BOLD, DIM, Failure, Wide, YELLOW, count, counted};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
@@ -280,8 +280,7 @@ pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let number = |tokens: u32| count(u64::from(tokens));
-    let mut table = output::table(&["file", "tokens", "may have", ""]);
-    for row in report.files {
+    let cells = |row: &TokenRow| {
         let range = row.range.map(|(least, most)| format!("{}–{}", number(least), number(most)));
         let remark = match row.is_private {
             true => "private: not counted",
@@ -289,9 +288,11 @@ pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
             false => "",
         };
         let range = range.unwrap_or_default();
-        table.add_row([row.path.clone(), number(row.tokens), range, remark.to_owned()]);
-    }
-    output::print_table(&table)?;
+        vec![row.path.clone(), number(row.tokens), range, remark.to_owned()]
+    };
+    let header = ["file", "tokens", "may have", ""];
+    let rows = report.files.iter().map(cells).collect();
+    output::print_table(&output::fitted(&header, rows, Wide::names(0), &[]))?;
     output::line(&format!(
         "\na session starts with {} of {} tokens (budget {}); all files have {}",
         number(report.start_tokens),

@@ -1,7 +1,7 @@
 //! A run on a terminal: a line for each case, the problems of those that did not pass, the rates, and the changes
 //! against a baseline.
 
-use super::super::output::{self, BOLD, DIM, GREEN, RED, YELLOW, count, counted};
+use super::super::output::{self, BOLD, DIM, GREEN, RED, Wide, YELLOW, count, counted};
 use crate::domain::RecordState;
 use crate::eval::tables::{
     Table, asked_text, by_kind, changes_by_kind, measure_change_text, other_measures, rate_text,
@@ -67,15 +67,19 @@ pub(super) fn run_lines(
 }
 
 fn table_lines(table: &Table) -> Vec<String> {
-    let mut grid = output::table(&[]);
+    let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+    let place = |name| header.iter().position(|it| *it == name);
+    // F1 follows from the two before it; what was unproven is listed below too.
+    let spare: Vec<usize> = ["f1", "unproven"].into_iter().filter_map(place).collect();
+    let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
+    let rows = table.rows.iter().map(cells).collect();
+    let mut grid = output::fitted(&header, rows, Wide::names(0), &spare);
     // Names of models stay as they are.
-    let known = ["case", "kind", "measure", "rate", "precision", "recall", "f1", "95% interval"];
-    let more = ["outcome", "unproven", "unsaid"];
-    let is_known = |name: &str| known.contains(&name) || more.contains(&name);
-    let name = |name: &String| if is_known(name) { name.to_uppercase() } else { one_line(name) };
-    grid.set_header(table.header.iter().map(name));
-    for row in &table.rows {
-        grid.add_row(row.iter().map(|cell| one_line(cell)));
+    if spare.is_empty() {
+        let known = ["case", "measure", "rate", "95% interval"];
+        let is_known = |name: &String| known.contains(&name.as_str());
+        let name = |name| if is_known(name) { name.to_uppercase() } else { one_line(name) };
+        grid.set_header(table.header.iter().map(name));
     }
     let text = grid.to_string();
     text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect()
