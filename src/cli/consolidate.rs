@@ -348,6 +348,10 @@ pub(super) fn notes(results: &[NamespaceResult]) {
             let how = match (planned.usage.is_something(), planned.usage.is_estimate) {
                 (true, false) => "no usable answer",
                 (true, true) => "a model is asked without --dry-run",
+                (false, _) if suspected > 0 => {
+                    "`annalist memory review` asks you about those left open, \
+                     `annalist consolidate --model NAME` a model about all"
+                }
                 (false, _) => "`annalist consolidate --model NAME` asks a model",
             };
             let (colour, end) = if suspected > 0 {
@@ -437,9 +441,14 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
         short(&plan.id),
         in_words(&plan.counts())
     ))?;
-    let shown = plan.operations.iter().take(OPERATIONS_MAX);
+    let (new, others): (Vec<_>, Vec<_>) = plan.operations.iter().partition(|it| is_only_new(it));
+    if !new.is_empty() {
+        let new = output::count(new.len() as u64);
+        output::line(&format!("  {GREEN}+ {new} new{GREEN:#}  {DIM}--json lists them{DIM:#}"))?;
+    }
+    let shown = others.iter().take(OPERATIONS_MAX);
     shown.clone().try_for_each(|operation| print_operation(planned, operation))?;
-    if let more @ 1.. = plan.operations.len() - shown.len() {
+    if let more @ 1.. = others.len() - shown.len() {
         let more = output::count(more as u64);
         output::line(&format!("  {DIM}… and {more} more, which --json has{DIM:#}"))?;
     }
@@ -457,6 +466,12 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
             output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))
         }
     }
+}
+
+/// True for a new memory that changes no other one.
+fn is_only_new(it: &Operation) -> bool {
+    let is_new = matches!(it.disposition, Disposition::Add { .. }) && it.effects.is_empty();
+    is_new && !is_judged(&it.rule)
 }
 
 /// Pairs that seem to contradict or to follow from one another, without those that may be related.

@@ -30,6 +30,36 @@ fn every_record_is_dealt_with_once_and_a_second_run_has_nothing_to_do() {
     assert!(again.stderr.contains("nothing waits to be consolidated"), "{}", again.stderr);
 }
 
+/// The numbers before a word in a text.
+fn numbers(text: &str, word: &str) -> usize {
+    let number = |it: &str| it.split_whitespace().next_back()?.parse::<usize>().ok();
+    let parts: Vec<&str> = text.split(word).collect();
+    parts.iter().rev().skip(1).filter_map(|it| number(it)).sum()
+}
+
+#[test]
+fn new_memories_are_summed_up_and_open_pairs_are_those_of_the_review() {
+    let place = Place::with_examples();
+    let staged = place.json(&["records", "--state", "staged", "--json"]).as_array().unwrap().len();
+    let dry = place.run(&["consolidate", "--dry-run"]);
+    let done = place.run(&["consolidate"]);
+    for printed in [&dry.stdout, &done.stdout] {
+        let lines: Vec<&str> = printed.lines().collect();
+        let listed: Vec<usize> =
+            (0..lines.len()).filter(|at| lines[*at].ends_with("by rule: new")).collect();
+        assert_eq!(numbers(printed, " new  --json") + listed.len(), staged, "{printed}");
+        assert!(listed.iter().all(|at| lines[at + 1].contains("→")), "{printed}");
+    }
+    let review = place.run(&["memory", "review"]).stderr;
+    let pairs = numbers(&review, " pairs left open or in contradiction");
+    let open = place.json(&["open", "--all", "--json"]).as_array().unwrap().len();
+    assert_eq!(numbers(&review, " open requests, questions and failures"), open, "{review}");
+    for told in [&dry.stderr, &done.stderr] {
+        assert_eq!(numbers(&told.replace("pairs", "pair"), " pair left open"), pairs, "{told}");
+        assert!(told.contains("`annalist memory review` asks you"), "{told}");
+    }
+}
+
 #[test]
 fn plans_are_undone_and_made_again_to_the_same_bytes() {
     let place = Place::with_examples();

@@ -84,9 +84,15 @@ impl Reviewer<'_> {
             all.extend(questions(self.store, namespace).await?);
         }
         let count = all.len();
-        if count == 0 {
-            output::note("nothing is open, and nothing contradicts anything");
-        }
+        let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
+        output::note(&match count {
+            0 => "nothing is open, and nothing contradicts anything".to_owned(),
+            _ => format!(
+                "{count} to answer: {} left open or in contradiction, {} open requests, questions and failures",
+                counted(pairs as u64, "pair"),
+                count - pairs
+            ),
+        });
         for (number, mut question) in (1..).zip(all) {
             // An earlier answer may have settled it.
             if !question.refresh(self.store).await? {
