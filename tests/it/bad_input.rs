@@ -370,11 +370,15 @@ fn folder_that_cannot_be_written_to_is_named() {
 fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     let mut place = Place::with_endpoint("http://127.0.0.1:9/v1");
     place.set("ANNALIST__LIMITS__TRIES_MAX", "1");
-    place.write("s.jsonl", claude(0..2));
+    place.write("s.jsonl", claude(0..12));
     let output = place.run(&["replay", "s.jsonl", "--json"]);
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("127.0.0.1:9"), "{}", output.stderr);
     balanced(&output.json());
+    // Two slices failed, and the third waits: no other number of slices is told.
+    let stopped = "stopped: one slice after another had no answer: unavailable";
+    assert!(output.stderr.contains("failed: 2 slices"), "{}", output.stderr);
+    assert!(output.stderr.contains(stopped), "{}", output.stderr);
     let doctor = place.run(&["doctor", "--json"]);
     assert_eq!(doctor.code, 1);
     assert_eq!(doctor.json()["checks"]["endpoint"]["ok"], false);
@@ -383,7 +387,7 @@ fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     place.set("ANNALIST__MODEL__BASE_URL", stub.url());
     let totals = place.json(&["replay", "s.jsonl", "--json"]);
     balanced(&totals);
-    assert_eq!((records(&totals), count(&totals, "/coverage/failed")), (2, 0));
+    assert_eq!((records(&totals), count(&totals, "/coverage/failed")), (12, 0));
 }
 
 #[test]

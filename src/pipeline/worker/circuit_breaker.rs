@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Consecutive unanswered jobs that open the breaker. Less than any sensible number of attempts, so that no job dies of
 /// an outage.
-pub(super) const UNANSWERED_MAX: u32 = 3;
+const UNANSWERED_MAX: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<Counts>);

@@ -1,6 +1,6 @@
 //! One job, from its lease to the end of its claim. Decides the consequence of each outcome.
 
-use super::circuit_breaker::{BreakerState, UNANSWERED_MAX};
+use super::circuit_breaker::BreakerState;
 use super::leases::LeaseGuard;
 use super::state::{CallSlot, WorkerState};
 use crate::adapters::metrics::Outcome as JobOutcome;
@@ -249,9 +249,10 @@ impl WorkerState {
         if self.breaker.unanswered() == BreakerState::Closed {
             return self.fail(attempt, failure(error), Vec::new());
         }
+        // This slice waits too, so that a number here would not be that of the failed ones.
         self.stop(format!(
-            "{UNANSWERED_MAX} slices in a row had no answer: {error}; what is left waits, the same \
-             command goes on when the endpoint is back"
+            "one slice after another had no answer: {error}; what is left waits, the same command \
+             goes on when the endpoint is back"
         ));
         ClaimEnd::uncharged(None)
     }
