@@ -34,7 +34,7 @@ pub struct Config {
     #[serde(deserialize_with = "trimmed")]
     pub language: String,
     /// Namespace of new records; `None` names the repository or folder that the agent worked in.
-    #[serde(deserialize_with = "optional")]
+    #[serde(deserialize_with = "namespace")]
     pub namespace: Option<String>,
     /// Folder or file with the user's own prompts; `None` takes the built-in ones.
     #[serde(rename = "prompts", deserialize_with = "optional")]
@@ -407,6 +407,20 @@ fn trimmed<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
 
 fn optional<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     Ok(Some(trimmed(value)?).filter(|text| !text.is_empty()))
+}
+
+fn namespace<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let name = optional(value)?.map(|name| namespace_name(&name)).transpose();
+    name.map_err(|what| D::Error::custom(format!("namespace: {what}")))
+}
+
+/// Parses the name of a namespace that is given to something.
+pub(crate) fn namespace_name(text: &str) -> Result<String, &'static str> {
+    let name = text.trim();
+    match name.is_empty() || name.chars().any(char::is_control) {
+        false => Ok(name.to_owned()),
+        true => Err("expected a name on one line, such as `github.com/owner/app`"),
+    }
 }
 
 fn nonzero<'de, D, T>(value: D) -> Result<Option<T>, D::Error>

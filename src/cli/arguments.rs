@@ -57,14 +57,6 @@ fn days_ago(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Parses the name of a namespace that is given to something.
-pub(super) fn namespace(text: &str) -> Result<String, String> {
-    match text.trim().is_empty() || text.chars().any(char::is_control) {
-        false => Ok(text.to_owned()),
-        true => Err("expected a name on one line, such as `github.com/owner/app`".to_owned()),
-    }
-}
-
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     text.parse().map_err(|error| {
         Failure::usage(match text.starts_with("src-") {

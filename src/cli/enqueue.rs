@@ -4,7 +4,7 @@ use super::output::{self, DIM, Failure, RED, counted};
 use super::session_input::read_stdin;
 use super::settings;
 use crate::adapters::clock;
-use crate::config::Config;
+use crate::config::{Config, namespace_name};
 use crate::domain::{Format, Timestamp};
 use crate::pipeline::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 use crate::store::{OpenMode, Store};
@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// The namespace of its memory, instead of the folder the agent worked in
-    #[arg(long, value_name = "NAME", value_parser = super::arguments::namespace)]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Priority within the namespace; the highest goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true,

@@ -4,6 +4,7 @@ use super::arguments::is_agreed;
 use super::output::{self, Failure, Row, count, counted, in_pages};
 use super::settings;
 use crate::adapters::clock;
+use crate::config::namespace_name;
 use crate::pipeline::Namespaces;
 use crate::privacy::Gate;
 use crate::store::{NamespaceTotals, Store};
@@ -42,6 +43,7 @@ enum Command {
         /// The name it has
         old: String,
         /// The name it gets
+        #[arg(value_parser = namespace_name)]
         new: String,
         /// Join it with a namespace that is there without asking
         #[arg(long)]
@@ -78,7 +80,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         }),
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
-            let new = gate.redact(new.trim()).as_str().to_owned();
+            let new = gate.redact(new).as_str().to_owned();
             settings::runtime()?.block_on(rename(&store, &gate, old, &new, *yes))?;
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;
@@ -101,7 +103,7 @@ async fn rename(
     new: &str,
     is_agreed_to: bool,
 ) -> Result<(), Failure> {
-    if new.is_empty() || old == new {
+    if old == new {
         return Err(Failure::usage(format!("`{new}`: expected another name than `{old}`")));
     }
     let all = store.namespace_totals(FOLDERS_MAX).await?;

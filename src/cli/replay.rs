@@ -10,7 +10,7 @@ use super::output::{
 use super::progress::{self, OFTEN, Progress};
 use super::settings;
 use crate::adapters::clock;
-use crate::config::Config;
+use crate::config::{Config, namespace_name};
 use crate::domain::{Format, Timestamp};
 use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
 use crate::privacy::Gate;
@@ -54,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// The namespace of the records, instead of the folder the agent worked in; `.` is that of this folder
-    #[arg(long, value_name = "NAME", value_parser = super::arguments::namespace)]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Retry slices that failed
     #[arg(long)]

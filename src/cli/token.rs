@@ -1,9 +1,10 @@
 //! `annalist token`: tokens of other machines and agents, for `annalist serve`.
 
-use super::arguments::{date, named, namespace};
+use super::arguments::{date, named};
 use super::output::{self, Failure, Row};
 use super::settings;
 use crate::adapters::{clock, random};
+use crate::config::namespace_name;
 use crate::domain::Timestamp;
 use crate::server::token_digest;
 use crate::store::{OpenMode, Token, TokenRight};
@@ -41,7 +42,7 @@ enum Command {
         #[arg(value_parser = name)]
         name: String,
         /// The namespace that it reaches
-        #[arg(long, value_name = "NAME", value_parser = namespace)]
+        #[arg(long, value_name = "NAME", value_parser = namespace_name)]
         namespace: String,
         /// Rights of its holder, with a comma between two
         #[arg(long, value_name = "RIGHTS", required = true, value_delimiter = ',',

@@ -202,6 +202,7 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         ("[model]\nrung = \"tols\"\n", &["config.toml", "model.rung", "forced_tool"]),
         ("[privacy]\npii = [\"emial\"]\n", &["config.toml", "privacy.pii", "email"]),
         ("[store]\nurl = \"mysql://u:word@host/x\"\n", &["mysql", "sqlite:PATH"]),
+        ("namespace = \"a\\nb\"\n", &["config.toml", "namespace: expected a name on one line"]),
         ("this is not toml\n", &["config.toml:1", "TOML"]),
         ("[model]\nbase_url = \"http://\"\n", &["base_url"]),
     ] {
@@ -374,11 +375,11 @@ fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     let output = place.run(&["replay", "s.jsonl", "--json"]);
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("127.0.0.1:9"), "{}", output.stderr);
-    balanced(&output.json());
     // Two slices failed, and the third waits: no other number of slices is told.
     let stopped = "stopped: one slice after another had no answer: unavailable";
     assert!(output.stderr.contains("failed: 2 slices"), "{}", output.stderr);
     assert!(output.stderr.contains(stopped), "{}", output.stderr);
+    balanced(&output.json());
     let doctor = place.run(&["doctor", "--json"]);
     assert_eq!(doctor.code, 1);
     assert_eq!(doctor.json()["checks"]["endpoint"]["ok"], false);

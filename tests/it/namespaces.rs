@@ -97,6 +97,9 @@ fn a_name_that_two_projects_share_stays_theirs_until_a_person_moves_it() {
     assert_eq!(enqueue(&place, &[&one, &other]), 0);
     assert_eq!(names(&place), [("app".to_owned(), 2)]);
     place.run(&["namespace", "move", "nothing", "x"]).refused(2, &["nothing", "namespace list"]);
+    for name in ["", "  ", "a\nb"] {
+        place.run(&["namespace", "move", "app", name]).refused(2, &["a name on one line"]);
+    }
     assert_eq!(place.run(&["namespace", "move", "app", "example.org/a/app"]).code, 0);
     assert_eq!(names(&place), [("example.org/a/app".to_owned(), 2)]);
     assert_eq!(enqueue(&place, &[&one, &other]), 0, "what was moved is known");
