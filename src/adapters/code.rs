@@ -63,11 +63,12 @@ pub(crate) struct CodeTree {
 impl CodeTree {
     pub(crate) fn open(root: &Path) -> Result<CodeTree, CodeError> {
         let mut tree = CodeTree { root: root.to_owned(), head: None };
-        let inside = tree.line(&["rev-parse", "--is-inside-work-tree"])?;
-        if inside.as_deref() != Some("true") {
+        let asked = tree.text(&["rev-parse", "--is-inside-work-tree", "--revs-only", "HEAD"])?;
+        let mut lines = asked.iter().flat_map(|text| text.lines());
+        if lines.next() != Some("true") {
             return Err(CodeError::NoRepository(root.display().to_string()));
         }
-        tree.head = tree.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        tree.head = lines.next().map(str::to_owned);
         Ok(tree)
     }
 
