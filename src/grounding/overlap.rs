@@ -14,6 +14,8 @@ use std::ops::Range;
 const GAIN_PERCENT_MIN: f64 = 12.0;
 /// Same for a further window of a single word, in percent; most single words match by chance.
 const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
+/// Minimum share of a clause's weight in a window that is far from the first one.
+const CLAUSE_SHARE_MIN: f64 = 0.6;
 /// Weight of a negation in a claim that has one: of two windows with the same words, the negating
 /// one wins. Excluded from scores.
 const NEGATION_WEIGHT: f64 = 0.6;
@@ -155,6 +157,7 @@ impl<'a> WordIndex<'a> {
         };
         open.extend(self.negation.filter(|_| negations(string).next().is_some()));
         let is_word = |id: &u32| Some(*id) != self.negation;
+        let clauses = self.clauses(string);
         let (mut covered, mut lead) = (0.0, None);
         for _ in 0..EVIDENCE_PER_STRING_MAX {
             if !open.iter().any(is_word) {
@@ -186,6 +189,7 @@ impl<'a> WordIndex<'a> {
             let part = &self.slice.parts[window.part as usize];
             if *lead == window.span
                 || preference.shows(part, &window.span, lead, window.gain / total)
+                || clauses.iter().any(|clause| self.states(&window, clause))
             {
                 support.spans.push((self.widen(window.part, window.span), window.gain));
             }
@@ -219,6 +223,20 @@ impl<'a> WordIndex<'a> {
             }
         });
         wanted
+    }
+
+    /// Words of each clause of `string` that has several.
+    fn clauses(&self, string: &str) -> Vec<Vec<u32>> {
+        let clauses =
+            string.split("; ").flat_map(|it| it.split(", ")).flat_map(|it| it.split(". "));
+        clauses.map(|it| self.wanted(it)).filter(|it| it.len() > 1).collect()
+    }
+
+    /// True if `window` holds most of the weight of `clause`.
+    fn states(&self, window: &Window, clause: &[u32]) -> bool {
+        let weigh = |id: &u32| self.weight(*id);
+        let held: f64 = clause.iter().filter(|id| window.held.contains(id)).map(weigh).sum();
+        held >= clause.iter().map(weigh).sum::<f64>() * CLAUSE_SHARE_MIN
     }
 
     fn weight(&self, id: u32) -> f64 {

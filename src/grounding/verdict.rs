@@ -36,7 +36,7 @@ const FRAME: &str =
     "four empty lists decisions discussions attempts requests slice transcript tool call";
 /// Minimum share of the best window's weight in a person's first window for a decision; a question that led
 /// to it has less.
-const DECIDED_SHARE_MIN: f64 = 0.5;
+const DECIDED_SHARE_MIN: f64 = 0.35;
 /// Minimum length of a verbatim match, in bytes; shorter strings match by chance.
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of a folded match, a little below an exact one.
@@ -105,6 +105,8 @@ struct Grounder<'a> {
 struct ClaimSupport {
     /// Words of the claim without its options, of which at most one was chosen.
     words: ClaimWords,
+    /// True if the claim is in another language than the slice.
+    is_foreign: bool,
     /// Position of the action of an attempt.
     action: Option<usize>,
     evidence: Vec<Evidence>,
@@ -146,13 +148,13 @@ impl Grounder<'_> {
         let strings = claim.strings();
         let told = strings.iter().filter(|(field, _)| !field.starts_with("options"));
         let words = self.index.claim_words(told.map(|(_, text)| *text));
-        let mut proof = ClaimSupport { words, ..ClaimSupport::default() };
+        let is_foreign = self.is_foreign(strings.iter().map(|(_, text)| *text));
+        let mut proof = ClaimSupport { words, is_foreign, ..ClaimSupport::default() };
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
-        let foreign = self.is_foreign(strings.iter().map(|(_, text)| *text));
-        let score = score(&proof, foreign);
-        let reason = self.reason(&claim, &proof, score, foreign);
+        let score = score(&proof);
+        let reason = self.reason(&claim, &proof, score);
         let state = match reason {
             Some(_) => RecordState::Quarantined,
             None => RecordState::Staged,
@@ -181,7 +183,8 @@ impl Grounder<'_> {
         let turns = self.names.turns_of(text, self.slice);
         let is_action = field == "action";
         let of_attempt = kind == ClaimKind::Attempt;
-        let lead_share_min = if kind == ClaimKind::Decision { DECIDED_SHARE_MIN } else { 0.0 };
+        let is_weighed = kind == ClaimKind::Decision && !proof.is_foreign;
+        let lead_share_min = if is_weighed { DECIDED_SHARE_MIN } else { 0.0 };
         let claim = &proof.words;
         let preference =
             Preference { first, lead_share_min, claim, of_attempt, is_action, action, turns };
@@ -340,13 +343,7 @@ impl Grounder<'_> {
         })
     }
 
-    fn reason(
-        &self,
-        claim: &Claim,
-        proof: &ClaimSupport,
-        score: f64,
-        foreign: bool,
-    ) -> Option<String> {
+    fn reason(&self, claim: &Claim, proof: &ClaimSupport, score: f64) -> Option<String> {
         if let Some((field, literal)) = proof.absent.first() {
             let more = proof.absent.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -359,7 +356,8 @@ impl Grounder<'_> {
         }
         // A request has an intent and a summary, of which one may be a paraphrase.
         let is_wish = claim.kind() == ClaimKind::Request && proof.bare.len() < 2;
-        let bare = proof.bare.iter().find(|field| !foreign && !is_wish && !field.contains('['));
+        let bare =
+            proof.bare.iter().find(|field| !proof.is_foreign && !is_wish && !field.contains('['));
         if let Some(field) = bare {
             return Some(format!("unproven-field: no words of {field} are in the slice"));
         }
@@ -390,12 +388,12 @@ impl Grounder<'_> {
     }
 }
 
-fn score(proof: &ClaimSupport, foreign: bool) -> f64 {
+fn score(proof: &ClaimSupport) -> f64 {
     let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
     let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
     // Rounding errors may exceed 1.
     let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
-    if foreign && proof.shared.len() >= SHARED_WORDS_MIN {
+    if proof.is_foreign && proof.shared.len() >= SHARED_WORDS_MIN {
         let shared = SCORE_MIN + 0.05 * proof.shared.len() as f64;
         return score.max(shared.min(SHARED_SCORE_MAX));
     }

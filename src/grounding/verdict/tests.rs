@@ -384,6 +384,36 @@ fn the_answer_goes_before_the_question_that_led_to_a_decision() {
 }
 
 #[test]
+fn a_far_window_that_states_a_clause_is_shown() {
+    let filler = "Wind over the hills, and rain on the roof of the barn. ".repeat(50);
+    let lint = "lint: missing cases in switch of type Fruit: Apple, Pear, Quince, Medlar, Sloe";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Remove the explicit case of the fruit switch."),
+        (Speaker::Tool, EntryKind::ToolResult, "TestOrchard: 12 tests passed"),
+        (Speaker::Assistant, EntryKind::Text, &filler),
+        (Speaker::Tool, EntryKind::ToolResult, lint),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Remove the explicit case of the fruit switch".to_owned(),
+        result:
+            "TestOrchard tests passed, but lint failed: missing cases in switch of type Fruit: \
+                 Apple, Pear, Quince, Medlar, Sloe"
+                .to_owned(),
+        succeeded: false,
+    });
+    let record = ground_one(&slice, claim);
+    let of_result: Vec<&str> = record
+        .evidence
+        .iter()
+        .filter(|it| it.field == "result")
+        .map(|it| it.words.as_str())
+        .collect();
+    for words in ["TestOrchard", "missing cases"] {
+        assert!(of_result.iter().any(|it| it.contains(words)), "{words}: {of_result:?}");
+    }
+}
+
+#[test]
 fn evidence_names_the_person_where_several_people_talk() {
     let said = |messages: &[&str]| {
         let entries = messages.iter().map(|text| (Speaker::Person, EntryKind::Prompt, *text));
