@@ -1,5 +1,5 @@
-//! annalist turns what agents and people said into memory that can be trusted: transcripts in,
-//! proven records out. `ARCHITECTURE.md` has the modules; they are listed from the ground up.
+//! annalist extracts trustworthy memory from transcripts of agents and people. `ARCHITECTURE.md`
+//! describes the modules, which are listed here from the bottom up.
 
 mod privacy;
 mod domain;

@@ -1,4 +1,4 @@
-//! The binary; everything is in the library.
+//! Binary entry point; all code is in the library.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! HTTP/1.1 listener for an axum router. Everything about a connection is bounded, so that slow clients never keep out
-//! others; who may ask for what is the router's matter.
+//! HTTP/1.1 listener for an axum router. Every resource of a connection is bounded, so that slow clients cannot lock
+//! out others. Authorization is up to the router.
 
 use axum::Router;
 use axum::body::Body;
@@ -26,25 +26,25 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::ServiceExt;
 
-/// Maximum connections at a time. One more ends the oldest that waits for a request; if none does, it waits for the first
-/// that does.
+/// Maximum number of open connections. A further connection closes the oldest idle one; if none is idle, it waits
+/// until one is.
 const CONNECTIONS_MAX: usize = 256;
-/// Maximum wait for a request's head, and for the next request of a connection.
+/// Maximum wait for the head of a request, including the first byte of the next request.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Maximum size of a request's head.
+/// Maximum size of a request head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 const HEADERS_MAX: usize = 64;
-/// Time for a request's body, and the rate that earns it more.
+/// Initial time for a request body, and the minimum transfer rate that extends it.
 const BODY_WAIT: Duration = Duration::from_secs(10);
 const BODY_BYTES_PER_SEC_MIN: u32 = 8 * 1024;
-/// Maximum wait for a client that reads nothing of its answer.
+/// Maximum time without write progress, for clients that stop reading the response.
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Time and bytes for the rest of a body that was refused: a client that sends all of it first reads the answer then.
+/// Limits on draining a refused body. A client that sends the whole body first can then still read the response.
 const REST_WAIT_MAX: Duration = Duration::from_secs(30);
 const REST_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// Maximum duration of a connection, for clients that never read an answer.
+/// Maximum lifetime of a connection, for clients that never finish reading a response.
 const CONNECTION_MAX: Duration = Duration::from_secs(3600);
-/// Refusals that hyper writes by itself, without a body, and the bodies that they get.
+/// Responses that hyper sends by itself without a body, and the bodies that we add.
 const REFUSALS: [(&str, &str); 2] = [
     (
         "400 Bad Request",
@@ -55,9 +55,9 @@ const REFUSALS: [(&str, &str); 2] = [
         r#"{"error":{"what":"it is too large","where":"head","expected":"at most 64 headers and 16 KiB"}}"#,
     ),
 ];
-/// Maximum wait for requests under way at the end.
+/// Grace period for requests in flight on shutdown.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, as when this process has no file descriptors left.
+/// Pause after a failed accept, for example when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -73,14 +73,13 @@ pub(crate) struct HttpListener {
     addr: SocketAddr,
 }
 
-/// A connection, for its end.
 struct Connection {
     task: AbortHandle,
     requests: Requests,
 }
 
 impl HttpListener {
-    /// Listens on `addr`; port 0 takes any that is free. Needs a tokio runtime.
+    /// Listens on `addr`; port 0 picks a free port. Needs a tokio runtime.
     pub(crate) async fn bind(addr: SocketAddr) -> Result<HttpListener, BindError> {
         let bound = TcpListener::bind(addr).await.and_then(|tcp| Ok((tcp.local_addr()?, tcp)));
         let (addr, tcp) = bound.map_err(|error| BindError { addr, kind: error.kind() })?;
@@ -91,8 +90,8 @@ impl HttpListener {
         self.addr
     }
 
-    /// Serves `router` until `until` is cancelled; requests that came whole may end for [`STOP_WAIT_MAX`]. Dropping the
-    /// future cuts them off.
+    /// Serves `router` until `until` is cancelled. Requests that were fully received get [`STOP_WAIT_MAX`] to finish.
+    /// Dropping the future aborts them.
     pub(crate) async fn serve(self, router: Router, until: CancellationToken) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let idle = Arc::new(Notify::new());
@@ -123,8 +122,7 @@ impl HttpListener {
     }
 }
 
-/// Waits for a slot; where none is free, the oldest connection that waits for a request makes room, now or as soon as
-/// there is one.
+/// Waits for a slot. If none is free, closes the oldest idle connection as soon as there is one.
 async fn free_slot(
     slots: &Arc<Semaphore>,
     by_age: &mut VecDeque<Connection>,
@@ -142,7 +140,7 @@ async fn free_slot(
     }
 }
 
-/// Ends the oldest connection that waits for a request, if there is one.
+/// Closes the oldest idle connection, if there is one.
 fn end_oldest_idle(by_age: &mut VecDeque<Connection>) {
     let idle = |it: &Connection| it.requests.under_way.load(Ordering::Relaxed) == 0;
     let oldest = by_age.iter().position(idle).and_then(|at| by_age.remove(at));
@@ -174,7 +172,7 @@ async fn serve_connection(
         .max_buf_size(4 * HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(TimedStream::new(stream, requests.clone())), service);
-    // A peer that goes away is no failure of ours.
+    // A peer that disconnects is not an error of the server.
     let served = poll_fn(|context| connection.poll_without_shutdown(context));
     match until.run_until_cancelled(timeout(CONNECTION_MAX, served)).await {
         Some(Ok(served)) => {
@@ -197,8 +195,8 @@ async fn serve_connection(
     }
 }
 
-/// Says the last words, ends our side of a connection and reads what still comes: closing over unread bytes would reset
-/// it, and take the answer from a client that has not read it yet.
+/// Sends `last_words`, shuts down the write side and drains the read side. Closing a socket with unread bytes resets
+/// the connection, and the client may then lose the response.
 async fn discard_rest(mut stream: TcpStream, last_words: String) -> io::Result<()> {
     stream.write_all(last_words.as_bytes()).await?;
     poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
@@ -215,7 +213,7 @@ async fn discard_rest(mut stream: TcpStream, last_words: String) -> io::Result<(
     Ok(())
 }
 
-/// The answer with a body in place of what hyper says by itself.
+/// Returns the response with a body that replaces one that hyper writes by itself.
 fn refusal(written: &[u8]) -> Option<String> {
     let rest = written.strip_prefix(b"HTTP/1.1 ")?.strip_suffix(b"\r\n\r\n")?;
     let (status, body) = REFUSALS.iter().find(|(status, _)| {
@@ -229,13 +227,13 @@ fn refusal(written: &[u8]) -> Option<String> {
     ))
 }
 
-/// A stream that fails when the peer takes nothing for [`WRITE_WAIT_MAX`].
+/// Stream whose writes fail when the peer accepts nothing for [`WRITE_WAIT_MAX`].
 struct TimedStream {
     stream: TcpStream,
     requests: Requests,
-    /// A write that is under way: the end of its wait, and its request, which may have been answered.
+    /// Timeout of a blocked write. Its guard keeps the connection busy even if the handler is done.
     blocked: Option<(Pin<Box<Sleep>>, UnderWay)>,
-    /// Held back, since it goes out with a body.
+    /// Response to send instead of hyper's, once hyper is done.
     refusal: Option<String>,
 }
 
@@ -308,15 +306,15 @@ impl AsyncWrite for TimedStream {
     }
 }
 
-/// Requests of a connection.
+/// Counter of a connection's requests in flight.
 #[derive(Clone)]
 struct Requests {
     under_way: Arc<AtomicU32>,
-    /// Wakes the listener when a connection begins to wait for a request.
+    /// Notifies the listener when a request ends.
     idle: Arc<Notify>,
 }
 
-/// Counts a request of a connection until its answer was sent.
+/// Guard that counts a request as in flight until its response is sent.
 struct UnderWay(Requests);
 
 impl UnderWay {
@@ -333,7 +331,6 @@ impl Drop for UnderWay {
     }
 }
 
-/// Body of an answer.
 struct AnswerBody {
     body: Body,
     _under_way: UnderWay,
@@ -359,7 +356,7 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// The rest of a request's body is not waited for.
+/// Reason to stop reading a request body.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GivenUp {
     #[error("the body came at less than {BODY_BYTES_PER_SEC_MIN} bytes a second")]
@@ -368,7 +365,7 @@ pub(crate) enum GivenUp {
     Stopping,
 }
 
-/// Body of a request, which is given up when its time is up or the server ends.
+/// Request body that fails when it is too slow or the server shuts down.
 struct PacedBody {
     body: Incoming,
     deadline: Pin<Box<Sleep>>,
@@ -394,7 +391,7 @@ impl HttpBody for PacedBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len) as f64;
                 let earned = Duration::from_secs_f64(bytes / f64::from(BODY_BYTES_PER_SEC_MIN));
-                // What was read slowly here is not the client's fault, and nothing is saved up.
+                // Excludes time spent by the handler; unused time does not accumulate.
                 let now = Instant::now();
                 let deadline = self.deadline.deadline().max(now) + earned;
                 self.deadline.as_mut().reset(deadline.min(now + BODY_WAIT));

@@ -1,4 +1,4 @@
-//! Parsing of arguments that several commands take: the beginning of an id, a date.
+//! Parsers for arguments that several commands share: id prefixes and dates.
 
 use super::output::{self, Failure, short};
 use crate::adapters::clock;
@@ -11,19 +11,19 @@ use jiff::tz::TimeZone;
 use std::io::{self, IsTerminal};
 use std::ops::Range;
 
-/// Parses a day, a month, a time, `today`, `yesterday` or the days ago, such as `7d`. Days and months are those of this
-/// machine's time zone.
+/// Parses a day, a month, a time, `today`, `yesterday` or a number of days ago such as `7d`. Days and months are in
+/// the local time zone.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     Ok(span(text, clock::now(), &clock::zone())?.start)
 }
 
-/// As [`date`], for the end of the day or month.
+/// Like [`date`], but returns the end of the day or month.
 pub(super) fn date_end(text: &str) -> Result<Timestamp, String> {
     let span = span(text, clock::now(), &clock::zone())?;
     Ok(span.start.max(Timestamp(span.end.0.saturating_sub(1))))
 }
 
-/// From the beginning of what `text` names to the beginning of what comes next; empty for a time.
+/// Parses a date into a range up to the start of the next day or month; empty for a time.
 fn span(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Range<Timestamp>, String> {
     let begins = |date| Timestamp::beginning_of(date, zone);
     if let Some(days) = days_ago(text) {
@@ -46,7 +46,7 @@ fn span(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Range<Timestamp>,
     })
 }
 
-/// Days ago that `text` names; those before all that there may be are one.
+/// Parses a number of days ago. Numbers beyond the calendar are clamped.
 fn days_ago(text: &str) -> Option<i32> {
     const DAYS_MAX: u32 = 1_000_000;
     let days = match text {
@@ -66,7 +66,7 @@ pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     })
 }
 
-/// Asks whether to go on; where nobody can answer it fails with `refusal`.
+/// Asks for confirmation; fails with `refusal` if stdin is not a terminal.
 pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(refusal));
@@ -77,7 +77,7 @@ pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool, Failure
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The one match of an id's beginning, or why there is not exactly one.
+/// Unwraps the one match of an id prefix, or explains the problem.
 pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, Failure> {
     match found {
         PrefixLookup::One(one) => Ok(*one),
@@ -109,12 +109,12 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
     }
 }
 
-/// The session that `id` names: by our id or its client's, or by the beginning of one.
+/// Finds the session by an id of ours or of its client, or by a prefix of one.
 pub(super) async fn session(store: &Store, id: &str) -> Result<Session, Failure> {
     one(store.session_named(id).await?, "session", id)
 }
 
-/// As [`session`], for a filter.
+/// Like [`session`], for an optional filter.
 pub(super) async fn session_of(
     store: &Store,
     id: Option<&str>,
@@ -156,7 +156,7 @@ mod tests {
         check("today", "PST8", "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z");
         check("yesterday", "JST-9", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z");
         check("7d", "PST8", "2026-11-15T08:00:00Z", "2026-11-16T08:00:00Z");
-        // A day on which the clock is set has another length.
+        // On the day of a clock change, a day does not have 24 hours.
         let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
         check("2026-10-25", berlin, "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z");
         check("2026-11-21T09:00:00Z", "PST8", "2026-11-21T09:00:00Z", "2026-11-21T09:00:00Z");

@@ -1,4 +1,4 @@
-//! `annalist card`: memory cards of conversations. Asks no model, keeps nothing.
+//! `annalist card`: memory cards of conversations. Calls no model and stores nothing.
 
 use super::output::{self, Failure, RED, counted};
 use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
@@ -12,11 +12,11 @@ use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Expected contents of standard input.
+/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a transcript, or a session as JSON: {\"messages\": […]}";
-/// Findings of a file that are listed; the others are counted.
+/// Maximum findings listed per file; the rest are counted.
 const LISTED_MAX: usize = 5;
-/// Maximum size of a file of cards to check, in bytes: a card has some 3 kB.
+/// Maximum size of a file of cards to check, in bytes; a card has about 3 kB.
 const CARDS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -66,11 +66,11 @@ enum Rule {
     Template,
 }
 
-/// A card, and what is known besides.
+/// Card with data for its checks.
 struct MadeCard {
     card: Card,
     head: CardHead,
-    /// The text that the title was made of; not known of a card that was read.
+    /// Text from which the title was made; unknown for a card that was read from a file.
     opening: Option<Redacted>,
 }
 
@@ -87,10 +87,10 @@ struct Cards<'a> {
     ellipsis: Ellipsis,
     all_roles: bool,
     from: Option<Format>,
-    /// True if cards are read too.
+    /// True if the input may also be cards.
     check: bool,
     made: Vec<MadeCard>,
-    /// False after an input could not be read.
+    /// False if an input could not be read.
     whole: bool,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Cards<'a> {
         output::note(&format!("{RED}error:{RED:#} {what}"));
     }
 
-    /// Reads a source that the user named, or one that was found in a folder.
+    /// Reads a source that the user named, or that was found in a folder.
     fn source(&mut self, mut source: Source, named: bool) {
         if source.is_private {
             return note_private(&source.name);
@@ -182,7 +182,7 @@ impl<'a> Cards<'a> {
             return self.cards(source);
         }
         let format = source.format(self.from.filter(|_| named));
-        // A session as JSON looks like messages of an API, or like nothing where it has none.
+        // A session as JSON is detected as API messages, or as nothing if it has no messages.
         let maybe_session = match format {
             Ok(Format::Openai | Format::Anthropic) => self.from.is_none(),
             Err(DetectError::Nothing) => named,
@@ -198,7 +198,7 @@ impl<'a> Cards<'a> {
         }
     }
 
-    /// Makes the card of a session as JSON; `None` if the input is something else.
+    /// Makes the card of a session as JSON; `None` if the input has another format.
     fn session(&mut self, source: &mut Source) -> Result<Option<Vec<Finding>>, Failure> {
         let gate = self.gate;
         let mut builder = self.builder();
@@ -215,7 +215,7 @@ impl<'a> Cards<'a> {
         Ok(Some(document.findings))
     }
 
-    /// Makes a card of every conversation in a transcript.
+    /// Makes a card for every conversation in a transcript.
     fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>, Failure> {
         let (gate, builder) = (self.gate, || self.builder());
         let mut findings = Vec::new();
@@ -248,7 +248,7 @@ impl<'a> Cards<'a> {
     fn cards(&mut self, source: &mut Source) -> Result<Vec<Finding>, Failure> {
         let text = source.text(CARDS_BYTES_MAX)?;
         for card in serde_json::Deserializer::from_str(&text).into_iter::<Card>() {
-            // The error itself may hold words of the card.
+            // The error message may contain text of the card.
             let card = card.map_err(|error| {
                 let (name, line) = (&source.name, error.line());
                 Failure::failed(format!("{name}: line {line}: expected the seven fields of a card"))
@@ -269,7 +269,7 @@ fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {
     output::bytes(pages.join("---\n").as_bytes()).map(|_| ())
 }
 
-/// A single card is printed for people, several for programs.
+/// Prints a single card indented, and several as JSON lines.
 fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
     match made {
         [only] => output::json(&only.card),
@@ -277,7 +277,7 @@ fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
     }
 }
 
-/// Prints the checklists; returns whether every check holds.
+/// Prints the checklists; true if every check holds.
 fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
     let mut all_hold = true;
     for (at, made) in made.iter().enumerate() {

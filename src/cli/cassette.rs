@@ -1,4 +1,4 @@
-//! `annalist cassette`: recorded answers.
+//! `annalist cassette`: imports recorded answers.
 
 use super::output::{self, Failure, counted};
 use super::settings;
@@ -81,7 +81,7 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// The folder of the transcripts of `answers/x.json`: `transcripts` beside `answers`.
+/// Default folder of the transcripts for `answers/x.json`: `transcripts` beside `answers`.
 fn default_transcripts(answer: &Path) -> PathBuf {
     answer.parent().unwrap_or(Path::new("")).join("..").join("transcripts")
 }

@@ -1,4 +1,4 @@
-//! Clients of this user and project: which there are, and our parts of their files, shown before they are written.
+//! Client setup: finds clients of this user and project, and shows changes to their files before writing.
 
 use super::arguments::is_agreed;
 use super::output::{self, Failure};
@@ -10,25 +10,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Clients to set up, and how.
+/// Clients to set up, with options.
 #[derive(Debug)]
 pub(super) struct SetUp<'a> {
     pub(super) clients: Vec<&'a Client>,
-    /// True for the files of the user instead of those of the project.
+    /// True for the user's files instead of the project's.
     pub(super) user: bool,
     pub(super) remove: bool,
-    /// True to write without asking.
+    /// True to write without confirmation.
     pub(super) yes: bool,
 }
 
-/// Change of a file; `after` is `None` if the file goes.
+/// Change of a file; `after` is `None` for a deletion.
 pub(super) struct Change {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
 }
 
-/// Adds our parts to the files of clients, or removes them, after the person has seen the changes.
+/// Adds our parts to client files, or removes them, after the user has confirmed the changes.
 pub(super) fn set_up(wanted: &SetUp<'_>) -> Result<ExitCode, Failure> {
     let mut all = Vec::new();
     for client in &wanted.clients {
@@ -62,7 +62,7 @@ pub(super) fn set_up(wanted: &SetUp<'_>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The changes of a client's files, each file once.
+/// Returns the changes of a client's files, each file once.
 fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failure> {
     let mut changes: Vec<Change> = Vec::new();
     for (path, content) in contents(client, wanted.user)? {
@@ -79,7 +79,7 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
         };
         match merged {
             Merged::Unchanged => {}
-            // What is left of a file of ours is no file.
+            // Deletes a file that is empty without our part.
             Merged::Changed(text) => {
                 change.after =
                     Some(text).filter(|it| !wanted.remove || !["", "{}"].contains(&it.trim()));
@@ -95,7 +95,7 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
     Ok(changes)
 }
 
-/// Our parts of a client's files, in the project or in the home.
+/// Our parts of a client's files, for the project or the user.
 fn contents(client: &Client, user: bool) -> Result<Vec<(PathBuf, Content)>, Failure> {
     let root = project()?;
     let folder = if user { folder_of_user(client)? } else { root.join(client.folder) };
@@ -138,7 +138,7 @@ fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
     is_agreed(&format!("change {names} as shown?"), refusal)
 }
 
-/// Writes a file, unless somebody changed it since it was shown.
+/// Writes a file unless it changed after it was shown.
 pub(super) fn write(change: &Change) -> Result<(), Failure> {
     let Change { path, before, after } = change;
     let name = path.display();
@@ -155,13 +155,13 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
         Some(after) => files::replace(path, after).map_err(failed),
         None => {
             files::take_away(path).map_err(failed)?;
-            // The folder goes too if nothing else is in it.
+            // Removes the folder too if it is empty.
             path.parent().map_or(Ok(()), std::fs::remove_dir).or(Ok(()))
         }
     }
 }
 
-/// Lists the clients that are found in the home and in the project, and how to set each up.
+/// Lists the installed clients of the user and the project, with their setup commands.
 pub(super) fn list() -> Result<(), Failure> {
     let root = project()?;
     for client in CLIENTS {
@@ -187,8 +187,8 @@ pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
     folder.ok_or_else(|| Failure::usage("HOME is not set: use --project in a project"))
 }
 
-/// The project of this folder: the nearest above it with a client's folder or a `.git`, the user's home left out, else
-/// this one.
+/// Project of this folder: the nearest folder upwards with a client folder or a `.git`, excluding the user's home;
+/// else this one.
 fn project() -> Result<PathBuf, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("this folder cannot be found: {error}")))?;

@@ -1,4 +1,4 @@
-//! `annalist consolidate`: plans that turn staged records into memory; applied, listed and undone.
+//! `annalist consolidate`: makes, lists and undoes plans that turn staged records into memory.
 
 use super::arguments::{one, prefix};
 use super::memory::folder::{after_plan, before_plan};
@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 const FINDINGS_MAX: usize = 20;
-/// Operations of a plan that are listed, and pairs that are listed as left open; the others are counted.
+/// Maximum operations listed of a plan, and maximum open pairs; the rest are counted.
 const OPERATIONS_MAX: usize = 200;
 const OPEN_MAX: usize = 10;
 const LINE_LETTERS: usize = 90;
@@ -90,12 +90,12 @@ enum Command {
     },
 }
 
-/// The result of one plan for a namespace.
+/// Result of one plan for a namespace.
 pub(super) struct NamespaceResult {
     pub(super) namespace: String,
     pub(super) planned: Option<PlannedConsolidation>,
     pub(super) problem: Option<String>,
-    /// True if no model can be asked.
+    /// True if the model is unavailable.
     halted: bool,
 }
 
@@ -202,7 +202,7 @@ async fn release(consolidator: &Consolidator, id: &str) -> Result<(), Failure> {
     }
 }
 
-/// Changes memory for a person who waits: waits for other processes.
+/// Creates a consolidator for interactive use, which waits for other processes.
 pub(super) fn consolidator(store: Store, adjudicator: Option<Arc<Adjudicator>>) -> Consolidator {
     let holder = process::name().to_owned();
     Consolidator { store, holder, clock: clock::now, waits: true, adjudicator }
@@ -241,7 +241,7 @@ async fn consolidate(
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The namespace that was named, or those with waiting records, and with a model those with open pairs.
+/// Returns the named namespace, or all with waiting records and, with a model, open pairs.
 async fn namespaces(
     consolidator: &Consolidator,
     named: Option<&str>,
@@ -257,14 +257,14 @@ async fn namespaces(
     Ok(all)
 }
 
-/// Consolidates one namespace, plan after plan until no record waits; a dry run makes the first plan.
+/// Consolidates one namespace with plan after plan until no record waits; a dry run makes only the first plan.
 pub(super) async fn one_namespace(
     consolidator: &Consolidator,
     namespace: &str,
     dry_run: bool,
 ) -> Result<Vec<NamespaceResult>, Failure> {
     let mut all = Vec::new();
-    // Each plan deals with records that none before it dealt with.
+    // Terminates because each plan handles records that no earlier one did.
     loop {
         let outcome = match dry_run {
             true => consolidator.plan(namespace).await?,
@@ -323,7 +323,7 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// Notes problems, findings, open pairs and questions, whatever is printed on stdout.
+/// Notes problems, findings, open pairs and questions, regardless of the output on stdout.
 pub(super) fn notes(results: &[NamespaceResult]) {
     for it in results {
         let namespace = &it.namespace;
@@ -387,7 +387,7 @@ async fn undo(
         output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
         return Ok(ExitCode::SUCCESS);
     }
-    // What people edited meanwhile is theirs before anything goes.
+    // Imports edits by people first, so that the undo does not discard them.
     before_plan(&consolidator.store, config, namespace).await?;
     match consolidator.undo(&stored).await? {
         ConsolidationOutcome::Done(planned) => {
@@ -425,7 +425,7 @@ async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<()
     output::rows(&rows, as_json, "no plan was applied: `annalist consolidate` makes one")
 }
 
-/// Counts of dispositions, such as `7 add, 1 merge`.
+/// Counts by disposition, such as `7 add, 1 merge`.
 fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
     let named = numbers(counts.iter().map(|(name, count)| (name, *count as u64)));
     if named.is_empty() { "nothing".to_owned() } else { named }
@@ -468,13 +468,13 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
     }
 }
 
-/// True for a new memory that changes no other one.
+/// True for an operation that only adds a memory, decided by rule.
 fn is_only_new(it: &Operation) -> bool {
     let is_new = matches!(it.disposition, Disposition::Add { .. }) && it.effects.is_empty();
     is_new && !is_judged(&it.rule)
 }
 
-/// Pairs that seem to contradict or to follow from one another, without those that may be related.
+/// Filters out pairs that are merely related, and keeps suspected contradictions and consequences.
 fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
     open.iter().filter(|it| it.rule != RELATED)
 }
@@ -542,7 +542,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     Ok(())
 }
 
-/// The rule or the verdict by which an operation was chosen.
+/// Rule or verdict behind an operation.
 fn reason(rule: &str) -> String {
     if rule.starts_with(BY_PERSON) {
         return format!("by a person: {rule}");
@@ -564,7 +564,7 @@ fn reason(rule: &str) -> String {
     format!("by the model: {reason} ({rule})")
 }
 
-/// The words of a memory, or its id where it is gone.
+/// Headline of a memory, or its id if the memory is gone.
 fn headline(planned: &PlannedConsolidation, id: MemoryId) -> String {
     let found = planned.memories.get(&id);
     found.map_or_else(|| short(&id), |it| shorten(it.claim.headline(), LINE_LETTERS))

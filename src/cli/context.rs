@@ -1,4 +1,4 @@
-//! `annalist context`: the block that an agent starts with.
+//! `annalist context`: the block at the start of an agent's session.
 
 use super::output::{self, Failure};
 use super::session_input::StoredSession;
@@ -14,7 +14,7 @@ use crate::privacy::Gate;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Skipped files that are listed; the others are counted.
+/// Maximum skipped files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -129,12 +129,12 @@ fn add_session(
     let rules = DialogRules { gate, limits: config.dialog };
     let block = stored.dialog.block(&stored.records.iter().collect::<Vec<_>>(), rules);
     shown.dialog = Some(block.text).filter(|text| !text.is_empty());
-    // A card that another version wrote is made anew by the next worker.
+    // The next worker replaces a card that another version wrote.
     shown.card = stored.card.and_then(|card| serde_json::from_str::<Card>(&card).ok());
     Ok(())
 }
 
-/// The directory of the project at `dir`, or of the folder that we are in or one above it.
+/// Finds the memory directory of the project at `dir`, or of the current folder or its parents.
 pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>, Failure> {
     let found = match dir {
         Some(dir) => MemoryFolder::find(dir),

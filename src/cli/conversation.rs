@@ -1,4 +1,4 @@
-//! `annalist conversation`: what a model would see of a conversation under a memory strategy.
+//! `annalist conversation`: what a model sees of a conversation under a memory strategy.
 
 use super::model_args::{SummaryArgs, asked_line};
 use super::output::{self, BOLD, Failure, YELLOW, count, counted, numbers, rules};
@@ -117,22 +117,22 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// A conversation as it is read.
+/// Conversation while it is read.
 struct Conversation<'a> {
     memory: ConversationMemory,
-    /// Messages that wait until it is known which conversation is shown, so that a model is asked about no other.
+    /// Messages that are buffered until the conversation is identified, so that the model is called for no other.
     waiting: Vec<MemoryMessage>,
     asks_model: bool,
     session: Option<Session>,
     is_saved: bool,
     branch: BranchFilter,
     gate: Gate,
-    /// Name or number of the wanted conversation; `None` takes the last.
+    /// Name or number of the requested conversation; `None` selects the last.
     only: Option<&'a str>,
     listens: bool,
     was_found: bool,
     sessions: u64,
-    /// Entries that are no messages.
+    /// Entries that are not messages.
     left_out: u64,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Checks the flags against the memory, which may be a saved one.
+    /// Checks the flags against the memory, which may have been loaded from a file.
     fn check(&self, args: &Args) -> Result<(), Failure> {
         let kind = self.memory.kind();
         let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
@@ -184,7 +184,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Takes the next message; without a model, a rule writes the summary that is due.
+    /// Adds or buffers the next message. Without a model, due summaries are written by rule.
     fn take(&mut self, message: MemoryMessage) {
         if self.asks_model {
             self.waiting.push(message);
@@ -194,13 +194,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Adds the messages that wait; a model writes the summaries that are due.
+    /// Adds the buffered messages; a model writes due summaries.
     fn summarise(&mut self, args: &SummaryArgs, config: &Config) -> Result<(), Failure> {
         let store = settings::open_store(config, OpenMode::Create)?;
         settings::runtime()?.block_on(async {
             let session = self.session.as_ref();
             let mut summariser = args.summariser(config, &store, session).await?;
-            // A saved memory may have a summary that is due.
+            // The summary of a saved memory may already be due.
             self.summary(&mut summariser).await?;
             for message in std::mem::take(&mut self.waiting) {
                 self.add(message);
@@ -280,7 +280,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Takes a saved memory, or messages with metadata or token counts; false if the file holds neither.
+    /// Reads a saved memory, or messages with metadata or token counts; false if the file has neither.
     fn messages_or_memory(&mut self, source: &mut Source) -> Result<bool, Failure> {
         let head = source.head();
         let is_memory = head.trim_start().starts_with('{') && head.contains("\"memory_type\"");

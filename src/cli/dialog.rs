@@ -1,4 +1,4 @@
-//! `annalist dialog`: the last few turns of a dialog, as a prompt has them.
+//! `annalist dialog`: the last few turns of a dialog in prompt form.
 
 use super::output::{self, DIM, Failure, counted};
 use super::session_input::{Heard, Source, StoredSession};
@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Expected contents of standard input.
+/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
 const LINE_LETTERS: usize = 100;
 const LISTED_MAX: usize = 20;
@@ -78,16 +78,15 @@ struct DialogTurn {
     entries: Option<(u32, u32)>,
 }
 
-/// The dialog of one conversation.
+/// Dialog of one conversation.
 #[derive(Default)]
 struct Dialog {
-    /// The transcript's own name for it, if it is one.
+    /// Name in the transcript; `None` for a document of turns.
     session: Option<Redacted>,
-    /// Its turns within the limits.
+    /// Turns within the limits.
     kept: DialogSummary,
-    /// Every turn.
     all: DialogSummary,
-    /// Its records, of a session in the store.
+    /// Records of a session in the store.
     records: Vec<Record>,
 }
 
@@ -104,7 +103,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             let is_kept = !args.check && limits.tokens_max <= config.dialog.tokens_max;
             let stored = match is_kept {
                 true => StoredSession::find(id, &config)?,
-                // Evicted turns are read again.
+                // Reads evicted turns again.
                 false => {
                     let mut each = |entry: &_, _| dialog.push(entry, rules);
                     StoredSession::with_entries(id, &config, &mut each)?
@@ -140,7 +139,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Reads a transcript of any format, or a document of turns; nothing of a private file.
+/// Reads a transcript of any format or a document of turns, unless the file is private.
 fn read(
     path: &Path,
     format: Option<Format>,

@@ -29,7 +29,7 @@ pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<ExitCode, Failur
     output::bytes(&page)
 }
 
-/// The generated pages, by file name.
+/// Generated pages by file name.
 pub(super) fn pages(whole: Command) -> [(&'static str, String); 2] {
     [("commands.md", commands(whole)), ("configuration.md", configuration())]
 }
@@ -71,7 +71,7 @@ fn section(command: &Command, depth: usize, page: &mut String) {
     below.for_each(|it| section(it, depth + 1, page));
 }
 
-/// A flag or an argument in a line, with its values and its default.
+/// Formats a flag or an argument with its values and its default.
 fn argument(arg: &Arg) -> String {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
@@ -103,7 +103,7 @@ fn argument(arg: &Arg) -> String {
     format!("- `{name}`: {help}{values}.{default}")
 }
 
-/// The rules by which settings and store are found, then every key.
+/// Generates the page on settings: how they and the store are found, then every key.
 fn configuration() -> String {
     let header = "\
 # Configuration
@@ -152,7 +152,7 @@ Environment variables such as `ANNALIST__MODEL__BASE_URL` override the file, fla
             }
             comment.clear();
         } else {
-            // The comment at the top is about the file.
+            // The comment at the top describes the whole file.
             comment.clear();
         }
     }

@@ -1,4 +1,4 @@
-//! `annalist doctor`: what the endpoint can do, and whether everything is in place.
+//! `annalist doctor`: checks the endpoint, the settings and the store.
 
 use super::output::{self, DIM, Failure, GREEN, RED, YELLOW};
 use super::{model_args, settings};
@@ -123,20 +123,20 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     } else {
         lines.iter().try_for_each(print)?;
     }
-    // A person has just read it in the list.
+    // Without --json, the list above already shows the error.
     if let Some(error) = probe.error.as_ref().filter(|_| args.json) {
         output::note(&format!("{RED}error:{RED:#} {error}"));
     }
     Ok(ExitCode::from(if usable { 0 } else { output::FAILED }))
 }
 
-/// A model's name as it may be shown: somebody may have put the key in its place.
+/// Redacts a model name, since a user may have entered the key instead.
 fn masked(model: &str) -> String {
     Gate::new(&[]).redact(model).as_str().to_owned()
 }
 
 fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
-    /// Names that are shown when the wanted one is not among them.
+    /// Maximum names to show if the wanted one is not among them.
     const NAMES_MAX: usize = 8;
     let (ok, detail) = match &probe.models {
         None => (None, format!("{shown} (the endpoint lists no models)")),

@@ -1,4 +1,4 @@
-//! `annalist enqueue`: adds transcripts to the queue, for workers to extract. Asks no model.
+//! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
 use super::output::{self, DIM, Failure, RED, counted};
 use super::session_input::read_stdin;
@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Expected contents of standard input.
+/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
-/// Sessions and problems that are listed; the others are counted.
+/// Maximum sessions and problems to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -111,7 +111,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 
-/// Notes the number of sessions that were left out because they were forgotten.
+/// Notes the number of sessions that were skipped because they were forgotten.
 pub(super) fn forgotten(sessions: u64) {
     output::note(&format!(
         "{} left out that `annalist forget` erased; --also-forgotten reads them again",
@@ -119,13 +119,13 @@ pub(super) fn forgotten(sessions: u64) {
     ));
 }
 
-/// The enqueuer for workers that ask `model`, or the one of the settings.
+/// Creates the enqueuer for workers that call `model`, or else the model of the settings.
 pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
     let store = settings::open_store(config, OpenMode::Create)?;
     Ok(enqueuer_of(config, store, model.unwrap_or(&config.model.model)))
 }
 
-/// The enqueuer of `store` for workers that ask `model`.
+/// Creates the enqueuer of `store` for workers that call `model`.
 pub(super) fn enqueuer_of(config: &Config, store: Store, model: &str) -> Arc<Enqueuer> {
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     Arc::new(Enqueuer::new(config, model, gather, store, clock::now))
@@ -169,7 +169,7 @@ fn line(session: &SessionIntake) -> String {
     format!("{name} {DIM}({}){DIM:#}: {}", session.namespace, said.join(", "))
 }
 
-/// A time to the second, for a person.
+/// Formats a time without fractions of a second.
 fn minute(at: Timestamp) -> String {
     Timestamp(at.0 - at.0.rem_euclid(1000)).to_string()
 }

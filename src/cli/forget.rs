@@ -1,4 +1,4 @@
-//! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
+//! `annalist forget`: erases a conversation, a record or a namespace with everything derived from it.
 
 use super::arguments::{is_agreed, one, prefix, session};
 use super::consolidate::consolidator;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Memories and files that are listed; the others are counted.
+/// Maximum memories and files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -120,7 +120,7 @@ fn amount(found: &ForgetPlan) -> String {
     format!("{sessions} and {}", counted(found.records.len() as u64, "record"))
 }
 
-/// Names directories of other machines that still show the namespace.
+/// Notes directories on other machines that still show the namespace.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
         if host != process::host() {

@@ -1,5 +1,5 @@
-//! Hand-overs of hooks: kept in the spool, and done by a process of its own, so that no client waits for a store. What
-//! fails stays in the spool, and is tried again by the next hook, by `annalist worker` and by `annalist status`.
+//! Hand-overs of hooks. They are spooled and enqueued by a separate process, so that no client waits for the store.
+//! Failures stay in the spool; the next hook, `annalist worker` and `annalist status` retry them.
 
 use super::enqueue;
 use super::output::Failure;
@@ -19,28 +19,28 @@ use std::thread;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size of an order, in bytes: less than a pipe holds, so that the hook never waits.
+/// Maximum size of an order, in bytes; fits into a pipe buffer, so that the hook never blocks.
 const ORDER_BYTES_MAX: u64 = 32 * 1024;
-/// Looks for an answer that is not in its transcript yet: five seconds in all.
+/// Maximum polls for an answer that is not in its transcript yet: five seconds in total.
 const LOOKS_MAX: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// Age from which a hand-over without a problem counts as left behind by its process.
+/// Age at which a hand-over without a problem counts as abandoned by its process.
 const UNDER_WAY: Duration = Duration::from_secs(10);
-/// Time for which a transcript may be missing: clients create it with the first lines that they write.
+/// Time for which a transcript may be missing: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
-/// A hand-over for the process that a hook starts.
+/// Hand-over for the process that a hook starts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Order {
     pub(super) hand_over: SpooledHandOver,
     pub(super) answer: Option<AwaitedAnswer>,
 }
 
-/// An answer that the client has yet to write. It goes to the process through a pipe, never to a file.
+/// Answer that the client has yet to write. It is passed to the process through a pipe, never a file.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct AwaitedAnswer {
     pub(super) end: AnswerEnd,
-    /// Size of the transcript without it, in bytes.
+    /// Size of the transcript before the answer, in bytes.
     pub(super) bytes: u64,
 }
 
@@ -59,20 +59,20 @@ impl AwaitedAnswer {
     }
 }
 
-/// The user's spool, if there is a place for it.
+/// Returns the user's spool, if there is a data folder.
 pub(super) fn spool() -> Option<Spool> {
     settings::data_folder().map(|folder| Spool::new(&folder))
 }
 
-/// Digest of a store's URL, which may hold a password.
+/// Digest of a store's URL, which may contain a password.
 pub(super) fn store_digest(url: &str) -> String {
     Digest::of(&[url]).to_string()
 }
 
-/// Starts a process that does `order` and then what is in the spool. It goes on when this one and the client are gone.
+/// Starts a process that handles `order` and then the spool. It outlives this process and the client.
 pub(super) fn start(order: Option<&Order>) -> io::Result<()> {
     let mut command = command()?;
-    // The client ends its hooks as a group.
+    // The client kills the process group of its hooks.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let Some(order) = order else { return command.spawn().map(|_| ()) };
@@ -83,7 +83,7 @@ pub(super) fn start(order: Option<&Order>) -> io::Result<()> {
     }
 }
 
-/// Does what is in the spool, and returns what stays there.
+/// Processes the spool, and returns the remaining hand-overs.
 pub(super) fn retry() -> Vec<SpooledHandOver> {
     let Some(spool) = spool().filter(|it| !it.is_empty()) else { return Vec::new() };
     if let Err(error) = command().and_then(|mut command| command.status()) {
@@ -92,7 +92,7 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
     left_behind(&spool)
 }
 
-/// Hand-overs that failed, or that nobody is working on.
+/// Returns hand-overs that failed or were abandoned.
 pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
     let mut all = spool.list(clock::now()).unwrap_or_default();
     all.retain(|it| !is_under_way(it));
@@ -110,7 +110,7 @@ fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-/// Does the order on standard input, if there is one, and what was left behind in the spool.
+/// Handles the order on standard input, if there is one, and then the spool.
 pub(super) fn run() -> Result<ExitCode, Failure> {
     let mut told = Vec::new();
     if !io::stdin().is_terminal() {
@@ -124,7 +124,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
         attempt(spool.as_ref(), hand_over);
     }
     let Some(spool) = spool else { return Ok(ExitCode::SUCCESS) };
-    // A store that fails once is not waited for again.
+    // Skips a store after its first failure.
     let mut failing = Vec::new();
     for hand_over in left_behind(&spool) {
         let store = (hand_over.store.clone(), hand_over.project.clone());
@@ -135,7 +135,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Enqueues a transcript; false if that failed, and then the spool has the problem.
+/// Enqueues a transcript. Returns false on failure and stores the problem in the spool.
 fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
     let (kept, is_done) = match enqueue(&hand_over) {
         Ok(true) => (spool.map(|spool| spool.done(&hand_over)), true),
@@ -152,7 +152,7 @@ fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
     is_done
 }
 
-/// Returns false if the hand-over has to wait: for its transcript, or for a process with the settings of its hook.
+/// Enqueues a transcript. Returns false to wait for the transcript, or for a process with the hook's settings.
 fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
     let SpooledHandOver { transcript, session, project, config, store, flush, at, .. } = hand_over;
     let records = match session {

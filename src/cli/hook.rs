@@ -1,5 +1,5 @@
-//! `annalist hook`: answers a hook of a client. It never breaks a person's work: a failure is a line on
-//! stderr and exits with 0, and nothing here waits for a store.
+//! `annalist hook`: answers a hook of a client. It never blocks the user's work: a failure is printed on stderr and
+//! exits with 0, and nothing waits for the store.
 
 use super::context::directory;
 use super::hand_over::{self, AwaitedAnswer, Order};
@@ -26,17 +26,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Maximum size of standard input, in bytes: a prompt with what was pasted into it.
+/// Maximum size of standard input, in bytes: a prompt with pasted text.
 const STDIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Time that a session's start waits for the store to tell what stops work.
+/// Maximum wait for the store's obstacles at session start.
 const LOOK_MAX: Duration = Duration::from_millis(250);
-/// The command that brings a session into memory; the session's name follows.
+/// Command that syncs a session into memory; the session name follows.
 const SYNC: &str = "memory sync";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// Variable with the client's model; it goes before the client's settings.
+/// Variable with the client's model; overrides the client's settings.
 const MODEL: &str = "ANTHROPIC_MODEL";
 const CLIENT: &str = "CLAUDE_CONFIG_DIR";
-/// The client's settings in the project, those that override others first.
+/// Client settings in the project, in order of precedence.
 const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.local.json", ".claude/settings.json"];
 
 #[derive(Debug, clap::Args)]
@@ -66,7 +66,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    // The settings are looked for in the folder of the project, a named file is not.
+    // `--config` is relative to the current folder, which changes to the project's below.
     let file = file.and_then(|file| std::path::absolute(file).ok());
     Ok(answer(args.event, file.as_deref()).unwrap_or_else(|failure| {
         failure.report();
@@ -124,7 +124,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(said.exit))
 }
 
-/// The line for the person about what stops work, if anything does.
+/// Returns a notice about everything that stops work.
 fn notice(config: &Result<Config, Failure>) -> Option<String> {
     let config = match config {
         Ok(config) => config,
@@ -137,14 +137,14 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
         let depth = settings::runtime().ok()?.block_on(store.depth(clock::now())).ok()?;
         tell.send(depth).ok()
     });
-    // A store that does not answer in time is told about once something could not be handed over.
+    // If the store does not answer in time, the next failed hand-over reports it.
     let depth = told.recv_timeout(LOOK_MAX).ok();
     let spool = hand_over::spool();
     let spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
     status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
 }
 
-/// Decides by the state of the session and by how full its window is, and keeps the new state.
+/// Decides by the session state and the context window usage, and stores the new state.
 fn decide_and_keep(
     input: &Input,
     directory: Option<&ProjectDirectory>,
@@ -155,7 +155,7 @@ fn decide_and_keep(
     if folder.is_none() {
         output::note("neither XDG_STATE_HOME nor HOME is set: nothing is kept of this session");
     }
-    // A session without a safe name is left alone.
+    // A session without a valid name has no state.
     let session = folder.as_ref().zip(input.session.as_ref());
     let state = session.map(|(folder, session)| read_state(folder, session.as_str()));
     let (before, synced_at) = state.unwrap_or_default();
@@ -183,7 +183,7 @@ fn decide_and_keep(
     answer
 }
 
-/// The state of a session, and the time of its last sync.
+/// Reads the state of a session and the time of its last sync.
 fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) {
     let unreadable = |error: io::Error| {
         output::note(&format!("the state of this session cannot be read: {error}"));
@@ -204,7 +204,7 @@ fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Fa
     Ok(block.text)
 }
 
-/// Standard input; a longer one is cut, and is no JSON then.
+/// Reads standard input. Input over the limit is truncated, which makes it invalid JSON.
 fn stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut bytes);
@@ -212,7 +212,7 @@ fn stdin() -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Goes to the folder of the project: settings, store and memory directory are found from there.
+/// Enters the project folder, from which settings, store and memory directory are found.
 fn enter_project(input: &Input) {
     let named = settings::path_of(PROJECT).or_else(|| input.cwd.as_ref().map(PathBuf::from));
     let Some(folder) = named.filter(|folder| folder.is_absolute()) else { return };
@@ -221,7 +221,7 @@ fn enter_project(input: &Input) {
     }
 }
 
-/// The transcript; a session that starts need not have one.
+/// Opens the transcript; a new session may not have one yet.
 fn open_transcript(input: &Input) -> Option<GrowingFile> {
     let path = PathBuf::from(input.transcript_path.as_ref()?);
     match GrowingFile::open(&path) {
@@ -241,7 +241,7 @@ fn warn(finding: &Finding) {
     }
 }
 
-/// Keeps a hand-over in the spool, and starts the process that does it.
+/// Spools a hand-over and starts the process that enqueues it.
 fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io::Result<()> {
     let event = input.event;
     let path = match event == Event::SubagentStop {
@@ -272,7 +272,7 @@ fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io:
     hand_over::start(Some(&Order { hand_over, answer })).and(kept)
 }
 
-/// The thresholds of the directory's settings, which were checked when they were read.
+/// Thresholds of the directory's settings, which were validated when they were read.
 fn thresholds(config: Option<&MemoryConfig>) -> Thresholds {
     let Some(config) = config else { return Thresholds::default() };
     let (thresholds, _) = Thresholds::new(
@@ -283,8 +283,8 @@ fn thresholds(config: Option<&MemoryConfig>) -> Thresholds {
     thresholds
 }
 
-/// The share of the window that is in use, in percent, and true if the window's size is known; `None` if the
-/// transcript does not say.
+/// Returns the context window usage in percent, and true if the window size is known; `None` if the transcript has no
+/// usage.
 fn window_use(
     file: &mut GrowingFile,
     at_start: Option<&str>,
@@ -297,7 +297,7 @@ fn window_use(
     Some((percent(usage.tokens, window.tokens), window.is_known))
 }
 
-/// The usage of the last answer; looks further back until one is found.
+/// Returns the usage of the last answer, reading further back until it finds one.
 fn usage(file: &mut GrowingFile) -> Option<Usage> {
     for most in TAIL_BYTES {
         let (tail, is_whole) = file.tail(most).ok()?;
@@ -310,7 +310,7 @@ fn usage(file: &mut GrowingFile) -> Option<Usage> {
     None
 }
 
-/// The model in the client's environment or settings.
+/// Returns the model in the client's environment or settings.
 fn model_of_client() -> Option<String> {
     let named = std::env::var_os(MODEL).and_then(|name| name.into_string().ok());
     let own = settings::path_of(CLIENT).or_else(|| settings::home().map(|it| it.join(".claude")));

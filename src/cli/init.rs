@@ -1,4 +1,4 @@
-//! `annalist init`: an annalist.toml with every key, and our hooks, tools and commands in the files of clients.
+//! `annalist init`: writes an annalist.toml with every key, and our hooks, tools and commands into client files.
 
 use super::clients::{self, SetUp};
 use super::output::{self, Failure};

@@ -1,9 +1,9 @@
-//! Ctrl-C and SIGTERM: the first stops cleanly, the second at once.
+//! Ctrl-C and SIGTERM: the first signal stops cleanly, the second immediately.
 
 use super::output::{self, Failure};
 use tokio_util::sync::CancellationToken;
 
-/// A token that the first signal cancels.
+/// Returns a token that the first signal cancels.
 pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
     let left = || "answers that came are kept".to_owned();
     cancelled_with_note(
@@ -12,8 +12,8 @@ pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
     )
 }
 
-/// A token that the first signal cancels, with a note. The second signal ends the process, since everything
-/// that matters is in transactions, and says what is `left`.
+/// Returns a token that the first signal cancels, with a note. The second signal exits and prints what is `left`,
+/// which is safe because all state is transactional.
 pub(super) fn cancelled_with_note(
     note: String,
     left: impl Fn() -> String + Send + 'static,
@@ -35,7 +35,7 @@ pub(super) fn cancelled_with_note(
     Ok(cancel)
 }
 
-/// Listens from its construction on, so that no signal falls between two waits.
+/// Receives signals from its creation on, so that none is lost between two waits.
 #[cfg(unix)]
 struct Listener {
     interrupt: tokio::signal::unix::Signal,

@@ -1,4 +1,4 @@
-//! `annalist jobs`: list, show, retry, cancel, drop.
+//! `annalist jobs`: lists, shows, retries, cancels and drops jobs.
 
 mod steer;
 
@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Jobs that are listed without `--limit`: what a person can look through.
+/// Default maximum of listed jobs.
 const LISTED_MAX: u32 = 200;
 
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
 }
 
 async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure> {
-    // One more than is shown tells whether there are more.
+    // One more than is shown, to detect that there are more.
     let limit = match args.json {
         true => args.limit,
         false => Some(args.limit.unwrap_or(LISTED_MAX + 1)),
@@ -149,12 +149,12 @@ fn print_table<'a>(
             lasting(now.since(it.enqueued_at)),
         ]
     };
-    // A narrow terminal shows no priority, tokens, namespace, tries.
+    // A narrow terminal drops priority, tokens, namespace and tries.
     let rows = jobs.map(row).collect();
     output::print_table(&output::fitted(&header, rows, Wide::paths(6), &[4, 8, 5, 3]))
 }
 
-/// The reason for a job's state, and how long it still lasts.
+/// Reason for a job's state, and its remaining time.
 fn why(it: &StoredJob, now: Timestamp) -> String {
     let more = match it.until {
         Some(until) if now < until => format!("{} more", lasting(until.since(now))),
@@ -315,7 +315,7 @@ fn run_line(StoredRun { run, current }: &StoredRun) -> String {
     )
 }
 
-/// The commands that change a job, and their effects.
+/// Commands that change a job, with their effects.
 fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
     let id = short(&it.id);
     let jobs = |verb: &str| format!("annalist jobs {verb} {id}");

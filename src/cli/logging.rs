@@ -1,4 +1,4 @@
-//! Logs on stderr, and with the feature `otel` traces to a collector, where the environment asks for them.
+//! Logs on stderr, and traces to a collector with the feature `otel`, both enabled by the environment.
 
 use crate::adapters::otel::CHAT;
 use crate::llm;
@@ -10,28 +10,28 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Logs and traces of this process.
+/// Logging and tracing of this process.
 #[must_use = "the last traces are sent by `end`"]
 pub(super) struct Telemetry {
     traces: Option<traces::Traces>,
 }
 
 impl Telemetry {
-    /// Starts logs on stderr where `ANNALIST_LOG` asks for them, as lines of JSON if
-    /// `ANNALIST_LOG_FORMAT` is `json`; and traces where OpenTelemetry's variables name a collector.
+    /// Starts logs on stderr if `ANNALIST_LOG` is set, as JSON lines if `ANNALIST_LOG_FORMAT` is `json`, and traces if
+    /// OpenTelemetry's variables name a collector.
     pub(super) fn start() -> Telemetry {
         let traces = traces::start();
         let layers: Vec<BoxedLayer> =
             logs().into_iter().chain(traces.as_ref().map(traces::layer)).collect();
         if !layers.is_empty() {
             let allowed = filter_fn(|meta| may_be_logged(meta.target(), meta.module_path()));
-            // This is the only subscriber.
+            // Fails only if a subscriber is already set; this is the only one.
             let _ = tracing_subscriber::registry().with(layers).with(allowed).try_init();
         }
         Telemetry { traces }
     }
 
-    /// Sends the last traces; a failure is only noted.
+    /// Sends the remaining traces; a failure is only noted.
     pub(super) fn end(self) {
         self.traces.into_iter().for_each(traces::end);
     }
@@ -43,7 +43,7 @@ fn text(name: &str) -> Option<String> {
 
 fn logs() -> Option<BoxedLayer> {
     let filter = EnvFilter::new(text("ANNALIST_LOG")?);
-    // A call's span repeats what the event in it says.
+    // The span of a call repeats its event.
     let filter = filter.and(filter_fn(|meta| meta.target() != CHAT));
     let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let in_colours =
@@ -56,11 +56,11 @@ fn logs() -> Option<BoxedLayer> {
     })
 }
 
-/// Crates whose logs hold words of conversations.
+/// Crates that log the text of conversations.
 const NEVER_LOGGED: [&str; 2] = [llm::NEVER_LOGGED, "async_nats"];
 
-/// True if an event may be logged at all. Apart from the filter, where a narrower directive of the
-/// user's, such as `async_openai::client=trace`, would outrank ours.
+/// True if an event may be logged at all. Separate from the user's filter, in which a more specific
+/// directive such as `async_openai::client=trace` would win.
 fn may_be_logged(target: &str, module: Option<&str>) -> bool {
     let never = |path: &str| {
         let name = path.split("::").next();
@@ -76,7 +76,7 @@ mod traces {
     use crate::cli::logging::{BoxedLayer, Layer, text};
     use crate::cli::output::note;
 
-    /// Starts tracing; a failure is noted and stops nothing else.
+    /// Starts tracing; a failure is only noted.
     pub(super) fn start() -> Option<Traces> {
         let config = TracesConfig::of(text);
         config.and_then(|config| config.as_ref().map(Traces::start).transpose()).unwrap_or_else(
@@ -98,7 +98,7 @@ mod traces {
     }
 }
 
-/// Without the feature there are none.
+/// Stub without the feature.
 #[cfg(not(feature = "otel"))]
 mod traces {
     use crate::cli::logging::BoxedLayer;

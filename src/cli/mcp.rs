@@ -1,4 +1,4 @@
-//! `annalist mcp`: the project's memory for an agent, over the Model Context Protocol.
+//! `annalist mcp`: serves the project's memory to an agent over the Model Context Protocol.
 
 use super::model_args::embedder;
 use super::output::Failure;
@@ -27,7 +27,7 @@ pub(super) fn run(_: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The server for the project of this folder.
+/// Creates the server for the project of this folder.
 pub(super) fn server(file: Option<&Path>) -> Result<Server, Failure> {
     let config = settings::load(file)?;
     let embedder = embedder(&config)?;

@@ -1,5 +1,5 @@
-//! The command line: one file a command. Results go to stdout, everything else to stderr. The only
-//! place that reads arguments and the environment.
+//! Command line with one file per command. Results go to stdout, everything else to stderr. Only
+//! this module reads arguments and the environment.
 
 mod arguments;
 mod card;
@@ -158,17 +158,17 @@ enum Command {
     Man(docs::ManArgs),
 }
 
-/// Runs the command of this process's arguments and returns its exit code.
+/// Runs the command given by the process arguments and returns its exit code.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             output::note(error.render().ansi().to_string().trim_end());
-            // To the client of a hook 2 is a decision, and any other code a failure of the person's work.
+            // For the client of a hook, exit code 2 is a decision, and any other non-zero code breaks its work.
             let is_hook = is_hook(std::env::args_os().skip(1));
             return ExitCode::from(if is_hook { 0 } else { output::USAGE });
         }
-        // clap prints help itself.
+        // Help and version are not errors.
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
@@ -180,12 +180,12 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// True if the command is `hook`, however wrong its arguments are.
+/// True if the command is `hook`, even if its arguments are invalid.
 fn is_hook(args: impl Iterator<Item = OsString>) -> bool {
     let mut args = args.skip_while(|arg| arg.to_string_lossy().starts_with("--config="));
     let first = args.next();
     let first = match first {
-        // The file's name stands behind it.
+        // Skips the file name.
         Some(arg) if arg == "--config" => args.nth(1),
         other => other,
     };

@@ -1,4 +1,4 @@
-//! Flags of commands that call a model: its name, the concurrency, or recorded answers instead.
+//! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
 use super::interrupt;
 use super::output::{self, Failure, YELLOW, count, counted, dollars, numbers, remark};
@@ -66,8 +66,8 @@ pub(super) struct AdjudicationArgs {
 }
 
 impl AdjudicationArgs {
-    /// The adjudicator, unless the rules alone decide. A dry run asks only a model that a flag names. Ctrl-C stops its
-    /// calls.
+    /// Creates the adjudicator; `None` to decide by rule alone. A dry run calls a model only if a flag names it.
+    /// Ctrl-C stops its calls.
     pub(super) async fn adjudicator(
         &self,
         config: &Config,
@@ -101,7 +101,7 @@ impl AdjudicationArgs {
         Ok(Some(Arc::new(adjudicator)))
     }
 
-    /// The writer of lessons, if a model is named. Ctrl-C stops its calls.
+    /// Creates the writer of lessons, if a model is named. Ctrl-C stops its calls.
     pub(super) async fn reflector(
         &self,
         config: &Config,
@@ -117,7 +117,7 @@ impl AdjudicationArgs {
         Ok(Some(Reflector::new(source(config, store, model, &name)?).await?))
     }
 
-    /// The model that a flag names.
+    /// Returns the model that a flag names.
     fn named(&self, config: &Config) -> Result<Option<(Model, String)>, Failure> {
         let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
         let otherwise = config.consolidate.model_name(&config.model.model);
@@ -139,12 +139,12 @@ pub(super) struct SummaryArgs {
 }
 
 impl SummaryArgs {
-    /// True if a model is to write summaries.
+    /// True if a model writes the summaries.
     pub(super) fn is_named(&self) -> bool {
         self.model.is_some() || self.cassette.is_some()
     }
 
-    /// The writer of the summaries of `session`. Ctrl-C stops its calls.
+    /// Creates the summary writer for `session`. Ctrl-C stops its calls.
     pub(super) async fn summariser(
         &self,
         config: &Config,
@@ -167,7 +167,7 @@ fn source<'a>(
     Ok(ModelSource { config, model, model_name, store, cancel, clock: clock::now })
 }
 
-/// A cassette or the endpoint, and the model's name: `named`, else the cassette's, else `otherwise`.
+/// Returns a cassette or the endpoint, and the model name: `named`, else the cassette's, else `otherwise`.
 fn model(
     config: &Config,
     cassette: Option<&Path>,
@@ -184,11 +184,11 @@ fn model(
     Ok((Model::Endpoint(Box::new(endpoint)), name.to_owned()))
 }
 
-/// Remedy for a model whose price is not known.
+/// Remedy for a model without a known price.
 pub(super) const PRICE_UNKNOWN: &str =
     "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
 
-/// Warns of a cap on money that no call can reach.
+/// Warns of a cost cap that has no effect because the model has no known price.
 pub(super) fn warn_of_unpriced_cap(config: &Config, model: &str) {
     if let (None, Some(cap)) = (config.model.price_of(model), config.limits.money_cap()) {
         output::note(&format!(
@@ -202,7 +202,7 @@ pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
     endpoint_with(config, settings::api_key(config)?)
 }
 
-/// The model of embeddings that the settings name, if they name one.
+/// Returns the embedding model of the settings, if there is one.
 pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
     if config.search.embeddings.is_none() {
         return Ok(None);
@@ -210,7 +210,7 @@ pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
     Ok(Embedder::new(endpoint(config)?, config, clock::now))
 }
 
-/// The endpoint if it responds, or a line that says why it cannot be asked.
+/// Returns the endpoint if it responds, else the reason.
 async fn responding(config: &Config) -> Result<Endpoint, String> {
     let endpoint = endpoint(config).map_err(|failure| failure.line)?;
     let url = &config.model.base_url;
@@ -235,7 +235,7 @@ fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, F
         .map_err(|error| Failure::usage(format!("model.base_url: {error}")))
 }
 
-/// The recorded answers in a folder; their origins are noted.
+/// Loads the recorded answers in a folder and notes their origins.
 pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
     let (cassette, findings) = Cassette::load(folder).map_err(|error| {
         Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
@@ -303,7 +303,7 @@ impl CallUsage {
     }
 }
 
-/// The questions about something and what they cost, in a line.
+/// Formats the model calls about a subject and their cost.
 pub(super) fn asked_line(about: &str, usage: &ModelUsage) -> String {
     let free = remark(usage.journaled, "from the journal");
     let (begin, calls) = match usage.is_estimate {

@@ -1,4 +1,4 @@
-//! `annalist namespace`: which namespaces there are, and another name for one.
+//! `annalist namespace`: lists and renames namespaces.
 
 use super::arguments::is_agreed;
 use super::output::{self, Failure, Row, count, counted, in_pages};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Folders of a namespace that are listed.
+/// Maximum folders listed per namespace.
 const FOLDERS_MAX: u32 = 8;
 
 #[derive(Debug, clap::Args)]

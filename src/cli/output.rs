@@ -1,4 +1,4 @@
-//! Printing of results and errors. A reader that goes away ends the printing, not the work.
+//! Printing of results and errors. If the reader disconnects, printing stops but the work goes on.
 
 use super::pager;
 use crate::config::ConfigError;
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Exit code: something failed and is listed.
+/// Exit code for failures, which are listed.
 pub(super) const FAILED: u8 = 1;
-/// Exit code: wrong usage or configuration.
+/// Exit code for wrong usage or configuration.
 pub(super) const USAGE: u8 = 2;
 
-/// Files without entries that are listed; the others are counted.
+/// Maximum files without entries to list; the rest are counted.
 const EMPTY_LISTED_MAX: usize = 5;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
@@ -30,7 +30,7 @@ pub(super) const GREEN: Style = AnsiColor::Green.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 
-/// Error of a command: one line, and the exit code.
+/// Error of a command: one line and the exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) line: String,
@@ -38,12 +38,10 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Wrong usage or configuration.
     pub(super) fn usage(line: impl Into<String>) -> Failure {
         Failure { line: line.into(), code: USAGE }
     }
 
-    /// Something failed.
     pub(super) fn failed(line: impl Into<String>) -> Failure {
         Failure { line: line.into(), code: FAILED }
     }
@@ -56,7 +54,7 @@ impl Failure {
     }
 }
 
-/// Names the clients whose files were met and are not read.
+/// Notes the clients whose files were found but have no reader.
 pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
     for (client, files) in files {
         let files = counted(*files, "file");
@@ -64,7 +62,7 @@ pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
     }
 }
 
-/// Says that none of the `files` files in `paths` is a transcript.
+/// Notes that none of the `files` files in `paths` is a transcript.
 pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
     let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
     let (paths, files) = (paths.join(", "), counted(files, "file"));
@@ -75,7 +73,7 @@ pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
     ));
 }
 
-/// Lists the files that were read and have no entries.
+/// Lists files that were read but have no entries.
 pub(super) fn note_empty(files: &[FileProblem]) {
     let lines =
         files.iter().map(|it| format!("{YELLOW}no entries:{YELLOW:#} {}: {}", it.path, it.problem));
@@ -84,7 +82,7 @@ pub(super) fn note_empty(files: &[FileProblem]) {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        // The reader has seen enough.
+        // The reader closed the pipe.
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure { line: String::new(), code: 0 };
         }
@@ -126,12 +124,12 @@ impl From<LookupError> for Failure {
     }
 }
 
-/// Prints a result. A terminal gets no line that is broken within a word.
+/// Prints a result, wrapped at word boundaries on a terminal.
 pub(super) fn line(text: &str) -> Result<(), Failure> {
     unbroken(&wrapped(text, window().map(|(width, _)| width)))
 }
 
-/// Prints lines that are not to be broken.
+/// Prints lines without wrapping.
 fn unbroken(text: &str) -> Result<(), Failure> {
     if pager::hold(text) {
         return Ok(());
@@ -140,15 +138,14 @@ fn unbroken(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the text with no line wider than `width`, but for words that are. What goes on in another
-/// line stands further in.
+/// Wraps lines at `width`, except within words. Continuation lines are indented further.
 fn wrapped(text: &str, width: Option<usize>) -> String {
     const FURTHER: usize = 2;
     let Some(width) = width else { return text.to_owned() };
     let wrap = |line: &str| {
         let blanks = line.len() - line.trim_start_matches(' ').len();
         let indent = " ".repeat(blanks.min(width / 2) + FURTHER);
-        // Paths and commands have hyphens, and are copied whole.
+        // Paths and commands have hyphens and must stay copyable.
         let splitter = textwrap::WordSplitter::NoHyphenation;
         let options = textwrap::Options::new(width).word_splitter(splitter);
         textwrap::fill(line, options.subsequent_indent(&indent).break_words(false))
@@ -156,13 +153,13 @@ fn wrapped(text: &str, width: Option<usize>) -> String {
     text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns and rows of the terminal, where stdout is one.
+/// Columns and rows of the terminal, if stdout is one.
 pub(super) fn window() -> Option<(usize, usize)> {
     let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
     Some((width.0.into(), height.0.into()))
 }
 
-/// Prints lines; on a terminal that does not have room for them, through a pager.
+/// Prints lines, through a pager if they do not fit on the terminal.
 pub(super) fn paged(text: &str) -> Result<(), Failure> {
     shown(&wrapped(text, window().map(|(width, _)| width)))
 }
@@ -175,7 +172,7 @@ fn shown(text: &str) -> Result<(), Failure> {
     unbroken(text.trim_end())
 }
 
-/// Runs a command that only prints; on a terminal that does not have room for it, through a pager.
+/// Runs a command that only prints, through a pager if its output does not fit on the terminal.
 pub(super) fn in_pages(
     command: impl FnOnce() -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
@@ -191,7 +188,7 @@ pub(super) fn in_pages(
     result
 }
 
-/// Prints a result as it is; a terminal shows what it would obey.
+/// Prints bytes unchanged; on a terminal, control characters are made visible.
 pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     match out.is_terminal() {
@@ -208,7 +205,7 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     unbroken(&terminal::json(&text))
 }
 
-/// Prints a value as one line of JSON, as it is: it may hold what looks like colours.
+/// Prints a value as one line of JSON, without stripping what looks like colours.
 pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value);
     let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
@@ -217,22 +214,22 @@ pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
 
 /// Prints a line on stderr.
 pub(super) fn note(text: &str) {
-    // Nothing can be said about a stderr that is gone.
+    // If stderr is closed, there is no place for an error message.
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
     let text = wrapped(text, width);
-    // On a terminal it stands where it was said, among the lines of the page.
+    // Keeps the note in order with the lines of the page.
     if width.is_some() && pager::hold(&text) {
         return;
     }
     let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(&text));
 }
 
-/// A line of a warning.
+/// Formats a warning.
 pub(super) fn warning(text: &str) -> String {
     format!("{YELLOW}warning:{YELLOW:#} {text}")
 }
 
-/// Prints a line on stderr in the place of the progress that a terminal shows there.
+/// Prints a line on stderr in place of the progress line.
 pub(super) fn note_over_progress(text: &str) {
     if is_watched() {
         let _ = write!(io::stderr(), "\r\x1b[K");
@@ -240,7 +237,7 @@ pub(super) fn note_over_progress(text: &str) {
     note(text);
 }
 
-/// Warns of a model that found nothing at all.
+/// Warns if every answer of the model was empty.
 pub(super) fn warn_of_empty_answers(totals: &Totals) {
     if totals.only_empty_answers() {
         note(&warning(&format!(
@@ -251,12 +248,11 @@ pub(super) fn warn_of_empty_answers(totals: &Totals) {
     }
 }
 
-/// True if stderr is a terminal.
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A table without borders, at most as wide as the terminal; without a terminal a row is one line.
+/// Creates a borderless table, no wider than the terminal; without a terminal a row is one line.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -269,17 +265,17 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A line of a table, and an element of the same list as JSON.
+/// Row of a table, and element of the same list as JSON.
 pub(super) trait Row: serde::Serialize {
     const HEADER: &'static [&'static str];
-    /// Columns that a narrow terminal leaves out, the first ones first.
+    /// Columns that a narrow terminal drops, in this order.
     const SPARE: &'static [usize] = &[];
 
-    /// The line's cells, one for each column.
+    /// Cells of the row, one per column.
     fn cells(&self) -> Vec<String>;
 }
 
-/// Prints rows as a JSON array or as a table; `empty` is the note where there are none.
+/// Prints rows as a JSON array or as a table; `empty` is the note for no rows.
 pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(), Failure> {
     if as_json {
         return json(&rows);
@@ -298,7 +294,7 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
     print_table(&without(R::HEADER, cells, gone))
 }
 
-/// The letters of each column.
+/// Width of each column, in letters.
 fn columns(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
     let letters = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
@@ -307,7 +303,7 @@ fn columns(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
     (0..header.len()).map(letters).collect()
 }
 
-/// A table without the columns `gone`.
+/// Builds a table without the columns `gone`.
 fn without(header: &[&str], rows: Vec<Vec<String>>, gone: &[usize]) -> Table {
     let kept = |at: &usize| !gone.contains(at);
     let header: Vec<&str> = (0..header.len()).filter(kept).map(|at| header[at]).collect();
@@ -318,7 +314,7 @@ fn without(header: &[&str], rows: Vec<Vec<String>>, gone: &[usize]) -> Table {
     table
 }
 
-/// Prints names with their values; those without a value are left out.
+/// Prints names with their values; omits those without a value.
 pub(super) fn pairs<N: Into<String>>(
     pairs: impl IntoIterator<Item = (N, String)>,
 ) -> Result<(), Failure> {
@@ -328,7 +324,7 @@ pub(super) fn pairs<N: Into<String>>(
     print_table(&table)
 }
 
-/// Notes the first `most` lines, then how many `more` there are, such as `more findings: --json`.
+/// Notes the first `most` lines and counts the others, with a text such as `more findings: --json`.
 pub(super) fn notes(lines: impl ExactSizeIterator<Item = String>, most: usize, more: &str) {
     let rest = lines.len().saturating_sub(most);
     lines.take(most).for_each(|line| note(&line));
@@ -337,8 +333,8 @@ pub(super) fn notes(lines: impl ExactSizeIterator<Item = String>, most: usize, m
     }
 }
 
-/// A table that fits the terminal. Where that is too narrow, columns go in the order of `spare`, then the cells of the
-/// `wide` column are narrowed, and no others before them.
+/// Builds a table that fits the terminal. If it is too wide, drops columns in the order of `spare`, then narrows the
+/// cells of `wide`, and only then others.
 pub(super) fn fitted(
     header: &[&str],
     mut rows: Vec<Vec<String>>,
@@ -365,14 +361,14 @@ pub(super) fn fitted(
     table
 }
 
-/// Letters of a path that a narrow terminal still shows.
+/// Minimum letters of a path, even on a narrow terminal.
 const PATH_LETTERS_MIN: usize = 16;
-/// The same of a name.
+/// Minimum letters of a name.
 const NAME_LETTERS_MIN: usize = 32;
-/// The same of words.
+/// Minimum letters of text.
 const WORDS_MIN: usize = 44;
 
-/// A column that may be narrower than its cells, the letters of it that are shown, and how a cell is narrowed.
+/// Column that can be narrowed, with its minimum width and the function that shortens a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Wide {
     column: usize,
@@ -381,18 +377,18 @@ pub(super) struct Wide {
 }
 
 impl Wide {
-    /// Paths, which lose their beginnings.
+    /// Paths, shortened at the start.
     pub(super) fn paths(column: usize) -> Wide {
         Wide { column, least: PATH_LETTERS_MIN, narrowed: tail }
     }
 
-    /// Names, which go on in another line behind a hyphen.
+    /// Names, wrapped at hyphens.
     pub(super) fn names(column: usize) -> Wide {
         Wide { column, least: NAME_LETTERS_MIN, narrowed: |name, it| textwrap::fill(name, it) }
     }
 }
 
-/// The number of `spare` columns to drop so that `columns` fit in `width`, and the letters left for the `wide` one.
+/// Returns the number of `spare` columns to drop for a table of `width`, and the letters left for `wide`.
 fn fit(columns: &[usize], wide: Wide, spare: &[usize], width: usize) -> (usize, usize) {
     const BLANKS: usize = 2;
     let Wide { column, least, .. } = wide;
@@ -407,65 +403,65 @@ fn fit(columns: &[usize], wide: Wide, spare: &[usize], width: usize) -> (usize, 
     (dropped, width.saturating_sub(others + BLANKS).max(least))
 }
 
-/// A table as text, without blanks at line ends.
+/// Prints a table without trailing blanks.
 pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     unbroken(&lines.join("\n"))
 }
 
-/// A number of things in parentheses behind another one, such as ` (7 from the journal)`; empty for none.
+/// Number in parentheses, such as ` (7 from the journal)`; empty for zero.
 pub(super) fn remark(number: u64, what: &str) -> String {
     if number == 0 { String::new() } else { format!(" ({} {what})", count(number)) }
 }
 
-/// Numbers by name, such as `7 add, 1 merge`.
+/// Counts by name, such as `7 add, 1 merge`; omits zeros.
 pub(super) fn numbers<N: AsRef<str>>(by_name: impl IntoIterator<Item = (N, u64)>) -> String {
     let numbers = by_name.into_iter().filter(|(_, number)| *number > 0);
     let texts = numbers.map(|(name, number)| format!("{} {}", count(number), name.as_ref()));
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Rules with their numbers, such as `email 7, path 1`.
+/// Counts by rule, such as `email 7, path 1`.
 pub(super) fn rules<N: AsRef<str>>(by_rule: impl IntoIterator<Item = (N, u64)>) -> String {
     let texts =
         by_rule.into_iter().map(|(rule, times)| format!("{} {}", rule.as_ref(), count(times)));
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// US dollars, of millionths of them.
+/// Converts millionths of a US dollar to dollars.
 pub(super) fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// Sum spent so far as the end of a line of progress; empty for nothing.
+/// Cost so far for a progress line, such as `, $0.12`; empty if zero or unknown.
 pub(super) fn spent(cost: Option<f64>) -> String {
     cost.filter(|cost| *cost > 0.0).map(|cost| format!(", ${cost:.2}")).unwrap_or_default()
 }
 
-/// A cost behind other numbers, such as `, $0.0120`; empty where nothing was paid or no price is known.
+/// Cost after other numbers, such as `, $0.0120`; empty if zero, which includes unknown prices.
 pub(super) fn paid(micros: u64) -> String {
     if micros == 0 { String::new() } else { format!(", ${:.4}", dollars(micros)) }
 }
 
-/// The first line of a text, cut to `letters`.
+/// Truncates a text to its first line and to `letters`.
 pub(super) fn shorten(text: &str, letters: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     let head = truncate::chars(line, letters);
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
-/// The day of a time, with a mark where there is none.
+/// Day of a time, or a dash if there is none.
 pub(super) fn day(at: Option<&str>) -> String {
     at.and_then(|at| at.get(..10)).unwrap_or("–").to_owned()
 }
 
-/// The first digits of an id: enough to find it again.
+/// First digits of an id; enough to look it up.
 pub(super) fn short(id: &impl ToString) -> String {
     id.to_string().chars().take(10).collect()
 }
 
-/// The end of a path, which tells files apart.
+/// Truncates a path at the start, since the end tells files apart.
 pub(super) fn tail(path: &str, letters: usize) -> String {
     match path.chars().count().checked_sub(letters) {
         None | Some(0) => path.to_owned(),
@@ -473,7 +469,7 @@ pub(super) fn tail(path: &str, letters: usize) -> String {
     }
 }
 
-/// A duration in the largest unit that fits at least twice.
+/// Duration in the largest unit of which there are at least two.
 pub(super) fn lasting(it: Duration) -> String {
     let secs = it.as_secs();
     let unit = [(86_400, "d"), (3_600, "h"), (60, "min")].into_iter().find(|it| 2 * it.0 <= secs);
@@ -496,7 +492,7 @@ mod tests {
 
     #[test]
     fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {
-        // The id, the path, the tokens, the age.
+        // Columns: id, path, tokens, age.
         let wide = Wide::paths(1);
         let fit = |width| fit(&[4, 31, 6, 5], wide, &[2, 3], width);
         assert_eq!(fit(54), (0, 31));
@@ -508,7 +504,7 @@ mod tests {
 
     #[test]
     fn narrow_terminals_show_whole_names_that_break_behind_hyphens() {
-        // The name, the outcome, the spare ones.
+        // Columns: name, outcome, then numbers.
         let fit = |width| fit(&[27, 7, 10, 10, 12, 8, 10], Wide::names(0), &[4, 5], width);
         assert_eq!((fit(100), fit(80), fit(70).1), ((0, 32), (2, 33), 32));
         let name = "decisions/ADR-002-quarantine-upload-spec-ts.md";

@@ -1,4 +1,4 @@
-//! The pager: output that does not fit on the terminal is shown a page at a time.
+//! Pager for output that does not fit on the terminal.
 
 use crate::text::terminal;
 use anstream::ColorChoice;
@@ -7,21 +7,21 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 thread_local! {
-    /// Output of a command that may be long, until it is taken.
+    /// Buffered output of a command that may be long.
     static PAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Begins a page, which holds what is printed until it is taken.
+/// Starts buffering output.
 pub(super) fn begin() {
     PAGE.set(Some(String::new()));
 }
 
-/// Ends the page.
+/// Stops buffering and returns the output.
 pub(super) fn take() -> String {
     PAGE.take().unwrap_or_default()
 }
 
-/// Keeps a line for the page; false if there is none.
+/// Appends a line to the buffer; false if output is not buffered.
 pub(super) fn hold(text: &str) -> bool {
     PAGE.with_borrow_mut(|page| {
         let Some(page) = page else { return false };
@@ -43,7 +43,7 @@ pub(super) fn show(text: &str) -> io::Result<bool> {
         if anstream::AutoStream::choice(&io::stdout()) == ColorChoice::Never {
             text = anstream::adapter::strip_str(&text).to_string();
         }
-        // A reader that leaves early has seen enough.
+        // Fails if the user quits the pager early.
         let _ = stdin.write_all(text.as_bytes());
     }
     Ok(child.wait()?.success())

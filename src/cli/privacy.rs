@@ -1,4 +1,4 @@
-//! `annalist privacy check`: what the store and the memory directory hold that the gate would mask.
+//! `annalist privacy check`: finds unmasked text in the store and the memory directory.
 
 use super::memory::folder;
 use super::output::{self, DIM, Failure, Row, counted};
@@ -68,7 +68,7 @@ pub(super) struct PrivacyReport {
     findings: Vec<UnmaskedRow>,
 }
 
-/// Counts by place and rule.
+/// Counts of unmasked text by place and rule.
 struct Check {
     gate: Gate,
     texts: u64,
@@ -125,8 +125,8 @@ fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
 }
 
 impl Check {
-    /// Counts what the gate would mask. JSON is looked at as a whole for secrets, which keys name,
-    /// and string by string for the rest: numbers between strings are none of a person's.
+    /// Counts what the redactor would mask. JSON is scanned as a whole for secrets, which its keys
+    /// name, and string by string for the rest, since its numbers are not personal data.
     fn look(&mut self, place: &str, text: &str) {
         let mut report = Report::default();
         match serde_json::from_str::<Value>(text) {
@@ -148,7 +148,7 @@ impl Check {
     }
 }
 
-/// Shows `see` every string in a JSON value.
+/// Calls `see` with every string in a JSON value.
 fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
     match json {
         Value::String(text) => see(text),

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar or a changing line on a terminal, a plain line now and then elsewhere.
+//! Progress of long operations: a bar or an updated line on a terminal, plain lines at intervals elsewhere.
 
 use super::output;
 use crate::text::terminal;
@@ -8,21 +8,21 @@ use std::time::Duration;
 
 /// Refresh interval on a terminal.
 const TICK: Duration = Duration::from_millis(100);
-/// Interval of plain lines of a command that ends.
+/// Interval of plain lines for commands that finish by themselves.
 pub(super) const OFTEN: Duration = Duration::from_secs(10);
-/// Interval of plain lines of a command that runs until it is stopped.
+/// Interval of plain lines for commands that run until they are stopped.
 pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
 pub(super) struct Progress {
-    /// Work done.
+    /// Completed units of work.
     pub(super) at: u64,
-    /// All work.
+    /// Total units of work.
     pub(super) of: u64,
-    /// The state in words.
+    /// State in words.
     pub(super) text: String,
 }
 
-/// Does `work` while [`show`] runs.
+/// Runs `work` with [`show`] beside it.
 pub(super) async fn during<T>(
     show: impl Future<Output = Infallible>,
     work: impl Future<Output = T>,
@@ -33,7 +33,7 @@ pub(super) async fn during<T>(
     }
 }
 
-/// Shows the state that `progress` returns, in a style of indicatif or in plain lines; never ends.
+/// Shows the state that `progress` returns, in an indicatif style or as plain lines. Never returns.
 pub(super) async fn show(
     style: &'static str,
     prefix: String,

@@ -1,4 +1,4 @@
-//! `annalist publish`: standing rules and current decisions in a file that every agent reads.
+//! `annalist publish`: writes standing rules and current decisions into a file for all agents.
 
 use super::clients::{self, Change};
 use super::context::{budget, directory, say_skipped};
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         with_block(&before, text).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     let changed = before != after;
     if changed && !args.check {
-        // Where nothing but the block was there, the file came with it.
+        // A file that contained only the block is deleted.
         let after = (!after.is_empty()).then(|| after.clone());
         clients::write(&Change { path, before: there.clone(), after })?;
     }
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(if changed && args.check { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The rules and decisions of the directory.
+/// Assembles the rules and decisions of the directory.
 fn block(directory: &ProjectDirectory, args: &Args, gate: &Gate) -> Result<Block, Failure> {
     let budget = budget(&args.budget)?;
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
@@ -126,7 +126,7 @@ fn block(directory: &ProjectDirectory, args: &Args, gate: &Gate) -> Result<Block
     Ok(assemble(&shown, &budget, gate))
 }
 
-/// The path of a file in the project's folder, without links.
+/// Resolves a file in the project's folder; links must not leave it.
 fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure> {
     let root = directory.folder.project();
     let path = root.join(file);

@@ -1,4 +1,4 @@
-//! `annalist open`, `today`, `yesterday` and `week`: what waits for an answer, and what was said of late.
+//! `annalist open`, `today`, `yesterday` and `week`: open items, and recent records by project.
 
 use super::arguments::{date, date_end};
 use super::output::{self, BOLD, DIM, Failure, count};
@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Items that are looked through.
+/// Maximum items searched.
 const ITEMS_MAX: usize = 2_000;
-/// Items that are shown, unless asked otherwise.
+/// Default maximum of items shown.
 const SHOWN_MAX: usize = 100;
-/// Letters of an item.
+/// Maximum letters of an item.
 const WORDS_LETTERS: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,6 @@ struct Shown {
     json: bool,
 }
 
-/// Days that a command is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Days {
     Today,
@@ -61,7 +60,7 @@ pub(super) enum Days {
 }
 
 impl Days {
-    /// The first and the last moment.
+    /// Start and end of the period.
     fn span(self) -> Result<(Timestamp, Timestamp), Failure> {
         let (from, to) = match self {
             Days::Today => ("today", "today"),
@@ -105,10 +104,10 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
     let request = SearchRequest { filter, ..SearchRequest::default() };
     let mut hits = settings::runtime()?.block_on(found(&store, request))?;
     hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
-    // What has no time is found by when it was read, which is not when it was said.
+    // Undated records match by the time at which they were read, not by when they were said.
     let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
     let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
-    // What took another's place is found with it, whenever it was said.
+    // A successor is found together with the memory it replaced, whatever its date.
     hits.retain(|hit| hit.at().is_some_and(|at| since <= at && at <= until));
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
     let all = hits.len();
@@ -139,7 +138,7 @@ fn rows(hits: &[SearchHit], limit: usize) -> Vec<SearchRow<'_>> {
     hits.iter().take(limit).map(|hit| SearchRow::of(hit, &Query::default())).collect()
 }
 
-/// Decisions first, then attempts, requests, discussions.
+/// Sort key: decisions, attempts, requests, discussions.
 fn order(kind: Option<ClaimKind>) -> usize {
     match kind {
         Some(ClaimKind::Decision) => 0,
@@ -163,7 +162,7 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
     text
 }
 
-/// An item, and where it was said.
+/// Formats an item with its source.
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let [id, day, _, state, _] = row.cells();
     let state = match row.state {

@@ -1,4 +1,4 @@
-//! `annalist redact`: a text as the privacy gate lets it through.
+//! `annalist redact`: prints a text after redaction.
 
 use super::output::{self, BOLD, Failure, count, counted};
 use super::session_input::unreadable;
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Maximum size of a text that is masked at once, in bytes.
+/// Maximum size of a text, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
@@ -67,14 +67,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// An empty text is as good as any other, unlike for commands that expect a transcript.
+/// Reads the text; unlike a transcript, it may be empty.
 fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let is_stdin = path.as_os_str() == "-";
     let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
     let read = match is_stdin {
         true => std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes),
-        // A pipe will do: it is read once.
+        // A pipe is fine, since it is read only once.
         false => File::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
     };
     read.map_err(|error| unreadable(&name, &error))?;

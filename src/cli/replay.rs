@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Style of the bar; a narrow terminal cuts the end, where the least important is.
+/// Style of the bar; a narrow terminal truncates the end, so the least important comes last.
 const BAR: &str = "[{bar:12}] {percent:>3}% {wide_msg}";
 const LISTED_MAX: usize = 20;
 
@@ -152,12 +152,12 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 
-/// True for the word that names the copies in the vault.
+/// True for the word that selects the copies in the vault.
 fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
 }
 
-/// The namespace of this folder, as the store has it.
+/// Returns the namespace of the current folder.
 fn namespace_here(config: &Config) -> Result<String, Failure> {
     let (folder, gate) = (std::env::current_dir()?.display().to_string(), Gate::new(&config.pii));
     let Some(store) = settings::known_store(config)? else {
@@ -188,7 +188,7 @@ async fn replay(
     Ok(progress::during(progress, replay.run(options)).await?)
 }
 
-/// Progress by slices. While files are read, how many slices there will be is estimated from the bytes to come.
+/// Progress by slices. While files are read, the total is extrapolated from the bytes.
 fn state(totals: &Totals, elapsed: Duration) -> Progress {
     let (read, planned) = (totals.bytes.max(1), totals.bytes_planned);
     let is_reading = totals.bytes < planned;
@@ -209,11 +209,11 @@ fn state(totals: &Totals, elapsed: Duration) -> Progress {
         count(totals.files + totals.files_passed_over),
         counted(totals.files_planned, "file"),
     ));
-    // Nothing is done yet where nothing is known to be there.
+    // An unknown total must not show as complete.
     Progress { at: done, of: all.max(u64::from(is_reading)), text }
 }
 
-/// Work that a replay leaves that ends at once.
+/// Describes the work left after an immediate stop.
 fn left(totals: &Totals) -> String {
     let waiting = counted(totals.slices.saturating_sub(totals.slices_done), "slice");
     let read = if totals.bytes < totals.bytes_planned { " and files not read yet" } else { "" };
@@ -243,7 +243,7 @@ fn list_problems(totals: &Totals) {
     output::warn_of_empty_answers(totals);
 }
 
-/// Says why nothing was read, which a table of zeros does not. True if that is a failure.
+/// Notes why nothing was read. Returns true if that is a failure.
 fn nothing_read(totals: &Totals, args: &Args) -> bool {
     if args.paths.iter().all(|it| is_vault(it)) {
         output::note("the vault has no copies: `annalist vault` says whether they are kept");
@@ -310,7 +310,7 @@ fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
     pairs(rows)
 }
 
-/// Prints the work of a run that was stopped. The store's totals would be those of earlier runs too.
+/// Prints the work of a stopped run. The store's totals would include earlier runs.
 fn print_stopped(totals: &Totals) -> Result<(), Failure> {
     let (files, slices) = (count(totals.files), count(totals.slices));
     let mut rows = vec![("files read", files), ("slices read", slices)];
@@ -320,7 +320,7 @@ fn print_stopped(totals: &Totals) -> Result<(), Failure> {
     pairs(rows)
 }
 
-/// The paid calls of this run, and their tokens.
+/// Paid calls of this run, with their tokens.
 fn calls(totals: &Totals) -> [(&'static str, String); 2] {
     let journaled = remark(totals.journaled, "from the journal");
     let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));

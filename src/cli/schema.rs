@@ -1,4 +1,4 @@
-//! `annalist schema`: the published schemas and the generated documents.
+//! `annalist schema`: prints, writes and checks the schemas and the generated documents.
 
 use super::output::{self, Failure};
 use super::{
@@ -25,9 +25,9 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// File with the schemas of what commands print as JSON.
+/// File with the schemas of commands' JSON output.
 const CLI_SCHEMAS: &str = "cli.v1.json";
-/// File with the API of `annalist serve`.
+/// File with the OpenAPI document of `annalist serve`.
 const OPENAPI: &str = "openapi.v1.json";
 
 #[derive(Debug, clap::Args)]
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// The files that the arguments name: one schema, all schemas, or with --check and --write the pages too.
+/// Selects the files: one schema, all schemas, or the generated pages too with --check and --write.
 fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
     let mut schemas: Vec<(String, String)> = schema_files();
     schemas.extend(crate::consolidate::schema_files());
@@ -111,7 +111,7 @@ fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
     Ok(chosen)
 }
 
-/// One schema document; `$defs` has an entry for each command that prints JSON, such as `records-list`.
+/// Generates one schema document; `$defs` has an entry for each command with JSON output, such as `records-list`.
 fn cli_schemas() -> String {
     let mut generator = SchemaGenerator::default();
     let mut commands: Vec<(&str, Schema)> = Vec::new();

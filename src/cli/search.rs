@@ -1,4 +1,4 @@
-//! `annalist search`: records, memories and notes of the directory by their words.
+//! `annalist search`: full-text search of records, memories and notes of the directory.
 
 use super::arguments::{date, date_end, named, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
@@ -20,15 +20,15 @@ use clap::ValueEnum;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Hits that are shown, unless asked otherwise.
+/// Default maximum of hits.
 const HITS_MAX: usize = 10;
-/// Letters of a line that does not go to a terminal.
+/// Maximum letters of a line outside a terminal.
 const LINE_LETTERS: usize = 160;
-/// Letters of words that are shown beside the state; a narrower terminal has them on the next line.
+/// Minimum letters for text beside the state; a narrower terminal shows it on the next line.
 const WORDS_LETTERS_MIN: usize = 44;
-/// Blanks before a line that belongs to the one above it.
+/// Indentation of continuation lines.
 const INDENT: &str = "  ";
-/// Letters of words in Markdown and CSV.
+/// Maximum letters of text in Markdown and CSV.
 const CELL_LETTERS: usize = 300;
 
 #[derive(Debug, clap::Args)]
@@ -103,8 +103,8 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The namespace of the arguments, of the settings, or of this folder or the nearest one above it that the store
-    /// knows; `None` for all.
+    /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
+    /// `None` for all.
     pub(super) async fn namespace(
         &self,
         store: &Store,
@@ -130,7 +130,7 @@ enum TableFormat {
 }
 
 impl SearchRow<'_> {
-    /// Id, day, kind, state and words.
+    /// Id, day, kind, state and text.
     pub(super) fn cells(&self) -> [String; 5] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
         let state = match (by, &self.outdated_by) {
@@ -148,7 +148,7 @@ impl SearchRow<'_> {
     }
 }
 
-/// The text without breaks and other control characters.
+/// Replaces line breaks and other control characters with blanks.
 pub(super) fn on_a_line(text: &str) -> String {
     let letters = text.chars().map(|it| if it.is_control() { ' ' } else { it });
     letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -212,7 +212,7 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
     SearchRequest { words, filter, state, limit, vector: None }
 }
 
-/// The entries of the project's directory; with a store, only those that annalist did not write.
+/// Reads the notes of the project's directory; with a store, only those written by people.
 async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Vec<Note>, Failure> {
     let folder = if args.scope.dir.is_named() {
         Some(args.scope.dir.find()?)
@@ -225,8 +225,8 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     Ok(read.notes)
 }
 
-/// A line for each hit with the words that it rests on. A terminal shows the claim, and below it the words, unless it is too
-/// narrow for the claim beside the state.
+/// Formats each hit with its quote. A terminal shows the claim and the quote below it, unless it is too narrow for the
+/// claim beside the state.
 fn lines(rows: &[SearchRow<'_>]) -> String {
     let window = output::window().map(|(width, _)| width);
     let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
@@ -234,7 +234,7 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
         let letters = cells.iter().filter_map(|row| row.get(at)).map(|it| it.chars().count());
         letters.filter(|letters| *letters <= most).max().unwrap_or_default()
     };
-    // What is longer pushes its own line only.
+    // Longer cells shift only their own line.
     let [ids, states] = [wide(0, 14), wide(3, 11)];
     let mut text = String::new();
     for ([id, day, kind, state, words], row) in cells.iter().zip(rows) {
@@ -260,7 +260,7 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
     text
 }
 
-/// Whole words of a text, with a mark where some are left out.
+/// Truncates a text at a word boundary with an ellipsis.
 pub(super) fn shortened(words: &str, letters: usize) -> String {
     let head = truncate::words_within(words, letters);
     if head.len() == words.len() { head.to_owned() } else { format!("{head}…") }

@@ -1,4 +1,4 @@
-//! `annalist serve`: the project's memory over HTTP, for people and clients on this machine.
+//! `annalist serve`: serves the project's memory over HTTP to people and clients.
 
 use super::enqueue::enqueuer_of;
 use super::interrupt::cancelled_with_note;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
-/// Parses a name or an address as it stands in a `Host` header, which may have a port beside it.
+/// Parses a host name or address as in a `Host` header, with an optional port.
 fn host(text: &str) -> Result<String, String> {
     let is_name = |name: &str| {
         let plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
@@ -108,7 +108,6 @@ fn meters() -> Arc<Meters> {
     Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()))
 }
 
-/// Parts of a server.
 struct Composition {
     config: Config,
     store: Store,
@@ -144,8 +143,8 @@ impl Composition {
     }
 }
 
-/// Everything that `annalist serve --mcp` serves with the settings in `file`, for the fuzz target `http`; its token and
-/// the page's secret are `fuzz`.
+/// Router of `annalist serve --mcp` with the settings in `file`, for the fuzz target `http`. Its token and the page
+/// secret are `fuzz`.
 ///
 /// # Panics
 /// If the settings or the store cannot be opened.

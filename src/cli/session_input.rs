@@ -1,4 +1,4 @@
-//! Conversations for commands that show something of one: read from a file, standard input or the store.
+//! Input of commands that show a conversation: a file, standard input or a session in the store.
 
 use super::arguments::session;
 use super::output::{self, Failure};
@@ -21,37 +21,37 @@ use std::path::Path;
 
 /// Maximum size of standard input, in bytes.
 const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Entries that are read from the store at once.
+/// Entries read from the store at a time.
 const ENTRIES_MAX: u32 = 1_000;
 
-/// Part of a transcript, as it is read.
+/// Item of a transcript.
 pub(super) enum Heard<'a> {
-    /// A conversation begins.
+    /// Start of a conversation.
     Session(&'a Session),
-    /// Its next entry, in a file of this format.
+    /// Next entry of the conversation, with the format of the file.
     Entry(&'a Entry, Format),
-    /// Something is wrong with it.
+    /// Problem in the transcript.
     Finding(Finding),
 }
 
-/// A file or standard input, opened.
+/// Opened file or standard input.
 pub(super) struct Source {
-    /// Its name in messages.
+    /// Name for messages.
     pub(super) name: String,
-    /// True if it says `private: true`: nothing of it may be shown.
+    /// True if the file contains `private: true`; none of it may be shown.
     pub(super) is_private: bool,
     file_name: Option<String>,
     head: Vec<u8>,
     input: Box<dyn Input>,
 }
 
-/// Bytes that can be read twice.
+/// Input that can be read twice.
 pub(super) trait Input: Read + Seek {}
 
 impl<R: Read + Seek> Input for R {}
 
 impl Source {
-    /// Opens a file, or for `-` standard input, in which `expected` is looked for.
+    /// Opens a file, or standard input for `-`. `expected` describes the content in an error.
     pub(super) fn open(path: &Path, expected: &str) -> Result<Source, Failure> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
@@ -78,7 +78,7 @@ impl Source {
         String::from_utf8_lossy(&self.head)
     }
 
-    /// Its format: the one that the user named, or the one that it looks like.
+    /// Returns the format named by the user, or detects it.
     pub(super) fn format(&self, named: Option<Format>) -> Result<Format, DetectError> {
         named.map_or_else(|| transcripts::detect(&self.head, self.file_name.as_deref()), Ok)
     }
@@ -95,7 +95,7 @@ impl Source {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Redacts the transcript and hands it over, entry by entry. Entries are counted from 0 in each
+    /// Redacts the transcript and passes its items to `hear`. Ordinals restart at 0 in each
     /// conversation.
     pub(super) fn hear(
         &mut self,
@@ -137,7 +137,7 @@ pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot be read: {error}"))
 }
 
-/// All of standard input, in which `expected` is looked for.
+/// Reads all of standard input. `expected` describes the content in an error.
 pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -157,27 +157,27 @@ pub(super) fn note_private(name: &str) {
     output::note(&format!("{name}: says `private: true` and is left out"));
 }
 
-/// A session in the store with what was made of it.
+/// Session in the store with its derived data.
 pub(super) struct StoredSession {
     pub(super) session: Session,
-    /// Its staged records.
+    /// Staged records of the session.
     pub(super) records: Vec<Record>,
-    /// Its last turns.
+    /// Last turns.
     pub(super) dialog: DialogSummary,
-    /// Its memory card as JSON, if one was made.
+    /// Memory card as JSON, if there is one.
     pub(super) card: Option<String>,
 }
 
-/// Receives each entry of a session, with the format of its transcript.
+/// Callback for each entry of a session, with the format of its transcript.
 type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
 
 impl StoredSession {
-    /// Finds the session whose id begins with `id`.
+    /// Finds the session by an id prefix.
     pub(super) fn find(id: &str, config: &Config) -> Result<StoredSession, Failure> {
         StoredSession::read(id, config, None)
     }
 
-    /// As [`StoredSession::find`]; hands its entries to `each`, in order.
+    /// Like [`StoredSession::find`], and passes the entries to `each` in order.
     pub(super) fn with_entries(
         id: &str,
         config: &Config,
@@ -217,7 +217,7 @@ async fn entries(
     each: &mut dyn FnMut(&Entry, Format),
 ) -> Result<(), Failure> {
     let mut from = 0;
-    // Ends with the session: ordinals have no gaps within one.
+    // Terminates because ordinals have no gaps within a session.
     loop {
         let entries = store.entries_of(session.id, from..from.saturating_add(ENTRIES_MAX)).await?;
         entries.iter().for_each(|entry| each(entry, session.format));

@@ -1,7 +1,7 @@
 //! Finds the settings file and the store.
 //!
-//! Both are looked for in the *project*: the current folder and those above it, up to the root of the
-//! repository. `docs/configuration.md` states the rules.
+//! Both are searched for in the *project*: the current folder and its parents up to the repository root.
+//! `docs/configuration.md` states the rules.
 
 use super::output::Failure;
 use crate::adapters::files;
@@ -12,24 +12,24 @@ use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
 use std::path::{Path, PathBuf};
 
 pub(super) const PROJECT_FILE: &str = "annalist.toml";
-/// The user's settings file; also one of a project, where it is ours.
+/// Name of the user's settings file, and of one in a project's `.annalist`.
 pub(super) const FILE_NAME: &str = "config.toml";
-/// A project's own folder, with its store.
+/// Project folder with the store.
 const FOLDER: &str = ".annalist";
-/// The store in that folder, or in the user's.
+/// File name of the store in that folder, or in the user's data folder.
 const STORE: &str = "annalist.db";
-/// Our name where a shell finds it.
+/// Name of this program in `PATH`.
 const NAME: &str = "annalist";
 const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
 const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
 
-/// A settings file, and the root of the project that it belongs to.
+/// Settings file, and the root of its project.
 struct SettingsFile {
     path: PathBuf,
     root: Option<PathBuf>,
 }
 
-/// Loads the settings: of the file `named`, of the project, or of the user; then those of the environment.
+/// Loads the settings from the file `named`, the project's or the user's; environment variables override them.
 pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
     let env = variables()?;
     let folders = project_folders();
@@ -71,14 +71,14 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("{}: cannot be read: {error}", shown(path))))
 }
 
-/// A path as people read it: relative where it is in the current folder.
+/// Path relative to the current folder, if it is inside.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let inside = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     inside.unwrap_or_else(|| path.to_owned()).display().to_string()
 }
 
-/// The nearest settings file of the project, else the user's.
+/// Finds the nearest settings file of the project, else the user's.
 fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
     for (distance, folder) in folders.iter().enumerate() {
         let root = || Some(folder.clone());
@@ -97,8 +97,8 @@ fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
     Ok(of_user.filter(|path| path.is_file()).map(|path| SettingsFile { path, root: None }))
 }
 
-/// The folder of the store where the settings name none: the nearest `.annalist` of the project, else one
-/// beside its settings file or at the root of the repository, else the user's data folder.
+/// Default folder of the store: the nearest `.annalist` of the project, else one beside its settings file or at the
+/// repository root, else the user's data folder.
 fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
     let is_root = |folder: &Path| root.as_deref() == Some(folder);
     let near = folders.iter().find(|it| is_root(it) || it.join(FOLDER).is_dir());
@@ -107,8 +107,8 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
     project.or_else(data_folder).unwrap_or_else(|| FOLDER.into())
 }
 
-/// The current folder and those above it: up to the root of the repository; outside of one as far as they
-/// have the same owner, without the user's home.
+/// Returns the current folder and its parents, up to the repository root. Without a repository, stops at a change of
+/// owner and at the user's home.
 pub(super) fn project_folders() -> Vec<PathBuf> {
     let Ok(here) = std::env::current_dir() else { return vec![PathBuf::new()] };
     let all: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
@@ -127,7 +127,7 @@ fn is_repository(folder: &Path) -> bool {
     folder.join(".git").exists()
 }
 
-/// The owner of a folder: what another user left in a shared one is not ours to read.
+/// Owner of a folder. Settings that another user left in a shared folder are not read.
 #[cfg(unix)]
 fn owner(folder: &Path) -> Option<u32> {
     std::fs::metadata(folder).ok().map(|it| std::os::unix::fs::MetadataExt::uid(&it))
@@ -138,7 +138,7 @@ fn owner(_: &Path) -> Option<u32> {
     None
 }
 
-/// The variables that are settings. Others need not be text.
+/// Returns the environment variables that are settings. Others may contain invalid Unicode.
 fn variables() -> Result<Vec<(String, String)>, Failure> {
     let names =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
@@ -150,17 +150,17 @@ fn variables() -> Result<Vec<(String, String)>, Failure> {
     .collect()
 }
 
-/// The user's configuration folder, as XDG has it.
+/// User's configuration folder, per XDG.
 pub(super) fn user_folder() -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", ".config")
 }
 
-/// The user's folder for state, as XDG has it.
+/// User's state folder, per XDG.
 pub(super) fn state_folder() -> Option<PathBuf> {
     folder_of("XDG_STATE_HOME", ".local/state")
 }
 
-/// The user's folder for data, as XDG has it.
+/// User's data folder, per XDG.
 pub(super) fn data_folder() -> Option<PathBuf> {
     folder_of("XDG_DATA_HOME", ".local/share")
 }
@@ -169,7 +169,7 @@ pub(super) fn home() -> Option<PathBuf> {
     path_of("HOME")
 }
 
-/// Our folder in the one that a variable names, else in that place of the user's home.
+/// Returns our subfolder of the folder named by a variable, else of `place` in the home folder.
 fn folder_of(variable: &str, place: &str) -> Option<PathBuf> {
     let named = path_of(variable).filter(|path| path.is_absolute());
     named.or_else(|| home().map(|home| home.join(place))).map(|base| base.join("annalist"))
@@ -179,7 +179,7 @@ pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The command that runs this program: its name if a shell finds it, else its path.
+/// Command that runs this program: its name if `PATH` finds it, else its path.
 pub(super) fn program() -> Result<String, Failure> {
     let ours = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("annalist cannot be found: {error}")))?;
@@ -191,7 +191,7 @@ pub(super) fn program() -> Result<String, Failure> {
     Ok(if is_us { NAME.to_owned() } else { ours.display().to_string() })
 }
 
-/// The key of the endpoint, if the settings name a variable for it.
+/// Returns the API key, if the settings name a variable for it.
 pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     let Some(name) = &config.model.api_key_env else { return Ok(None) };
     match std::env::var_os(name).and_then(|value| value.into_string().ok()) {
@@ -208,9 +208,9 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns whether a text can be shown as the name of a variable: no key has such a form.
+/// True if a text looks like a variable name, so that it can be shown; no key has this form.
 fn is_variable(name: &str) -> bool {
-    /// Letters of a name that is not all capitals.
+    /// Maximum length of a name that is not all capitals, in bytes.
     const NAME_MAX: usize = 20;
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let word = name.bytes().all(letter) && !name.starts_with(|it: char| it.is_ascii_digit());
@@ -218,32 +218,32 @@ fn is_variable(name: &str) -> bool {
     word && (capitals || name.len() <= NAME_MAX) && Gate::new(&[]).redact(name).as_str() == name
 }
 
-/// Opens the store of the settings. Its `.annalist` is kept out of version control.
+/// Opens the store of the settings. Adds a `.gitignore` to its `.annalist` folder.
 pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failure> {
     Ok(store_of(config, how)?)
 }
 
-/// As [`open_store`], with the store's own error.
+/// Like [`open_store`], with the store's own error.
 pub(super) fn store_of(config: &Config, how: OpenMode) -> Result<Store, StoreError> {
     let folder = config.store_url.strip_prefix("sqlite:").and_then(|it| Path::new(it).parent());
     if let Some(folder) = folder.filter(|it| it.ends_with(FOLDER)) {
         let ignore = folder.join(".gitignore");
         if (how == OpenMode::Create || folder.is_dir()) && !ignore.exists() {
-            // A folder that cannot be written to gets no store either, or is only read.
+            // In a folder without write access, opening the store fails or is read-only.
             let _ = files::create(&ignore, "*\n");
         }
     }
     Store::open(&config.store_url, how)
 }
 
-/// The settings, and their store, which must exist.
+/// Loads the settings and opens their store, which must exist.
 pub(super) fn existing_store(file: Option<&Path>) -> Result<(Config, Store), Failure> {
     let config = load(file)?;
     let store = open_store(&config, OpenMode::Existing)?;
     Ok((config, store))
 }
 
-/// The settings and the store in force, in a line.
+/// Names the settings and store in use.
 pub(super) fn in_force(config: &Config, store: &Store) -> String {
     format!("settings: {}; store: {}", config.source, store.place())
 }
@@ -256,8 +256,8 @@ pub(super) fn known_store(config: &Config) -> Result<Option<Store>, Failure> {
     }
 }
 
-/// A runtime for commands that wait for more than the disk. One thread: what is done between two
-/// waits is short, and handing it to another thread costs more than doing it.
+/// Creates a single-threaded runtime. The work between two waits is short; handing it to another
+/// thread costs more than doing it.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::failed(format!("cannot start: {error}")))

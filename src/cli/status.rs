@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use unread::UnreadReport;
 
 const PATH_LETTERS: usize = 48;
-/// The first column that counts how entries ended.
+/// First column with a count of entries.
 const NUMBERS_FROM: usize = 3;
 const SESSIONS_MAX: usize = 20;
 const FAILED_MAX: usize = 10;
@@ -145,7 +145,7 @@ impl SpooledRow<'_> {
     }
 }
 
-/// Prints the hand-overs of hooks that failed, in one line.
+/// Prints the failed hand-overs of hooks in one line.
 fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "hand-over"));
@@ -224,7 +224,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     let shown = if all { status.sessions.len() } else { SESSIONS_MAX };
     let newest = status.sessions.iter().rev().take(shown);
     let mut rows: Vec<Vec<String>> = newest.map(|it| row(it, sum.pending > 0)).collect();
-    // A narrow terminal has room for what there is.
+    // A narrow terminal omits columns of zeros.
     for at in (NUMBERS_FROM..header.len()).rev() {
         if output::window().is_some() && rows.iter().all(|row| row[at] == "0") {
             header.remove(at);
@@ -253,7 +253,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
         count(sum.failed),
         counted(status.spent.calls, "call"),
         match status.sessions.iter().map(|it| it.runs_uncalled).sum() {
-            // What the journal answers was a call once.
+            // The journal only holds replies of calls, so these come from recordings.
             slices @ 1.. if status.spent.calls == 0 =>
                 format!(", {} answered from recordings", counted(slices, "slice")),
             _ => output::paid(status.spent.cost_micros),
@@ -264,7 +264,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     print_state(status, depth, all)
 }
 
-/// Prints the calls that did not extract; with `all` the whole bill, by day, namespace and purpose.
+/// Prints calls other than extraction; with `all`, the whole bill by day, namespace and purpose.
 fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     if all && !status.bill.is_empty() {
         let mut table = output::table(&["day", "namespace", "for", "calls", "tokens", "cost"]);
@@ -331,7 +331,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
     if status.failed.len() > shown {
         output::note(&format!("and {} more: --all", status.failed.len() - shown));
     }
-    // What died in the queue is asked afresh there.
+    // Dead jobs have their own retry command.
     let dead: u64 = depth.dead.iter().filter(|it| it.kind != ABANDONED).map(|it| it.jobs).sum();
     if dead < status.sessions.iter().map(|it| it.runs_failed).sum::<u64>() {
         output::note(

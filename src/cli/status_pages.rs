@@ -1,4 +1,4 @@
-//! Numbers of the store for `/metrics`, and the health of the process.
+//! Store metrics for `/metrics`, and the health of the process.
 
 use crate::adapters::clock;
 use crate::adapters::metrics::{Health, Jobs, Meters, Snapshot, StatusPages};
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum age of the entry counts of a page; counting reads every session.
+/// Maximum age of cached entry counts; counting reads every session.
 const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// The pages of a process, which is healthy until `closing` is cancelled.
+/// Creates the status pages of this process, which is healthy until `closing` is cancelled.
 pub(super) fn status_pages(
     store: Store,
     meters: Arc<Meters>,
@@ -27,7 +27,7 @@ pub(super) fn status_pages(
     StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&cache)))
 }
 
-/// The last entry counts, with their time.
+/// Last entry counts and their time.
 type CachedCoverage = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
 
 async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, StoreError> {

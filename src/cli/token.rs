@@ -1,4 +1,4 @@
-//! `annalist token`: tokens of other machines and agents, for `annalist serve`.
+//! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
 use super::arguments::{date, named};
 use super::output::{self, Failure, Row};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Maximum length of a name: it stands in the places of what was sent.
+/// Maximum length of a name, which is part of the source of everything sent with it.
 const NAME_LETTERS_MAX: usize = 64;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -187,7 +187,7 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a date, or the days from now, such as `90d`.
+/// Parses a date, or a number of days from now such as `90d`.
 fn end(text: &str) -> Result<Timestamp, String> {
     match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
         Some(days) => Ok(clock::now().after(DAY.saturating_mul(days))),

@@ -1,4 +1,4 @@
-//! `annalist vault`: the masked copies of what was read.
+//! `annalist vault`: shows and clears the redacted copies of transcripts.
 
 use super::arguments::is_agreed;
 use super::output::{self, Failure, Row, count, counted, in_pages};
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     in_pages(|| print(&report, &config))
 }
 
-/// Notes copies that made room for others, and conversations of which no copy could be kept.
+/// Notes evicted copies, and conversations whose copy could not be stored.
 pub(super) fn note(evicted: u64, failed: u64) {
     if evicted > 0 {
         let copies = counted(evicted, "copy");
@@ -131,7 +131,7 @@ fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure
     Ok(VaultReport { enabled, bytes, bytes_max: config.vault.bytes_max(), clients })
 }
 
-/// Removes all copies; false if the person did not agree.
+/// Removes all copies; false if the user did not confirm.
 fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
     let runtime = settings::runtime()?;
     let kept = runtime.block_on(store.vault_totals())?;
@@ -167,7 +167,7 @@ fn print(report: &VaultReport, config: &Config) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Bytes for a person, such as `12.3 MB`.
+/// Formats a size, such as `12.3 MB`.
 fn size(bytes: u64) -> String {
     const MB: u64 = 1024 * 1024;
     match bytes {

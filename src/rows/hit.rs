@@ -1,4 +1,4 @@
-//! A hit of a search.
+//! Row of a search hit.
 
 use crate::domain::{ClaimKind, Digest, Speaker};
 use crate::memory_dir::source_tag;
@@ -8,7 +8,7 @@ use crate::text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Digits of an id: enough to find it again.
+/// Digits of a short id; enough to look it up.
 const ID_DIGITS: usize = 10;
 
 /// A hit, as JSON and as a line.

@@ -1,4 +1,4 @@
-//! A memory as it stands.
+//! Row of a memory.
 
 use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryState, PersonDecision, RecordId, Speaker,

@@ -1,4 +1,4 @@
-//! Records, memories and hits as the commands and the API answer them in JSON.
+//! JSON rows of records, memories and hits, shared by the commands and the API.
 
 mod hit;
 mod memory;

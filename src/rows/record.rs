@@ -1,4 +1,4 @@
-//! A record with its origin and its evidence.
+//! Row of a record with its origin and evidence.
 
 use crate::domain::{Claim, ClaimKind, Digest, Format, Match, Record, RecordState, Speaker};
 use crate::privacy::Redacted;

@@ -1,4 +1,4 @@
-//! Access by tokens: who asks, for which namespace, and with which rights.
+//! Authentication by API token: the caller, its namespace and its rights.
 
 use super::error::ApiError;
 use super::state::ServerState;
@@ -11,12 +11,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use std::sync::Arc;
 
-/// The digest by which the store knows a token.
+/// Digest under which the store keeps a token.
 pub(crate) fn token_digest(token: &[u8]) -> Digest {
     Digest::of_bytes(token)
 }
 
-/// The holder of a token.
+/// Authenticated holder of a token.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     /// Name of the token.
@@ -27,7 +27,7 @@ pub(super) struct Caller {
 
 impl Caller {
     /// # Errors
-    /// If the token has not this right.
+    /// If the token lacks the right.
     pub(super) fn may(&self, right: TokenRight) -> Result<(), ApiError> {
         if self.rights.contains(&right) {
             return Ok(());
@@ -39,7 +39,7 @@ impl Caller {
     }
 }
 
-/// The token of an `Authorization` header. The name of a scheme has no case.
+/// Returns the token of an `Authorization` header. The scheme is case-insensitive.
 fn bearer(header: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = header.split_at_checked(b"Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
@@ -56,7 +56,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
         let sent = sent.and_then(bearer);
         let now = (state.clock)();
         let token = match sent {
-            // The store compares digests, so that the time it takes tells nothing of the token.
+            // Digests are compared, so timing reveals nothing about the token.
             Some(secret) => state.store.token(token_digest(secret)).await?,
             None => None,
         };
@@ -69,7 +69,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
         if token.used_at != Some(today)
             && let Err(error) = state.store.use_token(token.name.clone(), today).await
         {
-            // A store that is only read serves readers.
+            // A read-only store still serves readers.
             tracing::warn!(error = with_causes(&error), "the use of a token is not noted");
         }
         tracing::info!(token = token.name, "caller");

@@ -1,4 +1,4 @@
-//! The API of version 1: conversations in, records and memories out. Everything is in the namespace of the token.
+//! Version 1 of the API: conversations in, records and memories out, all in the namespace of the token.
 
 use super::access::Caller;
 use super::error::ApiError;
@@ -17,18 +17,18 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use std::sync::{Arc, LazyLock};
 
-/// Maximum size of slice documents that are sent together.
+/// Maximum size of the slice documents of one request.
 const SLICES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum size of a transcript.
 const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Served to anybody, so it is made once.
+/// Cached, because it is served without authentication.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
-/// The expectation of a request for what is not there.
+/// `expected` of the error for an unknown path.
 const OPERATIONS: &str = "an operation of /v1/openapi.json";
-/// Letters of a file's name that are kept.
+/// Maximum length of a stored file name, in characters.
 const NAME_LETTERS_MAX: usize = 200;
 
-/// The operations beside `others`; everything else is refused.
+/// Routes of the API in addition to `others`; all other paths are refused.
 pub(super) fn router(state: Arc<ServerState>, others: Router) -> Router {
     Router::new()
         .route("/v1/slices", post(slices))
@@ -78,13 +78,13 @@ async fn transcripts(
     taken(&state, &caller, HandedBody { request, name, bytes_max: TRANSCRIPT_BYTES_MAX, how }).await
 }
 
-/// The last part of a path, without control characters.
+/// Returns the last component of a path, without control characters.
 fn file_name(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     name.chars().filter(|letter| !letter.is_control()).take(NAME_LETTERS_MAX).collect()
 }
 
-/// A body to take in, and the name of its origin: the token that sent it, apart from who speaks in it.
+/// Body to enqueue, and the name of the token that sent it, which is independent of the speakers.
 struct HandedBody {
     request: Request,
     name: String,
@@ -108,7 +108,7 @@ async fn taken(
     Ok((StatusCode::ACCEPTED, Json(report)))
 }
 
-/// Refuses a body that cannot be taken before it is read.
+/// Refuses an unusable body before it is read.
 fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
     let is_coded = |it: &&HeaderValue| !it.as_bytes().eq_ignore_ascii_case(b"identity");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(is_coded) {

@@ -1,4 +1,4 @@
-//! Errors of requests, as JSON: what is wrong, where, and what was expected.
+//! Request errors as JSON: the problem, its place and the expectation.
 
 use crate::store::StoreError;
 use crate::text::causes::with_causes;
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Seconds after which a client may try again, if the store is away or the queue is long.
+/// `Retry-After` while the store is unavailable or the queue is full, in seconds.
 const RETRY_SECS: u64 = 5;
 
 /// Refusal or failure of a request.

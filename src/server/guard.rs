@@ -1,4 +1,4 @@
-//! Checks and marks that every request gets: the host and the origin by which it came, and an id for the logs.
+//! Middleware for every request: checks of host and origin, and a request id for the logs.
 
 use super::error::ApiError;
 use axum::Router;
@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Maximum length of an id that a proxy gave.
+/// Maximum length of an id set by a proxy.
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// Maximum number of requests with a body that are under way; half of the connections stay for all others.
+/// Maximum number of request bodies in flight; the other half of the connections stays for other requests.
 const UPLOADS_MAX: usize = 128;
 
-/// Names under which clients may address the server. A web page that reaches it under another name (DNS rebinding), or
-/// is not its own, is refused.
+/// Host names under which clients may address the server. Requests from a web page that uses another name (DNS
+/// rebinding) or has another origin are refused.
 pub(super) struct AllowedHosts(Vec<String>);
 
 impl AllowedHosts {
@@ -61,7 +61,7 @@ impl AllowedHosts {
     }
 }
 
-/// Wraps `router`: each request is checked, gets an id, and is logged without words.
+/// Wraps `router`: checks each request, gives it an id and logs it without content.
 pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
     let (hosts, ids) = (Arc::new(hosts), Arc::new(AtomicU64::new(1)));
     let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
@@ -73,7 +73,7 @@ pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
             let span = tracing::info_span!("request", id = %id.to_str().unwrap_or_default());
             let mut response = async {
                 let (method, begun) = (request.method().clone(), Instant::now());
-                // Without the query, which may hold words.
+                // Without the query, which may contain text of the user.
                 let path = request.uri().path().to_owned();
                 let slot = hosts.check(request.headers()).and_then(|()| upload(&request, &uploads));
                 let response = match slot {
@@ -92,7 +92,7 @@ pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
     }))
 }
 
-/// A slot for the body of a request, if it has one.
+/// Takes an upload slot if the request has a body.
 fn upload<'a>(
     request: &Request,
     slots: &'a Semaphore,
@@ -107,7 +107,7 @@ fn upload<'a>(
     })
 }
 
-/// The id that a proxy gave, or the next one of this process.
+/// Returns the id set by a proxy, or the next one of this process.
 fn request_id(headers: &HeaderMap, ids: &AtomicU64) -> HeaderValue {
     let is_plain = |value: &&HeaderValue| {
         let letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);

@@ -1,4 +1,4 @@
-//! Intake over HTTP: bodies become jobs by the same way as the files of `annalist enqueue`, as long as the queue has room.
+//! HTTP intake: enqueues bodies like `annalist enqueue` does files, while the queue has room.
 
 use super::error::ApiError;
 use crate::adapters::http_server::GivenUp;
@@ -17,15 +17,14 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of bodies that are read into the queue at the same time; others wait, in files.
+/// Maximum number of bodies ingested at the same time; others wait in temporary files.
 const RUNNING_MAX: usize = 8;
-/// Time for which the length of the queue is cached; counting reads every open job.
+/// Maximum age of the cached queue length; counting reads every open job.
 const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// The expectation of a body of which nothing could be used.
+/// `expected` of the error for a body with nothing usable.
 const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a transcript that is read";
 
-/// The way of bodies into the queue.
 pub(crate) struct Intake {
     enqueuer: Arc<Enqueuer>,
     store: Store,
@@ -42,15 +41,14 @@ struct QueueLength {
     at: Instant,
 }
 
-/// Parts of an intake.
 pub(crate) struct IntakeParts {
     pub enqueuer: Arc<Enqueuer>,
     pub store: Store,
     pub clock: fn() -> Timestamp,
-    /// Length of the queue from which on nothing is taken in.
+    /// Queue length at which the intake refuses more.
     pub jobs_max: u32,
     pub meters: Arc<Meters>,
-    /// Ends what is under way between two documents.
+    /// Stops an intake between two documents.
     pub closing: CancellationToken,
 }
 
@@ -62,7 +60,7 @@ impl Intake {
     }
 
     /// # Errors
-    /// If the queue is too long to take in more.
+    /// If the queue is full.
     pub(super) async fn check_room(&self) -> Result<(), ApiError> {
         let jobs = self.jobs().await?;
         if jobs < u64::from(self.jobs_max) {
@@ -85,17 +83,17 @@ impl Intake {
         Ok(jobs)
     }
 
-    /// Enqueues what is new in `upload`, from `name`.
+    /// Enqueues the new content of `upload`, attributed to `name`.
     ///
     /// # Errors
-    /// If nothing of it could be used, with the first reason.
+    /// If nothing in it is usable, with the first reason.
     pub(super) async fn enqueue(
         &self,
         upload: Upload,
         name: String,
         how: HandOver,
     ) -> Result<IntakeReport, ApiError> {
-        // Never closed.
+        // The semaphore is never closed.
         let _running = self.running.acquire().await;
         let source = IntakeSource::Upload(name, upload);
         let taken = Arc::clone(&self.enqueuer).take_in(source, how, self.closing.clone()).await?;
@@ -114,7 +112,7 @@ impl Intake {
     }
 }
 
-/// The refusal of a body of which nothing could be used.
+/// Returns the error for a body with nothing usable.
 fn refusal(taken: &IntakeReport) -> Option<ApiError> {
     if !taken.sessions.is_empty() {
         return None;
@@ -141,7 +139,7 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
 /// Receives a body of at most `bytes_max`.
 ///
 /// # Errors
-/// If it is larger, comes too slowly, or breaks off, or the server ends.
+/// If the body is too large, too slow or incomplete, or the server shuts down.
 pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiError> {
     let too_large = || {
         let expected = format!("at most {bytes_max} bytes");
@@ -163,7 +161,7 @@ pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiErr
     Ok(upload)
 }
 
-/// The reason why a body did not come whole.
+/// Maps a body that ended early to its error.
 fn broken(error: &(dyn Error + 'static)) -> ApiError {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,6 +1,6 @@
-//! Server over HTTP for people, agents and other machines: the page, the intake and the Model Context Protocol, which
-//! is also served over standard input and output. It shares the store, search and plans with the commands and adds no
-//! logic of its own.
+//! HTTP server for people, agents and other machines: the local page, the intake and the Model Context Protocol, which
+//! also runs over standard input and output. It shares the store, search and plans with the commands and adds no logic
+//! of its own.
 
 mod access;
 mod api;
@@ -31,18 +31,17 @@ pub(crate) use state::ServerState;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A server to compose.
 pub(crate) struct HttpServer {
     pub state: Arc<ServerState>,
-    /// The tools of an agent, if they are served.
+    /// MCP tools, if enabled.
     pub mcp: Option<mcp::Server>,
     pub status: StatusPages,
-    /// Names beside those of this machine under which clients may address it.
+    /// Further host names under which clients may address the server.
     pub hosts: Vec<String>,
 }
 
 impl HttpServer {
-    /// Everything that it serves; sessions of clients end when `until` is cancelled.
+    /// Builds the router. MCP sessions end when `until` is cancelled.
     pub(crate) fn router(self, until: CancellationToken) -> Router {
         let HttpServer { state, mcp, status, hosts } = self;
         let mut router = api::router(Arc::clone(&state), status.router());
@@ -58,7 +57,7 @@ impl HttpServer {
     }
 }
 
-/// Admits clients whose token may read the namespace of the project.
+/// Admits clients whose token may read the project's namespace.
 async fn check_mcp(
     State(state): State<Arc<ServerState>>,
     request: Request,

@@ -1,4 +1,4 @@
-//! The API as an OpenAPI document, from the types that the handlers read and write.
+//! OpenAPI document, generated from the types that the handlers read and write.
 
 use super::error::ApiError;
 use super::query::{
@@ -13,18 +13,17 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// An operation of the API.
 struct Operation {
     path: &'static str,
-    /// First line of its description.
+    /// First line of the description.
     summary: &'static str,
     parameters: Value,
-    /// Content of the request's body by media type, if it has one.
+    /// Content of the request body by media type, if there is one.
     body: Option<Value>,
     answer: Value,
 }
 
-/// The document that `/v1/openapi.json` serves.
+/// Builds the document that `/v1/openapi.json` serves.
 pub(crate) fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -135,7 +134,7 @@ fn operations(types: &mut SchemaGenerator) -> Vec<Operation> {
     ]
 }
 
-/// The fields of `T` as parameters of a query.
+/// Returns the fields of `T` as query parameters.
 fn parameters<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);

@@ -1,4 +1,4 @@
-//! Parameters of requests, as types; unknown ones are refused.
+//! Query parameters as types. Unknown parameters are refused.
 
 use super::error::ApiError;
 use crate::domain::{ClaimKind, Format, RecordState};
@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Items of an answer, unless asked otherwise.
+/// Default page size.
 pub(super) const ITEMS: u32 = 100;
-/// Maximum number of items of an answer.
+/// Maximum page size.
 pub(super) const ITEMS_MAX: u32 = 1_000;
-/// Maximum number of items before those of an answer.
+/// Maximum offset of a page.
 const SKIP_MAX: u32 = 10_000;
 
 /// Extracts the parameters of a request.
@@ -119,7 +119,7 @@ pub(super) struct ContextQuery {
     pub budget: Option<String>,
 }
 
-/// A part of a list.
+/// Bounds of a page.
 pub(super) struct Paging {
     pub skip: u32,
     pub limit: u32,
@@ -137,7 +137,7 @@ impl Paging {
         Ok(paging)
     }
 
-    /// Items up to the end of the part, and one more that tells whether more follow.
+    /// Number of items to read: up to the end of the page, and one more to detect a next page.
     pub(super) fn read(&self) -> u32 {
         self.skip + self.limit + 1
     }

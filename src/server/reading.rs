@@ -1,5 +1,5 @@
-//! Answers of the API: what `records`, `memory list`, `search`, `context` and `status` answer, in the namespace of the
-//! token.
+//! Read endpoints: the answers of `records`, `memory list`, `search`, `context` and `status`, in the token's
+//! namespace.
 
 use super::access::Caller;
 use super::error::ApiError;
@@ -33,7 +33,7 @@ pub(super) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// The part of `all`, which begins with the first item and may be longer.
+    /// Builds the page from `all`, which starts at the first item and may extend past the page.
     fn of<'i, I>(all: &'i [I], paging: &Paging, row: impl Fn(&'i I) -> T) -> Page<T> {
         let end = (paging.skip + paging.limit) as usize;
         let items = all.iter().take(end).skip(paging.skip as usize).map(row).collect();
@@ -111,7 +111,7 @@ pub(super) async fn search_hits(
     let limit = paging.limit as usize;
     let request =
         SearchRequest { words, filter, state: hit_state, limit, ..SearchRequest::default() };
-    // Notes are files of one machine; an agent there has them from its own directory.
+    // Notes are files of one machine; agents there read them from their own directory.
     let hits = search(Some(&state.store), &request, Vec::new()).await?;
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();
     Ok(Json(rows).into_response())

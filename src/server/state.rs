@@ -8,22 +8,21 @@ use crate::privacy::Gate;
 use crate::store::{Store, StoreError};
 use std::path::PathBuf;
 
-/// Settings, store and place of a server.
 pub(crate) struct ServerState {
     pub config: Config,
     pub store: Store,
     pub gate: Gate,
     pub intake: Intake,
     pub clock: fn() -> Timestamp,
-    /// The folder in which the server was started and those above it, up to the root of the project.
+    /// Folder in which the server was started and its parents, up to the project root.
     pub folders: Vec<PathBuf>,
     pub home: Option<PathBuf>,
-    /// Secret of this run, which the page's address has; `None` if there is no page.
+    /// Secret of this run in the page's address; `None` if there is no page.
     pub page_secret: Option<String>,
 }
 
 impl ServerState {
-    /// The namespace of the folder in which the server was started.
+    /// Returns the namespace of the folder in which the server was started.
     pub(super) async fn namespace(&self) -> Result<String, StoreError> {
         let folders = self.folders.iter().map(PathBuf::as_path);
         let (store, gate, clock) = (&self.store, &self.gate, Some(self.clock));

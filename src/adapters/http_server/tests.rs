@@ -4,10 +4,10 @@ use axum::routing::{get, post};
 use std::future::pending;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// More than fits into the buffers of a connection.
+/// Larger than the socket buffers of a connection.
 const LARGE: usize = 64 * 1024 * 1024;
 
-/// A server on a free port, on the runtime of the test.
+/// Starts a server on a free port, on the runtime of the test.
 async fn serve() -> SocketAddr {
     let listener = HttpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let addr = listener.addr();
@@ -30,10 +30,10 @@ fn router() -> Router {
         .route("/refused", post(StatusCode::UNAUTHORIZED))
 }
 
-/// Sends bytes and reads what comes until the server ends the connection.
+/// Sends bytes and reads until the server closes the connection.
 async fn send(addr: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(addr).await.unwrap();
-    // The server may have seen enough before everything was sent, and may say so with a reset.
+    // The server may respond and reset the connection before everything is sent.
     let _ = stream.write_all(bytes).await;
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said).await;
@@ -136,7 +136,7 @@ async fn a_thousand_connections_that_send_a_byte_a_second_harm_nobody() {
     let mut slow = JoinSet::new();
     for number in 0..1_000_u32 {
         slow.spawn(async move {
-            // Bounds the files that this process has open.
+            // Bounds the number of open files of this process.
             sleep(Duration::from_millis(u64::from(number) * 15)).await;
             let mut stream = TcpStream::connect(addr).await.unwrap();
             while stream.write_all(b"G").await.is_ok() {
@@ -181,7 +181,7 @@ async fn the_oldest_connection_without_a_request_makes_room() {
     assert!(!waits(&slow[0]), "nobody made room");
 }
 
-/// Connections with a request under way.
+/// Opens connections with a request in flight.
 async fn busy(addr: SocketAddr, path: &str, count: usize) -> Vec<TcpStream> {
     let mut busy = Vec::new();
     for _ in 0..count {
@@ -197,7 +197,7 @@ async fn busy(addr: SocketAddr, path: &str, count: usize) -> Vec<TcpStream> {
 async fn the_last_connection_has_time_for_its_request() {
     let addr = serve().await;
     let _busy = busy(addr, "/never", CONNECTIONS_MAX - 1).await;
-    // All of them are read.
+    // Lets the server read all of them.
     sleep(Duration::from_secs(1)).await;
     let mut newcomer = TcpStream::connect(addr).await.unwrap();
     sleep(Duration::from_secs(2)).await;
@@ -250,7 +250,7 @@ async fn address_that_cannot_be_had_is_one_clear_line() {
     let said = again.to_string();
     assert!(said.contains(&first.addr().to_string()) && said.contains("in use"), "{said}");
     assert!(!said.contains('\n'));
-    // An address kept for documentation, so no machine's.
+    // Address reserved for documentation (TEST-NET-1), so no machine has it.
     let elsewhere = HttpListener::bind(SocketAddr::from(([192, 0, 2, 1], 0))).await.unwrap_err();
     assert_eq!(elsewhere.kind, io::ErrorKind::AddrNotAvailable);
 }

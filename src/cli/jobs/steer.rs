@@ -1,4 +1,4 @@
-//! `annalist jobs retry`, `cancel` and `drop`: what was done to which job, or why it was left.
+//! `annalist jobs retry`, `cancel` and `drop`: change jobs and report each result.
 
 use crate::cli::arguments::{one, prefix};
 use crate::cli::output::{self, Failure, GREEN, YELLOW, count, numbers, short};
@@ -66,7 +66,7 @@ pub(in crate::cli) struct JobChangeRow<'a> {
     why_not: Option<String>,
 }
 
-/// A change that a person asks for.
+/// Change requested by a user.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
     Retry,
@@ -75,7 +75,7 @@ enum Order {
 }
 
 impl Order {
-    /// State of the jobs that were changed.
+    /// New state of a changed job, in words.
     fn done(self) -> &'static str {
         match self {
             Order::Retry => "ready",
@@ -84,7 +84,7 @@ impl Order {
         }
     }
 
-    /// The reason why a job was left as it was, and true if nothing was left to do.
+    /// Reason why a job was not changed, and true if it is already in the requested state.
     fn left(self, id: &str, was: Option<JobState>) -> (String, bool) {
         let Some(was) = was else { return ("it is gone".to_owned(), self == Order::Drop) };
         let already = format!("it is {} already", was.name());
@@ -146,7 +146,7 @@ pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<ExitCode, Fa
     tell(Order::Drop, args.all_dead || args.all_cancelled, &steered, args.json)
 }
 
-/// The jobs whose ids begin so, each once; nothing is done where one is not clear.
+/// Resolves id prefixes to distinct jobs; fails before any change if one is ambiguous.
 async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
@@ -158,7 +158,7 @@ async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
     Ok(found)
 }
 
-/// Notes that no job matched, with the dead jobs that exist.
+/// Notes that no job matched, and lists the dead jobs.
 async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), Failure> {
     let dead = store.depth(now).await?.dead;
     let kinds = numbers(dead.iter().map(|it| (&it.kind, it.jobs)));
@@ -207,7 +207,7 @@ fn tell(
     Ok(code)
 }
 
-/// Prints the number of jobs by what they had died of.
+/// Prints the number of changed jobs by failure kind.
 fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
     if steered.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `annalist memory lint`, `search`, `tags` and `tokens`: the files of the directory.
+//! `annalist memory lint`, `search`, `tags` and `tokens`: commands on the files of the directory.
 
 use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
@@ -89,7 +89,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     }
     let linting = Linting { files: &files, known: known.as_ref(), today, gate: &gate };
     let mut issues = issues_of(&linting);
-    // A skipped file is there, and was noted when it was read.
+    // A skipped file exists, and was noted when it was read.
     let is_skipped = |path: &str| skipped.iter().any(|(skipped, _)| skipped == path);
     issues.retain(|issue| issue.rule != MISSING_FILE || !is_skipped(&issue.path));
     issues.extend(folder.missing_folders().map(Issue::missing_folder));
@@ -110,7 +110,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Writes repaired files, and puts them into `files`.
+/// Writes repaired files and updates `files`.
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
     for (path, text) in fixed {
         let before = files.get(&path).map(|it| &**it);

@@ -1,4 +1,4 @@
-//! The memory directories of this machine: finding, reading, and syncing them before and after a plan.
+//! Memory directories of this machine: finds, reads and syncs them before and after a plan.
 
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, PLACES};
 use crate::adapters::{clock, process};
@@ -12,7 +12,7 @@ use crate::store::Store;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Changed files that are listed; the others are counted.
+/// Maximum changed files to list; the rest are counted.
 const CHANGES_MAX: usize = 30;
 
 /// The flag that names the directory.
@@ -24,7 +24,7 @@ pub(in crate::cli) struct DirArgs {
 }
 
 impl DirArgs {
-    /// The folder of the project.
+    /// Returns the project folder.
     pub(in crate::cli) fn root(&self) -> PathBuf {
         let named = self.dir.as_deref().unwrap_or(Path::new("."));
         if !PLACES.iter().any(|place| named.ends_with(place)) {
@@ -38,7 +38,7 @@ impl DirArgs {
         self.dir.is_some()
     }
 
-    /// The directory, which must exist.
+    /// Finds the directory, which must exist.
     pub(in crate::cli) fn find(&self) -> Result<MemoryFolder, Failure> {
         let root = self.root();
         let found = match self.dir {
@@ -55,7 +55,7 @@ impl DirArgs {
     }
 }
 
-/// The directory of the project that a folder belongs to, if it has one.
+/// Finds the memory directory of the project that contains `folder`.
 pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
     let found = MemoryFolder::find_above(folder, settings::home().as_deref());
     found.map_err(|error| unreadable(folder, &error))
@@ -67,7 +67,7 @@ pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failu
     Ok(read)
 }
 
-/// Names files that were left out, with the reason.
+/// Notes skipped files with the reasons.
 pub(in crate::cli) fn left_out(files: &[(String, &'static str)]) {
     for (path, reason) in files {
         output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
@@ -78,12 +78,12 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{}: {error}", path.display()))
 }
 
-/// The one of [`PLACES`] that a directory is.
+/// Returns the entry of [`PLACES`] that matches a directory.
 pub(super) fn place_of(folder: &MemoryFolder) -> &'static str {
     PLACES.into_iter().find(|place| folder.path().ends_with(place)).unwrap_or(PLACES[0])
 }
 
-/// The namespace of a directory: the one of the settings, or that of the folder.
+/// Namespace of a directory: that of the settings, or of the folder.
 pub(super) async fn namespace_of(
     store: &Store,
     config: &Config,
@@ -122,7 +122,7 @@ pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
     }
 }
 
-/// The directories of this machine that show a namespace, that of the project of this folder included.
+/// Returns the directories of this machine for their namespaces, including that of the current project.
 pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Directories, Failure> {
     Ok(Directories {
         dir_sync: dir_sync_of(store.clone(), config),
@@ -131,8 +131,7 @@ pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Dire
     })
 }
 
-/// Updates the directories of this machine that show one of `namespaces`, after a plan was applied or undone. Notes
-/// changed files.
+/// Updates this machine's directories of `namespaces` after a plan was applied or undone. Notes changed files.
 pub(in crate::cli) async fn after_plan(
     store: &Store,
     config: &Config,
@@ -146,7 +145,7 @@ pub(in crate::cli) async fn after_plan(
     Ok(())
 }
 
-/// Notes files that changed, and files that were left out.
+/// Notes changed and skipped files.
 pub(in crate::cli) fn note_files(
     directories: &Directories,
     synced: &[SyncedDirectory],
@@ -161,7 +160,7 @@ pub(in crate::cli) fn note_files(
     Ok(())
 }
 
-/// Takes over people's edits in the directories of this machine that show `shown`, before a plan is made.
+/// Imports edits by people from this machine's directories of `shown`, before a plan is made.
 pub(in crate::cli) async fn before_plan(
     store: &Store,
     config: &Config,

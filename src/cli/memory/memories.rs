@@ -19,9 +19,9 @@ use std::process::ExitCode;
 
 const HEADLINE_LETTERS: usize = 80;
 const TITLE_LETTERS: usize = 100;
-/// Lines of a person's version of a memory that are shown.
+/// Maximum lines shown of a person's version of a memory.
 const EDITED_LINES_MAX: usize = 20;
-/// Records that are listed; the others are counted.
+/// Maximum records to list; the rest are counted.
 const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -151,7 +151,7 @@ pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     print_list(&memories, args)
 }
 
-/// Prints active memories, or all, by namespace and time.
+/// Prints active memories, or all of them, by namespace and time.
 fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure> {
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
@@ -204,7 +204,7 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
     })
 }
 
-/// The memory with this id, the only one whose id begins so, or the one with this tag of the directory.
+/// Finds a memory by id, id prefix or tag of the directory.
 pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
     one(memory_named(store, id).await?, "memory", id)
 }

@@ -1,5 +1,4 @@
-//! `annalist memory`: the Markdown directory that people read and an agent starts with, and the memories
-//! behind it.
+//! `annalist memory`: the Markdown directory for people and agents, and its memories.
 
 mod directory;
 pub(super) mod folder;

@@ -1,4 +1,4 @@
-//! `annalist memory reflect`: a retrospective from the records, by rule or by a model.
+//! `annalist memory reflect`: writes a retrospective of the records, by rule or with a model.
 
 use super::folder::{DirArgs, namespace_of, unreadable};
 use crate::adapters::clock;
@@ -21,10 +21,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const NOTE_LETTERS: usize = 300;
-/// Letters of a rule's note on a terminal, which is a headline. A lesson is shown whole.
+/// Maximum letters of a rule's note on a terminal, which is a headline. Lessons are not truncated.
 const LINE_LETTERS: usize = 100;
 const NAME_LETTERS: usize = 80;
-/// Retrospectives of one day.
+/// Maximum retrospectives per day.
 const OF_DAY_MAX: u32 = 100;
 const FINDINGS_MAX: usize = 20;
 
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// One retrospective for the namespace that was named, or for each with records.
+/// Creates a retrospective for the named namespace, or for each with records.
 async fn look_back_all(
     store: &Store,
     named: Option<String>,
@@ -210,7 +210,7 @@ fn print(looked: &RetrospectiveReport) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Notes findings and questions, whatever is printed on stdout.
+/// Notes findings and questions, regardless of the output on stdout.
 fn notes(looked_back: &RetrospectiveReport) {
     let findings = looked_back.findings.iter().map(|it| format!("{}: {it}", looked_back.namespace));
     output::notes(findings, FINDINGS_MAX, "more findings: --json");
@@ -231,7 +231,7 @@ fn made(looked_back: &Retrospective) -> String {
     }
 }
 
-/// The records that are named with a note: a headline is its latest one's, a lesson is all of theirs.
+/// Records to list with a note: the latest for a headline, all for a lesson.
 fn shown<'n>(looked_back: &Retrospective, note: &'n Note) -> &'n [RecordId] {
     match looked_back.made {
         Made::Rule => note.records.last().map(std::slice::from_ref).unwrap_or_default(),
@@ -253,7 +253,7 @@ fn title(category: Category) -> &'static str {
     }
 }
 
-/// The number of times, if it is worth printing; a lesson says it in its words.
+/// Number of occurrences, if it is worth printing; a lesson mentions it in its text.
 fn times(looked_back: &Retrospective, note: &Note) -> String {
     match (&looked_back.made, note.records.len(), note.failed) {
         (Made::Model { .. }, ..) | (Made::Rule, 1, 0) => String::new(),
@@ -288,7 +288,7 @@ fn page(looked_back: &Retrospective, day: &str, gate: &Gate) -> String {
     page
 }
 
-/// Writes it beside the sessions; one that is there already stays as it is.
+/// Writes the retrospective beside the sessions, under a new name if one exists.
 fn write(folder: &MemoryFolder, looked_back: &Retrospective, gate: &Gate) -> Result<(), Failure> {
     let day = clock::now().day();
     let text = page(looked_back, &day, gate);

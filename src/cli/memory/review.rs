@@ -1,5 +1,5 @@
-//! `annalist memory review`: what is open or contradicts one another, one after another, each answered with a key. Every
-//! answer is a verdict of its own: what was answered before the end stays.
+//! `annalist memory review`: asks about open and contradictory memories one by one. Each answer is a separate verdict,
+//! so quitting keeps earlier answers.
 
 use super::folder::{after_plan, before_plan};
 use super::verdicts::apply;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     gold: Option<PathBuf>,
 }
 
-/// The meaning of a key.
+/// Meaning of a key.
 enum Answer {
     Verdict(PersonVerdict),
     Skip,
@@ -94,7 +94,7 @@ impl Reviewer<'_> {
             ),
         });
         for (number, mut question) in (1..).zip(all) {
-            // An earlier answer may have settled it.
+            // An earlier answer may have resolved it.
             if !question.refresh(self.store).await? {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Reviewer<'_> {
     }
 }
 
-/// A question on a terminal.
+/// Question on a terminal.
 struct Asked<'a>(&'a Question);
 
 impl Asked<'_> {
@@ -156,7 +156,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Reads lines until one is an answer; the end of the input quits.
+    /// Reads lines until one is an answer. End of input quits.
     fn ask(&self, lines: &mut impl Iterator<Item = io::Result<String>>) -> Result<Answer, Failure> {
         output::note(&format!("{}; then Enter", self.keys()));
         for line in lines {
@@ -189,7 +189,7 @@ impl Asked<'_> {
     }
 }
 
-/// Gold that is drafted of verdicts, and its file.
+/// Draft of gold from verdicts, and its file.
 struct Drafted {
     file: Option<PathBuf>,
     gold: Gold,
@@ -208,7 +208,7 @@ impl Drafted {
         Ok(Drafted { file: Some(path.to_owned()), gold })
     }
 
-    /// Adds the memories of an answer: what holds must be found, what was replaced must not.
+    /// Adds the memories of an answer: superseded ones as forbidden, all others as expected.
     async fn add(
         &mut self,
         store: &Store,

@@ -1,4 +1,4 @@
-//! `annalist memory sync` and `render`: update the directory from the memories, and the other way round.
+//! `annalist memory sync` and `render`: sync the directory with the memories, in both directions.
 
 use super::folder::{DirArgs, became, dir_sync_of, failure, keep, namespace_of};
 use crate::adapters::clock;
@@ -66,7 +66,7 @@ struct Target {
     dir: DirArgs,
 }
 
-/// A directory, its namespace, and the pipeline task that syncs them.
+/// Directory, its namespace, and the pipeline task that syncs them.
 struct DirectorySync {
     config: Config,
     dir_sync: DirSync,
@@ -87,13 +87,13 @@ impl DirectorySync {
         Ok(DirectorySync { config, dir_sync, folder, namespace })
     }
 
-    /// Takes over people's edits, before a plan is made.
+    /// Imports edits by people, before a plan is made.
     async fn hear(&self) -> Result<Vec<(&'static str, Memory)>, Failure> {
         let heard = self.dir_sync.import_edits(&self.folder, &self.namespace).await;
         heard.map_err(|error| failure(&self.folder, error))
     }
 
-    /// Names namespaces with waiting records if this one has no memories: it may have another name.
+    /// Notes namespaces with waiting records if this one has no memories.
     async fn note_others(&self) -> Result<(), Failure> {
         let store = &self.dir_sync.store;
         if store.has_memories(&self.namespace).await? {
@@ -121,7 +121,7 @@ impl DirectorySync {
     }
 }
 
-/// The hooks of the session that asked for a sync.
+/// Hook state of the session that requested a sync.
 struct Hooks<'a> {
     folder: HookFolder,
     session: &'a str,
@@ -137,7 +137,7 @@ impl<'a> Hooks<'a> {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Failure::usage(
                 "--session: expected the name of a session: letters, digits, `-` and `_`",
             )),
-            // A note that cannot be read is replaced.
+            // An unreadable note is replaced.
             Ok(_) | Err(_) => Ok(Hooks { folder, session }),
         }
     }

@@ -134,7 +134,7 @@ fn decide(
     })
 }
 
-/// Applies a verdict, or says why it cannot be.
+/// Applies a verdict, or explains why it cannot be applied.
 pub(super) async fn apply(
     consolidator: &Consolidator,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! `annalist memory verify`: names of code in memories that the code no longer has.
+//! `annalist memory verify`: finds memories that name code which no longer exists.
 
 use super::folder::{DirArgs, namespace_of};
 use crate::cli::output::{self, Failure, Row, short, shorten};

@@ -1,4 +1,4 @@
-//! `annalist records show --in-transcript`: the words of a record where they were said.
+//! `annalist records show --in-transcript`: a record's quotes in their transcript.
 
 use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW};
 use crate::cli::session_input::{Heard, Source};
@@ -9,13 +9,13 @@ use crate::text::truncate;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Entries that are shown before and after one with words of the record.
+/// Entries shown before and after one with evidence.
 const AROUND: u32 = 2;
-/// Letters of an entry that are shown before and after the words.
+/// Letters of an entry shown before and after a quote.
 const LETTERS: usize = 400;
 
-/// Prints the entries that a record rests on and those around them, as the file has them now; without the file as the
-/// store keeps them.
+/// Prints the entries that support a record and those around them, from the file as it is now, or from the store if
+/// the file is unavailable.
 pub(super) async fn print(store: &Store, page: &RecordPage, gate: &Gate) -> Result<(), Failure> {
     let evidence = page.stored.record.evidence.as_slice();
     let of_file = match page.stored.path.is_empty() {
@@ -53,13 +53,13 @@ pub(super) async fn print(store: &Store, page: &RecordPage, gate: &Gate) -> Resu
     Ok(())
 }
 
-/// Ordinals of the entry of a piece of evidence and of those around it.
+/// Ordinals of the entry of a piece of evidence and of its neighbours.
 fn around(evidence: &Evidence) -> std::ops::Range<u32> {
     let ordinal = evidence.ordinal;
     ordinal.saturating_sub(AROUND)..ordinal.saturating_add(AROUND + 1)
 }
 
-/// The entries around the evidence, read from the file and masked.
+/// Reads the entries around the evidence from the file, redacted.
 fn read(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>, Failure> {
     let path = &page.stored.path;
     let mut source = Source::open(Path::new(path), "a transcript")?;
@@ -88,8 +88,7 @@ fn read(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>, Failure>
     }
 }
 
-/// A text with its words of evidence marked: bold on a terminal, else between `>>` and `<<`. What is far from them is
-/// left out.
+/// Marks the quotes in a text: bold on a terminal, else between `>>` and `<<`. Omits text far from them.
 fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for it in evidence {
@@ -107,7 +106,7 @@ fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
     };
     let (mut page, mut at) = (String::new(), 0);
     for (start, end) in spans.iter().copied() {
-        // One that overlaps the last one goes on where that ended.
+        // A span that overlaps the previous one starts where that ends.
         let start = start.max(at);
         if end <= start {
             continue;
@@ -120,7 +119,7 @@ fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
     page
 }
 
-/// Text beside words that are marked, without its middle where it is long.
+/// Text next to quotes, without its middle if it is long.
 fn between(text: &str, is_after: bool, is_before: bool) -> String {
     let letters = text.chars().count();
     let (head, tail) =

@@ -1,4 +1,4 @@
-//! `annalist records`: list, show, export, diff, runs, cards; and `annalist why`.
+//! `annalist records` and `annalist why`.
 
 mod in_transcript;
 mod rows;
@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Letters of a card's title, and of the words below it.
+/// Letters of a card's title and of its text.
 const CARD_LETTERS: usize = 100;
 const RUNS_MAX: u32 = 100_000;
 
@@ -184,7 +184,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists every record of the store.
+/// Prints every record of the store.
 pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(list(&store, &Filter::default(), false))

@@ -1,4 +1,4 @@
-//! Records and runs, as JSON and as rows of tables.
+//! Records, runs and cards as JSON and as table rows.
 
 use crate::cli::output::{
     BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, line, short, shorten,

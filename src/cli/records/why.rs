@@ -1,4 +1,4 @@
-//! `annalist why`: the words that a record rests on, or the conversation behind a line of code.
+//! `annalist why`: the evidence for a record, or the conversation behind a line of code.
 
 use super::rows::print_claim;
 use super::why_code::{self, Subject};
@@ -16,9 +16,9 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Letters of an entry before and after the words of evidence.
+/// Letters of an entry shown before and after a quote.
 const AROUND_LETTERS: usize = 60;
-/// Records of a line of code, unless asked otherwise.
+/// Default maximum of records for a line of code.
 const RELATED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -171,10 +171,10 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
     ])
 }
 
-/// The line around the words of evidence, as far as it is short.
+/// Rest of the line around a quote, truncated.
 fn around(entry: Option<&Entry>, evidence: &Evidence) -> (String, String) {
     let Some(text) = entry.map(|entry| entry.text.as_str()) else { return Default::default() };
-    // The entry must still have the words that were copied.
+    // Empty if the entry no longer contains the quote.
     if text.get(evidence.bytes.clone()) != Some(evidence.words.as_str()) {
         return Default::default();
     }

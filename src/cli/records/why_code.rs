@@ -17,10 +17,10 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Letters of a line of code and of words that are shown.
+/// Maximum letters of a line of code or a quote.
 const WORDS_LETTERS: usize = 300;
 
-/// Subject of the question.
+/// Line of code or commit to explain.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     Line { file: PathBuf, number: usize },
@@ -28,7 +28,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// Parses `FILE:LINE`; `None` if it is an id.
+    /// Parses `FILE:LINE`; `None` if the text is an id.
     pub(super) fn parse(text: &str) -> Result<Option<Subject>, Failure> {
         let is_file = || text.contains(['/', '.']) || Path::new(text).is_file();
         match text.rsplit_once(':').map(|(file, line)| (file, line.parse())) {
@@ -202,7 +202,7 @@ fn session_row(it: &WorkingSession) -> SessionRow<'_> {
     }
 }
 
-/// The report as a person reads it: from the code to the words.
+/// Formats the report for people, from the code to the quotes.
 fn text(report: &WhyCodeReport<'_>) -> String {
     let mut lines = Vec::new();
     if let Some(LineRow { path, number, text }) = &report.line {
@@ -247,7 +247,7 @@ fn text(report: &WhyCodeReport<'_>) -> String {
     lines.join("\n")
 }
 
-/// A time without its seconds.
+/// Time without its seconds.
 fn minute(at: &str) -> String {
     at.get(..16).unwrap_or(at).replace('T', " ")
 }

@@ -1,5 +1,5 @@
-//! The queue's part of `annalist status`: what waits, for what and for how long, who works on it, and
-//! what needs a person together with what mends it.
+//! Queue section of `annalist status`: waiting jobs with reasons and times, workers, and problems that need a person,
+//! with their remedies.
 
 use crate::adapters::spool::SpooledHandOver;
 use crate::cli::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, counted, lasting, shorten};
@@ -153,7 +153,7 @@ impl QueueReport<'_> {
     }
 }
 
-/// Prints the queue; nothing where there is none.
+/// Prints the queue, unless it is empty.
 pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     if depth.is_empty() {
         return Ok(());
@@ -174,7 +174,7 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     print_unwell(depth)
 }
 
-/// The command that retries jobs with one kind of failure.
+/// Command that retries jobs with one kind of failure.
 fn retry(it: &DeadJobs) -> String {
     format!("annalist jobs retry --all-dead --kind {}", it.kind)
 }
@@ -188,7 +188,7 @@ fn print_open(depth: &QueueStats) -> Result<(), Failure> {
             count(it.jobs),
             lasting(depth.at.since(it.oldest)),
             next(it, depth.at),
-            // Caps are told one by one.
+            // Caps are listed separately.
             match &it.detail {
                 Some(detail) if depth.caps.is_empty() || name != "cap" => {
                     shorten(detail, TABLE_LETTERS)
@@ -264,7 +264,7 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Line about everything that stops work, each with the command that mends it; `None` if nothing does.
+/// Formats everything that stops work in one line, each with its remedy; `None` if nothing does.
 pub(in crate::cli) fn obstacles(
     depth: Option<&QueueStats>,
     spooled: &[SpooledHandOver],
@@ -296,7 +296,7 @@ pub(in crate::cli) fn obstacles(
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Jobs that failed, by kind, each with the command that retries them on a line of its own, to be copied.
+/// Formats dead jobs by kind, each with its retry command on a separate line for copying.
 pub(in crate::cli) fn dead(depth: &QueueStats) -> Vec<String> {
     let lines = depth.dead.iter().flat_map(|it| {
         let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
@@ -306,7 +306,7 @@ pub(in crate::cli) fn dead(depth: &QueueStats) -> Vec<String> {
     lines.collect()
 }
 
-/// The name in JSON, and the jobs.
+/// Name in JSON, and the jobs.
 fn parts(stuck: Stuck) -> (&'static str, Overdue) {
     match stuck {
         Stuck::Leases(it) => ("leases", it),

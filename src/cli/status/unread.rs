@@ -1,4 +1,4 @@
-//! Transcripts in the folders of clients that were never read, by their names and times alone.
+//! Transcripts in client folders that were never read, found by name and time alone.
 
 use super::super::clients::folder_of_user;
 use super::super::output::{self, Failure, YELLOW, counted};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Days within which a deletion is announced.
+/// Days before a deletion from which the report warns.
 const DAYS: u32 = 3;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -30,7 +30,7 @@ pub(super) struct UnreadReport {
 }
 
 impl UnreadReport {
-    /// Looks into the folders of this user's clients.
+    /// Scans the folders of this user's clients.
     pub(super) fn of<'s>(
         sessions: impl Iterator<Item = &'s Session>,
         now: Timestamp,
@@ -82,7 +82,7 @@ impl UnreadReport {
         }
     }
 
-    /// Prints a line, if there is something to read.
+    /// Prints one line, if there are unread transcripts.
     pub(super) fn print(&self) -> Result<(), Failure> {
         if self.transcripts == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Variations of model and prompt, and runs that ask an endpoint.
+//! Combinations of models and prompts, and runs against an endpoint.
 
 use super::super::interrupt::cancelled_by_signal;
 use super::super::model_args;
@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Folder of cases if none are named.
+/// Default folder of cases.
 pub(super) const CASES: &str = "tests/fixtures/cases";
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {wide_msg}";
 
-/// Each model with each prompt.
+/// Combines each model with each prompt.
 pub(super) fn variations(
     config: &Config,
     models: &[String],
@@ -64,7 +64,7 @@ pub(super) fn variations(
     Ok(variations)
 }
 
-/// Name of a prompt in a table: its file, or its folder if the file has a standard name.
+/// Label of a prompt in a table: its file, or its folder if the file has a standard name.
 fn label(path: &Path) -> String {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let own = name(path).unwrap_or_else(|| path.display().to_string());
@@ -75,7 +75,7 @@ fn label(path: &Path) -> String {
     }
 }
 
-/// Asks the endpoint of the settings, with a progress bar.
+/// Runs the cases against the configured endpoint, with a progress bar.
 pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
     let runtime = settings::runtime()?;
     runtime.block_on(async {

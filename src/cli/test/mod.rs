@@ -1,4 +1,4 @@
-//! `annalist test`: prompt tests, against gold, on recorded answers or live.
+//! `annalist test`: prompt tests against gold, with recorded or live answers.
 
 mod live;
 mod new;
@@ -16,7 +16,7 @@ use live::{CASES, run_live, variations};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// File name that means standard output.
+/// File name of standard output.
 const STDOUT: &str = "-";
 
 #[derive(Debug, clap::Args)]
@@ -130,7 +130,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let comparison = baseline.map(|before| {
         let tolerances = |case: &str| result.tolerances.get(case).copied().unwrap_or_default();
         let compared = compare(&before, &result.report, &tolerances);
-        // Models or prompts that were not named were not to be run.
+        // With a selection of models or prompts, the others are not missing.
         let partial = !args.models.is_empty() || !args.prompts.is_empty();
         Comparison { partial, ..compared.of_cases(&|name| scope.covers(name)) }
     });
@@ -148,7 +148,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if good { 0 } else { output::FAILED }))
 }
 
-/// The cases that are named: folders, or names in the default folder; all of it if none are.
+/// Finds the named cases: folders, or names in the default folder; by default all of that folder.
 fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
     let default = Path::new(CASES);
     if named.is_empty() && !default.is_dir() {
@@ -184,7 +184,7 @@ fn read_baseline(path: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Writes the reports, and prints the run unless the JSON goes to stdout.
+/// Writes the reports, and prints the table unless the JSON goes to stdout.
 fn write_reports(
     args: &RunArgs,
     result: &EvalResult,
@@ -219,7 +219,7 @@ fn write_reports(
     }
 }
 
-/// Checks a path before anything is run or paid for.
+/// Checks an output path before anything is run or paid for.
 fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     if path.is_dir() {
@@ -265,7 +265,7 @@ fn record(recordings: &[Recording]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes derived files of the cases anew.
+/// Regenerates derived files of the cases.
 fn update_cases(run: &EvalRun) -> Result<ExitCode, Failure> {
     let [variation] = run.variations.as_slice() else {
         return Err(Failure::usage("--update: expected one model and one prompt at most"));

@@ -1,4 +1,4 @@
-//! `annalist test new`: a case made of a transcript.
+//! `annalist test new`: creates a case from a transcript.
 
 use super::super::output::{self, Failure, GREEN, YELLOW, counted, rules};
 use super::super::settings;
@@ -12,7 +12,7 @@ use crate::eval::{
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Maximum number of conversations that are listed where one must be chosen.
+/// Maximum conversations to list when the user must choose one.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(code)
 }
 
-/// A case has one conversation.
+/// Fails if the transcript has several conversations.
 fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure> {
     if summary.conversations.len() < 2 {
         return Ok(());
@@ -105,7 +105,7 @@ fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure>
     )))
 }
 
-/// Prints the format of the transcript, and what the gate masks in the copy.
+/// Prints the format of the transcript, and what is redacted in the copy.
 fn describe(folder: &Path, summary: &TranscriptSummary) {
     let (entries, slices) =
         (counted(summary.entries, "entry"), counted(summary.slices as u64, "slice"));
@@ -121,7 +121,7 @@ fn describe(folder: &Path, summary: &TranscriptSummary) {
     }
 }
 
-/// Puts answers into the new case, and their records as a draft of the gold.
+/// Adds answers to the new case, and their records as a draft of the gold.
 fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<ExitCode, Failure> {
     let models: Vec<String> = args.model.iter().cloned().collect();
     let answers = args.cassette.clone().map_or(Answers::Live, Answers::From);

@@ -1,5 +1,5 @@
-//! A run on a terminal: a line for each case, the problems of those that did not pass, the rates, and the changes
-//! against a baseline.
+//! Terminal output of a run: a line per case, the problems of cases that did not pass, the rates, and the changes
+//! since a baseline.
 
 use super::super::output::{self, BOLD, DIM, GREEN, RED, Wide, YELLOW, count, counted};
 use crate::domain::RecordState;
@@ -14,12 +14,12 @@ use crate::eval::{
 use anstyle::Style;
 use std::collections::BTreeSet;
 
-/// Maximum number of lines of a problem: a difference of two requests has many.
+/// Maximum lines of a problem; a difference of two requests is long.
 const PROBLEM_LINES_MAX: usize = 40;
-/// Maximum number of problems, items or records of one sort that are listed of a case.
+/// Maximum problems, items or records listed per case, of each sort.
 const LIST_MAX: usize = 20;
 
-/// The lines of a run. With `verbose`, cases that passed are described like the others.
+/// Formats a run. With `verbose`, passed cases are described like the others.
 pub(super) fn run_lines(
     report: &Report,
     comparison: Option<&Comparison>,
@@ -39,7 +39,7 @@ pub(super) fn run_lines(
         lines.extend(described);
     }
     match report.variants.as_slice() {
-        // An empty table says less than none.
+        // Omits an empty table.
         [variant] if variant.summary.sums.asks.slices > 0 => {
             lines.push(String::new());
             lines.extend(table_lines(&by_kind(variant)));
@@ -69,12 +69,12 @@ pub(super) fn run_lines(
 fn table_lines(table: &Table) -> Vec<String> {
     let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
     let place = |name| header.iter().position(|it| *it == name);
-    // F1 follows from the two before it; what was unproven is listed below too.
+    // F1 follows from precision and recall; unproven records are listed below as well.
     let spare: Vec<usize> = ["f1", "unproven"].into_iter().filter_map(place).collect();
     let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
     let rows = table.rows.iter().map(cells).collect();
     let mut grid = output::fitted(&header, rows, Wide::names(0), &spare);
-    // Names of models stay as they are.
+    // Names of models keep their case.
     if spare.is_empty() {
         let known = ["case", "measure", "rate", "95% interval"];
         let is_known = |name: &String| known.contains(&name.as_str());
@@ -100,7 +100,7 @@ fn cases(variant: &Variant) -> Table {
     table
 }
 
-/// A line for each case of any variant, a column for each variant.
+/// Builds a table with a row for each case and a column for each variant.
 fn cases_side_by_side(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["case"]);
     table.header.extend(variants.iter().map(|it| it.name.clone()));
@@ -122,7 +122,7 @@ fn cases_side_by_side(variants: &[Variant]) -> Table {
     table
 }
 
-/// The problems of the cases that did not pass; with `verbose` of all.
+/// Describes the problems of the cases that did not pass; with `verbose`, of all.
 fn described_cases(variant: &Variant, verbose: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &variant.cases {
@@ -177,7 +177,7 @@ fn case_lines(case: &CaseReport) -> Vec<String> {
     lines
 }
 
-/// Adds a line for each text, up to [`LIST_MAX`].
+/// Appends a line for each text, up to [`LIST_MAX`].
 fn list(lines: &mut Vec<String>, name: &str, style: Style, texts: impl Iterator<Item = String>) {
     let mut more = 0;
     for (at, text) in texts.enumerate() {
@@ -189,7 +189,7 @@ fn list(lines: &mut Vec<String>, name: &str, style: Style, texts: impl Iterator<
     lines.extend((more > 0).then(|| format!("  {DIM}and {more} more{DIM:#}")));
 }
 
-/// A line of a difference: removed lines red, added ones green.
+/// Colours a line of a difference: red for removed, green for added.
 fn difference_line(line: &str) -> String {
     let style = match line.as_bytes().first() {
         Some(b'-') => RED,
@@ -319,7 +319,7 @@ fn changed_case_lines(it: &CaseComparison, verbose: bool) -> Vec<String> {
     lines
 }
 
-/// A record that was gained or lost, or the two lines of one that changed.
+/// Formats a record that was gained or lost, or both versions of a changed one.
 fn changed_record_lines(it: &RecordChange) -> Vec<String> {
     let line = |sign: &str, style: Style, side: &RecordSide| {
         let state = match side.state {
@@ -338,7 +338,7 @@ fn changed_record_lines(it: &RecordChange) -> Vec<String> {
     }
 }
 
-/// A text on one line without anything that a terminal would obey.
+/// Collapses a text into one line without control characters.
 fn one_line(text: &str) -> String {
     let words = text.split(|it: char| it.is_whitespace() || it.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! How a run looks, with a report made by hand.
+//! Snapshots of the terminal output, from a handwritten report.
 
 use super::*;
 use crate::eval::testing::{earlier, sample};

@@ -1,4 +1,4 @@
-//! `annalist worker`: works on the queue, beside an agent or until nothing is left.
+//! `annalist worker`: processes the queue, continuously or until it is empty.
 
 mod services;
 mod summary;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::from(if summary.well { 0 } else { output::FAILED }))
 }
 
-/// A worker to run, with its counters.
+/// Worker to run, with its counters.
 struct Work<'a> {
     args: &'a Args,
     config: Config,
@@ -137,7 +137,7 @@ impl Work<'_> {
         };
         progress::during(progress, async {
             let report = consumer.run().await;
-            // A worker that ran out of work was not cancelled.
+            // Stops the services of a worker that ended by itself.
             closing.cancel();
             let problem = services::end(services).await;
             let mut report = report?;

@@ -1,5 +1,4 @@
-//! Services of a worker: folders that are watched, a stream that is received, the metrics page. They end with
-//! the worker.
+//! Services of a worker, which end with it: watched folders, a NATS stream and the metrics page.
 
 use crate::adapters::http_server::HttpListener;
 use crate::adapters::metrics::Meters;
@@ -18,7 +17,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Interval between two looks at what hooks could not hand over.
+/// Interval between retries of failed hand-overs of hooks.
 const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
@@ -34,18 +33,18 @@ pub(super) struct ServiceArgs {
     metrics: Option<SocketAddr>,
 }
 
-/// The worker that services run for.
+/// Worker that the services belong to.
 pub(super) struct WorkerContext<'a> {
     pub(super) config: &'a Config,
     pub(super) model_name: &'a str,
     pub(super) store: &'a Store,
     pub(super) closing: &'a CancellationToken,
     pub(super) meters: &'a Arc<Meters>,
-    /// Held by each folder and stream until its end, if they are not followed any further.
+    /// Held by each folder and stream until it has been read to its end; `None` to follow them.
     pub(super) drain: Option<Arc<()>>,
 }
 
-/// Running services; each ends with the problem that a person must solve, if there is one.
+/// Running services; each returns the problem that a person must solve, if there is one.
 pub(super) type Services = JoinSet<Result<(), String>>;
 
 pub(super) async fn start(
@@ -90,7 +89,7 @@ pub(super) async fn start(
         tell: output::note,
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
     };
-    // Nobody is there to cut later what would wait for more of its session.
+    // With `--drain` no later entries complete a partial slice.
     let how = HandOver { flush: feed.drain.is_some(), ..HandOver::default() };
     if !args.watch.is_empty() {
         for path in args.watch.iter().filter(|path| !path.exists()) {
@@ -127,7 +126,7 @@ async fn receive(_: &str, _: Feed, _: HandOver, _: &mut Services) -> Result<(), 
     Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
 }
 
-/// Waits until all services have ended; returns the first problem.
+/// Waits until all services have ended, and returns the first problem.
 pub(super) async fn end(mut services: Services) -> Option<String> {
     let mut needs = None;
     while let Some(ended) = services.join_next().await {

@@ -1,4 +1,4 @@
-//! Results of a worker, as a table, as JSON and as a line.
+//! Results of a worker as a table, JSON or one line.
 
 use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count, counted, pairs, remark};
 use crate::pipeline::{End, Jobs, Report, TokenTotals, Totals, Until};
@@ -45,7 +45,7 @@ impl Summary {
             (End::Needs(_), _) => false,
             (End::Asked, _) => true,
             (End::Nothing, Until::OneJob) => jobs.dead + jobs.retried + jobs.released == 0,
-            // Others may have worked on the queue too: what died is dead whoever held it.
+            // Counts dead jobs of the whole queue, since other workers may have held them.
             (End::Nothing, Until::Drained | Until::Stopped) => died + capped == 0,
         };
         let needs = match &report.end {

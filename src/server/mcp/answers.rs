@@ -1,5 +1,5 @@
-//! Answers: hits, sources and histories as lines, each with its words, who said them where and when, and whether they
-//! still hold; fenced as data, within a budget.
+//! Answers of tools: hits, sources and histories as lines with quotes, speakers, places, dates and states. They are
+//! fenced as data and limited by a budget.
 
 use crate::context::{Entry, Section, fenced};
 use crate::domain::{Claim, Evidence, Session, Speaker, Timestamp, Tokens};
@@ -11,15 +11,15 @@ use crate::text::truncate;
 
 /// Maximum length of an answer.
 pub(super) const TOKENS_MAX: Tokens = 2_000;
-/// Letters of the claim of a hit, and of the words that it rests on.
+/// Maximum letters of a hit's claim and of its quote.
 const CLAIM_LETTERS: usize = 160;
 const WORDS_LETTERS: usize = 240;
-/// Letters of each piece of evidence and of each field of a claim.
+/// Maximum letters of a piece of evidence or of a claim's field.
 const FIELD_LETTERS: usize = 600;
-/// Digits of an id: enough to ask for it.
+/// Digits of a short id; enough to look it up.
 const ID_DIGITS: usize = 10;
 
-/// Lines of an answer under their headings.
+/// Lines of an answer, grouped under headings.
 pub(super) struct Answer<'g> {
     gate: &'g Gate,
     sections: Vec<Section>,
@@ -35,7 +35,7 @@ impl<'g> Answer<'g> {
         self.sections.push(Section { heading, entries: Vec::new() });
     }
 
-    /// Adds a line; where not all fit, the first ones stay.
+    /// Adds a line. If the budget is exceeded, the first lines stay.
     pub(super) fn line(&mut self, text: &str) {
         if self.sections.is_empty() {
             self.sections.push(Section::default());
@@ -46,12 +46,11 @@ impl<'g> Answer<'g> {
         }
     }
 
-    /// The answer between fences; empty if it has no lines.
+    /// Returns the fenced answer; empty if it has no lines.
     pub(super) fn fenced(&self, name: &'static str) -> Redacted {
         fenced(name, &self.sections, TOKENS_MAX, self.gate)
     }
 
-    /// Adds a hit as one line.
     pub(super) fn hit(&mut self, hit: &SearchHit, query: &Query) {
         let words = quoted(hit.words(query), WORDS_LETTERS);
         let line = match (hit.note(), hit.claim()) {
@@ -67,7 +66,7 @@ impl<'g> Answer<'g> {
         self.line(&line);
     }
 
-    /// Adds a hit with its claim, state and everything that it rests on.
+    /// Adds a hit with its claim, its state and all its evidence.
     pub(super) fn sources(&mut self, hit: &SearchHit) {
         self.head(&format!("## {}", identity(hit)));
         let claim = hit.claim().map(Claim::strings).unwrap_or_default();
@@ -90,7 +89,7 @@ impl<'g> Answer<'g> {
         self.line(&format!("- session: {session}"));
     }
 
-    /// Adds a session's head.
+    /// Adds the heading of a session.
     pub(super) fn session(&mut self, session: &Session) {
         let title = session.title.as_ref().map(|it| it.as_str()).unwrap_or("without a title");
         let day = day(session.started_at);
@@ -99,7 +98,6 @@ impl<'g> Answer<'g> {
         self.head(&format!("## session {}, {day}, {format}, {path}: {title}", short(&session.id)));
     }
 
-    /// Adds a change of a memory.
     pub(super) fn change(&mut self, change: &MemoryChange) {
         let line = match change {
             MemoryChange::Planned { at, event } => format!(
@@ -132,7 +130,7 @@ fn identity(hit: &SearchHit) -> String {
     format!("{id} {kind}, {}, {}", holds(hit), day(hit.at()))
 }
 
-/// State of a hit, in words.
+/// State of a hit in words.
 fn holds(hit: &SearchHit) -> String {
     let by = hit.memory.as_ref().and_then(|memory| memory.superseded_by);
     let words = match hit.state {
@@ -186,7 +184,7 @@ fn day(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "no day".to_owned(), Timestamp::day)
 }
 
-/// The first digits of an id.
+/// First digits of an id.
 pub(super) fn short(id: &impl ToString) -> String {
     truncate::chars(&id.to_string(), ID_DIGITS).to_owned()
 }
@@ -195,7 +193,7 @@ fn quoted(words: &str, letters: usize) -> String {
     format!("“{}”", one_line(words, letters))
 }
 
-/// A text as one line, cut at a word with a mark.
+/// Collapses a text into one line, truncated at a word boundary with an ellipsis.
 fn one_line(text: &str, letters: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let head = truncate::words_within(&line, letters);

@@ -1,5 +1,5 @@
-//! The server of the Model Context Protocol: what an agent may ask of the memory of its project. It adds no logic of its
-//! own: a tool answers what the command of the same name answers, fenced as data and within a budget.
+//! Model Context Protocol server: an agent's access to the memory of its project. Each tool returns what the command
+//! of the same name prints, fenced as data and within a budget.
 
 mod answers;
 mod server;
@@ -15,13 +15,13 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size of a request over HTTP: a note takes a few kilobytes.
+/// Maximum size of an HTTP request; a note takes a few kilobytes.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// Serves one client over standard input and output until it goes away.
+/// Serves one client over standard input and output until it disconnects.
 ///
 /// # Errors
-/// One line, if the client does not speak the protocol.
+/// If the client does not speak the protocol; one line.
 pub(crate) async fn serve(server: Server) -> Result<(), String> {
     match server.serve(stdio_pipes()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
@@ -33,8 +33,8 @@ pub(crate) async fn serve(server: Server) -> Result<(), String> {
     }
 }
 
-/// The answers to clients over HTTP, a session for each, until `until` is cancelled. Hosts, origins and
-/// tokens are checked before.
+/// Returns the HTTP service, with one session per client, until `until` is cancelled. The caller checks hosts, origins
+/// and tokens.
 pub(crate) fn http_service(
     server: Server,
     until: CancellationToken,

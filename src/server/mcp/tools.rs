@@ -1,4 +1,4 @@
-//! The tools: names, descriptions, arguments and their schemas. They are in every prompt of a client, so they are short.
+//! Tool definitions: names, descriptions and argument schemas. They are short because every prompt has them.
 
 use crate::domain::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, named};
 use crate::pipeline::HitState;
@@ -8,9 +8,9 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Letters of each text of a note: what an answer shows whole.
+/// Maximum letters of each text of a note, so that an answer shows it whole.
 const NOTE_LETTERS: usize = 600;
-/// Keywords of an argument that tell a model nothing.
+/// Schema keywords that are of no use to a model.
 const SILENT: [&str; 4] = ["default", "format", "minimum", "maximum"];
 
 named! {
@@ -93,7 +93,7 @@ pub(super) struct NoteArguments {
 }
 
 impl NoteArguments {
-    /// The claim of the note, or the argument that is wrong.
+    /// Builds the claim of the note, or returns the invalid argument.
     pub(super) fn claim(self) -> Result<Claim, String> {
         let NoteArguments { kind, text, reason, succeeded } = self;
         let reason = reason.unwrap_or_default();
@@ -161,7 +161,6 @@ impl ToolName {
     }
 }
 
-/// All tools, as a client lists them.
 pub(super) fn tools() -> Vec<Tool> {
     let tool = |name: &ToolName| {
         let hints = ToolAnnotations::new().read_only(*name != ToolName::Note).open_world(false);
@@ -199,7 +198,7 @@ mod tests {
     use super::*;
     use crate::memory_dir::LETTERS_PER_TOKEN;
 
-    /// Tokens of all tools in every prompt of a client.
+    /// Token budget of all tools in a prompt.
     const TOKENS_MAX: usize = 1_500;
 
     #[test]

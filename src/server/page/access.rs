@@ -1,5 +1,5 @@
-//! Access to the page: a secret of the run in the address that is printed, then a cookie; the origin and a secret of the
-//! forms for every change; and what a browser may do with an answer.
+//! Access to the page: a secret of this run in the printed address, then a cookie. Changes need our origin and a CSRF
+//! token. Security headers are set on every response.
 
 use super::opened::Page;
 use super::shell::{PageError, parameters};
@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const COOKIE_NAME: &str = "annalist";
-/// Parameter of the address that is printed.
+/// Query parameter of the printed address.
 pub(super) const TOKEN: &str = "token";
-/// Field of every form.
+/// Name of the CSRF field in every form.
 const CSRF: &str = "csrf";
-/// Rules for every answer. `same-origin` and not `no-referrer`: under that a browser sends no origin with a form.
+/// Security headers. The referrer policy is `same-origin` because `no-referrer` hides the origin of forms.
 const RULES: [(HeaderName, &str); 4] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -33,7 +33,7 @@ const RULES: [(HeaderName, &str); 4] = [
 ];
 
 impl Page {
-    /// The secret of every form.
+    /// CSRF token of every form.
     pub(super) fn csrf(&self) -> String {
         Digest::of(&["page-form", &self.token]).to_string()
     }
@@ -43,12 +43,12 @@ impl Page {
     }
 }
 
-/// Compares hashes, so that the time tells nothing.
+/// Compares hashes, so that timing reveals nothing.
 fn is_same(one: &str, other: &str) -> bool {
     blake3::hash(one.as_bytes()) == blake3::hash(other.as_bytes())
 }
 
-/// Lets a request through that may see the page.
+/// Middleware that admits only requests with access to the page.
 pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next: Next) -> Response {
     let mut response = match refusal(&page, &request) {
         Some(refused) => refused,
@@ -76,7 +76,7 @@ fn refusal(page: &Page, request: &Request) -> Option<Response> {
         return Some(PageError::unknown().into_response());
     }
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
-    // Where it says one, it is ours: that was checked before.
+    // If the header is present, its value was checked before.
     let is_own = request.headers().contains_key(ORIGIN);
     (!is_reading && !is_own).then(|| {
         let line =
@@ -92,7 +92,7 @@ fn entered(page: &Page, uri: &Uri) -> Response {
         .into_response()
 }
 
-/// A form of ours.
+/// Submitted form whose origin and CSRF token were checked.
 pub(super) struct Posted {
     pub(super) page: Arc<Page>,
     fields: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ impl Posted {
         self.fields.get(name).map_or("", String::as_str)
     }
 
-    /// The page to go on with: one of ours, or `otherwise`.
+    /// Path to return to: the form's `back` if it is local, else `otherwise`.
     pub(super) fn back(&self, otherwise: &str) -> String {
         let back = self.field("back");
         let is_ours = back.starts_with('/')

@@ -1,4 +1,4 @@
-//! Forgetting: everything that would go, then the same deed as that of the command line.
+//! Forgetting: a preview of what would be erased, then the same operation as on the command line.
 
 use super::access::Posted;
 use super::opened::{Page, apart};
@@ -11,10 +11,10 @@ use crate::text::count::{count, counted};
 use axum::response::Response;
 use serde::Serialize;
 
-/// Changes that are listed.
+/// Maximum changes in the preview.
 const LISTED_MAX: usize = 100;
 
-/// The name of what is forgotten: a parameter of the address, and a field of the form.
+/// Target as a query parameter and form field.
 #[derive(Serialize)]
 struct TargetView {
     name: &'static str,
@@ -38,7 +38,7 @@ struct GoneView {
     words: String,
 }
 
-/// A target, and whose it is.
+/// Target and its namespace.
 struct Wanted {
     namespace: String,
     target: ForgetTarget,

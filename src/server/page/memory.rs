@@ -1,4 +1,4 @@
-//! Memory by project, and one memory: what it replaced, who confirmed it, the words that it rests on.
+//! Memories by project, and one memory with what it replaced, who confirmed it and its evidence.
 
 use super::shell::{PageError, Visit, encoded, one};
 use super::views::{MemoryView, Pager, address, cut, day, minute, speaker, with_places};
@@ -10,20 +10,20 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-/// Memories of one part of a list.
+/// Memories per page of a list.
 const LISTED: u32 = 50;
-/// Memories of a section where all sections are shown.
+/// Memories per section in the overview of all sections.
 const SHOWN: u32 = 12;
-/// Projects that are listed.
+/// Maximum projects in the list.
 const PROJECTS_MAX: usize = 500;
-/// Changes of one memory that are listed, the latest.
+/// Maximum changes of one memory in its history; the latest are kept.
 const CHANGES_MAX: usize = 200;
-/// Size of all plans of a project up to which the page looks through them, in bytes.
+/// Maximum total size of a project's plans that the page still reads for a history, in bytes.
 const PLANS_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Letters shown before and after words of evidence.
+/// Letters shown before and after a quote.
 const AROUND_LETTERS: usize = 160;
 
-/// Sections in the order in which they are shown, with their titles.
+/// Sections with their titles, in display order.
 const SECTIONS: [(Section, &str); 8] = [
     (Section::Decision, "Decisions"),
     (Section::Rule, "Standing rules"),
@@ -111,7 +111,7 @@ struct ShownView {
     sources: Vec<SourceView>,
     more_sources: usize,
     changes: Vec<ChangeView>,
-    /// False if more may have happened than is listed.
+    /// False if the history may be incomplete.
     is_whole: bool,
     verdicts: Vec<&'static str>,
 }
@@ -122,7 +122,7 @@ struct FieldView {
     text: String,
 }
 
-/// Words that a memory rests on, in their entry.
+/// Quote that supports a memory, in its entry.
 #[derive(Serialize)]
 struct SourceView {
     record: String,
@@ -153,7 +153,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     let memory = one(memory_named(store, &id).await?, "memory")?;
     let found = one(why(store, &memory.id.to_string()).await?, "memory")?;
     let sources: Vec<SourceView> = found.records.iter().flat_map(sources).collect();
-    // Of a long history the ledger alone: it names what was done to this memory and not what followed from others.
+    // With many plans, only the ledger: it has what was done to this memory, but not the consequences for others.
     let is_whole = store.plan_bytes(&memory.namespace).await? <= PLANS_BYTES_MAX;
     let history = match is_whole {
         true => memory_history(store, &memory).await?,
@@ -189,7 +189,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render(&title, include_str!("templates/memory.html"), view)
 }
 
-/// The verdicts that make sense about one memory.
+/// Verdicts that are applicable to a memory.
 fn verdicts(memory: &Memory) -> Vec<&'static str> {
     let is_active = memory.state == MemoryState::Active;
     let can_close = is_active && memory.is_open() && memory.stage_once(true).is_some();
@@ -232,7 +232,7 @@ fn sources(of: &RecordSources) -> Vec<SourceView> {
     };
     let mut all: Vec<SourceView> = Vec::new();
     for it in stored.record.evidence.iter().zip(&of.entries).map(source) {
-        // The same words often support more than one field.
+        // The same quote often supports more than one field.
         match all.iter_mut().find(|known| (known.entry, &known.words) == (it.entry, &it.words)) {
             Some(known) => known.field.push_str(&format!(", {}", it.field)),
             None => all.push(it),
@@ -241,7 +241,7 @@ fn sources(of: &RecordSources) -> Vec<SourceView> {
     all
 }
 
-/// The text of an entry beside the words of evidence, as far as it is short; empty where the words are not in it.
+/// Text before and after a quote in its entry, truncated; empty if the quote is not in the entry.
 fn around(text: &str, evidence: &Evidence) -> (String, String) {
     let words = evidence.words.as_str();
     let start = match text.get(evidence.bytes.clone()) == Some(words) {

@@ -1,5 +1,5 @@
-//! The local page: memory, conversations and plans for the person who wants to know whether they can be trusted, and to
-//! put them right. It shows what the commands show and changes memory by the same plans.
+//! Local page on which a person checks and corrects memory, conversations and plans. It shows what the commands show
+//! and changes memory with the same plans.
 
 mod access;
 mod forget;
@@ -23,10 +23,9 @@ use opened::Page;
 use std::sync::Arc;
 
 const STYLE: &str = include_str!("style.css");
-/// Finds as one types; every page says everything without it.
+/// Search as you type; every page works without it.
 const SCRIPT: &str = include_str!("script.js");
 
-/// The routes of the page.
 pub(super) fn router(state: &ServerState) -> Router {
     let page = Arc::new(Page::of(state));
     Router::new()

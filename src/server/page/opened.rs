@@ -1,4 +1,4 @@
-//! The open page: the store and the directories that its handlers read and change.
+//! Shared state of the page: the store and the directories that its handlers read and change.
 
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
@@ -9,13 +9,12 @@ use crate::server::state::ServerState;
 use crate::store::Store;
 use tokio::runtime::Handle;
 
-/// Everything that the page reads and changes.
 pub(super) struct Page {
     pub(super) store: Store,
     pub(super) consolidator: Consolidator,
     pub(super) directories: Directories,
     pub(super) clock: fn() -> Timestamp,
-    /// The secret of this run, which opens the page.
+    /// Secret of this run that grants access to the page.
     pub(super) token: String,
 }
 
@@ -40,7 +39,7 @@ impl Page {
                     clock: *clock,
                     gate: gate.clone(),
                 },
-                // A directory that cannot be read is none.
+                // An unreadable directory is treated as absent.
                 here: here.and_then(Result::ok).flatten(),
                 namespace: config.namespace.clone(),
             },
@@ -50,7 +49,7 @@ impl Page {
     }
 }
 
-/// Runs work at directories, which blocks, on a thread of its own.
+/// Runs blocking work on directories on a separate thread.
 pub(super) async fn apart<T, F>(work: impl FnOnce() -> F + Send + 'static) -> T
 where
     T: Send + 'static,

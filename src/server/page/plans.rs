@@ -1,4 +1,4 @@
-//! Plans: what waits to be made into memory, as a diff before it is applied; and the plans that were, to be undone.
+//! Plans: the next plan as a diff before it is applied, and applied plans, which can be undone.
 
 use super::access::Posted;
 use super::opened::{Page, apart};
@@ -14,9 +14,9 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-/// Plans of one part of the list.
+/// Plans per page of the list.
 const LISTED: u32 = 30;
-/// Changes and files of one plan that are shown.
+/// Maximum changes and files shown of one plan.
 const CHANGES_MAX: usize = 100;
 const FILES_MAX: usize = 40;
 
@@ -54,7 +54,7 @@ impl PlanView {
     }
 }
 
-/// Numbers of what a plan does; of a person's verdict its rule.
+/// Counts of a plan's operations, or the rule of a person's verdict.
 fn in_words(plan: &Plan) -> String {
     let by_person = plan.operations.iter().find(|it| it.is_by_person());
     if let Some(operation) = by_person {
@@ -83,7 +83,7 @@ struct ShownView {
     id: String,
     namespace: String,
     what: String,
-    /// None for one that is not applied yet.
+    /// `None` for a plan that is not applied yet.
     at: Option<String>,
     undone_at: Option<String>,
     changes: Vec<ChangeView>,
@@ -186,7 +186,7 @@ async fn stored(page: &Page, id: &str) -> Result<StoredPlan, PageError> {
     one(page.store.plan(prefix).await?, "plan")
 }
 
-/// Shows what consolidation by rule would change, and the directories after it.
+/// Previews consolidation by rule: the changes, and the directories after them.
 pub(super) async fn next(visit: Visit) -> Result<Response, PageError> {
     apart(move || planned(visit)).await
 }
@@ -203,7 +203,7 @@ async fn planned(visit: Visit) -> Result<Response, PageError> {
     visit.render("What would change", include_str!("templates/plan.html"), view)
 }
 
-/// Applies the plan that was shown, or sets its records aside.
+/// Applies the previewed plan, or sets its records aside.
 pub(super) async fn answer(posted: Posted) -> Result<Response, PageError> {
     apart(move || answered(posted)).await
 }
@@ -241,14 +241,14 @@ async fn undone(posted: Posted) -> Result<Response, PageError> {
         return Ok(telling(&back, "This plan was undone already."));
     }
     let namespace = stored.plan.namespace.as_str();
-    // What people edited meanwhile is theirs before anything goes.
+    // Imports edits by people first, so that the undo does not discard them.
     posted.page.directories.import_edits(namespace).await?;
     done(namespace, posted.page.consolidator.undo(&stored).await?)?;
     posted.page.directories.renew(namespace).await?;
     Ok(telling(&back, "The plan is undone."))
 }
 
-/// Lets the records of an undone plan wait again.
+/// Returns the records of an undone plan to the waiting ones.
 pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
     let stored = stored(&posted.page, posted.field("plan")).await?;
     let namespace = &stored.plan.namespace;
@@ -273,7 +273,7 @@ fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsoli
              last one on",
             counted(ids.len() as u64, "memory")
         ))),
-        // Without a model nobody is asked.
+        // There is no adjudicator, so no model call can halt it.
         ConsolidationOutcome::Halted(_) => Err(PageError::failed("a model cannot be asked")),
     }
 }

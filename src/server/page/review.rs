@@ -1,5 +1,5 @@
-//! Pairs of memories that contradict one another, or may, side by side; and a person's verdicts, which are the same plans
-//! as those of the command line.
+//! Pairs of memories that contradict each other, or may, side by side. A person's verdicts create the same plans as on
+//! the command line.
 
 use super::access::Posted;
 use super::opened::{Page, apart};
@@ -11,7 +11,7 @@ use crate::pipeline::{DecisionOutcome, Question, pair_questions, pairs};
 use axum::response::Response;
 use serde::Serialize;
 
-/// Pairs of one part of the list.
+/// Pairs per page of the list.
 const LISTED: u32 = 20;
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct ProjectView {
 #[derive(Serialize)]
 struct PairView {
     why: &'static str,
-    /// The memory that the other one may close.
+    /// Memory that the other one may close.
     asked: Option<String>,
     memories: Vec<MemoryView>,
 }
@@ -69,7 +69,7 @@ async fn pair(page: &Page, question: &Question) -> Result<PairView, PageError> {
     Ok(PairView { why: why(question), asked, memories: with_places(page, &memories).await? })
 }
 
-/// The relation that the two may have.
+/// Suspected relation between the two, in words.
 fn why(question: &Question) -> &'static str {
     match question {
         Question::Pair { is_certain: true, .. } => "These contradict one another.",
@@ -88,7 +88,7 @@ fn why(question: &Question) -> &'static str {
     }
 }
 
-/// Applies a verdict, and goes back to where it was given.
+/// Applies a verdict and redirects to the page that it came from.
 pub(super) async fn decide(posted: Posted) -> Result<Response, PageError> {
     let first = memory_id(posted.field("one"))?;
     let second = || memory_id(posted.field("other"));

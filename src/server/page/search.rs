@@ -1,4 +1,4 @@
-//! Search by the ranking of the command line. The script asks for the same page while one types.
+//! Search with the ranking of the command line. The script requests the same page on each input.
 
 use super::shell::{PageError, Visit};
 use super::views::{address, cut, day, speaker};
@@ -9,7 +9,7 @@ use crate::store::SearchFilter;
 use axum::response::Response;
 use serde::Serialize;
 
-/// Hits that are shown.
+/// Maximum hits on the page.
 const HITS_MAX: usize = 40;
 
 #[derive(Serialize)]
@@ -22,15 +22,14 @@ struct SearchView {
     projects: Vec<String>,
     hits: Vec<HitView>,
     is_asked: bool,
-    /// True if the words stand in every text.
+    /// True if the words occur in every text.
     is_common: bool,
 }
 
-/// A hit.
 #[derive(Serialize)]
 pub(super) struct HitView {
     memory: Option<String>,
-    /// Place where it was said.
+    /// Address of the entry with its quote.
     address: Option<String>,
     pub(super) kind: &'static str,
     state: &'static str,

@@ -1,5 +1,4 @@
-//! A conversation as it was read and masked: what records rest on marked in it, what was skipped and why, and what a
-//! model was asked about it.
+//! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model calls about it.
 
 use super::opened::Page;
 use super::shell::{PageError, Visit, one};
@@ -16,13 +15,13 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Conversations of one part of the list.
+/// Conversations per page of the list.
 const LISTED: u32 = 50;
 /// Bytes of an entry that are shown unfolded.
 const UNFOLDED_BYTES: usize = 2_400;
-/// Records of a conversation that are looked at.
+/// Maximum records that are read for a conversation.
 const RECORDS_MAX: u32 = 5_000;
-/// Extractions of a conversation that are looked at.
+/// Maximum extraction runs that are read for a conversation.
 const RUNS_MAX: u32 = 5_000;
 
 #[derive(Serialize)]
@@ -67,9 +66,9 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
 #[derive(Serialize)]
 struct ShownView {
     session: SessionView,
-    /// True if the file is where it was read.
+    /// True if the file still exists at its path.
     is_there: bool,
-    /// Numbers of entries by their end, in words.
+    /// Counts of entries by final state, in words.
     ends: String,
     reasons: Vec<String>,
     entries: Vec<EntryView>,
@@ -85,7 +84,7 @@ struct EntryView {
     class: &'static str,
     kind: String,
     at: String,
-    /// Its end, and why.
+    /// Final state, with the reason.
     end: String,
     is_skipped: bool,
     shown: Vec<Part>,
@@ -95,7 +94,7 @@ struct EntryView {
     records: Vec<RecordView>,
 }
 
-/// A part of a text in which no mark begins or ends.
+/// Part of a text that is marked as a whole or not at all.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 struct Part {
     text: String,
@@ -196,7 +195,7 @@ async fn records(page: &Page, session: SessionId) -> Result<Vec<Record>, PageErr
     Ok(page.store.records(filter).await?.into_iter().map(|it| it.record).collect())
 }
 
-/// The records that rest on an entry, each with the evidence in it.
+/// Returns the records supported by an entry, each with its evidence there.
 fn resting(ordinal: u32, records: &[Record]) -> Vec<(&Record, Vec<&Evidence>)> {
     let rests = |record: &'_ Record| -> Vec<usize> {
         let all = record.evidence.iter().enumerate();
@@ -275,7 +274,7 @@ fn ended(state: CoverageState) -> &'static str {
     }
 }
 
-/// Place of the words of evidence in the text of their entry.
+/// Span of a quote in the text of its entry.
 fn span(text: &str, evidence: &Evidence) -> Option<Range<usize>> {
     let words = evidence.words.as_str();
     if text.get(evidence.bytes.clone()) == Some(words) {
@@ -285,7 +284,7 @@ fn span(text: &str, evidence: &Evidence) -> Option<Range<usize>> {
     Some(start..start + words.len())
 }
 
-/// The text cut where a mark begins or ends, and at `fold`; each part with its start.
+/// Splits the text at the ends of marks and at `fold`; each part comes with its start.
 fn parts(text: &str, marks: &[Range<usize>], fold: usize) -> Vec<(usize, Part)> {
     let mut cuts: BTreeSet<usize> = marks.iter().flat_map(|it| [it.start, it.end]).collect();
     cuts.extend([0, fold, text.len()]);
@@ -331,7 +330,7 @@ pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response
     visit.render("An extraction", include_str!("templates/run.html"), view)
 }
 
-/// JSON, indented; other text as it is.
+/// Indents JSON; returns other text unchanged.
 fn pretty(text: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let indented = value.and_then(|it| serde_json::to_string_pretty(&it).ok());

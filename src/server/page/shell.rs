@@ -1,4 +1,4 @@
-//! The frame of every page: the template with navigation and notices, one visit's parameters, and errors as pages.
+//! Frame of every page: layout with navigation and notices, request parameters, and errors as pages.
 
 use super::opened::Page;
 use crate::pipeline::{LookupError, SyncError};
@@ -16,19 +16,19 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 const LAYOUT: &str = include_str!("templates/layout.html");
-/// Parts that more than one template uses.
+/// Macros shared by the templates.
 const PARTS: &str = include_str!("templates/parts.html");
-/// Parameter that names the plan which was just applied.
+/// Query parameter with the id of the plan that was just applied.
 const DONE: &str = "done";
-/// Parameter with a line to tell.
+/// Query parameter with a notice to show.
 const TOLD: &str = "told";
-/// Maximum page of a list.
+/// Maximum page number of a list.
 const PAGES_MAX: u32 = 100_000;
 
-/// One request for a page.
+/// Request for a page.
 pub(super) struct Visit {
     pub(super) page: Arc<Page>,
-    /// Path and parameters, to come back to.
+    /// Path and query, to return to.
     pub(super) here: String,
     parameters: BTreeMap<String, String>,
 }
@@ -50,18 +50,18 @@ impl FromRequestParts<Arc<Page>> for Visit {
 }
 
 impl Visit {
-    /// A parameter; `None` where it is empty.
+    /// Returns a parameter; `None` if it is empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(|it| it.trim()).filter(|it| !it.is_empty())
     }
 
-    /// The part of a list, from 1.
+    /// Page number of a list, from 1.
     pub(super) fn number(&self) -> u32 {
         let number = self.get("page").and_then(|it| it.parse().ok());
         number.unwrap_or(1).clamp(1, PAGES_MAX)
     }
 
-    /// The page as HTML.
+    /// Renders the page as HTML.
     pub(super) fn render(
         &self,
         title: &str,
@@ -89,12 +89,12 @@ impl Visit {
     }
 }
 
-/// The parameters of an address; none where it is malformed.
+/// Parses the query of an address; a malformed one has no parameters.
 pub(super) fn parameters(uri: &Uri) -> BTreeMap<String, String> {
     Query::try_from_uri(uri).map(|Query(all)| all).unwrap_or_default()
 }
 
-/// Fills a template. Everything is escaped, and nothing in it can turn the direction of writing or hide.
+/// Fills a template. Values are escaped, and invisible and bidirectional control characters are neutralised.
 pub(super) fn rendered(template: &str, values: Value) -> Result<String, PageError> {
     let mut engine = Environment::empty();
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -104,17 +104,17 @@ pub(super) fn rendered(template: &str, values: Value) -> Result<String, PageErro
     Ok(terminal::neutral(&page.map_err(|error| PageError::failed(error.to_string()))?))
 }
 
-/// A text as a part of an address.
+/// Percent-encodes a text for a part of an address.
 pub(super) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Goes on with a page after a plan was applied, and offers to undo it.
+/// Redirects to `back` after a plan was applied, with an offer to undo it.
 pub(super) fn went_on(back: &str, plan: &str) -> Response {
     with_parameter(back, DONE, plan)
 }
 
-/// Goes on with a page that tells a line.
+/// Redirects to `back` with a notice.
 pub(super) fn telling(back: &str, line: &str) -> Response {
     with_parameter(back, TOLD, line)
 }
@@ -124,7 +124,7 @@ fn with_parameter(back: &str, name: &str, value: &str) -> Response {
     Redirect::to(&format!("{back}{mark}{name}={}", encoded(value))).into_response()
 }
 
-/// Reason why there is no page, in a line.
+/// Error page with a status and one line.
 #[derive(Debug)]
 pub(super) struct PageError {
     status: StatusCode,
@@ -205,7 +205,7 @@ impl IntoResponse for PageError {
     }
 }
 
-/// The one object of an id, or an error that says what is wrong with it.
+/// Unwraps the one match of an id prefix, or explains the problem.
 pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T, PageError> {
     match found {
         PrefixLookup::One(one) => Ok(*one),

@@ -1,4 +1,4 @@
-//! The page of the day: what was decided, tried, asked and left open, what needs a person, what waits, and what it cost.
+//! Page of the day: decisions, attempts, requests, open items, problems that need a person, the queue and the cost.
 
 use super::access::Posted;
 use super::search::HitView;
@@ -15,10 +15,10 @@ use jiff::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Items that are looked through, and items of a project that are shown.
+/// Maximum hits searched, and shown.
 const ITEMS_MAX: usize = 500;
 const SHOWN_MAX: usize = 100;
-/// Open items that are shown, the oldest first.
+/// Maximum open items shown, the oldest first.
 const OPEN_MAX: u32 = 30;
 const FAILED_MAX: usize = 20;
 
@@ -47,14 +47,14 @@ struct GroupView {
     hits: Vec<HitView>,
 }
 
-/// Something that does not mend itself, with what mends it.
+/// Problem that needs a person, with its remedy.
 #[derive(Serialize)]
 struct NeedView {
     line: String,
     command: Option<String>,
-    /// Kind of dead jobs that a button retries.
+    /// Failure kind of the dead jobs that a button retries.
     retries: Option<String>,
-    /// Page on which it is answered.
+    /// Page that resolves it.
     page: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let request = SearchRequest { filter, limit: ITEMS_MAX, ..SearchRequest::default() };
     let mut hits = search(Some(store), &request, Vec::new()).await?;
     hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
-    // What took another's place is found with it, whenever it was said.
+    // A successor is found together with the memory it replaced, whatever its date.
     hits.retain(|hit| hit.at().is_none_or(|at| since <= at && at <= until));
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
     let more = hits.len().saturating_sub(SHOWN_MAX);
@@ -109,7 +109,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     visit.render("Today", include_str!("templates/today.html"), view)
 }
 
-/// Hits by project and by what was done.
+/// Groups hits by project and kind.
 fn projects(hits: &[SearchHit]) -> Vec<ProjectView> {
     const DEEDS: [(ClaimKind, &str); 4] = [
         (ClaimKind::Decision, "Decided"),

@@ -1,4 +1,4 @@
-//! Memories and records as the templates show them.
+//! View models of memories and records for the templates.
 
 use super::opened::Page;
 use super::shell::PageError;
@@ -11,27 +11,26 @@ use crate::text::truncate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Letters of a memory in a list.
+/// Maximum letters of a memory in a list.
 const WORDS_LETTERS: usize = 400;
 
-/// Entries of one part of a conversation.
+/// Entries per page of a conversation.
 pub(super) const ENTRIES: u32 = 60;
 
-/// The address of an entry.
+/// Returns the address of an entry.
 pub(super) fn address(session: SessionId, ordinal: u32) -> String {
     format!("/session/{session}?page={}#e{ordinal}", ordinal / ENTRIES + 1)
 }
 
-/// A memory in a list.
 #[derive(Serialize)]
 pub(super) struct MemoryView {
     pub(super) id: String,
     kind: &'static str,
     words: String,
-    /// Why, or what came of it.
+    /// Reason, or result of an attempt.
     because: String,
     standing: &'static str,
-    /// Class of the state: `good`, `bad` or neither.
+    /// CSS class of the state: `good`, `bad` or empty.
     tone: &'static str,
     day: String,
     said_by: &'static str,
@@ -39,7 +38,7 @@ pub(super) struct MemoryView {
     place: Option<PlaceView>,
 }
 
-/// Place where something was said.
+/// Source location of a quote.
 #[derive(Serialize)]
 pub(super) struct PlaceView {
     address: String,
@@ -80,7 +79,7 @@ impl MemoryView {
     }
 }
 
-/// Views of memories, each with the place where it was said first.
+/// Builds views of memories, each with its first source.
 pub(super) async fn with_places(
     page: &Page,
     memories: &[Memory],
@@ -146,7 +145,7 @@ pub(super) fn minute(at: Timestamp) -> String {
     at.to_string().chars().take(16).collect::<String>().replace('T', " ")
 }
 
-/// The beginning of a text.
+/// Truncates a text with an ellipsis.
 pub(super) fn cut(text: &str) -> String {
     let head = truncate::letters(text, WORDS_LETTERS);
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
@@ -156,23 +155,23 @@ pub(super) fn memory_id(text: &str) -> Result<MemoryId, PageError> {
     text.parse().map_err(|_| PageError::bad("expected the id of a memory"))
 }
 
-/// A long list, part by part.
+/// Links to the previous and next page of a list.
 #[derive(Serialize)]
 pub(super) struct Pager {
     number: u32,
     before: Option<u32>,
     after: Option<u32>,
-    /// Address of the list, up to the number.
+    /// Address of the list, up to the page number.
     address: String,
 }
 
 impl Pager {
-    /// The range of part `number`, and one more to see whether there is another part.
+    /// Range of page `number`, plus one item to detect a next page.
     pub(super) fn range(number: u32, size: u32) -> PageRange {
         PageRange { skip: (number - 1) * size, take: size + 1 }
     }
 
-    /// The pager of what was found in that range, which is shortened to one part.
+    /// Builds the pager for the items of that range, and truncates them to one page.
     pub(super) fn of<T>(number: u32, size: u32, found: &mut Vec<T>, address: String) -> Pager {
         let is_more = found.len() > size as usize;
         found.truncate(size as usize);
