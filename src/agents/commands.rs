@@ -21,9 +21,9 @@ pub(crate) struct Command {
 pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "memory-sync",
-        description: "Bring what was said so far into this project's memory",
+        description: "Add this session so far to the project's memory",
         prompt: "\
-Bring what was said so far into this project's memory: run `PROGRAM memory sync`, with the `--session` that annalist
+Add this session so far to the project's memory: run `PROGRAM memory sync`, with the `--session` that annalist
 named for this session if it named one. Do not write memory files yourself.
 
 Then say in one or two sentences what was added or changed. If the command fails, show what it printed.",
@@ -34,10 +34,10 @@ Then say in one or two sentences what was added or changed. If the command fails
         prompt: "\
 Search this project's memory for: ARGUMENTS
 
-Run `PROGRAM search WORDS` with the few words that tell it best; `--open`, `--failed` and `--since 7d` narrow it down.
-`PROGRAM why ID` shows the words that a hit rests on.
+Run `PROGRAM search WORDS` with a few words that describe it best; `--open`, `--failed` and `--since 7d` narrow it down.
+`PROGRAM why ID` shows the quotes that support a hit.
 
-Answer from what is printed, with the ids, and say what was superseded or is contradicted. If nothing is found, say so.",
+Answer only from the output, with the ids, and say what is superseded or contradicted. If nothing is found, say so.",
     },
     Command {
         name: "memory-reflect",
@@ -45,8 +45,8 @@ Answer from what is printed, with the ids, and say what was superseded or is con
         prompt: "\
 Look back at how the work went. ARGUMENTS
 
-Run `PROGRAM memory reflect`, with `--since DATE` if a time is named. Sum up in a few lines what it shows, and which
-lessons hold. Ask whether to keep it; if so, run the same with `--write`.",
+Run `PROGRAM memory reflect`, with `--since DATE` if a time is named. Sum up the result and the lessons that
+hold in a few lines. Ask whether to keep it; if so, run the same command with `--write`.",
     },
     Command {
         name: "memory-init",
@@ -55,9 +55,9 @@ lessons hold. Ask whether to keep it; if so, run the same with `--write`.",
 Set up this project's memory:
 
 1. Run `PROGRAM memory init`.
-2. Read the README and the files that tell the architecture, and fill in product-context.md in the memory directory:
-   overview, architecture, constraints, non-goals. Write only what the files or I say; ask where they say nothing.
-3. Run `PROGRAM doctor`, and say in a line each what is left to do.",
+2. Read the README and the files that describe the architecture, and fill in product-context.md in the memory directory:
+   overview, architecture, constraints, non-goals. Write only what the files or I say; ask about what is missing.
+3. Run `PROGRAM doctor`, and list what is left to do, one line each.",
     },
 ];
 
