@@ -61,7 +61,3 @@ soak minutes="60":
     psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA IF EXISTS annalist_soak CASCADE' -c 'CREATE SCHEMA annalist_soak'
     tests/soak.py {{minutes}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_soak'
     psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA annalist_soak CASCADE'
-
-# thirty seconds for each fuzz target
-fuzz seconds="30":
-    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}} -len_control=0 -max_len=2000; done

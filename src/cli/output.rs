@@ -108,6 +108,7 @@ impl From<SyncError> for Failure {
     fn from(error: SyncError) -> Failure {
         match error {
             SyncError::Store(error) => error.into(),
+            error @ SyncError::OtherNamespace { .. } => Failure::usage(error.to_string()),
             error @ (SyncError::Disk { .. } | SyncError::Busy(_)) => {
                 Failure::failed(with_causes(&error))
             }

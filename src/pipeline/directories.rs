@@ -143,7 +143,9 @@ fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
         SyncError::Disk { path, cause } => {
             SyncError::Disk { path: folder.path().join(path).display().to_string(), cause }
         }
-        error @ (SyncError::Store(_) | SyncError::Busy(_)) => error,
+        error @ (SyncError::Store(_) | SyncError::Busy(_) | SyncError::OtherNamespace { .. }) => {
+            error
+        }
     }
 }
 

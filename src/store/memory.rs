@@ -255,6 +255,20 @@ impl Store {
         .await
     }
 
+    /// Returns the namespace whose memory a directory shows.
+    pub(crate) async fn shown_namespace(
+        &self,
+        directory: &Directory,
+    ) -> Result<Option<String>, StoreError> {
+        let directory = directory.clone();
+        let read = move |from: &mut Db| {
+            let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
+                AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
+            from.first(sql, values![&directory.host, &directory.dir], |row| row.next())
+        };
+        self.read("reading the namespace of a directory", read).await
+    }
+
     /// Returns the directories that show the memory of `namespace`, on all machines.
     pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
         let namespace = namespace.to_owned();

@@ -480,3 +480,27 @@ fn a_file_that_cannot_be_read_is_not_called_missing_and_keeps_every_byte() {
     place.json(&["memory", "sync", "--namespace", "home/dev/stocklist", "--json"]);
     assert_eq!(super::place::read(&path), notes);
 }
+
+#[test]
+fn another_namespace_does_not_empty_a_directory() {
+    let place = begun();
+    place.json(&SYNC);
+    let before = files(&place);
+    for dry_run in [&[][..], &["--dry-run"]] {
+        let wrong = ["memory", "sync", "--namespace", "home/dev/legder"];
+        let refused = place.run(&[&wrong[..], dry_run].concat());
+        refused.refused(2, &["namespace `home/dev/ledger`", "--namespace home/dev/ledger"]);
+        assert_eq!(files(&place), before);
+    }
+    let plain = place.json(&["memory", "sync", "--json"]);
+    assert_eq!((&plain["namespace"], &plain["changes"]), (&json!("home/dev/ledger"), &json!([])));
+}
+
+#[test]
+fn what_annalist_writes_itself_needs_no_repair() {
+    let place = begun();
+    place.json(&SYNC);
+    let before = files(&place);
+    assert_eq!(place.run(&["memory", "lint", "--fix"]).code, 0);
+    assert_eq!(files(&place), before);
+}

@@ -6,7 +6,9 @@ use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::memory_dir::FileChange;
-use crate::pipeline::{DirSync, Directories, Namespaces, SyncError, SyncReport, SyncedDirectory};
+use crate::pipeline::{
+    DirSync, Directories, Namespaces, SyncError, SyncReport, SyncedDirectory, directory_of,
+};
 use crate::privacy::Gate;
 use crate::store::Store;
 use std::io;
@@ -92,6 +94,9 @@ pub(super) async fn namespace_of(
     if let Some(named) = &config.namespace {
         return Ok(named.clone());
     }
+    if let Some(shown) = store.shown_namespace(&directory_of(folder)).await? {
+        return Ok(shown);
+    }
     let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
     let gate = Gate::new(&config.pii);
     let namespaces = Namespaces { store, gate: &gate, clock: Some(clock::now) };
@@ -118,7 +123,9 @@ pub(super) async fn keep(
 pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
     match error {
         SyncError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
-        error @ (SyncError::Store(_) | SyncError::Busy(_)) => error.into(),
+        error @ (SyncError::Store(_) | SyncError::Busy(_) | SyncError::OtherNamespace { .. }) => {
+            error.into()
+        }
     }
 }
 

@@ -129,9 +129,7 @@ impl Checker<'_> {
         let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
         let found: Vec<(&str, u32)> =
             sections.map(|block| (document.heading_words(block), block.line)).collect();
-        // In other files a heading without entries may be missing.
-        let is_required = matches!(document.kind(), Kind::ActiveContext | Kind::ProductContext);
-        for name in expected.iter().filter(|_| is_required) {
+        for name in expected.iter().filter(|_| needs_headings(document.kind())) {
             if !found.iter().any(|(words, _)| words == name) {
                 self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
             }
@@ -476,6 +474,11 @@ pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
 }
 
 /// Tokens of what people wrote; rendered lists have limits of their own.
+/// True if every heading must be there; in other files a heading without entries may be missing.
+pub(super) fn needs_headings(kind: Kind) -> bool {
+    matches!(kind, Kind::ActiveContext | Kind::ProductContext)
+}
+
 fn written_tokens(path: &str, text: &str) -> Tokens {
     let (document, _) = Document::parse(Kind::of_path(path), text);
     let is_written = |block: &&Block| document.tags(block).all(|tag| tag.ours().is_none());

@@ -1,6 +1,6 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::check::{doubles, misplaced_footer};
+use super::check::{doubles, misplaced_footer, needs_headings};
 use super::issue::{FIXABLE, Linting};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
@@ -53,7 +53,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         // During an unfinished merge, only the merge is fixed.
         "conflict-markers" => joined_whole(&document),
         _ if has_markers => text.to_owned(),
-        "missing-heading" => {
+        "missing-heading" if needs_headings(kind) => {
             let mut edits = Edits::new(&document);
             kind.sections().iter().for_each(|section| edits.make_section(section));
             edits.finish().text

@@ -69,6 +69,11 @@ pub(crate) enum SyncError {
     /// Another process holds the namespace lease.
     #[error("namespace `{0}`: another process changes its memory now; try again")]
     Busy(String),
+    #[error(
+        "{dir} shows the memory of namespace `{shown}`: sync it with --namespace {shown}, or give that memory \
+         another name with `annalist namespace move`"
+    )]
+    OtherNamespace { dir: String, shown: String },
 }
 
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
@@ -81,6 +86,7 @@ impl DirSync {
         namespace: &str,
         next: Option<&Plan>,
     ) -> Result<SyncReport, SyncError> {
+        self.expect_namespace(folder, namespace).await?;
         let plan = self.plan(folder, namespace, next).await?;
         let (changes, people) = (plan.changes(), plan.people());
         Ok(SyncReport { changes, people, ..SyncReport::default() }.with(&plan))
@@ -100,16 +106,31 @@ impl DirSync {
         folder: &MemoryFolder,
         namespace: &str,
     ) -> Result<SyncReport, SyncError> {
+        let directory = self.expect_namespace(folder, namespace).await?;
         let Some(held) = self.hold(namespace).await? else {
             return Err(SyncError::Busy(namespace.to_owned()));
         };
-        let directory = Directory { host: process::host().to_owned(), dir: dir_of(folder) };
         self.store.note_directory(&directory, namespace).await?;
         let done = self.write(&held.lease, folder, &|it| write(folder, it)).await;
         let left = held.release(None).await;
         let report = done?;
         left?;
         Ok(report)
+    }
+
+    /// Fails if `folder` shows the memory of another namespace: a sync would empty it.
+    async fn expect_namespace(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+    ) -> Result<Directory, SyncError> {
+        let directory = directory_of(folder);
+        match self.store.shown_namespace(&directory).await? {
+            Some(shown) if shown != namespace => {
+                Err(SyncError::OtherNamespace { dir: directory.dir, shown })
+            }
+            Some(_) | None => Ok(directory),
+        }
     }
 
     /// Imports people's edits from `folder` before a plan changes it; writes no file. If another process holds the
@@ -119,6 +140,7 @@ impl DirSync {
         folder: &MemoryFolder,
         namespace: &str,
     ) -> Result<ImportedEdits, SyncError> {
+        self.expect_namespace(folder, namespace).await?;
         let Some(held) = self.hold(namespace).await? else { return Ok(Vec::new()) };
         let imported = self.import(&held.lease, folder).await;
         held.release(None).await?;
@@ -470,6 +492,11 @@ impl SyncReport {
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.people.is_empty()
     }
+}
+
+/// The directory of `folder` on this machine.
+pub(crate) fn directory_of(folder: &MemoryFolder) -> Directory {
+    Directory { host: process::host().to_owned(), dir: dir_of(folder) }
 }
 
 /// Path without links, which identifies a directory.

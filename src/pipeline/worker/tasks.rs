@@ -193,7 +193,7 @@ impl WorkerState {
             })
         });
         match synced.await {
-            Ok(Ok(()) | Err(SyncError::Busy(_))) => {}
+            Ok(Ok(()) | Err(SyncError::Busy(_) | SyncError::OtherNamespace { .. })) => {}
             // The next `memory sync` finds the rest and reports it.
             Ok(Err(SyncError::Store(error))) => {
                 tracing::warn!(kind = ?error.kind, "a directory was not kept");

@@ -169,9 +169,9 @@ impl From<SyncError> for PageError {
     fn from(error: SyncError) -> PageError {
         match error {
             error @ SyncError::Busy(_) => PageError::busy(error.to_string()),
-            error @ (SyncError::Store(_) | SyncError::Disk { .. }) => {
-                PageError::failed(error.to_string())
-            }
+            error @ (SyncError::Store(_)
+            | SyncError::Disk { .. }
+            | SyncError::OtherNamespace { .. }) => PageError::failed(error.to_string()),
         }
     }
 }
