@@ -84,7 +84,7 @@ impl<'t> PrivateText<'t> {
         cuts: &[Range<usize>],
         remarks: Vec<PrivateRemark>,
     ) {
-        let places = Places::of(&self.cuts, self.left.len());
+        let places = OffsetMap::of(&self.cuts, self.left.len());
         let known = std::mem::take(&mut self.spans);
         self.spans = outermost(known.into_iter().chain(spans.iter().map(|it| places.range(it))));
         let known = std::mem::take(&mut self.cuts);
@@ -131,12 +131,14 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
         }
         let start = tag.at.start;
         match (tag.stand, after) {
-            (Stand::Marked | Stand::Within, [close, others @ ..]) if close.closes => {
+            (LinePosition::AfterMarker | LinePosition::Inline, [close, others @ ..])
+                if close.closes =>
+            {
                 remarks.push(remark(tag, "inline private span"));
                 spans.push(start..close.at.end);
                 rest = others;
             }
-            (Stand::Alone | Stand::Marked, _) => {
+            (LinePosition::LineStart | LinePosition::AfterMarker, _) => {
                 let close = outer_close(after, &mut remarks);
                 if close.is_none() {
                     remarks.push(remark(tag, UNCLOSED_PRIVATE));
@@ -145,7 +147,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
                 spans.push(start..end.map_or(text.len(), |tag| tag.at.end));
                 rest = close.and_then(|close| after.get(close + 1..)).unwrap_or_default();
             }
-            (Stand::Within, _) => remarks.push(remark(tag, PRIVATE_MENTION)),
+            (LinePosition::Inline, _) => remarks.push(remark(tag, PRIVATE_MENTION)),
         }
     }
     (spans, remarks)
@@ -287,18 +289,18 @@ const NUMBER_DIGITS_MAX: usize = 9;
 struct Tag {
     at: Range<usize>,
     closes: bool,
-    stand: Stand,
+    stand: LinePosition,
 }
 
 /// Position of a tag on its line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stand {
+enum LinePosition {
     /// Only blanks precede it.
-    Alone,
+    LineStart,
     /// Only list, task, quote, heading, table or line-number markers precede it, or only blanks
     /// follow it.
-    Marked,
-    Within,
+    AfterMarker,
+    Inline,
 }
 
 /// Finds every tag, in order. Linear: the next `>` or line end, and the end of a line's markers,
@@ -339,11 +341,11 @@ fn tags(text: &str) -> Vec<Tag> {
             }
             after_last = end + closer.len_utf8();
             let stand = if starts_line(text, start) {
-                Stand::Alone
+                LinePosition::LineStart
             } else if start <= marks || ends_line(text, after_last) {
-                Stand::Marked
+                LinePosition::AfterMarker
             } else {
-                Stand::Within
+                LinePosition::Inline
             };
             tags.push(Tag { at: start..after_last, closes: head.closes, stand });
         }
@@ -414,21 +416,21 @@ fn is_blank(letter: char) -> bool {
 }
 
 /// Maps positions in the remaining text to positions in the original.
-struct Places {
+struct OffsetMap {
     /// For each cut, its position in the remaining text and the total bytes cut so far.
     cuts: Vec<(usize, usize)>,
     left: usize,
 }
 
-impl Places {
-    fn of(cuts: &[Range<usize>], left: usize) -> Places {
+impl OffsetMap {
+    fn of(cuts: &[Range<usize>], left: usize) -> OffsetMap {
         let mut gone = 0;
         let known = cuts.iter().map(|cut| {
             let at = cut.start - gone;
             gone += cut.len();
             (at, gone)
         });
-        Places { cuts: known.collect(), left }
+        OffsetMap { cuts: known.collect(), left }
     }
 
     fn place(&self, at: usize) -> usize {

@@ -68,7 +68,7 @@ pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
         for place in places {
             let argument = argument(scan, *form, place + flag.len(), end);
             if let Some(secret) = argument.filter(|it| is_secret(scan.piece(it.clone()), *form)) {
-                scan.mark(secret);
+                scan.add_hit(secret);
             }
         }
     }
@@ -93,7 +93,7 @@ pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
     let colon =
         text.find(':').filter(|_| scan.piece(at.clone()) == "chpasswd").map_or(0, |it| it + 1);
     if !value::is_reference(text) && !text.contains(' ') {
-        scan.mark(word.start + colon..word.end);
+        scan.add_hit(word.start + colon..word.end);
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let secret = scan.piece(value..scan.run(value, |byte| !ends(byte)));
     let secret = secret.trim_end_matches(['.', ')', ']', '}']);
     if user < end && scan.word_starts(at.start) && value::is_random(secret) {
-        scan.mark(value..value + secret.len());
+        scan.add_hit(value..value + secret.len());
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn pair_call(scan: &mut Scan<'_>, at: Range<usize>) {
     let Some((quote, start)) = scan.quote(scan.gap(comma + 1)) else { return };
     let secret = scan.quoted(quote, start);
     if scan.byte(comma) == b',' && !value::is_no_secret(scan.piece(secret.clone()), "password") {
-        scan.mark(secret);
+        scan.add_hit(secret);
     }
 }
 
@@ -189,13 +189,13 @@ pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
     let line = scan.piece(scan.line_start(at.start, COMMAND_MAX)..at.start).to_ascii_lowercase();
     if line.contains("user ") && scan.byte(end) == b';' && !value::is_about(scan.piece(start..end))
     {
-        scan.mark(start..end);
+        scan.add_hit(start..end);
         return;
     }
     if let Some((quote, start)) = scan.quote(start).filter(|(quote, _)| quote.mark != b'`') {
         let content = scan.quoted(quote, start);
         if !value::is_no_secret(scan.piece(content.clone()), "password") {
-            scan.mark(content);
+            scan.add_hit(content);
         }
     }
 }

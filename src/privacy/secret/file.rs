@@ -28,7 +28,7 @@ pub(super) fn headless_key(scan: &mut Scan<'_>, at: Range<usize>) {
         if end - start < KEY_LINE_MIN {
             return;
         }
-        scan.mark(start..end);
+        scan.add_hit(start..end);
     }
     let mut line_end = scan.line_end(at.end, LINE_MAX);
     for _ in 0..LINES_MAX {
@@ -40,7 +40,7 @@ pub(super) fn headless_key(scan: &mut Scan<'_>, at: Range<usize>) {
         if end - start < 4 || end < line_end && !matches!(scan.byte(end), b'"' | b' ' | b'\'') {
             return;
         }
-        scan.mark(start..end);
+        scan.add_hit(start..end);
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn headless_end(scan: &mut Scan<'_>, at: Range<usize>) {
             return;
         }
         let start = scan.skip_escape(start, end);
-        scan.mark(start..end);
+        scan.add_hit(start..end);
         line = scan.line_start(start, LINE_MAX);
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn password_line(scan: &mut Scan<'_>, at: Range<usize>) {
     let form = !host.is_empty() && (number(port) || *port == "*");
     let names = [database, user].iter().all(|it| !number(it));
     if form && names && 3 <= password.len() && !value::is_reference(password) {
-        scan.mark(end - password.len()..end);
+        scan.add_hit(end - password.len()..end);
     }
 }
 
@@ -137,7 +137,7 @@ fn members(scan: &mut Scan<'_>, brace: usize) {
             let content = scan.quoted(quote, start);
             at = content.end.max(at);
             if !value::is_reference(scan.piece(content.clone())) {
-                scan.mark(content);
+                scan.add_hit(content);
             }
         }
     }
@@ -164,7 +164,7 @@ fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
         };
         let secret = scan.piece(content.clone()).trim_end();
         if !value::is_reference(secret) && !secret.starts_with(['|', '>']) {
-            scan.mark(content.start..content.start + secret.len());
+            scan.add_hit(content.start..content.start + secret.len());
         }
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn web_key(scan: &mut Scan<'_>, at: Range<usize>) {
             let Some((quote, start)) = scan.quote(scan.gap(scan.gap(colon) + 1)) else { continue };
             let content = scan.quoted(quote, start);
             if 16 <= content.len() && scan.byte(scan.gap(colon)) == b':' {
-                scan.mark(content);
+                scan.add_hit(content);
             }
         }
     }
@@ -209,12 +209,12 @@ pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
     };
     let named = mark != b'|' && header.split(char::from(mark)).all(word);
     let Some(mut line) = scan.next_line(end).filter(|_| named || mark == b'|') else {
-        return beside(scan, mark, after);
+        return mask_adjacent_cell(scan, mark, after);
     };
     let mut line_end = scan.line_end(line, LINE_MAX);
     if mark == b'|' {
         if !is_rule(scan.piece(line..line_end)) {
-            return beside(scan, mark, after);
+            return mask_adjacent_cell(scan, mark, after);
         }
         let Some(row) = scan.next_line(line_end) else { return };
         (line, line_end) = (row, scan.line_end(row, LINE_MAX));
@@ -234,7 +234,7 @@ pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
 }
 
 /// Masks the cell beside a name, if it looks random.
-fn beside(scan: &mut Scan<'_>, mark: u8, at: usize) {
+fn mask_adjacent_cell(scan: &mut Scan<'_>, mark: u8, at: usize) {
     if mark == b'|' && scan.byte(at) == mark {
         let end =
             scan.run_within(at + 1, LINE_MAX, |byte| !matches!(byte, b'|' | b'\n' | b'"' | b'\\'));
@@ -250,6 +250,6 @@ fn mask_cell(scan: &mut Scan<'_>, cell: Range<usize>, kind: Kind) {
     let plain = kind == Kind::Password && value::may_be_secret(text, false);
     let secret = !text.contains([' ', '"']) && (value::is_random(text) || plain);
     if secret && !value::is_reference(text) && !words::ABOUT.contains(text) {
-        scan.mark(start..start + text.len());
+        scan.add_hit(start..start + text.len());
     }
 }

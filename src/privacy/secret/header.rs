@@ -48,7 +48,7 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
         let token = scan.piece(start..end).trim_end_matches(['.', ')', ';', ']', '}']);
         if scan.word_starts(at.start) && is_token(token) {
             let end = start + token.len();
-            scan.mark(start..end);
+            scan.add_hit(start..end);
         }
         return;
     }
@@ -78,7 +78,7 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
         // A longer credential is masked to its end.
         let beyond =
             if start + HEADER_MAX <= end { scan.run(end, |byte| !ends_value(byte)) } else { end };
-        scan.mark(login_start..beyond);
+        scan.add_hit(login_start..beyond);
     }
 }
 
@@ -108,7 +108,7 @@ fn parameters(scan: &mut Scan<'_>, start: usize) {
             }
         };
         if !value::is_reference(scan.piece(value.clone())) {
-            scan.mark(value);
+            scan.add_hit(value);
         }
         if scan.byte(after) != b',' {
             return;
@@ -152,7 +152,7 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
             .run(name + 1, |byte| !ends_value(byte) && byte != b';' && !byte.is_ascii_whitespace());
         let secret = scan.piece(name + 1..end);
         if 4 <= secret.len() && !value::is_reference(secret) {
-            scan.mark(name + 1..end);
+            scan.add_hit(name + 1..end);
         }
         if scan.byte(end) != b';' {
             return;

@@ -9,7 +9,7 @@
 mod command;
 mod file;
 mod header;
-mod joint;
+mod separator;
 mod name;
 mod named;
 mod rules;

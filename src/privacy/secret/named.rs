@@ -4,9 +4,9 @@
 //! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
 
 use super::file;
-use super::joint::{Joint, joint, pair_value};
 use super::name::{self, Kind};
 use super::scan::{Quote, Scan, is_blank};
+use super::separator::{Separator, joint, pair_value};
 use super::value;
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ const NAME_MAX: usize = 80;
 const WORD_MAX: usize = 1024;
 
 /// A name and where its value starts.
-struct Named<'a> {
+struct NamedValue<'a> {
     name: &'a str,
     kind: Kind,
     start: usize,
     /// Quote after the name, if the name is quoted.
     quote: Option<Quote>,
-    joint: Joint,
+    joint: Separator,
     value: usize,
     /// Blanks surround the joint.
     spaced: bool,
@@ -38,14 +38,14 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let Some(named) = find_name(scan, at) else { return };
     scan.named_to = named.value.min(scan.bytes.len());
-    if named.joint == Joint::Colon && block(scan, &named) {
+    if named.joint == Separator::Colon && block(scan, &named) {
         return;
     }
     let prefixed = match scan.byte(named.value) {
         b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
-    let listed = matches!(named.joint, Joint::Equals | Joint::Colon);
+    let listed = matches!(named.joint, Separator::Equals | Separator::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
         Some((quote, start)) => quoted(scan, &named, quote, start),
@@ -59,7 +59,7 @@ fn is_name_byte(byte: u8) -> bool {
 }
 
 /// Finds the name that the keyword is part of, if a value may follow it.
-fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
+fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>> {
     let is_mark = |byte: u8| byte.is_ascii() && !is_name_byte(byte);
     let core = scan.run(at.start, is_mark).min(at.end);
     let last = scan.run_back(at.end, at.len(), is_mark);
@@ -79,7 +79,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
     // `${NAME:?missing}` is an error message, not a value.
-    if joint == Joint::Colon
+    if joint == Separator::Colon
         && scan.piece(start.saturating_sub(2)..start) == "${"
         && scan.byte(value) == b'?'
     {
@@ -87,16 +87,16 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     }
     let kind = kind(scan, name, start, joint)?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
-    Some(Named { name, kind, start, quote, joint, value, spaced, paired })
+    Some(NamedValue { name, kind, start, quote, joint, value, spaced, paired })
 }
 
-fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind> {
-    let in_query = matches!(scan.before(start), b'?' | b'&') && joint == Joint::Equals;
+fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Separator) -> Option<Kind> {
+    let in_query = matches!(scan.before(start), b'?' | b'&') && joint == Separator::Equals;
     let short = in_query && ["key", "code", "sig"].contains(&name);
     name::kind(name).or(short.then_some(Kind::Maybe))
 }
 
-fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
+fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usize) {
     let same = named.quote.is_some_and(|name| name.mark == quote.mark);
     if !same && scan.lies_in_string(named.start, quote) {
         return;
@@ -113,32 +113,34 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
         || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
             && named.quote.is_none();
     let secret_by_form = match named.joint {
-        Joint::Equals | Joint::Colon | Joint::Compares | Joint::Flag => match named.kind {
-            Kind::Password | Kind::Token => true,
-            Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
-                value::is_random(secret)
-                    || is_below_user(scan, named)
-                    || named.name == "PASS" && value::may_be_secret(secret, false)
+        Separator::Equals | Separator::Colon | Separator::Compares | Separator::Flag => {
+            match named.kind {
+                Kind::Password | Kind::Token => true,
+                Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
+                    value::is_random(secret)
+                        || is_below_user(scan, named)
+                        || named.name == "PASS" && value::may_be_secret(secret, false)
+                }
+                Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
+                Kind::Key => value::is_key(secret),
             }
-            Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
-            Kind::Key => value::is_key(secret),
-        },
-        Joint::Call => named.kind == Kind::Password && scan.byte(after) == b')',
-        Joint::Comma => {
+        }
+        Separator::Call => named.kind == Kind::Password && scan.byte(after) == b')',
+        Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
             value::is_random(secret) || named.kind == Kind::Password && head.contains("define(")
         }
-        Joint::Is => value::is_random(secret),
-        Joint::Tag => false,
+        Separator::Is => value::is_random(secret),
+        Separator::Tag => false,
     };
     if secret_by_form && !continues && !value::is_no_secret(secret, named.name) {
         scan.named_to = content.end;
-        scan.mark(content);
+        scan.add_hit(content);
     }
 }
 
 /// `["…", "…"]`: masks each string that looks like a secret; lists also hold password rules.
-fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
+fn list(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     /// A longer list holds no credentials.
     const STRINGS_MAX: usize = 64;
     /// Maximum bytes of blanks and line ends between two strings.
@@ -163,7 +165,7 @@ fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
 }
 
 /// Range of an unquoted word. A quote, an escape or a tag ends it in any form.
-fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
+fn bare(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form) -> Range<usize> {
     let hard = |byte: u8| {
         byte.is_ascii_whitespace()
             || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x1b)
@@ -213,12 +215,12 @@ enum Form {
     Other,
 }
 
-fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
+fn form(scan: &Scan<'_>, named: &NamedValue<'_>) -> Form {
     let capitals = named
         .name
         .bytes()
         .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
-    let tight = named.joint == Joint::Equals && !named.spaced;
+    let tight = named.joint == Separator::Equals && !named.spaced;
     match (tight, scan.before(named.start)) {
         (true, b'?' | b'&') => Form::Query,
         (true, _) if capitals => Form::Environment,
@@ -226,13 +228,13 @@ fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
     }
 }
 
-fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
+fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let form = form(scan, named);
-    if named.joint == Joint::Tag {
+    if named.joint == Separator::Tag {
         return tagged(scan, named);
     }
     let at = bare(scan, named, form);
-    if named.joint == Joint::Colon && declared(scan, named, at.end) {
+    if named.joint == Separator::Colon && declared(scan, named, at.end) {
         return;
     }
     let word = scan.piece(at.clone());
@@ -247,12 +249,12 @@ fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
     if long || is_secret(scan, named, form, &at) {
         scan.named_to = at.end;
-        let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Joint::Colon);
-        scan.mark_as(at, key.map(|quote| quote.depth));
+        let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Separator::Colon);
+        scan.add_hit_quoted(at, key.map(|quote| quote.depth));
     }
 }
 
-fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) -> bool {
+fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usize>) -> bool {
     let word = scan.piece(at.clone());
     let next = scan.byte(at.end);
     let called =
@@ -292,16 +294,16 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
     let random = value::is_random(word)
         && (!value::is_name(word) || line || !named.spaced || 10 <= word.len());
     match (named.joint, form) {
-        (Joint::Compares | Joint::Call | Joint::Comma | Joint::Tag, _) => false,
+        (Separator::Compares | Separator::Call | Separator::Comma | Separator::Tag, _) => false,
         (_, _) if named.kind == Kind::Maybe => 8 <= word.len() && value::is_random(word),
         (_, Form::Environment) => !is_expression(word),
         (_, Form::Query) => true,
-        (Joint::Flag, Form::Other) => !value::is_about(word) && !is_metavariable(word),
-        (Joint::Is, Form::Other) => value::is_random(word),
-        (Joint::Equals, Form::Other) => {
+        (Separator::Flag, Form::Other) => !value::is_about(word) && !is_metavariable(word),
+        (Separator::Is, Form::Other) => value::is_random(word),
+        (Separator::Equals, Form::Other) => {
             random || is_option(scan, named, at.end, word) || is_plain(scan, named, at.end, word)
         }
-        (Joint::Colon, Form::Other) => {
+        (Separator::Colon, Form::Other) => {
             random
                 || (line && is_label(named) && !value::is_about(word))
                 || is_plain(scan, named, at.end, word)
@@ -311,11 +313,11 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
 
 /// `password: plain` that fills its line, and `password=plain` among words. With blanks around the
 /// separator, a word among words must look like a secret.
-fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
+fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
     if named.quote.is_some() || !name::is_login(named.name) {
         return false;
     }
-    let colon = named.joint == Joint::Colon;
+    let colon = named.joint == Separator::Colon;
     let next = scan.gap(end);
     let goes_on = end < next && scan.byte(next).is_ascii_alphabetic();
     let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r' | b'"' | b'\'');
@@ -326,7 +328,7 @@ fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool 
 }
 
 /// Returns whether a setting for the user precedes: `user = bob`.
-fn is_below_user(scan: &Scan<'_>, named: &Named<'_>) -> bool {
+fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
     /// Maximum bytes before the name that are searched.
     const ABOVE_MAX: usize = 256;
     let above = scan.piece(scan.floor(named.start.saturating_sub(ABOVE_MAX))..named.start);
@@ -336,12 +338,12 @@ fn is_below_user(scan: &Scan<'_>, named: &Named<'_>) -> bool {
         let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
         ["user", "username", "login", "email", "account"].contains(&word)
     };
-    let joined = named.joint == Joint::Equals || named.quote.is_some();
+    let joined = named.joint == Separator::Equals || named.quote.is_some();
     joined && above.split(['\n', ',']).any(user)
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: even a plain word is secret.
-fn is_label(named: &Named<'_>) -> bool {
+fn is_label(named: &NamedValue<'_>) -> bool {
     let capitals =
         named.name.contains('_') && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
     let header = named.name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
@@ -349,7 +351,7 @@ fn is_label(named: &Named<'_>) -> bool {
 }
 
 /// `--password=plain`, and `…;Password=plain;…` in a connection string.
-fn is_option(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
+fn is_option(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
     let flag = scan.piece(named.start..named.start + 2) == "--" && !is_metavariable(word);
     let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
     let listed = matches!(scan.before(named.start), b';' | b'=')
@@ -376,7 +378,7 @@ fn is_expression(word: &str) -> bool {
 }
 
 /// Returns whether the name starts its line and the value ends it.
-fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
+fn stands_alone(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize) -> bool {
     let path = scan.run_back(named.start, NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
     let path = scan.skip_escape(path, named.start);
     let head = scan.run_back(path, NAME_MAX, |byte| {
@@ -390,7 +392,7 @@ fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
 }
 
 /// `password: str = "…"`: reads a type annotation and the literal after it.
-fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
+fn declared(scan: &mut Scan<'_>, named: &NamedValue<'_>, type_end: usize) -> bool {
     const TYPE_MAX: usize = 64;
     let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>[]:,'|. ?".contains(&byte);
     let equals = scan.run_within(type_end, TYPE_MAX, is_type);
@@ -409,24 +411,24 @@ fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
     }
     let at = scan.run(equals + 1, is_blank);
     let Some((quote, start)) = scan.quote(at) else { return false };
-    let assigned = Named { joint: Joint::Equals, value: at, ..*named };
+    let assigned = NamedValue { joint: Separator::Equals, value: at, ..*named };
     quoted(scan, &assigned, quote, start);
     true
 }
 
 /// `<password>…</password>`
-fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
+fn tagged(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let end =
         scan.run(named.value, |byte| !matches!(byte, b'<' | b'>' | b'"' | b'\\' | b'\n' | b'\r'));
     let closes = scan.piece(end..end + 2) == "</" || scan.piece(end..end + 3) == "<\\/";
     let secret = scan.piece(named.value..end);
     if closes && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
-        scan.mark(named.value..end);
+        scan.add_hit(named.value..end);
     }
 }
 
 /// Masks the deeper lines of a YAML block `password: |`; true if there is one.
-fn block(scan: &mut Scan<'_>, named: &Named<'_>) -> bool {
+fn block(scan: &mut Scan<'_>, named: &NamedValue<'_>) -> bool {
     const LINES_MAX: usize = 64;
     const LINE_MAX: usize = 1024;
     let header = scan.run_within(named.value, 4, |byte| b"|>+-123456789".contains(&byte));
@@ -447,7 +449,7 @@ fn block(scan: &mut Scan<'_>, named: &Named<'_>) -> bool {
         let random =
             named.kind == Kind::Password || named.kind == Kind::Token || value::is_random(secret);
         if random && !value::is_no_secret(secret, named.name) {
-            scan.mark(start..start + secret.len());
+            scan.add_hit(start..start + secret.len());
         }
         if quote < end {
             break;

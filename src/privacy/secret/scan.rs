@@ -51,11 +51,11 @@ impl Quote {
 }
 
 impl Scan<'_> {
-    pub(super) fn mark(&mut self, at: Range<usize>) {
-        self.mark_as(at, None);
+    pub(super) fn add_hit(&mut self, at: Range<usize>) {
+        self.add_hit_quoted(at, None);
     }
 
-    pub(super) fn mark_as(&mut self, at: Range<usize>, quotes: Option<usize>) {
+    pub(super) fn add_hit_quoted(&mut self, at: Range<usize>, quotes: Option<usize>) {
         if !at.is_empty() && self.piece(at.clone()) != PLACEHOLDER {
             self.hits.push(Hit { at, rule: self.rule, quotes });
         }

@@ -122,7 +122,7 @@ pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
     let alone = shape.anywhere || scan.word_starts(start) && looks_random(scan, shape, at.end..end);
     let ends = shape.rest.most == usize::MAX || !alnum(scan.byte(end));
     if shape.rest.takes(end - at.end) && alone && ends {
-        scan.mark(start..end);
+        scan.add_hit(start..end);
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn three_parts(scan: &mut Scan<'_>) {
         let middle = scan.run(first + 1, dash) == second;
         let digits = scan.piece(start..end).bytes().filter(u8::is_ascii_digit).count();
         if fits && middle && 4 <= digits && matches!(scan.byte(start), b'M' | b'N' | b'O') {
-            scan.mark(start..end);
+            scan.add_hit(start..end);
         }
     }
 }
@@ -170,7 +170,7 @@ pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
             end = scan.run(end + 1, dash);
         }
     }
-    scan.mark(at.start..end);
+    scan.add_hit(at.start..end);
 }
 
 /// Marks a private key or an encrypted message, from its opening line to the closing one, or as far
@@ -191,7 +191,7 @@ pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
         return unclosed(scan, at.start, body);
     };
     if memchr::memchr3(b'"', b'\'', b'`', scan.bytes.get(body..end).unwrap_or_default()).is_none() {
-        scan.mark(at.start..end);
+        scan.add_hit(at.start..end);
     } else if end - body <= BROKEN_MAX {
         broken(scan, body..end);
     } else {
@@ -233,7 +233,7 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
         let digits = scan.piece(first..line).bytes().any(|byte| byte.is_ascii_digit());
         let ends = !matches!(scan.byte(line), b' ' | b'.' | b',' | b'-' | b'_' | b'(' | b':');
         if breaks && digits && ends && SHORT_LINE_MIN <= line - first {
-            scan.mark(start..line);
+            scan.add_hit(start..line);
         }
         return;
     }
@@ -243,7 +243,7 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
     } else {
         end
     };
-    scan.mark(start..end);
+    scan.add_hit(start..end);
 }
 
 /// Position after the line number that a viewer printed, if there is one.
@@ -265,7 +265,7 @@ fn broken(scan: &mut Scan<'_>, body: Range<usize>) {
         let end = scan.run(at, is_base64).min(body.end);
         if BROKEN_LINE_MIN <= end - at {
             let start = scan.skip_escape(at, end);
-            scan.mark(start..end);
+            scan.add_hit(start..end);
         }
         at = end + 1;
     }
@@ -304,14 +304,14 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
         Some(colon) => {
             let password = start + colon + 1;
             if !value::is_reference(scan.piece(password..end)) {
-                scan.mark(password..end);
+                scan.add_hit(password..end);
             }
         }
         None => {
             let mixed = piece.bytes().any(|byte| byte.is_ascii_digit());
             let least = if web { WEB_TOKEN_MIN } else { URL_TOKEN_MIN };
             if least <= piece.len() && mixed && !value::is_reference(piece) {
-                scan.mark(start..end);
+                scan.add_hit(start..end);
             }
         }
     }
@@ -338,6 +338,6 @@ pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let end = scan.run(start, in_path);
     if 16 <= end - start {
-        scan.mark(start..end);
+        scan.add_hit(start..end);
     }
 }

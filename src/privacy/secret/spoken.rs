@@ -33,7 +33,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let told = pieces(text).filter(|(place, word)| is_told(*place, word));
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| from + place..from + place + word.len()).collect();
-    told.into_iter().for_each(|it| scan.mark(it));
+    told.into_iter().for_each(|it| scan.add_hit(it));
 }
 
 /// Words of ASCII letters and marks, with their positions.

@@ -9,7 +9,7 @@ const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}',
 /// Maximum bytes of a secret of which only the end is shown: `...ab12`.
 const SHOWN_MAX: usize = 8;
 /// Prefixes of references to secret stores.
-const KEEPERS: [&str; 9] =
+const STORE_PREFIXES: [&str; 9] =
     ["op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:", "urn:"];
 
 /// Minimum length of a plain secret.
@@ -24,7 +24,7 @@ pub(super) fn is_reference(value: &str) -> bool {
     value.trim_matches(FILLING).is_empty()
         || (3 <= value.len() && value.trim_matches(['x', 'X']).is_empty())
         || (value.starts_with("...") && value.len() <= SHOWN_MAX)
-        || is_starred(value)
+        || is_masked(value)
         || NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
         || enclosed('<', '>')
         || enclosed('[', ']')
@@ -34,13 +34,13 @@ pub(super) fn is_reference(value: &str) -> bool {
         || matches!(value, "%s" | "%v" | "%q" | "%d" | "{}" | "%r" | "%@")
         || ["${", "{{", "$(", "#{", PLACEHOLDER].iter().any(|mark| value.contains(mark))
         || (value.starts_with('$') && is_variable(value))
-        || KEEPERS.iter().any(|keeper| value.starts_with(keeper))
+        || STORE_PREFIXES.iter().any(|keeper| value.starts_with(keeper))
         || value.to_ascii_lowercase().starts_with("redacted")
-        || is_yours(value)
+        || is_your_placeholder(value)
 }
 
 /// `your-api-key-here`: a placeholder.
-fn is_yours(value: &str) -> bool {
+fn is_your_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let rest = lower.strip_prefix("your").unwrap_or_default();
     rest.starts_with(['-', '_'])
@@ -81,7 +81,7 @@ pub(super) fn is_generic(word: &str, behind: &str) -> bool {
 }
 
 /// At least half of it is stars: already masked.
-fn is_starred(value: &str) -> bool {
+fn is_masked(value: &str) -> bool {
     value.contains("***") && value.len() <= 2 * value.matches('*').count()
 }
 
@@ -198,7 +198,7 @@ pub(super) fn is_code(word: &str) -> bool {
         || (typed && is_name(word.get(1..).unwrap_or_default()))
         || (path && !word.contains(['+', '=']))
         || words::TYPES.contains(lower.as_str())
-        || (is_name(word) && is_holder(&lower))
+        || (is_name(word) && holds_secret_name(&lower))
         || (word.contains('.') && is_path_of_names(word))
 }
 
@@ -217,7 +217,7 @@ pub(super) fn is_name(word: &str) -> bool {
 }
 
 /// Returns whether a part of the name says that it holds a secret: `new_password2`, `apiToken1`.
-fn is_holder(lower: &str) -> bool {
+fn holds_secret_name(lower: &str) -> bool {
     let parts =
         lower.split('_').map(|part| part.trim_end_matches(|letter: char| letter.is_ascii_digit()));
     let long = ["password", "token", "secret", "credential"];

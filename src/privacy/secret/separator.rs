@@ -11,7 +11,7 @@ const GAP_MAX: usize = 128;
 
 /// Token between a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Joint {
+pub(super) enum Separator {
     /// `=`, `:=`, `=>`
     Equals,
     /// `==`, `!=`: only a literal operand is secret.
@@ -35,7 +35,7 @@ pub(super) fn joint(
     scan: &Scan<'_>,
     start: usize,
     end: usize,
-) -> Option<(Option<Quote>, Joint, usize)> {
+) -> Option<(Option<Quote>, Separator, usize)> {
     let (quote, after) = scan.quote_or(end);
     let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
     let closed = scan.run(after, marks);
@@ -46,29 +46,31 @@ pub(super) fn joint(
         if stars - at == 2 { scan.gap(stars) } else { at }
     };
     let (joint, value) = match (scan.byte(at), scan.byte(at + 1)) {
-        (b'=', b'=') if scan.byte(at + 2) == b'=' => (Joint::Compares, skip(at + 3)),
-        (b'=', b'=') => (Joint::Compares, skip(at + 2)),
-        (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Joint::Equals, skip(at + 2)),
+        (b'=', b'=') if scan.byte(at + 2) == b'=' => (Separator::Compares, skip(at + 3)),
+        (b'=', b'=') => (Separator::Compares, skip(at + 2)),
+        (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Separator::Equals, skip(at + 2)),
         (b'=', b'~') | (b':', b':') => return None,
-        (b'=', _) if scan.before(at) == b'!' => (Joint::Compares, skip(at + 1)),
-        (b'=', _) => (Joint::Equals, skip(at + 1)),
-        (b':', _) => (Joint::Colon, skip(at + 1)),
-        (b'|', b'|') | (b'?', b'?') => (Joint::Comma, skip(at + 2)),
+        (b'=', _) if scan.before(at) == b'!' => (Separator::Compares, skip(at + 1)),
+        (b'=', _) => (Separator::Equals, skip(at + 1)),
+        (b':', _) => (Separator::Colon, skip(at + 1)),
+        (b'|', b'|') | (b'?', b'?') => (Separator::Comma, skip(at + 2)),
         (b'<', b'/') if scan.from(at).starts_with("</key>") => {
             let value = scan.run(at + "</key>".len(), |byte| byte.is_ascii_whitespace());
             let string = "<string>";
-            (Joint::Tag, scan.from(value).starts_with(string).then_some(value + string.len())?)
+            (Separator::Tag, scan.from(value).starts_with(string).then_some(value + string.len())?)
         }
-        (b'>', _) if scan.before(start) == b'<' => (Joint::Tag, at + 1),
-        (b'(', _) if at == end => (Joint::Call, at + 1),
-        (b',', _) if quote.is_some() => (Joint::Comma, skip(at + 1)),
-        _ if scan.from(at).starts_with('\u{ff1a}') => (Joint::Colon, skip(at + "\u{ff1a}".len())),
+        (b'>', _) if scan.before(start) == b'<' => (Separator::Tag, at + 1),
+        (b'(', _) if at == end => (Separator::Call, at + 1),
+        (b',', _) if quote.is_some() => (Separator::Comma, skip(at + 1)),
+        _ if scan.from(at).starts_with('\u{ff1a}') => {
+            (Separator::Colon, skip(at + "\u{ff1a}".len()))
+        }
         _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
-            (Joint::Flag, at)
+            (Separator::Flag, at)
         }
-        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Joint::Flag, at),
-        _ if end < at && is_strong(scan, start..end, at) => (Joint::Is, at),
-        _ if end < at => (Joint::Is, skip(linked(scan, at)?)),
+        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Separator::Flag, at),
+        _ if end < at && is_strong(scan, start..end, at) => (Separator::Is, at),
+        _ if end < at => (Separator::Is, skip(linked(scan, at)?)),
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, joint, value))
@@ -120,7 +122,7 @@ pub(super) fn pair_value(
     scan: &Scan<'_>,
     start: usize,
     end: usize,
-) -> Option<(Option<Quote>, Joint, usize)> {
+) -> Option<(Option<Quote>, Separator, usize)> {
     let (quote, after) = scan.quote_or(end);
     let key = gap_end(scan, after);
     if key == after {
@@ -137,8 +139,8 @@ pub(super) fn pair_value(
     };
     let mark = scan.run(closed, is_blank);
     let joint = match scan.byte(mark) {
-        b':' => Joint::Colon,
-        b'=' => Joint::Equals,
+        b':' => Separator::Colon,
+        b'=' => Separator::Equals,
         _ => return None,
     };
     let value = scan.run(mark + 1, is_blank);
