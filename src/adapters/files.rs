@@ -31,7 +31,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// Replaces the contents of `path` with a file readable by its owner only, creating its folder if
 /// needed. Not durable: hooks run at every turn, and the client would wait for the disk.
 pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut draft = draft_of(path)?;
+    let mut draft = temp_file_beside(path)?;
     draft.write_all(text.as_bytes())?;
     draft.persist(path)?;
     Ok(())
@@ -44,7 +44,7 @@ pub(crate) fn create(path: &Path, text: &str) -> io::Result<bool> {
     let mut draft = temporary(folder, PUBLIC)?;
     draft.write_all(text.as_bytes())?;
     draft.as_file().sync_all()?;
-    place_new(draft, path)
+    persist_new(draft, path)
 }
 
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
@@ -52,7 +52,7 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
 }
 
 /// Returns the text of `path`, or `None` if there is no such file.
-pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+pub(crate) fn read_if_exists(path: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -61,7 +61,7 @@ pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Creates a folder and its ancestors with mode 0700; existing folders stay unchanged.
-pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_dir_all(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -70,10 +70,10 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Creates an empty file beside `path`, accessible to its owner only, and its folder if needed. The
-/// file is deleted on drop unless [`place_new`] takes it.
-pub(crate) fn draft_of(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// file is deleted on drop unless [`persist_new`] takes it.
+pub(crate) fn temp_file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = folder_of(path)?;
-    make_private_folder(folder)?;
+    create_private_dir_all(folder)?;
     temporary(folder, PRIVATE)
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
 
 /// Moves `draft`, whose contents are already synced, to `path`. If that file exists by now, deletes
 /// the draft and returns false.
-pub(crate) fn place_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Result<bool> {
+pub(crate) fn persist_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Result<bool> {
     match draft.persist_noclobber(path) {
         Ok(_) => sync_folder(folder_of(path)?).map(|()| true),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -135,7 +135,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes a file; returns whether it existed.
-pub(crate) fn take_away(path: &Path) -> io::Result<bool> {
+pub(crate) fn remove_if_exists(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -157,7 +157,7 @@ mod tests {
         File::create(&plain).unwrap();
         assert!(create(&ours, "a").unwrap());
         assert_eq!(mode(&ours), mode(&plain));
-        assert_eq!(mode(draft_of(&ours).unwrap().path()), 0o600);
+        assert_eq!(mode(temp_file_beside(&ours).unwrap().path()), 0o600);
     }
 
     #[test]
@@ -182,10 +182,10 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.md");
-        assert_eq!(read_if_there(&path).unwrap(), None);
+        assert_eq!(read_if_exists(&path).unwrap(), None);
         replace(&path, "one\n").unwrap();
         replace(&path, "two\n").unwrap();
-        assert_eq!(read_if_there(&path).unwrap().as_deref(), Some("two\n"));
+        assert_eq!(read_if_exists(&path).unwrap().as_deref(), Some("two\n"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -222,8 +222,8 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/c");
-        assert!(place_new(draft_of(&path).unwrap(), &path).unwrap());
-        assert!(!place_new(draft_of(&path).unwrap(), &path).unwrap());
+        assert!(persist_new(temp_file_beside(&path).unwrap(), &path).unwrap());
+        assert!(!persist_new(temp_file_beside(&path).unwrap(), &path).unwrap());
         assert_eq!((mode(&folder.path().join("a/b")), mode(&path)), (0o700, 0o600));
         assert_eq!(std::fs::read_dir(folder.path().join("a/b")).unwrap().count(), 1);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();

@@ -111,7 +111,7 @@ impl HookFolder {
 /// Reads a small regular file, if there is one.
 fn small(path: &Path) -> io::Result<Option<String>> {
     match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() && meta.len() <= FILE_BYTES_MAX => files::read_if_there(path),
+        Ok(meta) if meta.is_file() && meta.len() <= FILE_BYTES_MAX => files::read_if_exists(path),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -247,7 +247,7 @@ impl MemoryFolder {
         after: Option<&str>,
     ) -> io::Result<WriteOutcome> {
         let path = self.inside(path)?;
-        let now = files::read_if_there(&path)?;
+        let now = files::read_if_exists(&path)?;
         if now.as_deref() == after {
             return Ok(WriteOutcome::Unchanged);
         }

@@ -74,7 +74,7 @@ impl Spool {
     pub(crate) fn done(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
         let path = self.file(hand_over);
         if read(&path)?.is_some_and(|it| it.at <= hand_over.at) {
-            files::take_away(&path)?;
+            files::remove_if_exists(&path)?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Spool {
             match read(&path)? {
                 Some(it) if now.since(it.at) < TTL => all.push(it),
                 // Only annalist writes here, so an unreadable file is of another version.
-                Some(_) | None => drop(files::take_away(&path)?),
+                Some(_) | None => drop(files::remove_if_exists(&path)?),
             }
         }
         all.sort_by_key(|it| it.at);
@@ -116,7 +116,7 @@ impl Spool {
 }
 
 fn read(path: &Path) -> io::Result<Option<SpooledHandOver>> {
-    Ok(files::read_if_there(path)?.and_then(|text| serde_json::from_str(&text).ok()))
+    Ok(files::read_if_exists(path)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 #[cfg(test)]

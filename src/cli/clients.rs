@@ -118,7 +118,7 @@ fn contents(client: &Client, user: bool) -> Result<Vec<(PathBuf, Content)>, Fail
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {
-    files::read_if_there(path)
+    files::read_if_exists(path)
         .map_err(|error| Failure::failed(format!("{}: cannot be read: {error}", path.display())))
 }
 
@@ -144,7 +144,7 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
     let name = path.display();
     let failed = |error: io::Error| Failure::failed(format!("{name}: cannot be written: {error}"));
     let changed = || Failure::failed(format!("{name} was changed meanwhile and is left as it is"));
-    if files::read_if_there(path).map_err(failed)? != *before {
+    if files::read_if_exists(path).map_err(failed)? != *before {
         return Err(changed());
     }
     match after {
@@ -154,7 +154,7 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
         }
         Some(after) => files::replace(path, after).map_err(failed),
         None => {
-            files::take_away(path).map_err(failed)?;
+            files::remove_if_exists(path).map_err(failed)?;
             // Removes the folder too if it is empty.
             path.parent().map_or(Ok(()), std::fs::remove_dir).or(Ok(()))
         }

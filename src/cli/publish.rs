@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let path = target(&directory, &args.file)?;
     let shown = args.file.display();
     let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
-    let there = files::read_if_there(&path).map_err(unreadable)?;
+    let there = files::read_if_exists(&path).map_err(unreadable)?;
     let before = there.clone().unwrap_or_default();
     let text = block.text.as_str();
     let text = Some(text).filter(|text| !args.remove && !text.is_empty());

@@ -202,7 +202,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
             path.display()
         ));
     }
-    files::read_if_there(path)
+    files::read_if_exists(path)
         .map_err(|error| format!("{}: cannot be read: {error}", path.display()))
 }
 
@@ -259,7 +259,7 @@ fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
 /// Those of the file system.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     // A pipe or a device has no contents to compare.
-    if path.is_file() && files::read_if_there(path)?.as_deref() == Some(text) {
+    if path.is_file() && files::read_if_exists(path)?.as_deref() == Some(text) {
         return Ok(false);
     }
     fs::create_dir_all(files::folder_of(path)?)?;

@@ -50,7 +50,7 @@ impl Recording {
             }
             file.remove(&requests);
             let result = match file.is_empty() {
-                true => files::take_away(&other).map(|_| ()),
+                true => files::remove_if_exists(&other).map(|_| ()),
                 false => files::replace(&other, &file.text()),
             };
             result.map_err(|error| wrong(&other, error))?;

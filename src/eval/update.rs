@@ -54,7 +54,7 @@ pub(crate) fn update(
     }
     for path in expected.keys().filter(|path| !actual.contains_key(*path)) {
         let path = case.path.join(EXPECTED).join(path);
-        if files::take_away(&path).map_err(|error| wrong(&path, &error))? {
+        if files::remove_if_exists(&path).map_err(|error| wrong(&path, &error))? {
             updated.removed.push(path);
         }
     }

@@ -94,7 +94,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
     if bytes > BYTES_MAX {
         return Err(format!("{}: {bytes} bytes; a prompt has {BYTES_MAX} at most", path.display()));
     }
-    let text = files::read_if_there(path).map_err(wrong)?;
+    let text = files::read_if_exists(path).map_err(wrong)?;
     Ok(text.map(|text| text.trim_start_matches('\u{feff}').replace("\r\n", "\n")))
 }
 

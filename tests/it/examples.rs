@@ -167,7 +167,11 @@ fn evidence_is_the_very_bytes_of_the_stored_entry() {
 fn why_shows_the_words_the_line_and_who_said_them() {
     let (place, _) = replayed();
     let decisions = place.json(&["records", "--kind", "decision", "--json"]);
-    let queue = decisions.as_array().unwrap().iter().find(|it| it.to_string().contains("SKIP LOCKED suffices"));
+    let queue = decisions
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it.to_string().contains("SKIP LOCKED suffices"));
     let id = queue.unwrap()["id"].as_str().unwrap();
     let why = place.run(&["why", id]);
     assert_eq!(why.code, 0, "{}", why.stderr);

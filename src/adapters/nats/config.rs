@@ -19,9 +19,9 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Minimum wait; the server treats zero as infinite.
 pub(super) const WAIT_MIN: Duration = Duration::from_millis(10);
 /// Extra time for the reply after the wait.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(super) const REPLY_GRACE: Duration = Duration::from_secs(2);
 /// Wait for each further available message; the server is silent when workers hold the maximum.
-pub(super) const GATHER: Duration = Duration::from_secs(1);
+pub(super) const NEXT_MESSAGE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Redelivery delay of a message whose dead letter was not stored; an operator has to make room.
 pub(super) const REJECT_RETRY: Duration = Duration::from_secs(30);

@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Sends a JetStream API request; the inner error is the server's reply.
-    pub(super) async fn ask<Q: Serialize, A: DeserializeOwned>(
+    pub(super) async fn request<Q: Serialize, A: DeserializeOwned>(
         &self,
         doing: &'static str,
         subject: String,
@@ -72,7 +72,7 @@ impl Connection {
     ) -> Result<T, NatsError> {
         // Doubled, so that the client's own timeout, which has more detail, fires first.
         let bound = self.config.request_timeout.saturating_mul(2);
-        timeout(bound, work).await.map_err(|late| self.silent(doing).caused(late))
+        timeout(bound, work).await.map_err(|late| self.no_reply_error(doing).caused(late))
     }
 
     pub(super) fn error(&self, kind: NatsErrorKind, doing: &'static str) -> NatsError {
@@ -85,19 +85,19 @@ impl Connection {
     }
 
     /// Error for a missing reply.
-    pub(super) fn silent(&self, doing: &'static str) -> NatsError {
-        self.error(self.silence(), doing)
+    pub(super) fn no_reply_error(&self, doing: &'static str) -> NatsError {
+        self.error(self.no_reply_kind(), doing)
     }
 
     /// Cause of a missing reply. The server reports a refusal separately, not as the reply.
-    pub(super) fn silence(&self) -> NatsErrorKind {
+    pub(super) fn no_reply_kind(&self) -> NatsErrorKind {
         let denied = self.health.borrow().denied;
         if denied { NatsErrorKind::Unauthorised } else { NatsErrorKind::Unavailable }
     }
 
     fn kind_of_request(&self, error: &RequestError) -> NatsErrorKind {
         match error.kind() {
-            RequestErrorKind::TimedOut => self.silence(),
+            RequestErrorKind::TimedOut => self.no_reply_kind(),
             // JetStream's API has no subscribers.
             RequestErrorKind::NoResponders => NatsErrorKind::NoJetStream,
             RequestErrorKind::InvalidSubject | RequestErrorKind::Other => NatsErrorKind::Other,
@@ -106,7 +106,7 @@ impl Connection {
 }
 
 /// True if the error means that the consumer does not exist.
-pub(super) fn no_consumer(error: &ServerError) -> bool {
+pub(super) fn is_consumer_not_found(error: &ServerError) -> bool {
     error.error_code() == ErrorCode::CONSUMER_NOT_FOUND
 }
 

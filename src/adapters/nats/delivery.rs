@@ -4,7 +4,7 @@
 use super::config::{REASON_BYTES_MAX, REJECT_RETRY};
 use super::connection::Connection;
 use super::error::{NatsError, NatsErrorKind};
-use super::setup::Dead;
+use super::setup::DeadLetterTarget;
 use crate::privacy::{Gate, Pii};
 use crate::text::truncate;
 use async_nats::client::Request;
@@ -26,24 +26,34 @@ pub(crate) struct Delivery {
     pub(super) deliveries: u64,
     /// Time at which the server stored the message, in nanoseconds since 1970.
     stored: i128,
-    post: Arc<Post>,
+    source_link: Arc<SourceLink>,
 }
 
 /// Connection, and destination of dead letters.
-pub(super) struct Post {
+pub(super) struct SourceLink {
     pub(super) link: Connection,
-    pub(super) dead: Dead,
+    pub(super) dead: DeadLetterTarget,
 }
 
 impl Delivery {
     /// Creates the delivery of a pulled message; `None` if it is not a JetStream message.
-    pub(super) fn of(message: async_nats::Message, post: &Arc<Post>) -> Option<Delivery> {
-        let message = Message { message, context: post.link.context.clone() };
+    pub(super) fn of(
+        message: async_nats::Message,
+        source_link: &Arc<SourceLink>,
+    ) -> Option<Delivery> {
+        let message = Message { message, context: source_link.link.context.clone() };
         let info = message.info().ok()?;
         let (sequence, deliveries) = (info.stream_sequence, u64::try_from(info.delivered).ok()?);
         let stored = info.published.unix_timestamp_nanos();
         let reply = message.reply.clone()?;
-        Some(Delivery { message, reply, sequence, deliveries, stored, post: Arc::clone(post) })
+        Some(Delivery {
+            message,
+            reply,
+            sequence,
+            deliveries,
+            stored,
+            source_link: Arc::clone(source_link),
+        })
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
@@ -62,32 +72,32 @@ impl Delivery {
 
     /// Acknowledges the message and waits for the server's confirmation.
     pub(crate) async fn ack(self) -> Result<(), NatsError> {
-        self.tell(AckKind::Ack, "acknowledging a message").await
+        self.acknowledge(AckKind::Ack, "acknowledging a message").await
     }
 
     /// Returns the message for redelivery after `delay`.
     pub(crate) async fn nak(self, delay: Duration) -> Result<(), NatsError> {
-        self.tell(AckKind::Nak(Some(delay)), "giving a message back").await
+        self.acknowledge(AckKind::Nak(Some(delay)), "giving a message back").await
     }
 
     /// Ends an unusable message. First stores its redacted payload as a dead letter with `reason`
     /// and origin; idempotent. `reason` is shown to users, cut at [`REASON_BYTES_MAX`], and must
     /// not contain text of the payload.
     pub(crate) async fn reject(self, reason: &str) -> Result<(), NatsError> {
-        if let Err(error) = self.bury(reason).await {
-            if matches!(error.kind, NatsErrorKind::NotKept { .. }) {
+        if let Err(error) = self.store_dead_letter(reason).await {
+            if matches!(error.kind, NatsErrorKind::DeadLetterNotStored { .. }) {
                 // If this fails too, the message is redelivered sooner.
                 let nak = AckKind::Nak(Some(REJECT_RETRY));
-                let _ = self.tell(nak, "giving a message back").await;
+                let _ = self.acknowledge(nak, "giving a message back").await;
             }
             return Err(error);
         }
-        self.tell(AckKind::Term, "ending a rejected message").await
+        self.acknowledge(AckKind::Term, "ending a rejected message").await
     }
 
-    pub(super) async fn bury(&self, reason: &str) -> Result<(), NatsError> {
+    pub(super) async fn store_dead_letter(&self, reason: &str) -> Result<(), NatsError> {
         let doing = "storing a dead letter";
-        let Post { link, dead } = self.post.as_ref();
+        let SourceLink { link, dead } = self.source_link.as_ref();
         let letter = PublishMessage::build()
             .payload(masked(self.payload()).into())
             .headers(self.letter_headers(reason));
@@ -103,15 +113,17 @@ impl Delivery {
 
     fn kind_of_publish(&self, error: &PublishError) -> NatsErrorKind {
         match error.kind() {
-            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.post.link.silence(),
+            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => {
+                self.source_link.link.no_reply_kind()
+            }
             PublishErrorKind::StreamNotFound
             | PublishErrorKind::WrongLastMessageId
             | PublishErrorKind::WrongLastSequence
             | PublishErrorKind::MaxAckPending
             | PublishErrorKind::MaxPayloadExceeded
-            | PublishErrorKind::Other => {
-                NatsErrorKind::NotKept { subject: self.post.dead.subject.clone() }
-            }
+            | PublishErrorKind::Other => NatsErrorKind::DeadLetterNotStored {
+                subject: self.source_link.dead.subject.clone(),
+            },
         }
     }
 
@@ -125,7 +137,7 @@ impl Delivery {
                 lines.for_each(|line| headers.append(name.clone(), masked_header(&line)));
             }
         }
-        let Post { link, dead } = self.post.as_ref();
+        let SourceLink { link, dead } = self.source_link.as_ref();
         let stream = link.url.stream();
         let mut put = |name: &'static str, value: &str| {
             headers.insert(name, one_line(value));
@@ -145,8 +157,8 @@ impl Delivery {
     }
 
     /// Sends an acknowledgement and waits for the confirmation.
-    async fn tell(&self, ack: AckKind, doing: &'static str) -> Result<(), NatsError> {
-        let link = &self.post.link;
+    async fn acknowledge(&self, ack: AckKind, doing: &'static str) -> Result<(), NatsError> {
+        let link = &self.source_link.link;
         // The client's `double_ack` treats "no responders" as a confirmation.
         let request = Request::new().payload(ack.into());
         let told = link.client.send_request(self.reply.clone(), request);
@@ -155,7 +167,7 @@ impl Delivery {
             Err(error) => error,
         };
         Err(match error.kind() {
-            RequestErrorKind::TimedOut => link.silent(doing).caused(error),
+            RequestErrorKind::TimedOut => link.no_reply_error(doing).caused(error),
             // The consumer was deleted, and the delivery with it.
             RequestErrorKind::NoResponders => {
                 link.error(NatsErrorKind::Unavailable, doing).caused(error)

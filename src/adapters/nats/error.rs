@@ -39,13 +39,13 @@ pub(crate) enum NatsErrorKind {
     },
     /// No stream would keep dead letters; contains the reason and advice.
     #[error("dead letters cannot be kept: {0}")]
-    NoDeadLetters(String),
+    NoDeadLetterStream(String),
     /// A dead letter was not stored, so its message was not ended and is redelivered.
     #[error(
         "the dead letter was not stored, so the message comes back; see that a stream holds \
          {subject} with room, and that the server's max_payload leaves 4 KB beside the message"
     )]
-    NotKept { subject: String },
+    DeadLetterNotStored { subject: String },
     /// No reply in time; the connection recovers by itself.
     #[error("no answer; is the server up? Trying again is right")]
     Unavailable,

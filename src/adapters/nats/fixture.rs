@@ -231,14 +231,15 @@ pub(crate) struct Pending {
 impl Source {
     /// Counts the messages of all workers.
     pub(crate) async fn pending(&self) -> Result<Pending, NatsError> {
-        let info = setup::consumer_info(&self.post.link, "counting messages").await?;
-        let info = info.map_err(|error| self.post.link.answer(error, "counting messages"))?;
+        let info = setup::consumer_info(&self.source_link.link, "counting messages").await?;
+        let info =
+            info.map_err(|error| self.source_link.link.answer(error, "counting messages"))?;
         let held = u64::try_from(info.num_ack_pending).unwrap();
         Ok(Pending { waiting: info.num_pending, held })
     }
 
     pub(crate) async fn ack_wait(&self) -> Duration {
-        let info = setup::consumer_info(&self.post.link, "reading").await.unwrap();
+        let info = setup::consumer_info(&self.source_link.link, "reading").await.unwrap();
         info.unwrap().config.ack_wait
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use error::NatsError;
 
 use config::{BATCH_MAX, WAIT_MAX, WAIT_MIN};
 use connection::Connection;
-use delivery::Post;
+use delivery::SourceLink;
 use error::NatsErrorKind;
 use futures_util::future::join_all;
 use std::fmt;
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// Stream to take work from; clones share the connection, which reconnects by itself.
 #[derive(Clone)]
 pub(crate) struct Source {
-    post: Arc<Post>,
+    source_link: Arc<SourceLink>,
 }
 
 impl Source {
@@ -41,7 +41,7 @@ impl Source {
         let stream = setup::stream(&link).await?;
         let dead = setup::dead_letters(&link, &stream).await?;
         setup::consumer(&link).await?;
-        Ok(Source { post: Arc::new(Post { link, dead }) })
+        Ok(Source { source_link: Arc::new(SourceLink { link, dead }) })
     }
 
     /// Fetches at most `max` messages (capped at [`BATCH_MAX`] and about [`BATCH_BYTES_MAX`]);
@@ -52,13 +52,13 @@ impl Source {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Delivery>, NatsError> {
-        let link = &self.post.link;
+        let link = &self.source_link.link;
         let wait = wait.clamp(WAIT_MIN, WAIT_MAX);
         let messages = pull::pull(link, max.clamp(1, BATCH_MAX), wait).await?;
         let mut deliveries = Vec::with_capacity(messages.len());
         for message in messages {
             let is_dead_letter = message.subject.starts_with(setup::DEAD_PREFIX);
-            let Some(delivery) = Delivery::of(message, &self.post) else {
+            let Some(delivery) = Delivery::of(message, &self.source_link) else {
                 return Err(link.error(NatsErrorKind::Other, "reading where a message came from"));
             };
             if is_dead_letter {
@@ -72,7 +72,7 @@ impl Source {
     }
 
     pub(crate) fn url(&self) -> &NatsUrl {
-        &self.post.link.url
+        &self.source_link.link.url
     }
 }
 

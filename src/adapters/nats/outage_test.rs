@@ -126,7 +126,7 @@ async fn stream_that_holds_everything_keeps_its_dead_letters_and_is_not_fed_them
     let queue = Config { retention: RetentionPolicy::WorkQueue, ..all };
     place.context.create_stream(queue).await.unwrap();
     let error = place.connect().await.unwrap_err();
-    assert!(matches!(error.kind, NatsErrorKind::NoDeadLetters(_)), "{error}");
+    assert!(matches!(error.kind, NatsErrorKind::NoDeadLetterStream(_)), "{error}");
     assert!(error.to_string().contains("narrow its subjects"), "{error}");
 }
 
@@ -138,7 +138,7 @@ async fn dead_letters_are_not_taken_for_work() {
     place.source().await;
     let url = NatsUrl::parse(&format!("{}/{DEAD_STREAM}", server.url(""))).unwrap();
     let error = Source::connect(&url, place.config).await.unwrap_err();
-    assert!(matches!(error.kind, NatsErrorKind::NoDeadLetters(_)), "{error}");
+    assert!(matches!(error.kind, NatsErrorKind::NoDeadLetterStream(_)), "{error}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! One pull: waits for a first message, then takes what else is there. Uses plain requests, because
 //! the client's batches end the same way whether there are no messages or no reply.
 
-use super::config::{BATCH_BYTES_MAX, CONSUMER, GATHER, GRACE};
+use super::config::{BATCH_BYTES_MAX, CONSUMER, NEXT_MESSAGE_WAIT_MAX, REPLY_GRACE};
 use super::connection::Connection;
 use super::error::{NatsError, NatsErrorKind};
 use super::setup;
@@ -57,7 +57,7 @@ pub(super) async fn pull(
     let mut health = link.health.clone();
     health.mark_unchanged();
     if link.client.connection_state() != State::Connected {
-        return Err(link.silent(DOING));
+        return Err(link.no_reply_error(DOING));
     }
     let inbox = link.client.new_inbox();
     let subscribed = link.bounded(DOING, link.client.subscribe(inbox.clone())).await?;
@@ -67,9 +67,9 @@ pub(super) async fn pull(
     request(link, &inbox, &first).await?;
     let answer = tokio::select! {
         // Older servers send nothing for a removed consumer.
-        answer = next(&mut answers, wait + GRACE) => answer.unwrap_or(Answer::GivenUp),
+        answer = next(&mut answers, wait + REPLY_GRACE) => answer.unwrap_or(Answer::GivenUp),
         // Requests over a lost connection are never answered.
-        _ = health.changed() => return Err(link.silent(DOING)),
+        _ = health.changed() => return Err(link.no_reply_error(DOING)),
     };
     let mut messages = match answer {
         Answer::Message(message) => vec![message],
@@ -78,7 +78,7 @@ pub(super) async fn pull(
         Answer::GivenUp => {
             // Removed, or the server is starting. A new consumer begins at the first message.
             setup::consumer(link).await?;
-            return Err(link.silent(DOING));
+            return Err(link.no_reply_error(DOING));
         }
     };
     let rest = BatchConfig {
@@ -90,7 +90,7 @@ pub(super) async fn pull(
     // If this fails, return the first message; the next pull reports the error.
     if 1 < max && request(link, &inbox, &rest).await.is_ok() {
         while messages.len() < max
-            && let Some(Answer::Message(message)) = next(&mut answers, GATHER).await
+            && let Some(Answer::Message(message)) = next(&mut answers, NEXT_MESSAGE_WAIT_MAX).await
         {
             messages.push(message);
         }

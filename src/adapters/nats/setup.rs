@@ -2,7 +2,7 @@
 //! message is an error.
 
 use super::config::{CONSUMER, DEAD_STREAM, DEAD_WINDOW};
-use super::connection::{Connection, no_consumer};
+use super::connection::{Connection, is_consumer_not_found};
 use super::error::{NatsError, NatsErrorKind};
 use async_nats::jetstream::consumer::{
     AckPolicy, Config as ConsumerConfig, DeliverPolicy, Info as ConsumerInfo,
@@ -17,19 +17,19 @@ pub(super) const DEAD_PREFIX: &str = "annalist.dead.";
 
 /// Destination of dead letters.
 #[derive(Clone, Debug)]
-pub(super) struct Dead {
+pub(super) struct DeadLetterTarget {
     pub(super) subject: String,
     pub(super) stream: String,
 }
 
 /// Empty request: older servers accept `{}` but not `null`.
 #[derive(Serialize)]
-struct Nothing {}
+struct EmptyRequest {}
 
 pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
     let doing = "looking for the stream";
     let subject = format!("STREAM.INFO.{}", link.url.stream());
-    link.ask(doing, subject, &Nothing {}).await?.map_err(|error| link.answer(error, doing))
+    link.request(doing, subject, &EmptyRequest {}).await?.map_err(|error| link.answer(error, doing))
 }
 
 /// Finds or creates the consumer.
@@ -38,7 +38,7 @@ pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
     let doing = "looking for the consumer";
     let info = match consumer_info(link, doing).await? {
         Ok(info) => info,
-        Err(error) if no_consumer(&error) => make_consumer(link).await?,
+        Err(error) if is_consumer_not_found(&error) => create_consumer(link).await?,
         Err(error) => return Err(link.answer(error, doing)),
     };
     let difference = differences(&info.config).join(", ");
@@ -59,7 +59,7 @@ pub(super) async fn consumer_info(
     doing: &'static str,
 ) -> Result<Result<ConsumerInfo, async_nats::jetstream::Error>, NatsError> {
     let subject = format!("CONSUMER.INFO.{}.{CONSUMER}", link.url.stream());
-    link.ask(doing, subject, &Nothing {}).await
+    link.request(doing, subject, &EmptyRequest {}).await
 }
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ struct NewConsumer<'a> {
     config: ConsumerConfig,
 }
 
-async fn make_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
+async fn create_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
     let doing = "making the consumer";
     let stream_name = link.url.stream();
     let config = ConsumerConfig {
@@ -83,7 +83,7 @@ async fn make_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
         ..ConsumerConfig::default()
     };
     let subject = format!("CONSUMER.CREATE.{stream_name}.{CONSUMER}");
-    let made = link.ask(doing, subject, &NewConsumer { stream_name, config }).await?;
+    let made = link.request(doing, subject, &NewConsumer { stream_name, config }).await?;
     made.map_err(|error| link.answer(error, doing))
 }
 
@@ -110,7 +110,7 @@ fn differences(it: &ConsumerConfig) -> Vec<String> {
 }
 
 #[derive(Serialize)]
-struct Holding<'a> {
+struct StreamNamesRequest<'a> {
     subject: &'a str,
 }
 
@@ -124,10 +124,10 @@ struct Names {
 pub(super) async fn dead_letters(
     link: &Connection,
     source: &StreamInfo,
-) -> Result<Dead, NatsError> {
+) -> Result<DeadLetterTarget, NatsError> {
     let doing = "looking for the stream of dead letters";
     let name = link.url.stream();
-    let unfit = |why: String| link.error(NatsErrorKind::NoDeadLetters(why), doing);
+    let unfit = |why: String| link.error(NatsErrorKind::NoDeadLetterStream(why), doing);
     if name == DEAD_STREAM {
         return Err(unfit(format!(
             "{name} is where they go; to take one up again, publish it to the subject in its \
@@ -139,7 +139,7 @@ pub(super) async fn dead_letters(
     let stream = match holder(link, &subject).await? {
         Some(stream) => stream,
         None => {
-            refusal = make_dead_stream(link, source.config.num_replicas).await?;
+            refusal = create_dead_letter_stream(link, source.config.num_replicas).await?;
             // Another worker may have been first, so ask again who holds the subject.
             holder(link, &subject).await?.unwrap_or_default()
         }
@@ -161,20 +161,20 @@ pub(super) async fn dead_letters(
             "{name} holds {subject} too and deletes what was acknowledged; narrow its subjects"
         )));
     }
-    Ok(Dead { subject, stream })
+    Ok(DeadLetterTarget { subject, stream })
 }
 
 async fn holder(link: &Connection, subject: &str) -> Result<Option<String>, NatsError> {
     let doing = "looking for the stream of dead letters";
     let names: Names = link
-        .ask(doing, "STREAM.NAMES".to_owned(), &Holding { subject })
+        .request(doing, "STREAM.NAMES".to_owned(), &StreamNamesRequest { subject })
         .await?
         .map_err(|error| link.answer(error, doing))?;
     Ok(names.streams.and_then(|names| names.into_iter().next()))
 }
 
 /// Creates the stream of dead letters with the source's replication; returns the refusal, if any.
-async fn make_dead_stream(
+async fn create_dead_letter_stream(
     link: &Connection,
     num_replicas: usize,
 ) -> Result<Option<async_nats::jetstream::Error>, NatsError> {
@@ -191,6 +191,6 @@ async fn make_dead_stream(
         ..StreamConfig::default()
     };
     let subject = format!("STREAM.CREATE.{DEAD_STREAM}");
-    let made = link.ask("making the stream of dead letters", subject, &config).await?;
+    let made = link.request("making the stream of dead letters", subject, &config).await?;
     Ok(made.map(|_: StreamInfo| ()).err())
 }

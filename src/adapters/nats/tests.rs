@@ -140,7 +140,7 @@ async fn rejected_twice_leaves_one_dead_letter_with_the_first_reason() {
         place.publish(1..=1).await;
         let source = place.source().await;
         // Stored but not ended, as if the worker died in between.
-        one(&source).await.bury("not JSON\nat line 1").await.unwrap();
+        one(&source).await.store_dead_letter("not JSON\nat line 1").await.unwrap();
         let again = one(&source).await;
         assert_eq!(again.deliveries(), 2);
         again.reject("not JSON, again").await.unwrap();
@@ -195,7 +195,7 @@ async fn message_whose_dead_letter_is_not_stored_is_not_ended() {
         let source = place.source().await;
         let error = one(&source).await.reject("too odd").await.unwrap_err();
         let subject = format!("annalist.dead.{}", place.stream);
-        assert_eq!(error.kind, NatsErrorKind::NotKept { subject });
+        assert_eq!(error.kind, NatsErrorKind::DeadLetterNotStored { subject });
         assert_eq!(error.retry_after(), None);
         assert_eq!(source.pending().await.unwrap(), Pending { waiting: 0, held: 1 });
     })

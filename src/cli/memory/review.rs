@@ -198,7 +198,7 @@ struct Drafted {
 impl Drafted {
     fn read(file: Option<&Path>, gate: &Gate) -> Result<Drafted, Failure> {
         let Some(path) = file else { return Ok(Drafted { file: None, gold: Gold::default() }) };
-        let text = files::read_if_there(path);
+        let text = files::read_if_exists(path);
         let text = text.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
         let gold = match text {
             Some(text) => Gold::read(&text, gate)

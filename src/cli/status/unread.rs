@@ -65,7 +65,7 @@ impl UnreadReport {
         if !folder.is_dir() {
             return;
         }
-        let settings = files::read_if_there(&client.join(SETTINGS)).ok().flatten();
+        let settings = files::read_if_exists(&client.join(SETTINGS)).ok().flatten();
         let hours = (deletion.hours)(&settings.unwrap_or_default());
         let end = now.after(HOUR * 24 * DAYS);
         let is_deleted_soon = |file: &Candidate| {

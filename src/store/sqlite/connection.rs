@@ -77,9 +77,9 @@ fn read_only(path: &Path) -> Option<(Connection, Access)> {
 /// concurrent processes share one store and never see it half-made.
 fn create(path: &Path) -> Result<(), StoreError> {
     let of_io = |error| StoreError::of_io(error, DOING, path.display());
-    let draft = files::draft_of(path).map_err(of_io)?;
+    let draft = files::temp_file_beside(path).map_err(of_io)?;
     prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path.display()))?;
-    files::place_new(draft, path).map(drop).map_err(of_io)
+    files::persist_new(draft, path).map(drop).map_err(of_io)
 }
 
 fn prepare(path: &Path) -> Result<Connection, Fault> {
