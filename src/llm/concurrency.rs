@@ -36,14 +36,14 @@ impl ConcurrencyLimit {
             let changed = self.changed.notified();
             let begun = self.state().begin(Instant::now());
             match begun {
-                Begin::Now { epoch } => return CallPermit { limit: self, epoch },
-                Begin::At(moment) => {
+                Admission::Now { epoch } => return CallPermit { limit: self, epoch },
+                Admission::At(moment) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(moment) => {}
                         () = changed => {}
                     }
                 }
-                Begin::AfterRelease => changed.await,
+                Admission::AfterRelease => changed.await,
             }
         }
     }
@@ -112,7 +112,7 @@ impl Drop for CallPermit<'_> {
 
 /// Decision about a waiting call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Begin {
+enum Admission {
     Now {
         epoch: u64,
     },
@@ -155,15 +155,15 @@ impl LimitState {
         self.held_until
     }
 
-    fn begin(&mut self, now: Instant) -> Begin {
+    fn begin(&mut self, now: Instant) -> Admission {
         if self.limit <= self.running {
-            return Begin::AfterRelease;
+            return Admission::AfterRelease;
         }
         if let Some(moment) = self.held(now) {
-            return Begin::At(moment);
+            return Admission::At(moment);
         }
         self.running += 1;
-        Begin::Now { epoch: self.epoch }
+        Admission::Now { epoch: self.epoch }
     }
 
     /// Raises the limit by one after as many successes as the limit: about once a round trip.

@@ -23,7 +23,9 @@ pub(crate) struct Embeddings {
 impl EmbeddingsReply {
     /// Returns the vectors; an error unless each of the `count` texts has one.
     fn into_embeddings(self, count: usize) -> Result<Embeddings, Failure> {
-        let odd = Failure::Odd { what: "no vector for each text: the model makes no embeddings" };
+        let odd = Failure::InvalidReply {
+            what: "no vector for each text: the model makes no embeddings",
+        };
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
         for (at, item) in self.0["data"].as_array().into_iter().flatten().enumerate() {
             let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());

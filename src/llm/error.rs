@@ -27,7 +27,7 @@ pub(super) struct ServerError {
     pub(super) kind: String,
     pub(super) param: String,
     /// True for an error in JSON whose message is the empty string.
-    pub(super) mute: bool,
+    pub(super) has_empty_message: bool,
     /// Message, unmasked; may be empty.
     pub(super) sentence: String,
 }
@@ -74,13 +74,13 @@ impl ServerError {
             code: name("code"),
             kind: name("type"),
             param: name("param"),
-            mute: message.is_some_and(str::is_empty),
+            has_empty_message: message.is_some_and(str::is_empty),
             sentence: String::new(),
         }
     }
 
     /// Clears the message if it repeats words of the request.
-    pub(super) fn forget_echo(&mut self, request: &Request) {
+    pub(super) fn clear_echo(&mut self, request: &Request) {
         let words: Vec<&str> = self.sentence.split_whitespace().collect();
         let is_said = |words: &[&str]| {
             let words = words.join(" ");
@@ -155,10 +155,10 @@ pub(super) enum Failure {
     Status { status: u16, wait: Option<Duration>, said: Box<ServerError> },
     /// There was no response, or an incomplete one.
     #[error("{what}")]
-    Broken { what: &'static str },
+    Transport { what: &'static str },
     /// The response was not a valid reply.
     #[error("{what}")]
-    Odd { what: &'static str },
+    InvalidReply { what: &'static str },
 }
 
 /// Request and endpoint, for the hint of an error.
@@ -180,11 +180,11 @@ impl Failure {
         let host = asked.host;
         let unavailable = ErrorKind::Unavailable { wait: None };
         match self {
-            Failure::Broken { what } => {
+            Failure::Transport { what } => {
                 let source = asked.source;
                 ModelError::new(unavailable, format!("{host}: {what} (settings: {source})"))
             }
-            Failure::Odd { what } => {
+            Failure::InvalidReply { what } => {
                 ModelError::new(unavailable, format!("{host} answered 200 with {what}"))
             }
             Failure::Status { status, wait, said } => {
@@ -231,7 +231,7 @@ pub(super) fn kind_of(
     if client_error && said.names(NO_MODEL) {
         return ErrorKind::NotFound;
     }
-    let mute = status == 500 && said.mute && rung == OutputMode::RequiredTool;
+    let mute = status == 500 && said.has_empty_message && rung == OutputMode::RequiredTool;
     let wrong = client_error || status == 501 || status == 500 && said.names(VALIDATION);
     if mute || wrong && about_mode {
         return ErrorKind::Unsupported;
@@ -252,14 +252,15 @@ const VALIDATION: &str = "\
     validation error|pydantic|literal_error|input should be|only text and json_object|\
     unsupported tool_choice|requires --jinja|failed to parse grammar";
 /// Words about the output mode. Such a refusal may not occur in the next mode.
-const WAY: &str = "\
+const OUTPUT_MODE_WORDS: &str = "\
     tool_choice|tool choice|tool use|tool call|'tools'|`tools`|tools |tools[|: tools|\
     function call|function_|response_format|json_schema|json schema|json_object|strict|\
     parallel_tool_calls|grammar";
 
 fn is_about_output_mode(said: &ServerError, rung: OutputMode) -> bool {
     let param = ["tool", "response_format", "parallel"];
-    let named = said.names(WAY) || param.iter().any(|word| said.param.starts_with(word));
+    let named =
+        said.names(OUTPUT_MODE_WORDS) || param.iter().any(|word| said.param.starts_with(word));
     // Text mode uses no special fields, so its refusal has another cause.
     rung != OutputMode::Text && (named || said.names("invalid schema|$ref"))
 }

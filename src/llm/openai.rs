@@ -159,7 +159,7 @@ impl Endpoint {
     /// True if the server responds, even with a refusal.
     pub(crate) async fn responds(&self) -> bool {
         let listed: Result<serde_json::Value, OpenAIError> = self.client.models().list_byot().await;
-        !matches!(listed.map_err(failure_of), Err(Failure::Broken { .. }))
+        !matches!(listed.map_err(failure_of), Err(Failure::Transport { .. }))
     }
 
     /// Error of a failed request for `model` in the output mode `rung`.
@@ -172,7 +172,7 @@ impl Endpoint {
 
     /// Sends the request, again without each field that the endpoint turns out to refuse.
     async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
-        let mut failure = Failure::Broken { what: "not asked" };
+        let mut failure = Failure::Transport { what: "not asked" };
         for _ in 0..=QUIRKS_MAX {
             let known = self.quirks.known();
             failure = match self.exchange(request::body(request, known)).await {
@@ -190,7 +190,7 @@ impl Endpoint {
             tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
         }
         if let Failure::Status { said, .. } = &mut failure {
-            said.forget_echo(request);
+            said.clear_echo(request);
         }
         Err(self.error(failure, request.rung, &request.model))
     }
@@ -213,10 +213,10 @@ impl LanguageModel for Endpoint {
 }
 
 fn failure_of(error: OpenAIError) -> Failure {
-    let unsent = Failure::Broken { what: "the request could not be sent" };
+    let unsent = Failure::Transport { what: "the request could not be sent" };
     match error {
         OpenAIError::Boxed(failure) => failure.downcast().map_or(unsent, |failure| *failure),
-        OpenAIError::JSONDeserialize(..) => Failure::Odd { what: "odd JSON" },
+        OpenAIError::JSONDeserialize(..) => Failure::InvalidReply { what: "odd JSON" },
         OpenAIError::Reqwest(error) => broken(&error),
         OpenAIError::ApiError(_)
         | OpenAIError::FileSaveError(_)

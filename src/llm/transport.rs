@@ -43,7 +43,7 @@ impl Transport {
         let response = self.open(request).await?;
         let body = read(response, REPLY_BYTES_MAX).await?;
         if body.is_empty() {
-            return Err(Failure::Odd { what: "no body" });
+            return Err(Failure::InvalidReply { what: "no body" });
         }
         let body = String::from_utf8(body)
             .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned());
@@ -55,7 +55,7 @@ impl Transport {
             Ok(_) => Ok(body.into_bytes()),
             Err(_) => {
                 let html = body.trim_start().starts_with('<');
-                Err(Failure::Odd { what: if html { "a web page" } else { "broken JSON" } })
+                Err(Failure::InvalidReply { what: if html { "a web page" } else { "broken JSON" } })
             }
         }
     }
@@ -88,7 +88,7 @@ async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u
         body.extend_from_slice(&chunk);
         if body.len() > bytes_max {
             if success {
-                return Err(Failure::Odd { what: "a body beyond the bound of 32 MiB" });
+                return Err(Failure::InvalidReply { what: "a body beyond the bound of 32 MiB" });
             }
             body.truncate(bytes_max);
             break;
@@ -108,7 +108,7 @@ pub(super) fn broken(error: &reqwest::Error) -> Failure {
     } else {
         "the connection broke before an answer came"
     };
-    Failure::Broken { what }
+    Failure::Transport { what }
 }
 
 fn why_not_connected(error: &reqwest::Error) -> &'static str {

@@ -83,7 +83,7 @@ fn what_is_missing_reads_as_nothing() {
 #[test]
 fn what_is_no_completion_is_a_failure() {
     for body in ["{}", "[]", "null", "3", r#"{"detail":"Not Found"}"#] {
-        assert!(matches!(reply_of(body), Err(Failure::Odd { .. })), "{body}");
+        assert!(matches!(reply_of(body), Err(Failure::InvalidReply { .. })), "{body}");
     }
 }
 
@@ -94,7 +94,9 @@ fn error_behind_200_has_its_code_for_a_status() {
             status,
             super::super::error::kind_of(status, None, &said, crate::domain::OutputMode::Text),
         ),
-        Err(Failure::Odd { .. } | Failure::Broken { .. }) | Ok(_) => panic!("no status: {body}"),
+        Err(Failure::InvalidReply { .. } | Failure::Transport { .. }) | Ok(_) => {
+            panic!("no status: {body}")
+        }
     };
     let limited = (429, ErrorKind::RateLimited { wait: None });
     assert_eq!(status(r#"{"error":{"code":429,"message":"slow"}}"#), limited);
