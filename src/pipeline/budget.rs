@@ -84,7 +84,7 @@ impl Budget {
         };
         Ok(match store.retry(reserve).await? {
             None => Ok(Reservation { caps, charge }),
-            Some(CapReached { cap, passes }) => {
+            Some(CapReached { cap, is_transient: passes }) => {
                 Err(Refusal { cap: ReachedCap { key: key(&cap), scope: cap.scope }, passes })
             }
         })

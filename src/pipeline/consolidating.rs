@@ -319,7 +319,7 @@ impl Consolidator {
         };
         let around: Vec<_> = records.iter().filter_map(around).collect();
         let parts = around.iter().map(|(.., part)| part.clone()).collect();
-        let said = self.store.said_in(parts).await?;
+        let said = self.store.spoken_entries_in(parts).await?;
         let beside =
             around.iter().zip(said).map(|((id, first, _), said)| (*id, nearest(*first, said)));
         Ok(beside.collect())

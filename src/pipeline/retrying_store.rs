@@ -78,7 +78,7 @@ impl RetryingStore {
             };
             let closing = policy.closing.is_cancelled();
             let wait_max = if closing { policy.grace } else { policy.wait_max };
-            if !error.is_passing() || wait_max <= waited {
+            if !error.is_transient() || wait_max <= waited {
                 return Err(error);
             }
             if let Some(meters) = &policy.meters {

@@ -39,7 +39,7 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         tracing::error!(error = with_causes(&error), "the store failed a request");
-        let (status, expected) = match error.is_passing() {
+        let (status, expected) = match error.is_transient() {
             true => (StatusCode::SERVICE_UNAVAILABLE, "try again"),
             false => (StatusCode::INTERNAL_SERVER_ERROR, "see the log of the server"),
         };

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, sleep, timeout};
 use tokio_postgres::{AsyncMessage, SimpleQueryMessage};
 
 /// Poll interval for commits of other processes, in milliseconds. A poll costs some ten microseconds.
-const LOOK_MILLIS: u64 = 200;
+const POLL_MILLIS: u64 = 200;
 
 /// Notification of possible new jobs. Dropping it stops the listener.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Store {
 
 /// Notifies on each commit. Uses its own connection, as `data_version` only counts the commits of others.
 async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
-    let mut ticks = tokio::time::interval(Duration::from_millis(LOOK_MILLIS));
+    let mut ticks = tokio::time::interval(Duration::from_millis(POLL_MILLIS));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut connection, mut before): (Option<Connection>, Option<i64>) = (None, None);
     loop {
@@ -79,7 +79,7 @@ async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
 }
 
 /// Pause before reconnecting, in seconds.
-const AGAIN_SECS: u64 = 1;
+const RECONNECT_SECS: u64 = 1;
 
 /// Notifies on each announcement and on each (re)connect, since earlier ones were missed. Never returns.
 async fn listen(address: Address, changes: Arc<Notify>) {
@@ -88,7 +88,7 @@ async fn listen(address: Address, changes: Arc<Notify>) {
         if let Err(fault) = listen_once(&address, &changes).await {
             tracing::debug!(store = address.shown(), kind = %fault.kind(), "not listening");
         }
-        sleep(Duration::from_secs(AGAIN_SECS)).await;
+        sleep(Duration::from_secs(RECONNECT_SECS)).await;
     }
 }
 

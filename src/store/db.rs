@@ -39,7 +39,7 @@ impl Db {
 
     /// Holds an exclusive lock on `id` until the transaction ends, for rows that may not exist yet
     /// and so cannot be locked. SQLite has a single writer and needs none.
-    pub(super) fn alone(&mut self, id: &Digest) -> Result<(), Fault> {
+    pub(super) fn lock_key(&mut self, id: &Digest) -> Result<(), Fault> {
         match self {
             Db::Sqlite(_) => Ok(()),
             Db::Postgres(connection) => {

@@ -33,7 +33,7 @@ pub(super) struct CoverageReason<'a> {
 pub(super) const NO_RUN: i64 = 0;
 
 /// Primary key of an entry: session number in the high bits, ordinal in the low 32.
-pub(super) fn place(session_no: i64, ordinal: u32) -> i64 {
+pub(super) fn entry_key(session_no: i64, ordinal: u32) -> i64 {
     (session_no << 32) | i64::from(ordinal)
 }
 
@@ -95,7 +95,7 @@ pub(super) fn write_texts<'a>(
     for entry in entries.into_values() {
         let tool = entry.tool.as_ref();
         rows.extend_from_slice(values![
-            place(session_no, entry.ordinal),
+            entry_key(session_no, entry.ordinal),
             entry.line,
             entry.speaker.name(),
             entry.kind.name(),
@@ -145,7 +145,7 @@ pub(super) fn cover(
 
 /// Sets the coverage of entries in an inclusive range that are neither skipped nor in a current
 /// run, for a job that ended without a run. An entry shared by two jobs gets the worse state.
-pub(super) fn cover_open(
+pub(super) fn cover_without_run(
     db: &mut Db,
     session_no: i64,
     ordinals: (u32, u32),
@@ -159,15 +159,15 @@ pub(super) fn cover_open(
         ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
             state = excluded.state, reason = excluded.reason
             WHERE coverage.state < excluded.state";
-    let (first, last) = (place(session_no, ordinals.0), place(session_no, ordinals.1));
+    let (first, last) = (entry_key(session_no, ordinals.0), entry_key(session_no, ordinals.1));
     let CoverageReason { state, reason } = state;
-    let row = values![session_no, place(session_no, 0), first, last, rank(state), reason];
+    let row = values![session_no, entry_key(session_no, 0), first, last, rank(state), reason];
     db.execute(sql, row)?;
     Ok(())
 }
 
-/// Reverts [`cover_open`].
-pub(super) fn uncover_open(
+/// Reverts [`cover_without_run`].
+pub(super) fn uncover_without_run(
     db: &mut Db,
     session_no: i64,
     ordinals: (u32, u32),
@@ -175,7 +175,7 @@ pub(super) fn uncover_open(
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = 0 AND NOT EXISTS (
             SELECT 1 FROM entries WHERE place = ?4 + coverage.ordinal AND skip IS NOT NULL)";
-    db.run(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])
+    db.run(sql, values![session_no, ordinals.0, ordinals.1, entry_key(session_no, 0)])
 }
 
 /// Deletes the coverage of `run_no` in an inclusive range of ordinals, left by an earlier staging.
@@ -198,7 +198,7 @@ pub(super) fn list(
     let session_no = session::number(db, session)?;
     let sql =
         format!("SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place");
-    let (from, to) = (place(session_no, ordinals.start), place(session_no, ordinals.end));
+    let (from, to) = (entry_key(session_no, ordinals.start), entry_key(session_no, ordinals.end));
     db.all(&sql, values![from, to], read)
 }
 
@@ -241,7 +241,7 @@ impl Store {
     }
 
     /// Returns client ids of the first entries of a format's sessions, without copies; forks start with them.
-    pub(crate) async fn beginnings(
+    pub(crate) async fn first_entry_ids(
         &self,
         format: Format,
     ) -> Result<Vec<(Redacted, SessionId)>, StoreError> {
@@ -252,7 +252,7 @@ impl Store {
                     AND (e.skip IS NULL OR e.skip <> ?3)
                 ORDER BY s.no, e.place";
             let skip = Skip::Copied.name();
-            db.all(sql, values![format.name(), BEGINNING_ENTRIES, skip], |row| {
+            db.all(sql, values![format.name(), IDENTIFYING_ENTRIES, skip], |row| {
                 Ok((row.next()?, SessionId(row.next()?)))
             })
         })
@@ -272,18 +272,18 @@ impl Store {
     }
 
     /// Returns the spoken entries of each of these ranges in order, at most [`SPOKEN_MAX`] per range.
-    pub(crate) async fn said_in(
+    pub(crate) async fn spoken_entries_in(
         &self,
         parts: Vec<(SessionId, Range<u32>)>,
     ) -> Result<Vec<Vec<SpokenEntry>>, StoreError> {
         let read = move |from: &mut Db| {
-            parts.iter().map(|(session, part)| spoken(from, *session, part.clone())).collect()
+            parts.iter().map(|(session, part)| read_spoken(from, *session, part.clone())).collect()
         };
         self.read("reading who said what", read).await
     }
 
     /// Passes the spoken entries of a range of ordinals to `each`, in order.
-    pub(crate) async fn said(
+    pub(crate) async fn spoken_entries(
         &self,
         session: SessionId,
         ordinals: Range<u32>,
@@ -292,7 +292,7 @@ impl Store {
         let mut left = ordinals;
         loop {
             let part = left.clone();
-            let read = move |from: &mut Db| spoken(from, session, part.clone());
+            let read = move |from: &mut Db| read_spoken(from, session, part.clone());
             let said = self.read("reading who said what", read).await?;
             let whole = said.len() == SPOKEN_MAX;
             left.start = said.last().map_or(left.end, |last| last.ordinal.saturating_add(1));
@@ -316,17 +316,21 @@ pub(crate) struct SpokenEntry {
 }
 
 /// Number of leading entries that may identify a session; some have no id.
-const BEGINNING_ENTRIES: u32 = 4;
+const IDENTIFYING_ENTRIES: u32 = 4;
 /// Batch size when reading spoken entries; at most some megabytes of text.
 const SPOKEN_MAX: usize = 1_000;
 
 /// Reads spoken entries in order, at most [`SPOKEN_MAX`].
-fn spoken(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<SpokenEntry>, Fault> {
+fn read_spoken(
+    db: &mut Db,
+    id: SessionId,
+    ordinals: Range<u32>,
+) -> Result<Vec<SpokenEntry>, Fault> {
     let no = session::number(db, id)?;
     let sql = "SELECT place & 4294967295, speaker, kind, CASE
             WHEN speaker IN ('tool', 'web') OR kind = 'tool_call' THEN '' ELSE text END
         FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place LIMIT ?3";
-    let (from, to) = (place(no, ordinals.start), place(no, ordinals.end));
+    let (from, to) = (entry_key(no, ordinals.start), entry_key(no, ordinals.end));
     db.all(sql, values![from, to, SPOKEN_MAX as u64], |row| {
         Ok(SpokenEntry {
             ordinal: row.next()?,

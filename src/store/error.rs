@@ -125,7 +125,7 @@ pub struct StoreError {
 
 impl StoreError {
     /// Returns true if a retry may succeed without anyone fixing the store.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self.kind,
             StoreErrorKind::Unavailable | StoreErrorKind::Locked | StoreErrorKind::Full

@@ -47,7 +47,7 @@ pub(crate) struct Erased {
 
 /// Kind of object that a tag refers to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Named {
+pub(crate) enum TagKind {
     Record,
     Memory,
     Session,
@@ -124,19 +124,19 @@ impl Store {
     /// Returns those id prefixes whose object was forgotten and has not come back.
     pub(crate) async fn forgotten(
         &self,
-        named: Named,
+        named: TagKind,
         prefixes: BTreeSet<String>,
     ) -> Result<BTreeSet<String>, StoreError> {
         let sql = match named {
-            Named::Record => {
+            TagKind::Record => {
                 "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.record BETWEEN ?1 AND ?2
                 AND NOT EXISTS (SELECT 1 FROM records c WHERE c.id = l.record) LIMIT 1"
             }
-            Named::Memory => {
+            TagKind::Memory => {
                 "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.memory BETWEEN ?1 AND ?2
                 AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = l.memory) LIMIT 1"
             }
-            Named::Session => {
+            TagKind::Session => {
                 "SELECT 1 FROM forgotten f WHERE f.session BETWEEN ?1 AND ?2
                 AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = f.session) LIMIT 1"
             }

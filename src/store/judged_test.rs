@@ -178,7 +178,7 @@ async fn calls_that_are_no_runs_are_on_the_bill_and_under_the_caps() {
         let charge = Charge { tokens: 1, micros: 0 };
         assert_eq!(
             store.reserve(vec![cap(220)], charge).await.unwrap(),
-            Some(CapReached { cap: cap(220), passes: false })
+            Some(CapReached { cap: cap(220), is_transient: false })
         );
         assert_eq!(store.reserve(vec![cap(221)], charge).await.unwrap(), None);
     })

@@ -18,9 +18,9 @@ const LEASE: Duration = Duration::from_secs(15);
 pub(super) const SKEW: Duration = Duration::from_secs(60);
 /// Renewal interval; two renewals may fail.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
-const ASKS_MAX: u32 = 100;
-/// Pause between attempts; over [`ASKS_MAX`] attempts twenty seconds, longer than a dead holder blocks.
-const ASK_EVERY: Duration = Duration::from_millis(200);
+const ATTEMPTS_MAX: u32 = 100;
+/// Pause between attempts; over [`ATTEMPTS_MAX`] attempts twenty seconds, longer than a dead holder blocks.
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) type NamespaceLease = Lease<String>;
 
@@ -118,10 +118,10 @@ impl Store {
         &self,
         request: LeaseRequest<'_>,
     ) -> Result<Option<HeldLease>, StoreError> {
-        let asks = if request.waits { ASKS_MAX } else { 1 };
+        let asks = if request.waits { ATTEMPTS_MAX } else { 1 };
         for ask in 0..asks {
             if ask > 0 {
-                tokio::time::sleep(ASK_EVERY).await;
+                tokio::time::sleep(ATTEMPT_INTERVAL).await;
             }
             let now = (request.clock)();
             if let Some(lease) = self.lease_namespace(request, now, now.after(LEASE)).await? {

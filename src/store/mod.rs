@@ -1,7 +1,7 @@
 //! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that
 //! related changes share a transaction.
 
-mod at_work;
+mod sessions_at;
 mod card;
 mod changes;
 mod db;
@@ -44,14 +44,13 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use at_work::HeldSession;
 pub(crate) use card::StoredCard;
 pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
 pub use error::StoreError;
 pub(crate) use error::StoreErrorKind;
-pub(crate) use forget::{Erased, Erasure, Named, StoredText};
+pub(crate) use forget::{Erased, Erasure, StoredText, TagKind};
 pub use handle::Store;
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
 pub(crate) use lease::NamespaceLease;
@@ -78,6 +77,7 @@ pub(crate) use search::SearchFilter;
 pub(crate) use session::SessionSpan;
 pub use session::{ConversationState, SessionProgress};
 pub(crate) use session_end::SessionEnd;
+pub(crate) use sessions_at::SessionWithSpan;
 pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;

@@ -59,7 +59,7 @@ impl Store {
 pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     let run = &staging.run;
     // Two callers that stage a new run at once would both find nothing to replace.
-    db.alone(&run.id.0)?;
+    db.lock_key(&run.id.0)?;
     let (session_no, earlier) = found(db, run)?;
     if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
         add_cost(db, run_no, run)?;
@@ -73,8 +73,8 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     if run.state == RunState::Done && run.failure.is_none() {
         replace_others(db, session_no, run)?;
         // A job of these entries may have died without a run.
-        entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
-        queue::outdo(db, session_no, run)?;
+        entry::uncover_without_run(db, session_no, (run.first.0, run.last.0))?;
+        queue::close_covered_jobs(db, session_no, run)?;
     }
     entry::cover(db, session_no, run_no, &staging.entries)?;
     record::write(db, run_no, &staging.records)?;

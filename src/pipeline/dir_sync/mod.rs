@@ -19,7 +19,9 @@ use crate::memory_dir::{
     adr_path, render, strike, update,
 };
 use crate::privacy::Gate;
-use crate::store::{Directory, HeldLease, LeaseRequest, Named, NamespaceLease, Store, StoreError};
+use crate::store::{
+    Directory, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError, TagKind,
+};
 use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState, passed};
@@ -269,9 +271,9 @@ impl DirSync {
         let memories = unknown(&named.memories, &shown.memories);
         let sessions = unknown(&named.sessions, &shown.sessions);
         let gone = NamedIds {
-            records: self.store.forgotten(Named::Record, named.records).await?,
-            memories: self.store.forgotten(Named::Memory, memories).await?,
-            sessions: self.store.forgotten(Named::Session, sessions).await?,
+            records: self.store.forgotten(TagKind::Record, named.records).await?,
+            memories: self.store.forgotten(TagKind::Memory, memories).await?,
+            sessions: self.store.forgotten(TagKind::Session, sessions).await?,
         };
         if gone.is_empty() {
             return Ok(gone);

@@ -63,7 +63,7 @@ impl Feed {
                         self.took(&taken, "folders");
                         break;
                     }
-                    Err(error) if error.is_passing() => {
+                    Err(error) if error.is_transient() => {
                         if !self.pause(RETRY).await {
                             return Ok(());
                         }

@@ -229,7 +229,7 @@ impl Enqueuer {
         let Some(from) = document.from else {
             let known = !entries.is_empty()
                 && growth.intakes > 0
-                && self.store.was_handed(session, document.digest()).await?;
+                && self.store.was_submitted(session, document.digest()).await?;
             return Ok(if known { &[] } else { entries });
         };
         let known = growth.entries;
@@ -251,7 +251,7 @@ impl Enqueuer {
                     differs.get_or_insert(said.ordinal);
                 }
             };
-            self.store.said(session, ordinals, compare).await?;
+            self.store.spoken_entries(session, ordinals, compare).await?;
         }
         match differs {
             None => Ok(new),

@@ -9,7 +9,7 @@ use super::searching::{SearchHit, SearchRequest, search};
 use crate::adapters::blame::{BlamedLine, Commit};
 use crate::domain::{Entry, EntryKind, Timestamp};
 use crate::search::Query;
-use crate::store::{HeldSession, SearchFilter, Store, StoreError, StoredRecord};
+use crate::store::{SearchFilter, SessionWithSpan, Store, StoreError, StoredRecord};
 use score::{
     Clue, SLACK, SUBJECT_LETTERS_MIN, certainty, commits, names, points, time_clue, writes,
 };
@@ -42,7 +42,7 @@ pub(crate) struct OriginRequest<'a> {
 
 /// A session that may have made the commit.
 pub(crate) struct WorkingSession {
-    pub held: HeldSession,
+    pub held: SessionWithSpan,
     pub certainty: Certainty,
     pub reasons: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Origin {
 
 /// A session with the clues for it.
 struct Candidate {
-    held: HeldSession,
+    held: SessionWithSpan,
     clues: Vec<Clue>,
     /// The file that it wrote or names.
     file: String,
@@ -123,7 +123,7 @@ impl OriginRequest<'_> {
         self.commit.files.iter().map(String::as_str).chain(now).collect()
     }
 
-    async fn candidate(&self, held: HeldSession) -> Result<Option<Candidate>, StoreError> {
+    async fn candidate(&self, held: SessionWithSpan) -> Result<Option<Candidate>, StoreError> {
         let clue = |at: &Timestamp| time_clue(held.began, held.ended, *at);
         let Some(time) = self
             .times()

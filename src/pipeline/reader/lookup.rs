@@ -92,7 +92,7 @@ impl Lookup {
                 marks.resize(said.ordinal as usize, 0);
                 marks.push(mark(said.speaker, said.kind, said.text.as_str()));
             };
-            self.block_on(self.store.said(session, 0..entries, each))?;
+            self.block_on(self.store.spoken_entries(session, 0..entries, each))?;
         }
         Ok(marks)
     }
@@ -120,7 +120,7 @@ impl Lookup {
         native_id: &Redacted,
     ) -> Result<Vec<u64>, StoreError> {
         if self.beginnings.is_none() {
-            let found = self.block_on(self.store.beginnings(Format::ClaudeCode))?;
+            let found = self.block_on(self.store.first_entry_ids(Format::ClaudeCode))?;
             let mut beginnings = HashMap::new();
             for (native_id, session) in found {
                 beginnings.entry(record_key(&native_id)).or_insert(session);

@@ -75,7 +75,7 @@ impl Store {
             let (low, high) = filter.session.as_ref().map(IdPrefix::bounds).unzip();
             let row = values![most, filter.namespace.as_ref(), low, high];
             let mut jobs: Vec<(i64, StoredJob)> = Vec::new();
-            for (part, of) in PARTS {
+            for (part, of) in STATE_PARTITIONS {
                 let wanted: Vec<&str> =
                     of.iter().filter(|it| states.contains(it)).map(|it| it.name()).collect();
                 if wanted.is_empty() {
@@ -144,7 +144,7 @@ fn read(row: &mut Columns<'_>) -> Result<StoredJob, Fault> {
 
 /// Partitions of the jobs, each with the condition that selects its index. The last has no index
 /// and is scanned.
-const PARTS: [(&str, &[JobState]); 3] = [
+const STATE_PARTITIONS: [(&str, &[JobState]); 3] = [
     ("j.finished_at IS NULL", &[JobState::Waiting, JobState::Ready, JobState::Leased]),
     ("j.state IN ('dead', 'cancelled')", &[JobState::Dead, JobState::Cancelled]),
     ("j.finished_at IS NOT NULL", &[JobState::Done, JobState::Cut]),
@@ -214,10 +214,10 @@ impl Store {
                     until = NULL, since = ?2 WHERE no = ?1";
                 db.run(sql, values![target.no, now])?;
             }
-            let unwell: Vec<&Target> = found.iter().filter(|it| it.is_unwell()).collect();
-            open_again(db, &unwell, now)?;
+            let reopenable: Vec<&Target> = found.iter().filter(|it| it.is_reopenable()).collect();
+            reopen_jobs(db, &reopenable, now)?;
             db.announce()?;
-            Ok(changes(found, gone, |it| waits(it) || it.is_unwell()))
+            Ok(changes(found, gone, |it| waits(it) || it.is_reopenable()))
         })
         .await
     }
@@ -238,7 +238,7 @@ impl Store {
         self.write("opening dead jobs again", move |db| {
             let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
             let dead = lock(db, &condition, values![&asking])?;
-            open_again(db, &dead.iter().collect::<Vec<_>>(), now)?;
+            reopen_jobs(db, &dead.iter().collect::<Vec<_>>(), now)?;
             db.announce()?;
             Ok(dead.len() as u64)
         })
@@ -252,10 +252,10 @@ impl Store {
     ) -> Result<Vec<JobChange>, StoreError> {
         self.write("dropping jobs", move |db| {
             let (found, gone) = select(db, &which)?;
-            for target in found.iter().filter(|it| it.is_unwell()) {
+            for target in found.iter().filter(|it| it.is_reopenable()) {
                 db.run("DELETE FROM jobs WHERE no = ?1", values![target.no])?;
             }
-            Ok(changes(found, gone, Target::is_unwell))
+            Ok(changes(found, gone, Target::is_reopenable))
         })
         .await
     }
@@ -276,7 +276,7 @@ impl Target {
         self.state == JobState::Waiting && self.reason.as_deref() == Some(Wait::Gathering.name())
     }
 
-    fn is_unwell(&self) -> bool {
+    fn is_reopenable(&self) -> bool {
         match self.state {
             JobState::Dead | JobState::Cancelled => true,
             JobState::Waiting
@@ -291,7 +291,7 @@ impl Target {
 const TARGET_COLUMNS: &str = "no, id, session_no, first_ordinal, last_ordinal, state, reason";
 /// Condition of dead jobs; its first half selects the index.
 const DEAD: &str = "state IN ('dead', 'cancelled') AND state = 'dead'";
-const UNWELL: &str = "state IN ('dead', 'cancelled')";
+const DEAD_OR_CANCELLED: &str = "state IN ('dead', 'cancelled')";
 
 fn read_target(row: &mut Columns<'_>) -> Result<Target, Fault> {
     Ok(Target {
@@ -324,7 +324,9 @@ fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>)
             }
             return Ok((found, gone));
         }
-        JobSelection::Cancelled => lock(db, &format!("{UNWELL} AND state = 'cancelled'"), &[])?,
+        JobSelection::Cancelled => {
+            lock(db, &format!("{DEAD_OR_CANCELLED} AND state = 'cancelled'"), &[])?
+        }
         JobSelection::Dead { kind, namespace } => {
             let condition = format!(
                 "{DEAD} AND (reason = ?1 OR ?1 IS NULL)
@@ -348,7 +350,7 @@ fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool)
 
 /// Reopens dead and cancelled jobs with no attempts used. A new generation keeps the journal from
 /// answering for them.
-fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fault> {
+fn reopen_jobs(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fault> {
     if targets.is_empty() {
         return Ok(());
     }
@@ -361,7 +363,7 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
                 AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
                 AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
         db.run(sql, values![target.no])?;
-        entry::uncover_open(db, target.session_no, target.ordinals)?;
+        entry::uncover_without_run(db, target.session_no, target.ordinals)?;
         // A stale job was never sent to a model, so there is no answer to avoid.
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
                 since = ?2, finished_at = NULL, attempts = 0,
@@ -369,11 +371,15 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
             WHERE no = ?1";
         db.run(sql, values![target.no, now, ErrorKind::Stale.name()])?;
     }
-    say_again(db, targets)
+    restore_shared_coverage(db, targets)
 }
 
 /// Marks dead and cancelled jobs as done if their entries were extracted since, as by a replay.
-pub(in crate::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
+pub(in crate::store) fn close_covered_jobs(
+    db: &mut Db,
+    session_no: i64,
+    run: &Run,
+) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET state = 'done', reason = NULL, detail = NULL, since = ?6,
             finished_at = ?6, cut = '', context = NULL
         WHERE state IN ('dead', 'cancelled') AND session_no = ?1
@@ -384,12 +390,12 @@ pub(in crate::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result
 
 /// Restores the coverage of entries that an opened job shares with a job still dead or cancelled.
 /// An entry cut into parts belongs to two jobs.
-fn say_again(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
+fn restore_shared_coverage(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
     let mut ranges: HashMap<i64, Vec<(u32, u32)>> = HashMap::new();
     for target in opened {
         ranges.entry(target.session_no).or_default().push(target.ordinals);
     }
-    let beside = lock(db, UNWELL, &[])?.into_iter().filter(|it| {
+    let beside = lock(db, DEAD_OR_CANCELLED, &[])?.into_iter().filter(|it| {
         let shared = |range: &(u32, u32)| range.0 <= it.ordinals.1 && it.ordinals.0 <= range.1;
         ranges.get(&it.session_no).is_some_and(|ranges| ranges.iter().any(shared))
     });
@@ -401,7 +407,7 @@ fn say_again(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
             },
             false => CoverageReason { state: CoverageState::Skipped, reason: CANCELLED },
         };
-        entry::cover_open(db, it.session_no, it.ordinals, said)?;
+        entry::cover_without_run(db, it.session_no, it.ordinals, said)?;
     }
     Ok(())
 }
@@ -414,7 +420,7 @@ fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobCh
             claim::close_gathering(db, target.session_no, target.ordinals)?;
         }
         let said = CoverageReason { state: CoverageState::Skipped, reason: CANCELLED };
-        entry::cover_open(db, target.session_no, target.ordinals, said)?;
+        entry::cover_without_run(db, target.session_no, target.ordinals, said)?;
         let sql = "UPDATE jobs SET state = 'cancelled', reason = NULL, detail = NULL,
             until = NULL, since = ?2, finished_at = ?2 WHERE no = ?1";
         db.run(sql, values![target.no, now])?;

@@ -347,7 +347,7 @@ fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
         finished_at = ?4, token = token + 1 WHERE no = ?1";
     db.execute(sql, values![due.no, ABANDONED, &detail, now])?;
     let failed = CoverageReason { state: CoverageState::Failed, reason: ABANDONED };
-    entry::cover_open(db, due.session_no, due.ordinals, failed)
+    entry::cover_without_run(db, due.session_no, due.ordinals, failed)
 }
 
 /// Outcome of a job.
@@ -429,7 +429,7 @@ fn finish(
     if let (JobEnding::Dead { kind, .. }, None) = (ending, staging) {
         // There is no run to record the coverage of its entries.
         let failed = CoverageReason { state: CoverageState::Failed, reason: kind };
-        entry::cover_open(db, held.slot.session_no, held.ordinals, failed)?;
+        entry::cover_without_run(db, held.slot.session_no, held.ordinals, failed)?;
     }
     if let JobEnding::Cut(halves) = ending {
         insert(db, held.slot, halves)?;

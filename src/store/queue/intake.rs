@@ -73,12 +73,12 @@ pub struct EnqueueResult {
 
 impl Store {
     /// Returns true if a document with this digest was submitted for the session.
-    pub(crate) async fn was_handed(
+    pub(crate) async fn was_submitted(
         &self,
         session: SessionId,
         document: Digest,
     ) -> Result<bool, StoreError> {
-        self.read("looking for a document", move |db| was_handed(db, session, document)).await
+        self.read("looking for a document", move |db| was_submitted(db, session, document)).await
     }
 
     /// Ingests the growth of a session as jobs, atomically. What was ingested before is skipped.
@@ -90,7 +90,7 @@ impl Store {
 /// Fails if the session has changed since `intake.growth` was read.
 fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
     if let Some(document) = intake.document
-        && was_handed(db, intake.session.id, document)?
+        && was_submitted(db, intake.session.id, document)?
     {
         return Ok(EnqueueResult { repeated: true, ..EnqueueResult::default() });
     }
@@ -100,7 +100,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
         db.execute(sql, values![session_no, document])?;
     }
     if let Some(from) = intake.anew {
-        forget(db, session_no, from)?;
+        invalidate_from(db, session_no, from)?;
     }
     if intake.growth.taken < intake.growth.entries {
         // Coverage of the gathering entries is rewritten below.
@@ -134,7 +134,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
     })
 }
 
-fn was_handed(db: &mut Db, session: SessionId, document: Digest) -> Result<bool, Fault> {
+fn was_submitted(db: &mut Db, session: SessionId, document: Digest) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
         WHERE s.id = ?1 AND h.digest = ?2";
     let found = db.first(sql, values![&session.0, &document], |row| row.next::<i64>())?;
@@ -147,7 +147,7 @@ fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
     let no = session::upsert(db, &intake.session, Some(based_on))?
         .ok_or(Fault::from(StoreErrorKind::Moved))?;
     let taken = intake.gathering.as_ref().map_or(intake.known, |it| it.job.first.0);
-    let (findings, masked) = told(db, intake)?;
+    let (findings, masked) = merged_findings(db, intake)?;
     let sql = "UPDATE sessions SET intakes = ?2, taken = ?3, entries = ?4, findings = ?5,
         masked = ?6, ended_at = ?7 WHERE no = ?1";
     db.run(sql, values![no, based_on + 1, taken, intake.known, &findings, &masked, intake.at])?;
@@ -156,7 +156,7 @@ fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
 
 /// Findings and redactions of the session. A file is read from the start each time and yields all
 /// of them; a document adds to those of earlier documents.
-fn told(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
+fn merged_findings(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
     let (mut findings, counts) = (Vec::new(), &intake.masked.counts);
     let mut masked: BTreeMap<String, u64> = BTreeMap::new();
     if intake.session.format == Format::Slice && intake.growth.intakes > 0 {
@@ -176,7 +176,7 @@ fn told(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
 
 /// Invalidates slices of entries that changed. Deletes open jobs, so that their workers lose the
 /// lease, and session ends; marks runs as not current, as a replay does.
-fn forget(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault> {
+fn invalidate_from(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault> {
     for sql in [
         "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL AND ?2 <= last_ordinal",
         "DELETE FROM jobs WHERE state IN ('dead', 'cancelled') AND session_no = ?1

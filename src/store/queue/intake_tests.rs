@@ -126,7 +126,7 @@ async fn who_said_what_is_told_in_order_without_what_tools_said() {
         store.enqueue(taken).await.unwrap();
         let mut told = Vec::new();
         let each = |said: SpokenEntry| told.push((said.ordinal, said.text.as_str().to_owned()));
-        store.said(session.id, 1..9, each).await.unwrap();
+        store.spoken_entries(session.id, 1..9, each).await.unwrap();
         assert_eq!(told, [(1, "the pump of line 1 runs".to_owned()), (2, String::new())]);
     })
     .await;

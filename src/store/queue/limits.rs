@@ -47,7 +47,7 @@ pub(crate) struct Cap {
 pub(crate) struct CapReached {
     pub cap: Cap,
     /// True if calls under way hold the room, so that it may become free.
-    pub passes: bool,
+    pub is_transient: bool,
 }
 
 /// Scope of a cap. Days are in UTC and identified by their midnight.
@@ -295,11 +295,11 @@ impl Store {
                 let reserved = amount(db, &cap.scope.name(), cap.sort.reserved())?;
                 let most = spent.saturating_add(cap.sort.of(charge));
                 if most > cap.most {
-                    return Ok(Some(CapReached { cap: cap.clone(), passes: false }));
+                    return Ok(Some(CapReached { cap: cap.clone(), is_transient: false }));
                 }
                 let reserved = u64::try_from(reserved).unwrap_or(0);
                 if most.saturating_add(reserved) > cap.most && busy.is_none() {
-                    busy = Some(CapReached { cap: cap.clone(), passes: true });
+                    busy = Some(CapReached { cap: cap.clone(), is_transient: true });
                 }
             }
             if busy.is_none() {

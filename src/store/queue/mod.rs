@@ -29,7 +29,7 @@ pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
 pub(crate) use stats::{DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
 pub(crate) use workers::WorkerStatus;
 
-pub(super) use admin::outdo;
+pub(super) use admin::close_covered_jobs;
 pub(super) use stats::pending;
 
 use super::error::Fault;

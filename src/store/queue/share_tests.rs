@@ -110,7 +110,7 @@ fn cap(scope: CapScope, most: u64) -> Cap {
 }
 
 fn busy(cap: Cap) -> CapReached {
-    CapReached { cap, passes: true }
+    CapReached { cap, is_transient: true }
 }
 
 fn tokens(tokens: u64) -> Charge {

@@ -154,7 +154,7 @@ impl Store {
 /// Locks the vault until the transaction ends, so that a shared chunk is not deleted with one copy
 /// while another starts to use it.
 pub(super) fn lock(db: &mut Db) -> Result<(), Fault> {
-    db.alone(&Digest::of(&["vault"]))
+    db.lock_key(&Digest::of(&["vault"]))
 }
 
 /// Deletes a session's copy and the chunks that no other copy uses. The caller must hold the [`lock`].

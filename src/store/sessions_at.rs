@@ -16,7 +16,7 @@ const ENTRIES_MAX: u32 = 500;
 
 /// A session and the times of its first and last entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct HeldSession {
+pub(crate) struct SessionWithSpan {
     pub session: Session,
     pub began: Timestamp,
     pub ended: Timestamp,
@@ -33,7 +33,7 @@ fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry
         entry::COLUMNS,
         conditions.join(" OR ")
     );
-    let (from, to) = (entry::place(no, 0), entry::place(no + 1, 0));
+    let (from, to) = (entry::entry_key(no, 0), entry::entry_key(no + 1, 0));
     let mut row = values![from, to, ENTRIES_MAX].to_vec();
     row.extend(patterns.iter().map(Value::from));
     db.all(&sql, &row, entry::read)
@@ -45,7 +45,7 @@ impl Store {
         &self,
         from: Timestamp,
         to: Timestamp,
-    ) -> Result<Vec<HeldSession>, StoreError> {
+    ) -> Result<Vec<SessionWithSpan>, StoreError> {
         self.read("reading which sessions were held", move |db| {
             let sql = format!(
                 "SELECT {}, s.began, s.ended FROM (
@@ -57,7 +57,7 @@ impl Store {
             );
             db.all(&sql, values![from, to, SESSIONS_MAX], |row| {
                 let session = session::read(row)?;
-                Ok(HeldSession { session, began: row.next()?, ended: row.next()? })
+                Ok(SessionWithSpan { session, began: row.next()?, ended: row.next()? })
             })
         })
         .await
