@@ -1,7 +1,7 @@
 //! Text folded for comparison, with a map back to the original bytes. Labels of a slice and elision
 //! marks are excluded: their numbers and digests are not part of the conversation.
 
-use super::numbers::{SpokenNumbers, unit_behind};
+use super::numbers::{SpokenNumbers, unit_after};
 use crate::domain::Slice;
 use crate::text::numbers::Unit;
 use crate::text::tokens::{Fold, fold, lower};
@@ -52,7 +52,7 @@ impl Folded {
         let mut before = 0;
         for part in &slice.parts {
             let label = whole.get(before..part.span.start).unwrap_or_default();
-            if let Some(named) = named(label) {
+            if let Some(named) = transcript_label(label) {
                 folded.add(&label[named.clone()], before + named.start);
                 folded.gap(before + named.end);
             }
@@ -127,13 +127,14 @@ impl Folded {
 
     /// Range in the original of `needle`, which is folded. An end of `needle` that is a letter or
     /// digit must be the end of a word.
-    pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
-        let (start, end) = self.apart(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
+    pub(super) fn find_word(&self, needle: &str) -> Option<Range<usize>> {
+        let (start, end) =
+            self.whole_matches(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
         Some(self.original(start, end))
     }
 
     /// Range in the original of a word that begins with `start`, which is folded.
-    pub(super) fn has_start(&self, start: &str) -> Option<Range<usize>> {
+    pub(super) fn find_prefix(&self, start: &str) -> Option<Range<usize>> {
         let found = memchr::memmem::find_iter(self.text.as_bytes(), start.as_bytes());
         let is_begun = |at: &usize| !self.text[..*at].ends_with(char::is_alphanumeric);
         found.into_iter().find(is_begun).map(|at| self.original(at, at + start.len()))
@@ -141,15 +142,15 @@ impl Folded {
 
     /// Range in the original where all of `pieces`, which are folded, occur as whole words of one
     /// entry, in order and within `bytes_max` bytes.
-    pub(super) fn has_in_order(&self, pieces: &[&str], bytes_max: usize) -> Option<Range<usize>> {
+    pub(super) fn find_in_order(&self, pieces: &[&str], bytes_max: usize) -> Option<Range<usize>> {
         let (first, rest) = pieces.split_first()?;
         let one = char::is_alphanumeric;
-        let starts = self.apart(first, 0..self.text.len(), one).take(STARTS_MAX);
+        let starts = self.whole_matches(first, 0..self.text.len(), one).take(STARTS_MAX);
         let mut starts = starts.filter_map(|(start, end)| {
             let near = self.text.floor_char_boundary(start + bytes_max);
             let to = self.entry_end(start)?.min(near).max(end);
             let last = rest.iter().try_fold(end, |from, piece| {
-                self.apart(piece, from..to, one).next().map(|(_, end)| end)
+                self.whole_matches(piece, from..to, one).next().map(|(_, end)| end)
             })?;
             Some(self.original(start, last))
         });
@@ -157,9 +158,9 @@ impl Folded {
     }
 
     /// Range of `one` as a whole word in an entry that also has `other`.
-    pub(super) fn has_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
+    pub(super) fn find_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
         let find = |needle: &str, entry: &Range<usize>| {
-            self.apart(needle, entry.clone(), char::is_alphanumeric).next()
+            self.whole_matches(needle, entry.clone(), char::is_alphanumeric).next()
         };
         self.entries.iter().find_map(|entry| {
             let (start, end) = find(one, entry)?;
@@ -173,15 +174,16 @@ impl Folded {
     }
 
     /// Range of `needle` as a whole number, in digits or words, that no unit other than `unit` follows.
-    pub(super) fn has_number(&self, needle: &str, unit: Option<Unit>) -> Option<Range<usize>> {
-        let digits = self.apart(needle, 0..self.text.len(), |letter| letter.is_ascii_digit());
+    pub(super) fn find_number(&self, needle: &str, unit: Option<Unit>) -> Option<Range<usize>> {
+        let digits =
+            self.whole_matches(needle, 0..self.text.len(), |letter| letter.is_ascii_digit());
         let digits = digits.filter(|(start, end)| !self.is_group(*start, *end));
         let spoken = || {
             let spoken = self.spoken.get_or_init(|| SpokenNumbers::new(&self.text));
             spoken.find(needle).map(|place| (place.start, place.end))
         };
         let agrees = |(_, end): &(usize, usize)| {
-            let other = unit_behind(&self.text[*end..]);
+            let other = unit_after(&self.text[*end..]);
             unit.is_none() || other.is_none() || unit == other
         };
         let found = digits.into_iter().find(agrees).or_else(|| spoken().find(agrees));
@@ -200,7 +202,7 @@ impl Folded {
 
     /// Ranges of `needle` in a range of the folded text where `one` does not hold for both an end
     /// of the needle and its neighbour.
-    fn apart<'a>(
+    fn whole_matches<'a>(
         &'a self,
         needle: &'a str,
         within: Range<usize>,
@@ -248,7 +250,7 @@ fn marks(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 
 /// Part of the last label in `label` that comes from the transcript: the tool name, how the call
 /// ended and its exit code.
-fn named(label: &str) -> Option<Range<usize>> {
+fn transcript_label(label: &str) -> Option<Range<usize>> {
     let from = label.rfind('[')?;
     let to = from + label[from..].find(']')?;
     let to = label[from..to].find(", part ").map_or(to, |part| from + part);
@@ -274,8 +276,8 @@ mod tests {
         #[test]
         fn part_of_a_word_is_no_whole_word() {
             let folded = Folded::new("port 54321, a.rs");
-            assert!(folded.has_whole("5432").is_none());
-            assert!(folded.has_whole("54321").is_some() && folded.has_whole("a.rs").is_some());
+            assert!(folded.find_word("5432").is_none());
+            assert!(folded.find_word("54321").is_some() && folded.find_word("a.rs").is_some());
         }
     }
 
@@ -286,7 +288,7 @@ mod tests {
         #[test]
         fn names_of_tools_and_exit_codes_in_labels_are_the_transcripts() {
             let check = |label: &str, expected: Option<&str>| {
-                assert_eq!(named(label).map(|span| &label[span]), expected, "{label}");
+                assert_eq!(transcript_label(label).map(|span| &label[span]), expected, "{label}");
             };
             check("\n[ToolCall book_seat] ", Some("book_seat"));
             check("[Sub-agent: ToolResult run, exit 127, part 12 of 30] ", Some("run, exit 127"));

@@ -2,7 +2,7 @@
 //! paraphrased; each must occur in the slice.
 
 use super::fold::Folded;
-use super::numbers::unit_behind;
+use super::numbers::unit_after;
 use crate::text::numbers::Unit;
 use regex::Regex;
 use std::ops::Range;
@@ -68,7 +68,7 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
-            let unit = (rule == "number").then(|| unit_behind(after)).flatten();
+            let unit = (rule == "number").then(|| unit_after(after)).flatten();
             found.push(Literal { rule, text: inner.to_owned(), unit });
         }
     }
@@ -97,13 +97,13 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
         let mut spellings =
             vec![text.to_owned(), grouped(&plain, ","), grouped(&plain, "."), plain];
         spellings.dedup();
-        return spellings.iter().find_map(|it| slice.has_number(it, literal.unit));
+        return spellings.iter().find_map(|it| slice.find_number(it, literal.unit));
     }
-    let whole = slice.has_whole(text);
-    let whole = whole.or_else(|| bare(text).and_then(|bare| slice.has_whole(bare)));
+    let whole = slice.find_word(text);
+    let whole = whole.or_else(|| bare(text).and_then(|bare| slice.find_word(bare)));
     let whole = whole.or_else(|| inflected(text, slice));
     match literal.rule {
-        "code" => whole.or_else(|| composed(text, slice)),
+        "code" => whole.or_else(|| find_in_pieces(text, slice)),
         "quote" => whole.or_else(|| without_fillers(text, slice)),
         "path" => whole.or_else(|| alternatives(text, slice)),
         _ => whole,
@@ -126,9 +126,9 @@ fn inflected(text: &str, slice: &Folded) -> Option<Range<usize>> {
     if text.len() < INFLECTED_BYTES_MIN || !text.ends_with(char::is_alphanumeric) {
         return None;
     }
-    let singular = || text.strip_suffix('s').and_then(|one| slice.has_whole(one));
-    let of_y = || slice.has_whole(&format!("{}y", text.strip_suffix("ies")?));
-    slice.has_whole(&format!("{text}s")).or_else(singular).or_else(of_y)
+    let singular = || text.strip_suffix('s').and_then(|one| slice.find_word(one));
+    let of_y = || slice.find_word(&format!("{}y", text.strip_suffix("ies")?));
+    slice.find_word(&format!("{text}s")).or_else(singular).or_else(of_y)
 }
 
 /// Position of alternatives such as `create/modify/delete`, if each occurs as a word or another form of it.
@@ -137,7 +137,7 @@ fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
     let mut places = text.split('/').map(|word| {
         let is_word = !word.is_empty() && word.bytes().all(is_letter);
         let length = STEM_BYTES_MIN.max(word.len() / 2 + 1).min(word.len());
-        slice.has_start(word.get(..length).filter(|_| is_word)?)
+        slice.find_prefix(word.get(..length).filter(|_| is_word)?)
     });
     let first = places.next()??;
     places.all(|place| place.is_some()).then_some(first)
@@ -149,27 +149,27 @@ fn without_fillers(text: &str, slice: &Folded) -> Option<Range<usize>> {
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
         .filter(|word| !word.is_empty() && !FILLERS.contains(word))
         .collect();
-    let spoken = slice.has_in_order(&words, text.len() * 2)?;
+    let spoken = slice.find_in_order(&words, text.len() * 2)?;
     (words.len() > 1).then_some(spoken)
 }
 
 /// Position of code that occurs in pieces: `tokenizers==0.20.0` in the line `tokenizers 0.20.0`.
 /// Its names, options and numbers must occur in one entry, in order and close together. Only a
 /// member such as `Coder.__init__` may be anywhere in its owner's entry, because classes are long.
-fn composed(code: &str, slice: &Folded) -> Option<Range<usize>> {
-    let pieces = pieces(code);
+fn find_in_pieces(code: &str, slice: &Folded) -> Option<Range<usize>> {
+    let pieces = code_pieces(code);
     if let [owner, member] = pieces.as_slice() {
         let code = code.strip_suffix("()").unwrap_or(code);
         let between = code.strip_prefix(owner).and_then(|rest| rest.strip_suffix(member));
         if matches!(between, Some("." | "::")) {
-            return slice.has_both(owner, member);
+            return slice.find_both(owner, member);
         }
     }
-    slice.has_in_order(&pieces, PIECES_BYTES_MAX.max(code.len() * 2))
+    slice.find_in_order(&pieces, PIECES_BYTES_MAX.max(code.len() * 2))
 }
 
 /// The names, options and numbers of `code`, in order. Versions and options are one piece each.
-fn pieces(code: &str) -> Vec<&str> {
+fn code_pieces(code: &str) -> Vec<&str> {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     let whole = |piece: &str| {
         piece.starts_with("--") || piece.starts_with(|letter: char| letter.is_ascii_digit())

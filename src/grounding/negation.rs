@@ -8,21 +8,21 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// Stems of words by which a claim itself negates or removes something.
-const CONTRASTS: [&str; 22] = [
+const NEGATIVE_STEMS: [&str; 22] = [
     "instead", "rather", "avoid", "stop", "drop", "remov", "refus", "reject", "skip", "disabl",
     "fail", "unable", "against", "declin", "den", "forbid", "prevent", "exclud", "ignor", "delet",
     "lack", "miss",
 ];
 /// Negations that follow the word they negate.
-const POSTPOSED: [&str; 3] = ["değil", "yok", "olmadan"];
+const TRAILING_NEGATIONS: [&str; 3] = ["değil", "yok", "olmadan"];
 /// Negations of one thing among others: "without photos we lose" denies little else.
-const PARTIAL: [&str; 5] = ["without", "ohne", "sans", "sin", "olmadan"];
-/// Maximum number of words that a sentence shares with a claim for `PARTIAL` to count.
+const PARTIAL_NEGATIONS: [&str; 5] = ["without", "ohne", "sans", "sin", "olmadan"];
+/// Maximum number of words that a sentence shares with a claim for `PARTIAL_NEGATIONS` to count.
 const SHARED_WORDS_MAX: usize = 2;
 /// Infixes of negated Turkish verbs.
-const VERBS: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor"];
+const TURKISH_NEGATION_INFIXES: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor"];
 /// Number of words after a negation that it negates.
-const REACH_WORDS: usize = 2;
+const NEGATION_SCOPE_WORDS: usize = 2;
 /// Minimum share of a field's words in a sentence about the field, in percent.
 const ABOUT_PERCENT_MIN: usize = 50;
 
@@ -44,12 +44,12 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
     }
     fields
         .into_iter()
-        .find(|(field, text)| is_turned(text, field, evidence, slice))
+        .find(|(field, text)| is_contradicted(text, field, evidence, slice))
         .map(|(field, _)| field)
 }
 
 /// True if the evidence has sentences about `text`, and each negates one of its words.
-fn is_turned(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
+fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
     let mut wanted = HashSet::new();
     words(text, |word| {
         wanted.insert(word.key);
@@ -94,14 +94,14 @@ fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
     for clause in sentence.split([',', ';', ':', '(', ')']) {
         let clause: Vec<&str> = plain(clause).collect();
         let mut near = HashSet::new();
-        let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL.contains(&word);
+        let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL_NEGATIONS.contains(&word);
         let denies = |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]);
         for at in (0..clause.len()).filter(denies) {
             let only = clause.get(at + 1).is_some_and(|it| matches!(*it, "only" | "just" | "nur"));
-            near.extend(match POSTPOSED.contains(&clause[at]) {
+            near.extend(match TRAILING_NEGATIONS.contains(&clause[at]) {
                 true => at.saturating_sub(1)..at,
                 false if only => at..at,
-                false => at + 1..at + 1 + REACH_WORDS,
+                false => at + 1..at + 1 + NEGATION_SCOPE_WORDS,
             });
         }
         for (at, word) in clause.iter().enumerate() {
@@ -130,12 +130,13 @@ fn is_negation(word: &str) -> bool {
     let word = lowered(word);
     is_no(&word)
         || ["n't", "n’t"].iter().any(|ending| word.ends_with(ending))
-        || word.contains("yor") && VERBS.iter().any(|inside| word.contains(inside))
+        || word.contains("yor")
+            && TURKISH_NEGATION_INFIXES.iter().any(|inside| word.contains(inside))
 }
 
 fn is_negative(text: &str) -> bool {
     plain(text).any(|word| {
         let lower = lowered(word);
-        is_negation(word) || CONTRASTS.iter().any(|stem| lower.starts_with(stem))
+        is_negation(word) || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
     })
 }

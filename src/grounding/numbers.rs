@@ -4,7 +4,7 @@ use crate::text::numbers::{Unit, number, unit};
 use std::ops::Range;
 
 /// Fractions of a minute, an hour or a hundred.
-const PARTS: [(&str, f64); 6] = [
+const FRACTION_PHRASES: [(&str, f64); 6] = [
     ("half a minute", 30.0),
     ("half an hour", 30.0),
     ("a quarter", 15.0),
@@ -16,7 +16,7 @@ const PARTS: [(&str, f64); 6] = [
 const WORDS_MAX: usize = 6;
 
 /// Unit at the start of `text`, after an optional blank or hyphen.
-pub(super) fn unit_behind(text: &str) -> Option<Unit> {
+pub(super) fn unit_after(text: &str) -> Option<Unit> {
     let text = text.strip_prefix([' ', '-']).unwrap_or(text);
     let end = text.find(|letter: char| !letter.is_alphabetic()).unwrap_or(text.len());
     let word = if text.starts_with('%') { "%" } else { &text[..end] };
@@ -49,7 +49,7 @@ impl SpokenNumbers {
             }
             run.clear();
         }
-        for (words, value) in PARTS {
+        for (words, value) in FRACTION_PHRASES {
             let places = text.match_indices(words);
             found.extend(places.map(|(at, _)| (value, at..at + words.len())));
         }

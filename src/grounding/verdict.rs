@@ -112,12 +112,12 @@ struct ClaimSupport {
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     /// Fields without support in the slice.
-    bare: Vec<String>,
+    unsupported_fields: Vec<String>,
     /// True if the slice supports `chosen` so well that its rationale needs no support.
     is_proven: bool,
     scores: Vec<(f64, f64)>,
     /// Weight of the evidence by speaker.
-    carried: Vec<(Speaker, f64)>,
+    weight_by_speaker: Vec<(Speaker, f64)>,
     /// Ids of the words that are in the slice.
     shared: BTreeSet<u32>,
 }
@@ -131,7 +131,7 @@ impl Grounder<'_> {
         let is_proven = |point: &String| {
             let mut support = ClaimSupport::default();
             self.prove(ClaimKind::Discussion, "points", point, &mut support);
-            support.absent.is_empty() && (foreign || support.bare.is_empty())
+            support.absent.is_empty() && (foreign || support.unsupported_fields.is_empty())
         };
         let proven: Vec<bool> = discussion.points.iter().map(is_proven).collect();
         let dropped = proven.iter().filter(|proven| !**proven).count();
@@ -194,7 +194,8 @@ impl Grounder<'_> {
         if is_action {
             let found = found.iter().map(|(span, _)| span);
             let mut spans = found.chain(support.spans.iter().map(|(span, _)| span));
-            proof.action = spans.next().map(|span| span.start).filter(|at| self.is_deed(*at));
+            proof.action =
+                spans.next().map(|span| span.start).filter(|at| self.is_action_or_request(*at));
         }
         let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
         proof.is_proven |= field == "chosen"
@@ -208,7 +209,7 @@ impl Grounder<'_> {
                 && !keys(text).iter().all(|it| frame.contains(it))
         };
         if is_bare && FIELD_WORDS_MIN <= support.words && !is_reason() {
-            proof.bare.push(field.to_owned());
+            proof.unsupported_fields.push(field.to_owned());
         }
         for literal in &literals(text) {
             match find(literal, &self.folded) {
@@ -245,7 +246,7 @@ impl Grounder<'_> {
 
     /// True if something is done or requested at `at`. Text by the model or a tool may tell of
     /// earlier actions.
-    fn is_deed(&self, at: usize) -> bool {
+    fn is_action_or_request(&self, at: usize) -> bool {
         let part = self.slice.part_at(at);
         part.is_some_and(|it| it.speaker == Speaker::Person || it.kind == EntryKind::ToolCall)
     }
@@ -282,7 +283,7 @@ impl Grounder<'_> {
         proof: &mut ClaimSupport,
     ) {
         if let Some(evidence) = self.evidence(field, span, how) {
-            proof.carried.push((evidence.speaker, weight));
+            proof.weight_by_speaker.push((evidence.speaker, weight));
             proof.evidence.push(evidence);
         }
     }
@@ -355,9 +356,11 @@ impl Grounder<'_> {
             return Some("no-evidence: none of its words are in the slice".to_owned());
         }
         // A request has an intent and a summary, of which one may be a paraphrase.
-        let is_wish = claim.kind() == ClaimKind::Request && proof.bare.len() < 2;
-        let bare =
-            proof.bare.iter().find(|field| !proof.is_foreign && !is_wish && !field.contains('['));
+        let is_wish = claim.kind() == ClaimKind::Request && proof.unsupported_fields.len() < 2;
+        let bare = proof
+            .unsupported_fields
+            .iter()
+            .find(|field| !proof.is_foreign && !is_wish && !field.contains('['));
         if let Some(field) = bare {
             return Some(format!("unproven-field: no words of {field} are in the slice"));
         }
@@ -373,8 +376,9 @@ impl Grounder<'_> {
         }
         let said_by = |speakers: &[Speaker]| {
             let weigh = |it: &(Speaker, f64)| it.1;
-            let all: f64 = proof.carried.iter().map(weigh).sum();
-            let by_them = proof.carried.iter().filter(|(speaker, _)| speakers.contains(speaker));
+            let all: f64 = proof.weight_by_speaker.iter().map(weigh).sum();
+            let by_them =
+                proof.weight_by_speaker.iter().filter(|(speaker, _)| speakers.contains(speaker));
             let share = by_them.map(weigh).sum::<f64>() * 100.0;
             share > 0.0 && share >= all * TRUSTED_PERCENT_MIN
         };
