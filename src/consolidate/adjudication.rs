@@ -110,7 +110,7 @@ pub(crate) struct Adjudication {
 
 /// Statement near the evidence of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct NearbyStatement {
     pub(crate) speaker: Speaker,
     pub(crate) words: Redacted,
     /// Said after the record's first evidence.
@@ -254,7 +254,7 @@ struct OfferedRecord {
     record: RecordId,
     targets: Vec<(String, MemoryId)>,
     words: Vec<Redacted>,
-    beside: Vec<Said>,
+    beside: Vec<NearbyStatement>,
 }
 
 impl OfferedRecord {
@@ -291,7 +291,7 @@ pub(crate) struct PairBatch {
 struct Offer {
     record: Record,
     targets: Vec<Memory>,
-    beside: Vec<Said>,
+    beside: Vec<NearbyStatement>,
 }
 
 impl PairBatch {
@@ -338,7 +338,7 @@ impl Undecided<'_> {
     pub(crate) fn batches(
         &self,
         asked: &BTreeSet<(RecordId, MemoryId)>,
-        beside: &BTreeMap<RecordId, Vec<Said>>,
+        beside: &BTreeMap<RecordId, Vec<NearbyStatement>>,
     ) -> Vec<PairBatch> {
         let (mut batches, mut draft) = (Vec::new(), Draft::default());
         let after = self.plan.after();
@@ -437,7 +437,7 @@ impl Draft {
         self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
     }
 
-    fn add(&mut self, record: &Record, memories: &[&Memory], beside: &[Said]) {
+    fn add(&mut self, record: &Record, memories: &[&Memory], beside: &[NearbyStatement]) {
         let short = format!("R{}", self.records.len() + 1);
         let (mut lines, mut fresh, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for memory in memories {

@@ -170,7 +170,7 @@ impl Link<'_> {
                 let named = share(after.statement.names(&before.statement));
                 let exact = shared(&before.hard, &after.hard);
                 let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let is_deed = after.statement.is_deed && !removes;
+                let is_deed = after.statement.is_completed_action && !removes;
                 let least = if before.statement.is_list { OF_SEVERAL } else { DONE_BY_ACTION };
                 let sure = named >= least && share(said) >= DONE && enough;
                 (share(said), sure && is_deed && whole > 1)

@@ -138,7 +138,7 @@ impl<T: BatchTask> Dialogue<T> {
     }
 
     /// Falls back to the next output mode after the endpoint refused this one.
-    pub(crate) fn rung_refused(&mut self) -> Step<T::Outcome> {
+    pub(crate) fn output_mode_refused(&mut self) -> Step<T::Outcome> {
         match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
             Some(rung) => {
                 self.rung = rung;
@@ -170,7 +170,7 @@ impl<T: BatchTask> Dialogue<T> {
             return Step::Ask(self.request());
         }
         self.correction = None;
-        self.rung_refused()
+        self.output_mode_refused()
     }
 
     fn give_up(&mut self, rule: &'static str, detail: &str) -> Step<T::Outcome> {

@@ -1,8 +1,8 @@
 //! An incoming record: its claim, its speakers, and whether its evidence mentions a change.
 
 use super::phrases::says_change;
+use super::retraction::Retraction;
 use super::subject::Subject;
-use super::turning::Turning;
 use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
 use crate::text::tokens::folded;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub(super) struct Incoming<'a> {
     /// Most trusted speaker who mentions a change.
     pub(super) change_by: Option<Speaker>,
     /// Words that its claim and its evidence retract.
-    pub(super) turning: Turning,
+    pub(super) retraction: Retraction,
     pub(super) place: RecordPlace,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Incoming<'a> {
             person: by(Speaker::Person),
             hearsay: speakers.all(heard),
             change_by: change_by(record),
-            turning: turning(record),
+            retraction: retraction(record),
             place: record_place(record),
             record,
         }
@@ -84,7 +84,7 @@ fn change_by(record: &Record) -> Option<Speaker> {
     heard.chain(carried).map(|it| it.speaker).min()
 }
 
-fn turning(record: &Record) -> Turning {
+fn retraction(record: &Record) -> Retraction {
     let strings = record.claim.strings();
     let mut told: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
     for evidence in &record.evidence {
@@ -93,7 +93,7 @@ fn turning(record: &Record) -> Turning {
             told.push(words);
         }
     }
-    Turning::of(&folded(&told.join(". ")))
+    Retraction::of(&folded(&told.join(". ")))
 }
 
 pub(super) fn record_place(record: &Record) -> RecordPlace {

@@ -18,11 +18,11 @@ mod retrospective;
 mod rules;
 mod statement;
 mod subject;
-mod turning;
+mod retraction;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{Adjudicated, PairBatch, Said, Undecided, schema_files};
+pub(crate) use adjudication::{Adjudicated, NearbyStatement, PairBatch, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};

@@ -52,7 +52,7 @@ const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took bac
      cancelar|cancelado|ya no hace falta|descartado|olvida|iptal|vazgeçtik|vazgeçtim|gerek kalmadı|やめる|やめた|不要|取消";
 
 /// Words for an action that only investigates, plans or begins what was asked.
-const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
+const PREPARATION: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
      sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
      compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|proposed|suggested|prepared|began|\
      begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
@@ -74,7 +74,7 @@ const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabl
      retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
 
 /// Stop words: articles, pronouns, prepositions and verbs that occur in statements on any topic.
-const LIGHT: &str = "a an the of to in and for is are was were be been being on with at by from it its as their our that which who \
+const STOP_WORDS: &str = "a an the of to in and for is are was were be been being on with at by from it its as their our that which who \
      this these those there here we you i he she they them us your his her my me do does did done has have had will would \
      should can could may might must shall each every any all some such via into out up down over under about after before \
      ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \
@@ -94,11 +94,11 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      bir ve ile için bu şu da de mi her";
 
 /// Words for a person's permission.
-pub(super) const LEAVE: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
+pub(super) const PERMISSION: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
      confirmation agree agrees agreed explicit explicitly person user fragen gefragt nachfragen rückfrage zustimmung \
      erlaubnis freigabe demander demandé accord autorisation preguntar permiso consultar confirmación";
 /// Words before an action that needs permission.
-pub(super) const NEEDS_LEAVE: &str =
+pub(super) const BEFORE_PERMITTED: &str =
     "before prior unless until without vor bevor ohne bis avant sans antes sin hasta";
 
 /// Irregular verb forms; each row begins with the base form.
@@ -114,7 +114,7 @@ static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
 });
 
 /// Calls `each` with the keys of a folded topic word; forms of one verb have the same keys.
-pub(super) fn matter_keys(word: &str, each: impl FnMut(u64)) {
+pub(super) fn topic_keys(word: &str, each: impl FnMut(u64)) {
     if let Some(plain) = FORM_WORDS.get(word) {
         return search_keys(plain, each);
     }
@@ -129,13 +129,13 @@ pub(super) fn matter_keys(word: &str, each: impl FnMut(u64)) {
 
 /// Words that bound a statement, folded. Two statements that differ in one of these, or in one of
 /// [`NEGATIONS`], do not say the same, whatever else they share.
-const TURNS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if|off|out|down|under|below|over|\
+const BOUNDS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if|off|out|down|under|below|over|\
      above|less|instead|all|every|any|nur|vor|nach|bis|aus|sadece|önce|sonra|solo|sólo|antes|\
      después|ne|seulement|avant|après";
 
-const TURNS_INSIDE: &[&str] = &["だけ", "只", "前に", "後に"];
+const BOUND_SUBSTRINGS: &[&str] = &["だけ", "只", "前に", "後に"];
 
-const NOES_INSIDE: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
+const NEGATION_SUBSTRINGS: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
 
 /// Words that negate everybody or everything.
 const NOBODY: &[&str] = &[
@@ -143,13 +143,13 @@ const NOBODY: &[&str] = &[
     "nada", "hiçbir",
 ];
 
-static TURN_WORDS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| TURNS.split('|').chain(NEGATIONS.iter().copied()).collect());
-static LIGHT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+static BOUND_WORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| BOUNDS.split('|').chain(NEGATIONS.iter().copied()).collect());
+static STOP_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let lists = [CHANGES, SHIFTS, WITHDRAWN];
     let lists = lists.into_iter().flat_map(|list| list.split('|'));
     let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
-    LIGHT.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
+    STOP_WORDS.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
 });
 
 /// Phrases, matched as whole words.
@@ -161,7 +161,8 @@ static REPEATED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REPEATS.spl
 static REMINDED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMINDS.split('|')).ok()));
 static TAKEN_BACK: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(WITHDRAWN.split('|')).ok()));
 static LATER: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(POSTPONED.split('|')).ok()));
-static UNDONE: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(NO_DEED.split('|')).ok()));
+static PREPARATION_PHRASES: Phrases =
+    Phrases(LazyLock::new(|| AhoCorasick::new(PREPARATION.split('|')).ok()));
 static UNFINISHED_WORK: Phrases =
     Phrases(LazyLock::new(|| AhoCorasick::new(UNFINISHED.split('|')).ok()));
 static REMOVED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMOVALS.split('|')).ok()));
@@ -189,8 +190,8 @@ pub(super) fn says_withdrawn(folded: &str) -> bool {
 }
 
 /// True if the action was carried out and the whole text leaves nothing to do.
-pub(super) fn is_deed(action: &str, whole: &str) -> bool {
-    !UNDONE.is_in(action) && !UNFINISHED_WORK.is_in(whole)
+pub(super) fn is_completed_action(action: &str, whole: &str) -> bool {
+    !PREPARATION_PHRASES.is_in(action) && !UNFINISHED_WORK.is_in(whole)
 }
 
 /// True if the text leaves something undecided.
@@ -203,8 +204,8 @@ pub(super) fn says_removed(folded: &str) -> bool {
 }
 
 /// True for a folded stop word.
-pub(super) fn is_light(word: &str) -> bool {
-    LIGHT_WORDS.contains(word)
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORD_SET.contains(word)
 }
 
 impl Phrases {
@@ -231,15 +232,15 @@ fn spelled(letter: char) -> bool {
 
 /// Hashes of the words in which equal statements must agree: bounds, and exact names (numbers,
 /// versions, paths, identifiers). Sorted, with duplicates.
-pub(super) fn hard_words(folded: &str) -> Vec<u64> {
+pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
     let mut hard = Vec::new();
     for word in folded.split(' ').map(bare) {
-        if is_exact(word) || TURN_WORDS.contains(word) {
+        if is_exact(word) || BOUND_WORDS.contains(word) {
             hard.push(hash(word));
         }
     }
     if !folded.is_ascii() {
-        let inside = TURNS_INSIDE.iter().chain(NOES_INSIDE);
+        let inside = BOUND_SUBSTRINGS.iter().chain(NEGATION_SUBSTRINGS);
         let inside = inside.filter(|word| folded.contains(**word));
         hard.extend(inside.map(|word| hash(word)));
     }
@@ -254,11 +255,11 @@ pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
 
 /// True for the key of a negation.
 pub(super) fn is_negation(key: u64) -> bool {
-    NEGATIONS.iter().chain(NOES_INSIDE).any(|word| hash(word) == key)
+    NEGATIONS.iter().chain(NEGATION_SUBSTRINGS).any(|word| hash(word) == key)
 }
 
 pub(super) fn says_no(folded: &str) -> bool {
-    let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
+    let inside = || NEGATION_SUBSTRINGS.iter().any(|word| folded.contains(*word));
     folded.split(' ').map(bare).any(|word| is_no(word) || NOBODY.contains(&word))
         || (!folded.is_ascii() && inside())
 }
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn numbers_paths_and_negations_are_hard() {
-        let hard = |text: &str| hard_words(&folded(text));
+        let hard = |text: &str| invariant_words(&folded(text));
         assert_ne!(hard("use port 5432"), hard("use port 5433"));
         assert_ne!(hard("Push to main."), hard("Never push to main."));
         assert_ne!(hard("看 src/a.rs"), hard("看 src/b.rs"));

@@ -1,14 +1,14 @@
 //! Comparable quantities of a statement: `30 s`, `30 seconds` and `half a minute` are equal, as are
 //! `:8443` and `port 8443`.
 
-use super::phrases::is_light;
+use super::phrases::is_stop_word;
 use crate::text::numbers::{number, unit};
 use crate::text::tokens::hash;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Words for a half or a quarter of a unit, and the amount.
-const HALVES: [(&[&str], f64); 6] = [
+const FRACTION_PHRASES: [(&[&str], f64); 6] = [
     (&["one", "and", "a", "half"], 1.5),
     (&["a", "quarter", "of", "an"], 0.25),
     (&["half", "an"], 0.5),
@@ -18,7 +18,7 @@ const HALVES: [(&[&str], f64); 6] = [
 ];
 
 /// Words for a part of a whole, in percent.
-const SHARES: [(&str, f64); 7] = [
+const PERCENT_PHRASES: [(&str, f64); 7] = [
     ("a quarter of", 25.0),
     ("half of", 50.0),
     ("ein viertel der", 25.0),
@@ -72,12 +72,12 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     if let Some(port) = port(first) {
         return Some(Quantity { key: key("", port), words: 1 });
     }
-    let halves = HALVES.iter().find(|(said, _)| words.starts_with(said));
+    let halves = FRACTION_PHRASES.iter().find(|(said, _)| words.starts_with(said));
     let is_said = |(said, _): &&(&str, f64)| {
         let said: Vec<&str> = said.split(' ').collect();
         halves.is_none() && words.starts_with(&said)
     };
-    if let Some((said, percent)) = SHARES.iter().find(is_said) {
+    if let Some((said, percent)) = PERCENT_PHRASES.iter().find(is_said) {
         return Some(Quantity { key: key("percent", *percent), words: said.split(' ').count() });
     }
     let (amount, suffix, count) = match halves {
@@ -113,7 +113,7 @@ fn written(word: &str) -> Option<(f64, &str)> {
         return Some((amount(digits)?, suffix));
     }
     // An article is not a number.
-    number(word).filter(|_| !is_light(word)).map(|number| (number as f64, ""))
+    number(word).filter(|_| !is_stop_word(word)).map(|number| (number as f64, ""))
 }
 
 /// Parses digits: `18,300` and `22.410` have thousands, `0,5` and `6.12` have fractions.

@@ -7,9 +7,9 @@
 use super::incoming::{Incoming, Order};
 use super::key_set::shared;
 use super::phrases::is_negation;
+use super::retraction::Retraction;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
-use super::turning::Turning;
 use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
 
 /// A record beside a memory that it may touch.
@@ -125,17 +125,17 @@ impl RulePair<'_> {
     }
 
     /// Ruling on two decisions of which the later one retracts the earlier, as `turns` tells.
-    fn turned(&self, turns: fn(&Statement, &Statement, &Turning) -> bool) -> Option<Ruling> {
+    fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
         if self.kind() != ClaimKind::Decision || !self.is_active() {
             return None;
         }
         let (new, old) = (&self.new.subject.statement, &self.subject.statement);
         let heard = self.new.person || !self.is_protected();
         match self.order {
-            Order::Later if heard && self.may_follow() && turns(new, old, &self.new.turning) => {
+            Order::Later if heard && self.may_follow() && turns(new, old, &self.new.retraction) => {
                 Some(Ruling::Supersede)
             }
-            Order::Earlier if self.may_precede() && turns(old, new, &old.turning) => {
+            Order::Earlier if self.may_precede() && turns(old, new, &old.retraction) => {
                 Some(Ruling::Late)
             }
             Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
@@ -170,7 +170,7 @@ impl RulePair<'_> {
             .evidence
             .iter()
             .any(|it| it.speaker == Speaker::Assistant && it.field == "chosen");
-        by_assistant && self.new.turning.consents
+        by_assistant && self.new.retraction.consents
     }
 
     fn is_active(&self) -> bool {
@@ -329,7 +329,7 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let (common, all) = works.covers(failed);
     let again = common == all && all > 1
         || (common >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
-    (again && works.is_deed).then_some(ruling)
+    (again && works.is_completed_action).then_some(ruling)
 }
 
 /// The same values for the same topic, in other words.
@@ -383,8 +383,8 @@ fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let decides = pair.kind() == ClaimKind::Decision && pair.is_active();
     let again = match pair.order {
-        Order::Later => new.says_again(old, &pair.new.turning),
-        Order::Earlier => old.says_again(new, &old.turning),
+        Order::Later => new.says_again(old, &pair.new.retraction),
+        Order::Earlier => old.says_again(new, &old.retraction),
         Order::Same | Order::Unknown => false,
     };
     let trusted = pair.new.person || !pair.is_protected();

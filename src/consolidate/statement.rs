@@ -3,18 +3,18 @@
 
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
-    LEAVE, MEASURE_NOUNS, NEEDS_LEAVE, is_deed, is_exact, is_light, matter_keys, may_say_again,
-    says_again, says_change, says_no, says_shift,
+    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_completed_action, is_exact, is_stop_word,
+    may_say_again, says_again, says_change, says_no, says_shift, topic_keys,
 };
 use super::quantity::{bare, has_day, quantity};
-use super::turning::{Stated, Turning};
+use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Minimum number of shared topic words; with fewer there is no topic.
-const MATTER_MIN: usize = 2;
+const TOPIC_WORDS_MIN: usize = 2;
 /// Maximum number of topic words that a later statement may omit if it names the value it replaces.
 const LEFT_OUT_MAX: usize = 3;
 
@@ -22,7 +22,7 @@ const LEFT_OUT_MAX: usize = 3;
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
     /// Topic words, sorted.
-    matter: Vec<u64>,
+    topic: Vec<u64>,
     /// Quantities and exact names of the main string, sorted.
     values: Vec<u64>,
     /// Quantities, exact names and words of the whole claim, sorted.
@@ -31,7 +31,7 @@ pub(super) struct Statement {
     choices: Vec<u64>,
     pub(super) says_no: bool,
     /// Requires a person's permission, as `ask before …` and `not … without asking` do.
-    needs_leave: bool,
+    needs_permission: bool,
     /// Topic words in order, if the order carries meaning, as in `from A to B`.
     order: WordOrder,
     /// Bounds set by stop words such as `before` and `below`, sorted.
@@ -47,34 +47,34 @@ pub(super) struct Statement {
     /// The main string names several things, as in `A and B`.
     pub(super) is_list: bool,
     /// Something was done, and not only investigated, planned or begun.
-    pub(super) is_deed: bool,
+    pub(super) is_completed_action: bool,
     stated: Stated,
     /// Words and values of rejected options, sorted.
     weighed: Vec<u64>,
-    pub(super) turning: Turning,
+    pub(super) retraction: Retraction,
 }
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let mut head = Parts::of(&head(claim));
+        let mut head = Parts::of(&main_string(claim));
         let strings = claim.strings();
         let whole: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
         let whole = whole.join("\n");
         let flat = folded(&whole);
         let changes = says_change(&flat);
         let stated = Stated::of(&head.folded, changes);
-        let needs_leave = needs_leave(&head.folded);
+        let needs_leave = needs_permission(&head.folded);
         if needs_leave {
-            head.matter.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
+            head.topic.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
             head.bounds.clear();
             head.order = WordOrder { words: Vec::new(), turn: None };
         }
-        let Parts { matter: words, values, .. } = Parts::of(&affirmed(claim, &whole));
+        let Parts { topic: words, values, .. } = Parts::of(&affirmed(claim, &whole));
         let mut all = [words, values].concat();
         sort(&mut all);
         Statement {
             says_no: !needs_leave && !stated.nobody_else && says_no(&head.folded),
-            needs_leave,
+            needs_permission: needs_leave,
             order: head.order,
             bounds: head.bounds,
             predicates: head.predicates,
@@ -82,16 +82,18 @@ impl Statement {
             says_change: changes,
             weighed: weighed(claim, &stated),
             stated,
-            turning: match claim {
-                Claim::Decision(_) => Turning::of(&folded(&whole.replace('\n', ". "))),
-                Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => Turning::default(),
+            retraction: match claim {
+                Claim::Decision(_) => Retraction::of(&folded(&whole.replace('\n', ". "))),
+                Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => {
+                    Retraction::default()
+                }
             },
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
             is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),
-            is_deed: is_deed(&head.folded, &flat),
+            is_completed_action: is_completed_action(&head.folded, &flat),
             choices: choices(claim, &head.folded),
-            matter: head.matter,
+            topic: head.topic,
             values: head.values,
             all,
         }
@@ -99,24 +101,24 @@ impl Statement {
 
     /// True if both say the same about the same topic.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
-        let matter = without(&self.matter, &CLASSES);
-        let binding = usize::from(self.needs_leave) + usize::from(self.says_no);
-        let weight = self.matter.len() + self.values.len() + self.bounds.len() + binding;
+        let topic = without(&self.topic, &CLASSES);
+        let binding = usize::from(self.needs_permission) + usize::from(self.says_no);
+        let weight = self.topic.len() + self.values.len() + self.bounds.len() + binding;
         self.is_bound_as(other)
-            && matter == without(&other.matter, &CLASSES)
+            && topic == without(&other.topic, &CLASSES)
             && self.is_ordered_as(other)
-            && weight > MATTER_MIN
+            && weight > TOPIC_WORDS_MIN
     }
 
     /// True if this chose to keep what `former` says, without a topic word that `former` lacks.
     pub(super) fn retains(&self, former: &Statement) -> bool {
-        let chosen = both(&self.matter, &self.choices);
-        let left_out = without(&former.matter, &self.matter);
+        let chosen = both(&self.topic, &self.choices);
+        let left_out = without(&former.topic, &self.topic);
         self.keeps
             && self.is_bound_as(former)
             && (!chosen.is_empty() || !self.values.is_empty())
-            && self.matter.len() + self.values.len() > MATTER_MIN
-            && without(&self.matter, &former.matter).is_empty()
+            && self.topic.len() + self.values.len() > TOPIC_WORDS_MIN
+            && without(&self.topic, &former.topic).is_empty()
             && left_out.iter().all(|key| former.is_verb(key))
     }
 
@@ -131,21 +133,21 @@ impl Statement {
 
     fn is_bounded_as(&self, other: &Statement) -> bool {
         self.bounds == other.bounds
-            && self.needs_leave == other.needs_leave
+            && self.needs_permission == other.needs_permission
             && self.stated.only == other.stated.only
     }
 
     /// True if this later statement gives the exact topic of `former` another value. It may add no
     /// topic word, and omit some only if it names the former value.
     pub(super) fn revises(&self, former: &Statement) -> bool {
-        let Matters { choices, own, before, common } = self.beside(former);
+        let SharedTopic { choices, own, before, common } = self.beside(former);
         let leaves_out = before.len() - common;
         let given_up = self.names_value(former, &choices);
         let differs = self.values != former.values
             || self.says_no != former.says_no
-            || without(&self.matter, &own) != without(&former.matter, &before)
+            || without(&self.topic, &own) != without(&former.topic, &before)
             || (given_up && self.says_change);
-        let enough = common >= MATTER_MIN || (common == 1 && leaves_out == 0 && given_up);
+        let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
         differs && enough && own.len() == common && whole && !self.narrows(former)
     }
@@ -153,7 +155,7 @@ impl Statement {
     /// True if this later statement, which mentions a change, negates the topic of `former` or
     /// gives it another value in fewer words: words of change refer to an earlier statement.
     pub(super) fn presupposes(&self, former: &Statement) -> bool {
-        let Matters { own, before, common, .. } = self.beside(former);
+        let SharedTopic { own, before, common, .. } = self.beside(former);
         let measured = !both(&before, &MEASURES).is_empty();
         let adds = without(&without(&own, &before), if measured { &[] } else { &MEASURES });
         let leaves_out = before.len() - common;
@@ -161,7 +163,7 @@ impl Statement {
         // It may negate one of its own alternatives. Negating the whole negates a part of it.
         let turns = self.says_no && !former.says_no && self.is_within(former);
         let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
-        let is_about_it = common >= MATTER_MIN && leaves_out <= least && adds.is_empty();
+        let is_about_it = common >= TOPIC_WORDS_MIN && leaves_out <= least && adds.is_empty();
         let differs = turns || (valued && self.values != former.values);
         is_about_it && differs && !self.narrows(former)
     }
@@ -171,26 +173,26 @@ impl Statement {
         has_day(&self.values) && !has_day(&former.values) && !former.values.is_empty()
     }
 
-    fn beside(&self, former: &Statement) -> Matters {
+    fn beside(&self, former: &Statement) -> SharedTopic {
         let mut choices = [self.choices.as_slice(), former.choices.as_slice()].concat();
         sort(&mut choices);
-        let own = without(&self.matter, &choices);
-        let before = without(&former.matter, &choices);
-        Matters { common: shared(&own, &before), choices, own, before }
+        let own = without(&self.topic, &choices);
+        let before = without(&former.topic, &choices);
+        SharedTopic { common: shared(&own, &before), choices, own, before }
     }
 
     /// True if this statement says that it repeats something, and `other` says it in other words.
     /// If it only may say so, one must contain the other.
-    pub(super) fn says_again(&self, other: &Statement, turning: &Turning) -> bool {
-        let common = shared(&self.matter, &other.matter);
-        let (adds, leaves_out) = (self.matter.len() - common, other.matter.len() - common);
-        let told = turning.says_again && (common > MATTER_MIN || adds.min(leaves_out) == 0);
+    pub(super) fn says_again(&self, other: &Statement, retraction: &Retraction) -> bool {
+        let common = shared(&self.topic, &other.topic);
+        let (adds, leaves_out) = (self.topic.len() - common, other.topic.len() - common);
+        let told = retraction.says_again && (common > TOPIC_WORDS_MIN || adds.min(leaves_out) == 0);
         let close = (self.says_again || told) && common >= adds.max(leaves_out);
         let may = self.may_say_again && !self.says_change;
         let within = may && adds.min(leaves_out) == 0 && adds.max(leaves_out) <= common;
         self.values == other.values
             && self.says_no == other.says_no
-            && common + usize::from(self.needs_leave) >= MATTER_MIN
+            && common + usize::from(self.needs_permission) >= TOPIC_WORDS_MIN
             && self.is_bounded_as(other)
             && !self.order.is_turned(&other.order)
             && (close || within)
@@ -203,15 +205,15 @@ impl Statement {
     }
 
     /// True if this later statement drops what `former` says and puts something else in its place.
-    /// `turning` is about the whole claim.
-    pub(super) fn replaces(&self, former: &Statement, turning: &Turning) -> bool {
+    /// `retraction` is about the whole claim.
+    pub(super) fn replaces(&self, former: &Statement, retraction: &Retraction) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let lost = without(&before.keys, &own.keys);
-        let mut given = [turning.given.as_slice(), &self.weighed].concat();
+        let mut given = [retraction.retracted.as_slice(), &self.weighed].concat();
         sort(&mut given);
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
         // A lost verb may have been exchanged; most other lost words must be mentioned.
-        let untold = without(&lost, &turning.all);
+        let untold = without(&lost, &retraction.all);
         let swapped = before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
         let enough = match common {
             0 => false,
@@ -224,9 +226,9 @@ impl Statement {
         enough
             && own.keys.len() > common
             && (named > 0 || swapped)
-            && !turning.refuses
+            && !retraction.refuses
             && !self.narrows(former)
-            && !own.narrows(before, of_amount, &turning.all)
+            && !own.narrows(before, of_amount, &retraction.all)
     }
 
     /// True for a predicate, or for the first word, which may be one.
@@ -236,50 +238,50 @@ impl Statement {
 
     /// True if this later statement says something else about the subject of `former` and retracts
     /// what was said about it.
-    pub(super) fn takes_back(&self, former: &Statement, turning: &Turning) -> bool {
+    pub(super) fn takes_back(&self, former: &Statement, retraction: &Retraction) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let regrets = |words: &Vec<u64>| {
             shared(words, &before.keys) > 0 || without(words, &FORMER).is_empty()
         };
-        let denied = own.denied.len() >= MATTER_MIN
+        let denied = own.denied.len() >= TOPIC_WORDS_MIN
             && without(&own.denied, &before.keys).is_empty()
-            && turning.changes
+            && retraction.changes
             && !former.says_no;
         let common = shared(&own.keys, &before.keys);
-        let back = turning.regrets.as_ref().is_some_and(regrets)
+        let back = retraction.regrets.as_ref().is_some_and(regrets)
             && common > 0
             && (common < before.keys.len() || (self.says_no && !former.says_no))
-            && !turning.refuses
+            && !retraction.refuses
             && own.is_of_subject(before);
-        denied || (back && !own.is_of_a_part(before, false, &turning.all))
+        denied || (back && !own.has_new_qualifier(before, false, &retraction.all))
     }
 
     /// True if it names an alternative of `question` and everything else that is asked.
     pub(super) fn answers(&self, question: &Statement) -> bool {
-        let about = without(&question.matter, &question.choices);
-        let named = shared(&question.choices, &self.matter);
-        named > 0 && !about.is_empty() && without(&about, &self.matter).is_empty()
+        let about = without(&question.topic, &question.choices);
+        let named = shared(&question.choices, &self.topic);
+        named > 0 && !about.is_empty() && without(&about, &self.topic).is_empty()
     }
 
     /// True if it has no topic word that `other` lacks.
     pub(super) fn is_within(&self, other: &Statement) -> bool {
-        without(&self.matter, &other.all).is_empty()
+        without(&self.topic, &other.all).is_empty()
     }
 
     /// True if it names a value of the earlier `former`, or what that chose among alternatives. If only this
     /// one has alternatives, `former` must have several of their words, or share the topic.
     pub(super) fn gives_up(&self, former: &Statement) -> bool {
-        let own = both(&former.matter, &self.choices);
-        let matter = shared(&self.matter, &former.matter);
-        (matter > 0 && self.names_value(former, &former.choices))
+        let own = both(&former.topic, &self.choices);
+        let topic = shared(&self.topic, &former.topic);
+        (topic > 0 && self.names_value(former, &former.choices))
             || own.len() > 1
-            || (!own.is_empty() && matter > own.len())
+            || (!own.is_empty() && topic > own.len())
     }
 
     /// True if it names a value of `former`, or one of its topic words in `choices`.
     fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
         shared(&self.all, &former.values) > 0
-            || shared(&self.all, &both(&former.matter, choices)) > 0
+            || shared(&self.all, &both(&former.topic, choices)) > 0
     }
 
     /// True if it has every value of `other`.
@@ -289,17 +291,17 @@ impl Statement {
 
     /// Number of topic words of `other` that this claim has anywhere, and number of all of them.
     pub(super) fn covers(&self, other: &Statement) -> (usize, usize) {
-        (shared(&self.all, &other.matter), other.matter.len())
+        (shared(&self.all, &other.topic), other.topic.len())
     }
 
     /// Like [`covers`](Statement::covers), for the main string only.
     pub(super) fn names(&self, other: &Statement) -> usize {
-        shared(&self.matter, &other.matter)
+        shared(&self.topic, &other.topic)
     }
 }
 
 /// Topic words of two statements, without those of alternatives.
-struct Matters {
+struct SharedTopic {
     choices: Vec<u64>,
     own: Vec<u64>,
     before: Vec<u64>,
@@ -307,7 +309,7 @@ struct Matters {
 }
 
 /// Main string of a claim: the words that a reader would repeat.
-fn head(claim: &Claim) -> String {
+fn main_string(claim: &Claim) -> String {
     match claim {
         Claim::Decision(it) => it.chosen.clone(),
         Claim::Discussion(it) => it.topic.clone(),
@@ -329,7 +331,7 @@ fn affirmed(claim: &Claim, whole: &str) -> String {
 /// Words that only some options of a decision have, and those that its main string contrasts.
 fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     let options = if let Claim::Decision(it) = claim { it.options.as_slice() } else { &[] };
-    let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).matter).collect();
+    let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).topic).collect();
     let mut choices = match claim {
         Claim::Decision(_) => opposed(head, OPPOSED),
         Claim::Discussion(_) => opposed(head, OR),
@@ -387,7 +389,7 @@ static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(MEASURE_NOUNS));
 /// Words of the folded `head` on both sides of a phrase in `by`, or after prepositions of a move.
 fn opposed(head: &str, by: &str) -> Vec<u64> {
     let words: Vec<&str> = head.split(' ').map(bare).collect();
-    let is_said = |word: &&&str| !is_light(word) && quantity(&[word]).is_none();
+    let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
     let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
     let is_move = |word: &str| MOVES.split(' ').any(|it| it == word);
     // `cut the batches to Gmail down to 80`: the value is the target.
@@ -403,9 +405,9 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
             continue;
         }
         let rest = after.iter().skip(opposed.map_or(1, |said| said.len()));
-        let rest = rest.skip_while(|word| is_light(word)).take_while(is_said);
+        let rest = rest.skip_while(|word| is_stop_word(word)).take_while(is_said);
         let near = before.iter().rev().take_while(is_said).filter(|_| opposed.is_some());
-        rest.chain(near).for_each(|word| matter_keys(word, |key| found.push(key)));
+        rest.chain(near).for_each(|word| topic_keys(word, |key| found.push(key)));
     }
     found
 }
@@ -413,7 +415,7 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
 /// A parsed text.
 struct Parts {
     folded: String,
-    matter: Vec<u64>,
+    topic: Vec<u64>,
     values: Vec<u64>,
     order: WordOrder,
     bounds: Vec<usize>,
@@ -422,18 +424,18 @@ struct Parts {
 }
 
 /// True if the folded main string requires a person's permission.
-fn needs_leave(head: &str) -> bool {
+fn needs_permission(head: &str) -> bool {
     let says = |list: &str| {
         head.split(' ').map(bare).any(|word| list.split_whitespace().any(|it| it == word))
     };
-    says(NEEDS_LEAVE) && says(LEAVE)
+    says(BEFORE_PERMITTED) && says(PERMISSION)
 }
 
-static LEAVE_WORDS: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(LEAVE));
+static LEAVE_WORDS: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(PERMISSION));
 
 fn keys_of(words: &str) -> Vec<u64> {
     let mut keys = Vec::new();
-    words.split_whitespace().for_each(|word| matter_keys(word, |key| keys.push(key)));
+    words.split_whitespace().for_each(|word| topic_keys(word, |key| keys.push(key)));
     sort(&mut keys);
     keys
 }
@@ -502,7 +504,7 @@ impl Parts {
     fn of(text: &str) -> Parts {
         let flat = folded(text);
         let words: Vec<&str> = flat.split(' ').map(bare).filter(|word| !word.is_empty()).collect();
-        let (mut matter, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut topic, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
         let mut before = "";
         let mut rest = words.as_slice();
@@ -519,15 +521,15 @@ impl Parts {
             bounds.extend(BOUND_WORDS.get(if at_most { "most" } else { word }));
             // `prior to` counts as one word.
             if DIRECTION_WORDS.contains(word) && last != "prior" && last != "up" {
-                turns.push(matter.len());
+                turns.push(topic.len());
             }
             keeps |= KEEP_WORDS.contains(word);
             if is_exact(word) {
                 values.push(hash(word));
-            } else if !is_light(word) && !KEEP_WORDS.contains(word) {
+            } else if !is_stop_word(word) && !KEEP_WORDS.contains(word) {
                 let is_predicate = BE_WORDS.contains(last);
-                matter_keys(word, |key| {
-                    matter.push(key);
+                topic_keys(word, |key| {
+                    topic.push(key);
                     predicates.extend(is_predicate.then_some(key));
                 });
             }
@@ -535,16 +537,16 @@ impl Parts {
         // `de Lugo a Vigo`; either word alone is too common.
         let spans = words.windows(3).any(|it| matches!(it, ["de", _, "a" | "à"]));
         let order = WordOrder {
-            words: if turns.is_empty() && !spans { Vec::new() } else { matter.clone() },
+            words: if turns.is_empty() && !spans { Vec::new() } else { topic.clone() },
             turn: turns.first().copied().filter(|_| turns.len() == 1),
         };
         // German puts the predicate at the end.
         let is_german = words.iter().any(|word| matches!(*word, "wird" | "werden"));
-        predicates.extend(matter.last().filter(|_| is_german));
-        sort(&mut matter);
+        predicates.extend(topic.last().filter(|_| is_german));
+        sort(&mut topic);
         sort(&mut values);
         sort(&mut predicates);
         bounds.sort_unstable();
-        Parts { folded: flat, matter, values, order, bounds, predicates, keeps }
+        Parts { folded: flat, topic, values, order, bounds, predicates, keeps }
     }
 }

@@ -3,7 +3,7 @@
 //! in candidate lookups, but not when two claims are compared for equality.
 
 use super::key_set::{shared, sort};
-use super::phrases::{hard_words, is_light};
+use super::phrases::{invariant_words, is_stop_word};
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
 use crate::text::tokens::{folded, hash, keys, search_keys};
@@ -65,7 +65,7 @@ impl Subject {
             search: SearchKeys::of(claim),
             words,
             pairs,
-            hard: hard_words(&flat),
+            hard: invariant_words(&flat),
             statement: Statement::of(claim),
             around,
             alternatives,
@@ -103,7 +103,7 @@ fn terms(claim: &Claim) -> Vec<Term> {
     let mut keys = Vec::new();
     for (_, text) in claim.strings() {
         let flat = folded(cut(text));
-        let told = flat.split(' ').filter(|word| !is_light(word.trim_matches(is_mark)));
+        let told = flat.split(' ').filter(|word| !is_stop_word(word.trim_matches(is_mark)));
         told.for_each(|word| search_keys(word, |key| keys.push(key)));
     }
     keys.sort_unstable();

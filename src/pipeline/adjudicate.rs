@@ -425,7 +425,7 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
     }
 
     fn rung_refused(&mut self) -> DialogueStep<T::Outcome> {
-        next(Dialogue::rung_refused(self))
+        next(Dialogue::output_mode_refused(self))
     }
 
     fn stop(&mut self) -> DialogueStep<T::Outcome> {

@@ -5,8 +5,8 @@ use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
-    Draft, Memories, OpenPair, PairBatch, PersonVerdict, Said, Undecided, UnsettledPair, Verdicts,
-    Withdrawn, consolidate_with, decide, looked_up_keys, rests_on_nothing_else, withdraw,
+    Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided, UnsettledPair,
+    Verdicts, Withdrawn, consolidate_with, decide, looked_up_keys, rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
     Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
@@ -310,7 +310,7 @@ impl Consolidator {
     async fn beside(
         &self,
         records: Vec<Record>,
-    ) -> Result<BTreeMap<RecordId, Vec<Said>>, StoreError> {
+    ) -> Result<BTreeMap<RecordId, Vec<NearbyStatement>>, StoreError> {
         let around = |record: &Record| {
             let rests_on = record.evidence.iter().map(|it| it.ordinal);
             let (first, last) = (rests_on.clone().min()?, rests_on.max()?);
@@ -409,7 +409,7 @@ impl Consolidator {
 }
 
 /// Selects the messages of `said` to show around evidence that begins in the entry `first`.
-fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<Said> {
+fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<NearbyStatement> {
     let mut messages = said;
     messages.retain(|it| {
         let is_speech = matches!(it.speaker, Speaker::Person | Speaker::Assistant);
@@ -420,7 +420,7 @@ fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<Said> {
     let shown =
         messages.take(BESIDE_MESSAGES_MAX).map(|SpokenEntry { ordinal, speaker, text, .. }| {
             let end = truncate::letters(text.as_str(), BESIDE_LETTERS_MAX).len();
-            Said { speaker, words: text.cut(0..end), after: ordinal > first }
+            NearbyStatement { speaker, words: text.cut(0..end), after: ordinal > first }
         });
     shown.collect()
 }
@@ -492,7 +492,10 @@ impl OpenQuestions {
         Undecided { plan: &self.plan, records, earlier: open, memories }
     }
 
-    fn batches(self, beside: &BTreeMap<RecordId, Vec<Said>>) -> (PlanInput, Vec<PairBatch>) {
+    fn batches(
+        self,
+        beside: &BTreeMap<RecordId, Vec<NearbyStatement>>,
+    ) -> (PlanInput, Vec<PairBatch>) {
         let batches = self.undecided().batches(&self.out, beside);
         (self.input, batches)
     }

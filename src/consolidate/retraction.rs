@@ -3,7 +3,7 @@
 
 use super::key_set::{both, sort, without};
 use super::phrases::{
-    is_exact, is_light, matter_keys, says_again, says_change, says_no, says_shift,
+    is_exact, is_stop_word, says_again, says_change, says_no, says_shift, topic_keys,
 };
 use super::quantity::{bare, quantity};
 use crate::text::tokens::hash;
@@ -11,14 +11,14 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Phrases before what is retracted.
-static AHEAD: LazyLock<Phrases> = LazyLock::new(|| {
+static BEFORE_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
      anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
     )
 });
 /// Same; but if a preposition follows directly, what precedes is retracted.
-static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
+static RETRACTING_VERBS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
      give up on|gave up on|done with|rid of|stop using|stopped using|löst|ersetzt|ersetzen|remplace|remplacer|abandonner|\
@@ -26,10 +26,10 @@ static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
     )
 });
 /// Phrases before what is retracted, in texts that mention a change.
-static DENIED: LazyLock<Phrases> =
+static NEGATIONS_BEFORE_RETRACTED: LazyLock<Phrases> =
     LazyLock::new(|| Phrases::between_bars("not|no|nicht|kein|keine|keinen|pas"));
 /// Phrases after what is retracted.
-static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
+static AFTER_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
      is off|are off|is relieved|is discontinued|goes away|go away|was|were|overkill|any more|anymore|gives way|gave way|makes way|abgelöst|abgeschafft|ausgemustert|abgeschaltet|\
@@ -39,7 +39,7 @@ static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
     )
 });
 /// Words that end what is retracted.
-static ENDS: LazyLock<Phrases> = LazyLock::new(|| {
+static RETRACTION_ENDS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
      pour par avec et ou car depuis sino para por con y o porque desde",
@@ -56,14 +56,14 @@ static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
 /// Prepositions for its target.
 static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("to auf zu nach à a"));
 /// Words before a qualifier, which tells one thing of a kind from the others.
-static OF_A_PART: LazyLock<Phrases> = LazyLock::new(|| {
+static QUALIFIER_WORDS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
      quand lorsque dans si para cuando quien",
     )
 });
 /// More of them, which count only in statements about amounts.
-static OF_AN_AMOUNT: LazyLock<Phrases> = LazyLock::new(|| {
+static AMOUNT_QUALIFIER_WORDS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "to with in on at im am in an zu zum zur mit von aus avec de des con en del der",
     )
@@ -80,7 +80,8 @@ static ARTICLES: LazyLock<Phrases> = LazyLock::new(|| {
     )
 });
 /// Words before a qualifier that follow a noun.
-static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("der des de du del di"));
+static NOUN_QUALIFIER_WORDS: LazyLock<Phrases> =
+    LazyLock::new(|| Phrases::between_blanks("der des de du del di"));
 /// Phrases that retract a former decision as a whole.
 static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
@@ -129,11 +130,11 @@ static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
 
 /// A text, with what it retracts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turning {
+pub(super) struct Retraction {
     /// All words and values, sorted.
     pub(super) all: Vec<u64>,
     /// Retracted words and values, sorted.
-    pub(super) given: Vec<u64>,
+    pub(super) retracted: Vec<u64>,
     /// Words and values of clauses that retract a decision, sorted, if there are any.
     pub(super) regrets: Option<Vec<u64>>,
     /// A person accepts what was done.
@@ -143,30 +144,30 @@ pub(super) struct Turning {
     pub(super) says_again: bool,
 }
 
-impl Turning {
+impl Retraction {
     /// Parses a folded text.
-    pub(super) fn of(folded: &str) -> Turning {
-        let mut it = Turning {
+    pub(super) fn of(folded: &str) -> Retraction {
+        let mut it = Retraction {
             consents: has(folded, &CONSENTS),
             refuses: has(folded, &REFUSALS),
             changes: says_change(folded),
             says_again: says_again(folded) || has(folded, &AS_EVER),
-            ..Turning::default()
+            ..Retraction::default()
         };
         for clause in clauses(&folded.replace(" d'", " de ")) {
             let tokens = tokens(clause, it.changes);
             let keys = |given: bool| {
-                let tokens = tokens.iter().filter(move |token| token.given || !given);
+                let tokens = tokens.iter().filter(move |token| token.retracted || !given);
                 tokens.flat_map(|token| token.keys.iter().copied())
             };
             it.all.extend(keys(false));
-            it.given.extend(keys(true));
+            it.retracted.extend(keys(true));
             if has(clause, &REGRETS) {
                 it.regrets.get_or_insert_default().extend(keys(false));
             }
         }
         sort(&mut it.all);
-        sort(&mut it.given);
+        sort(&mut it.retracted);
         it.regrets.iter_mut().for_each(sort);
         it
     }
@@ -180,9 +181,9 @@ pub(super) struct Stated {
     /// The same, sorted.
     pub(super) keys: Vec<u64>,
     /// Kind of stop words before each word of `sequence`.
-    glue: Vec<Glue>,
+    stop_words_before: Vec<StopWordRun>,
     /// Qualifiers, sorted.
-    parts: Vec<u64>,
+    qualifiers: Vec<u64>,
     /// Qualifiers beside an amount, sorted.
     amounts: Vec<u64>,
     /// Words of a negative first clause that others follow, sorted.
@@ -207,50 +208,56 @@ impl Stated {
             it.nobody_else |= has(clause, &NOBODY_ELSE);
             it.only = it.only.or_else(|| only(&tokens));
             let (mut part, mut amount) = (false, false);
-            let (mut noun, mut glue) = (false, Glue::Nothing);
+            let (mut noun, mut glue) = (false, StopWordRun::Nothing);
             for token in tokens {
                 let is_in = |list: &Phrases| list.has_word(token.word);
                 if token.keys.is_empty() {
-                    let is_between = is_in(&OF_A_PART) || is_in(&OF_AN_AMOUNT) || is_in(&BETWEEN);
+                    let is_between = is_in(&QUALIFIER_WORDS)
+                        || is_in(&AMOUNT_QUALIFIER_WORDS)
+                        || is_in(&BETWEEN);
                     glue = match glue {
                         _ if is_in(&ARTICLES) => glue,
-                        Glue::Nothing | Glue::Preposition if is_between => Glue::Preposition,
-                        Glue::Nothing | Glue::Preposition | Glue::Other => Glue::Other,
+                        StopWordRun::Nothing | StopWordRun::Preposition if is_between => {
+                            StopWordRun::Preposition
+                        }
+                        StopWordRun::Nothing | StopWordRun::Preposition | StopWordRun::Other => {
+                            StopWordRun::Other
+                        }
                     };
-                    part |= is_in(&OF_A_PART) || (noun && is_in(&OF));
-                    amount |= is_in(&OF_AN_AMOUNT);
+                    part |= is_in(&QUALIFIER_WORDS) || (noun && is_in(&NOUN_QUALIFIER_WORDS));
+                    amount |= is_in(&AMOUNT_QUALIFIER_WORDS);
                     noun = false;
                     continue;
                 }
-                if !token.given {
+                if !token.retracted {
                     it.sequence.extend(&token.keys);
-                    it.glue.push(glue);
-                    it.glue.resize(it.sequence.len(), Glue::Nothing);
+                    it.stop_words_before.push(glue);
+                    it.stop_words_before.resize(it.sequence.len(), StopWordRun::Nothing);
                     if !token.is_value {
-                        it.parts.extend(token.keys.iter().filter(|_| part));
+                        it.qualifiers.extend(token.keys.iter().filter(|_| part));
                         it.amounts.extend(token.keys.iter().filter(|_| part || amount));
                     }
                 }
-                (part, amount, noun, glue) = (false, false, !token.is_value, Glue::Nothing);
+                (part, amount, noun, glue) = (false, false, !token.is_value, StopWordRun::Nothing);
             }
         }
         it.keys = it.sequence.clone();
-        [&mut it.keys, &mut it.parts, &mut it.amounts].into_iter().for_each(sort);
+        [&mut it.keys, &mut it.qualifiers, &mut it.amounts].into_iter().for_each(sort);
         it
     }
 
     /// True if it is about only a part of what `former` is about: it has a qualifier, adds words where `former` lost
     /// none, or begins with new words although the first of `former` is not `told`.
     pub(super) fn narrows(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
-        if self.is_of_a_part(former, of_amount, told) {
+        if self.has_new_qualifier(former, of_amount, told) {
             return true;
         }
         let is_added = |key: &u64| former.keys.binary_search(key).is_err();
-        let runs = self.sequence.windows(2).zip(self.glue.windows(2));
-        let in_phrases = |(keys, glue): (&[u64], &[Glue])| {
+        let runs = self.sequence.windows(2).zip(self.stop_words_before.windows(2));
+        let in_phrases = |(keys, glue): (&[u64], &[StopWordRun])| {
             keys.iter().all(is_added)
-                && glue.first() == Some(&Glue::Preposition)
-                && glue.last() != Some(&Glue::Nothing)
+                && glue.first() == Some(&StopWordRun::Preposition)
+                && glue.last() != Some(&StopWordRun::Nothing)
         };
         if runs.into_iter().any(in_phrases) {
             return true;
@@ -273,8 +280,9 @@ impl Stated {
     }
 
     /// True if it names a part that `former` does not, unless `former` names another one that is `told`.
-    pub(super) fn is_of_a_part(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
-        let parts = |it: &Stated| if of_amount { it.amounts.clone() } else { it.parts.clone() };
+    pub(super) fn has_new_qualifier(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
+        let parts =
+            |it: &Stated| if of_amount { it.amounts.clone() } else { it.qualifiers.clone() };
         let other = both(&without(&parts(former), &self.keys), told);
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
     }
@@ -294,7 +302,7 @@ impl Stated {
 
 /// Stop words between two other words.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Glue {
+enum StopWordRun {
     Nothing,
     /// Only a preposition, perhaps with an article.
     Preposition,
@@ -353,7 +361,7 @@ struct Token<'a> {
     /// Empty for a stop word.
     keys: Vec<u64>,
     is_value: bool,
-    given: bool,
+    retracted: bool,
 }
 
 /// Tokens of a clause; retracted ones are marked.
@@ -364,7 +372,7 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     let mut rest = words.as_slice();
     while let Some((word, after)) = rest.split_first() {
         starts.push(words.len() - rest.len());
-        let mut token = Token { word, keys: Vec::new(), is_value: true, given: false };
+        let mut token = Token { word, keys: Vec::new(), is_value: true, retracted: false };
         if let Some(quantity) = quantity(rest) {
             token.keys.push(quantity.key);
             rest = rest.get(quantity.words..).unwrap_or_default();
@@ -374,8 +382,8 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
                 token.keys.push(hash(word));
             } else {
                 token.is_value = false;
-                if !is_light(word) {
-                    matter_keys(word, |key| token.keys.push(key));
+                if !is_stop_word(word) {
+                    topic_keys(word, |key| token.keys.push(key));
                 }
             }
         }
@@ -387,31 +395,31 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     let begins = |list: &Phrases, at: usize| list.begin(words.get(at..).unwrap_or_default());
     for (at, start) in starts.iter().enumerate() {
         let word = tokens.get(at).map_or("", |token| token.word);
-        let verb = begins(&VERBS, *start);
-        let ahead = begins(&AHEAD, *start)
+        let verb = begins(&RETRACTING_VERBS, *start);
+        let ahead = begins(&BEFORE_RETRACTED, *start)
             .or(verb)
-            .or_else(|| begins(&DENIED, *start).filter(|_| changes))
+            .or_else(|| begins(&NEGATIONS_BEFORE_RETRACTED, *start).filter(|_| changes))
             .or_else(|| (ne && word == "plus").then_some(1))
             .or_else(|| (moves && FROM.has_word(word)).then_some(1));
-        let behind = begins(&BEHIND, *start);
+        let behind = begins(&AFTER_RETRACTED, *start);
         let end = start + ahead.unwrap_or_default();
         let (before, after) = tokens.split_at_mut(at);
         let mut found = false;
         if ahead.is_some() {
             let skip = starts.iter().filter(|it| (*start..end).contains(it)).count();
-            after.iter_mut().take(skip).for_each(|token| token.given = true);
+            after.iter_mut().take(skip).for_each(|token| token.retracted = true);
             for token in after.iter_mut().skip(skip) {
-                if (found || verb.is_some()) && ENDS.has_word(token.word) {
+                if (found || verb.is_some()) && RETRACTION_ENDS.has_word(token.word) {
                     break;
                 }
                 found |= !token.keys.is_empty();
-                token.given = true;
+                token.retracted = true;
             }
         }
         if behind.is_some() || (ahead.is_some() && !found) {
             let until = start + behind.unwrap_or_default();
             let said = starts.iter().filter(|it| (*start..until).contains(it)).count();
-            before.iter_mut().chain(after.iter_mut().take(said)).for_each(|it| it.given = true);
+            before.iter_mut().chain(after.iter_mut().take(said)).for_each(|it| it.retracted = true);
         }
     }
     tokens
