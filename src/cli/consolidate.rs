@@ -114,8 +114,7 @@ pub(super) struct PlanRow<'a> {
 
 impl NamespaceResult {
     pub(super) fn is_something(&self) -> bool {
-        let is_something =
-            |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.is_something();
+        let is_something = |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.was_used();
         self.problem.is_some() || self.planned.as_ref().is_some_and(is_something)
     }
 
@@ -345,7 +344,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
                     format!("{pairs} left open: both sides are kept; {more} more may be related")
                 }
             };
-            let how = match (planned.usage.is_something(), planned.usage.is_estimate) {
+            let how = match (planned.usage.was_used(), planned.usage.is_estimate) {
                 (true, false) => "no usable answer",
                 (true, true) => "a model is asked without --dry-run",
                 (false, _) if suspected > 0 => {
@@ -361,7 +360,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
             };
             output::note(&format!("{namespace}: {colour}{pairs}{end} {DIM}({how}){DIM:#}"));
         }
-        if planned.usage.is_something() {
+        if planned.usage.was_used() {
             let usage = &planned.usage;
             let of = match usage.records {
                 0 => "left open before".to_owned(),

@@ -6,7 +6,9 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::{Config, namespace_name};
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
+use crate::pipeline::{
+    EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
+};
 use crate::store::{OpenMode, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,7 +72,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
     let config = settings::load(file)?;
     let enqueuer = enqueuer(&config, args.model.as_deref())?;
-    let how = HandOver {
+    let how = EnqueueOptions {
         session: args.session,
         namespace: args.namespace,
         priority: args.priority,
@@ -84,7 +86,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
         None => IntakeSource::Paths(args.paths.clone()),
     };
-    let taken = runtime.block_on(enqueuer.take_in(input, how, cancel))?;
+    let taken = runtime.block_on(enqueuer.enqueue_files(input, how, cancel))?;
     if json {
         output::json(&taken)?;
     } else {

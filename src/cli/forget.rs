@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;
-        let found = consolidator.forgetting(&namespace, &what).await?;
+        let found = consolidator.plan_forgetting(&namespace, &what).await?;
         if args.dry_run {
             return preview(&found, args.json);
         }

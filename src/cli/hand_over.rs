@@ -10,7 +10,7 @@ use crate::adapters::opencode_db;
 use crate::adapters::spool::{Spool, SpooledHandOver};
 use crate::agents::{AnswerEnd, TAIL_BYTES};
 use crate::domain::Digest;
-use crate::pipeline::{HandOver, IntakeSource};
+use crate::pipeline::{EnqueueOptions, IntakeSource};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -172,12 +172,12 @@ fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
         return Ok(false);
     }
     let enqueuer = enqueue::enqueuer(&config, None)?;
-    let how = HandOver { flush: *flush, ..HandOver::default() };
+    let how = EnqueueOptions { flush: *flush, ..EnqueueOptions::default() };
     let source = match records {
         None => IntakeSource::Paths(vec![transcript.clone()]),
         Some(records) => IntakeSource::Bytes(transcript.display().to_string(), records),
     };
-    let taken = enqueuer.take_in(source, how, CancellationToken::new());
+    let taken = enqueuer.enqueue_files(source, how, CancellationToken::new());
     let taken = settings::runtime()?.block_on(taken)?;
     match taken.problems.first() {
         None => Ok(true),

@@ -122,7 +122,7 @@ pub(super) async fn from_model(
         billing: Billing::Own { task, purpose: Purpose::Test, about: &[] },
         stop,
         retry: CallRetry::within(&case.contents.config.limits),
-        returns: false,
+        is_resumable: false,
     };
     let source = Source::Model { client, context, spent: Spending::default() };
     let (result, worked) = extract(case, slice, source, output_mode.current()).await?;

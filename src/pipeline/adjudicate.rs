@@ -63,7 +63,7 @@ pub(crate) struct ModelUsage {
 }
 
 impl ModelUsage {
-    pub(crate) fn is_something(&self) -> bool {
+    pub(crate) fn was_used(&self) -> bool {
         self.pairs > 0
     }
 
@@ -88,7 +88,7 @@ pub(crate) enum Halt {
 
 pub(super) struct BatchClient {
     client: Arc<ModelClient>,
-    /// [`CallRetry::Waits`]: a user waits for the answer, or waiting costs nothing.
+    /// [`CallRetry::InPlace`]: a user waits for the answer, or waiting costs nothing.
     retry: CallRetry,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct BatchBill<'a> {
 }
 
 impl BatchClient {
-    pub(super) fn beside(client: Arc<ModelClient>, config: &Config) -> BatchClient {
+    pub(super) fn with_client(client: Arc<ModelClient>, config: &Config) -> BatchClient {
         BatchClient { client, retry: CallRetry::within(&config.limits) }
     }
 
@@ -118,7 +118,7 @@ impl BatchClient {
             grace: GRACE,
             clock,
         };
-        Ok(BatchClient::beside(Arc::new(setup.client().await?), config))
+        Ok(BatchClient::with_client(Arc::new(setup.client().await?), config))
     }
 
     pub(super) fn rung(&self) -> OutputMode {
@@ -140,7 +140,7 @@ impl BatchClient {
                 about: &about,
             },
             stop: &self.client.cancel,
-            returns: false,
+            is_resumable: false,
             retry: self.retry,
         };
         let mut spent = Spending::default();
@@ -193,7 +193,7 @@ pub(super) struct Progress {
     pub(super) findings: Vec<Finding>,
     pub(super) usage: ModelUsage,
     /// True if a batch went unanswered and is to be asked again later.
-    pub(super) waits: bool,
+    pub(super) has_unanswered: bool,
 }
 
 struct BatchResult {
@@ -216,12 +216,12 @@ impl Adjudicator {
         Ok(Adjudicator { mode, ..Adjudicator::with(client, config, model_name) })
     }
 
-    pub(super) fn beside(
+    pub(super) fn with_client(
         client: Arc<ModelClient>,
         config: &Config,
         model_name: &str,
     ) -> Adjudicator {
-        Adjudicator::with(BatchClient::beside(client, config), config, model_name)
+        Adjudicator::with(BatchClient::with_client(client, config), config, model_name)
     }
 
     fn with(client: BatchClient, config: &Config, model_name: &str) -> Adjudicator {
@@ -275,7 +275,7 @@ impl Adjudicator {
             let mut result = match ended {
                 Ok(result) => result?,
                 Err(died) => {
-                    super::stop::resume_panic(died);
+                    super::task::resume_panic(died);
                     continue;
                 }
             };
@@ -311,7 +311,7 @@ impl Adjudicator {
         let unasked: BTreeSet<usize> =
             left.iter().filter_map(|(path, _)| path.first().copied()).collect();
         if !unasked.is_empty() && halt.is_none() {
-            progress.waits = true;
+            progress.has_unanswered = true;
             let detail = format!("{} of {many} batches were not asked about", unasked.len());
             progress.note("not-asked", detail);
         }
@@ -330,7 +330,7 @@ impl Adjudicator {
         let cost_micros = cost(usage, self.client.client.price);
         progress.usage.add(pairs, Spending { asks: 1, usage, cost_micros, ..Spending::default() });
         progress.usage.is_estimate = true;
-        progress.waits = true;
+        progress.has_unanswered = true;
     }
 
     async fn batch(
@@ -372,10 +372,10 @@ impl Progress {
             Err(NoAnswer::Open("too-long", _)) if pairs.is_empty() => {}
             Err(NoAnswer::Open(rule, why)) => {
                 self.note(rule, format!("{here}: {why}; its pairs stay open"));
-                self.waits = true;
+                self.has_unanswered = true;
             }
             // Reported once, as a halt.
-            Err(NoAnswer::Halted(_)) => self.waits = true,
+            Err(NoAnswer::Halted(_)) => self.has_unanswered = true,
         }
     }
 
@@ -424,7 +424,7 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
         next(Dialogue::reply(self, reply))
     }
 
-    fn rung_refused(&mut self) -> DialogueStep<T::Outcome> {
+    fn output_mode_refused(&mut self) -> DialogueStep<T::Outcome> {
         next(Dialogue::output_mode_refused(self))
     }
 
@@ -432,7 +432,7 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
         next(Dialogue::stop(self))
     }
 
-    fn has_kept(&self) -> bool {
+    fn has_partial_result(&self) -> bool {
         self.accepted() > 0
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Reservation {
 pub(super) struct Refusal {
     pub(super) cap: ReachedCap,
     /// True if calls in flight may still free some of the cap.
-    pub(super) passes: bool,
+    pub(super) is_transient: bool,
 }
 
 /// A cap that the call would exceed.
@@ -84,9 +84,10 @@ impl Budget {
         };
         Ok(match store.retry(reserve).await? {
             None => Ok(Reservation { caps, charge }),
-            Some(CapReached { cap, is_transient: passes }) => {
-                Err(Refusal { cap: ReachedCap { key: key(&cap), scope: cap.scope }, passes })
-            }
+            Some(CapReached { cap, is_transient: passes }) => Err(Refusal {
+                cap: ReachedCap { key: key(&cap), scope: cap.scope },
+                is_transient: passes,
+            }),
         })
     }
 

@@ -2,7 +2,7 @@
 //! applies the plan in one transaction. Does not touch files.
 
 use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
-use super::stop::blocking;
+use super::task::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided, UnsettledPair,
@@ -30,13 +30,13 @@ const PAIRS_MAX: u32 = 10_000;
 const ROUNDS_MAX: u32 = 4;
 
 /// Window of entries around a record's evidence in which messages are looked up.
-const BESIDE_BEFORE: u32 = 6;
-const BESIDE_AFTER: u32 = 12;
+const CONTEXT_BEFORE: u32 = 6;
+const CONTEXT_AFTER: u32 = 12;
 /// Maximum number of messages around a record shown to the model: in total, and before its evidence.
-const BESIDE_MESSAGES_MAX: usize = 5;
-const BESIDE_MESSAGES_BEFORE: usize = 1;
+const CONTEXT_MESSAGES_MAX: usize = 5;
+const CONTEXT_MESSAGES_BEFORE: usize = 1;
 /// Maximum length of each, in characters.
-const BESIDE_LETTERS_MAX: usize = 400;
+const CONTEXT_LETTERS_MAX: usize = 400;
 
 #[derive(Clone)]
 pub(crate) struct Consolidator {
@@ -150,10 +150,12 @@ impl Consolidator {
                 (input, draft) = self.complete(input, &progress).await?;
                 let so_far = progress.clone();
                 let open = blocking(move || OpenQuestions::of(input, draft, &so_far)).await;
-                let beside = self.beside(open.undecided().open_records(&open.out)).await?;
+                let beside = self
+                    .surrounding_messages(open.undecided().open_records(&open.excluded))
+                    .await?;
                 let batches;
                 (input, batches) = blocking(move || open.batches(&beside)).await;
-                if batches.is_empty() || progress.waits {
+                if batches.is_empty() || progress.has_unanswered {
                     break;
                 }
                 match adjudicator.ask(namespace, batches, &mut progress).await? {
@@ -161,7 +163,7 @@ impl Consolidator {
                     Err(Halt::Needs(line)) if adjudicator.mode == AskMode::Optional => {
                         progress
                             .note("by-rule", format!("{line}; its pairs are asked about later"));
-                        progress.waits = true;
+                        progress.has_unanswered = true;
                         break;
                     }
                     Err(halt) => return Ok(Err(halt)),
@@ -307,14 +309,14 @@ impl Consolidator {
     }
 
     /// Messages of people and agents around the evidence of `records`.
-    async fn beside(
+    async fn surrounding_messages(
         &self,
         records: Vec<Record>,
     ) -> Result<BTreeMap<RecordId, Vec<NearbyStatement>>, StoreError> {
         let around = |record: &Record| {
             let rests_on = record.evidence.iter().map(|it| it.ordinal);
             let (first, last) = (rests_on.clone().min()?, rests_on.max()?);
-            let part = first.saturating_sub(BESIDE_BEFORE)..last.saturating_add(BESIDE_AFTER);
+            let part = first.saturating_sub(CONTEXT_BEFORE)..last.saturating_add(CONTEXT_AFTER);
             Some((record.id, first, (record.provenance.session, part)))
         };
         let around: Vec<_> = records.iter().filter_map(around).collect();
@@ -328,14 +330,17 @@ impl Consolidator {
     /// Plans and applies, under the lease of `namespace`.
     pub(crate) async fn run(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
-        let done = self.under(&held.lease).await;
+        let done = self.plan_and_apply(&held.lease).await;
         let whole = matches!(&done, Ok(ConsolidationOutcome::Done(planned)) if !planned.goes_on);
         let left = held.release(whole.then(|| (self.clock)())).await;
         let outcome = done?;
         left.map(|()| outcome)
     }
 
-    async fn under(&self, lease: &NamespaceLease) -> Result<ConsolidationOutcome, StoreError> {
+    async fn plan_and_apply(
+        &self,
+        lease: &NamespaceLease,
+    ) -> Result<ConsolidationOutcome, StoreError> {
         let planned = match self.planned(&lease.subject).await? {
             Ok(planned) => planned,
             Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
@@ -416,12 +421,13 @@ fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<NearbyStatement> {
         is_speech && !it.text.as_str().trim().is_empty()
     });
     let before = messages.iter().filter(|it| it.ordinal < first).count();
-    let messages = messages.into_iter().skip(before.saturating_sub(BESIDE_MESSAGES_BEFORE));
-    let shown =
-        messages.take(BESIDE_MESSAGES_MAX).map(|SpokenEntry { ordinal, speaker, text, .. }| {
-            let end = truncate::letters(text.as_str(), BESIDE_LETTERS_MAX).len();
+    let messages = messages.into_iter().skip(before.saturating_sub(CONTEXT_MESSAGES_BEFORE));
+    let shown = messages.take(CONTEXT_MESSAGES_MAX).map(
+        |SpokenEntry { ordinal, speaker, text, .. }| {
+            let end = truncate::letters(text.as_str(), CONTEXT_LETTERS_MAX).len();
             NearbyStatement { speaker, words: text.cut(0..end), after: ordinal > first }
-        });
+        },
+    );
     shown.collect()
 }
 
@@ -465,11 +471,11 @@ pub(super) async fn apply_verdict(
     })
 }
 
-/// A plan that leaves pairs open; `out` are the pairs that are not asked about.
+/// A plan that leaves pairs open; `excluded` are the pairs that are not asked about.
 struct OpenQuestions {
     input: PlanInput,
     plan: Plan,
-    out: BTreeSet<(RecordId, MemoryId)>,
+    excluded: BTreeSet<(RecordId, MemoryId)>,
 }
 
 impl OpenQuestions {
@@ -484,7 +490,7 @@ impl OpenQuestions {
             |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
         let left = plan.left_open.iter().filter(|it| goes(it.memory));
         out.extend(left.map(|it| (it.record, it.memory)));
-        OpenQuestions { input, plan, out }
+        OpenQuestions { input, plan, excluded: out }
     }
 
     fn undecided(&self) -> Undecided<'_> {
@@ -496,7 +502,7 @@ impl OpenQuestions {
         self,
         beside: &BTreeMap<RecordId, Vec<NearbyStatement>>,
     ) -> (PlanInput, Vec<PairBatch>) {
-        let batches = self.undecided().batches(&self.out, beside);
+        let batches = self.undecided().batches(&self.excluded, beside);
         (self.input, batches)
     }
 }
@@ -550,7 +556,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
         findings,
         memories: after,
         // Unanswered pairs are not asked again at once.
-        goes_on: goes_on || (more_open && !progress.waits && !progress.judged.is_empty()),
+        goes_on: goes_on || (more_open && !progress.has_unanswered && !progress.judged.is_empty()),
         usage,
         left_open,
         undecided: Vec::new(),

@@ -13,11 +13,11 @@ pub(crate) trait ModelDialogue {
     /// Consumes the reply to the last request.
     fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::Outcome>;
     /// Handles a refusal of the last request's output mode.
-    fn rung_refused(&mut self) -> DialogueStep<Self::Outcome>;
+    fn output_mode_refused(&mut self) -> DialogueStep<Self::Outcome>;
     /// Ends with the results so far, because the last request cannot be made.
     fn stop(&mut self) -> DialogueStep<Self::Outcome>;
     /// True if earlier replies gave a usable result.
-    fn has_kept(&self) -> bool;
+    fn has_partial_result(&self) -> bool;
 }
 
 /// Source of replies: the journal and a model, or a cassette.
@@ -49,12 +49,12 @@ pub(crate) enum Deferral {
     Stopped,
 }
 
-/// Runs a dialogue to its end; also returns true if the endpoint refused an output mode. `returns` means that the
+/// Runs a dialogue to its end; also returns true if the endpoint refused an output mode. `is_resumable` means that the
 /// caller resumes the dialogue later if there is no answer now. Only store errors are `Err`.
 pub(crate) async fn run<T: ModelDialogue>(
     dialogue: &mut T,
     first: Request,
-    returns: bool,
+    is_resumable: bool,
     source: &mut impl ReplySource,
 ) -> Result<(DialogueEnd<T::Outcome>, bool), StoreError> {
     let (mut step, mut refused) = (DialogueStep::Ask(first), false);
@@ -77,12 +77,16 @@ pub(crate) async fn run<T: ModelDialogue>(
         let end = match error.retry() {
             Retry::NextOutputMode => {
                 refused = true;
-                step = dialogue.rung_refused();
+                step = dialogue.output_mode_refused();
                 continue;
             }
-            Retry::After { .. } if returns => DialogueEnd::Deferred(Deferral::Unanswered(error)),
+            Retry::After { .. } if is_resumable => {
+                DialogueEnd::Deferred(Deferral::Unanswered(error))
+            }
             // Earlier answers gave a partial result, which is better than none.
-            Retry::Smaller | Retry::Never | Retry::After { .. } if dialogue.has_kept() => {
+            Retry::Smaller | Retry::Never | Retry::After { .. }
+                if dialogue.has_partial_result() =>
+            {
                 step = dialogue.stop();
                 continue;
             }
@@ -124,7 +128,7 @@ impl ModelClient {
         spent: &mut Spending,
     ) -> Result<DialogueEnd<T::Outcome>, StoreError> {
         let mut source = ClientReplies { client: self, context, spent, asked: Vec::new() };
-        let (end, refused) = run(dialogue, first, context.returns, &mut source).await?;
+        let (end, refused) = run(dialogue, first, context.is_resumable, &mut source).await?;
         spent.refused |= refused;
         Ok(end)
     }

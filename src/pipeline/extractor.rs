@@ -192,7 +192,7 @@ impl ModelDialogue for Exchange {
         step(Exchange::reply(self, reply))
     }
 
-    fn rung_refused(&mut self) -> DialogueStep<Self::Outcome> {
+    fn output_mode_refused(&mut self) -> DialogueStep<Self::Outcome> {
         step(Exchange::rung_refused(self))
     }
 
@@ -200,7 +200,7 @@ impl ModelDialogue for Exchange {
         step(Exchange::stop(self))
     }
 
-    fn has_kept(&self) -> bool {
+    fn has_partial_result(&self) -> bool {
         self.kept() > 0
     }
 }

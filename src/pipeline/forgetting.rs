@@ -81,7 +81,7 @@ pub(crate) struct ErasureProof {
 
 impl Consolidator {
     /// Finds everything derived from `target` in `namespace`; changes nothing.
-    pub(crate) async fn forgetting(
+    pub(crate) async fn plan_forgetting(
         &self,
         namespace: &str,
         target: &ForgetTarget,
@@ -101,13 +101,13 @@ impl Consolidator {
                 ..RecordFilter::default()
             };
             for stored in store.records(filter).await? {
-                note_record(&stored.record, &mut passages);
+                collect_record_passages(&stored.record, &mut passages);
                 records.insert(stored.record.id);
             }
         }
         if let ForgetTarget::Record(record) = target {
             if let PrefixLookup::One(page) = store.record(record.0.into()).await? {
-                note_record(&page.stored.record, &mut passages);
+                collect_record_passages(&page.stored.record, &mut passages);
             }
             records.insert(*record);
         }
@@ -170,7 +170,7 @@ impl Consolidator {
         lease: &NamespaceLease,
         target: &ForgetTarget,
     ) -> Result<ForgetOutcome, StoreError> {
-        let found = self.forgetting(&lease.subject, target).await?;
+        let found = self.plan_forgetting(&lease.subject, target).await?;
         let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
         let erasure = Erasure { sessions, records, changes, plans };
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
@@ -194,7 +194,7 @@ impl Consolidator {
                 return Ok(());
             }
             for entry in &entries {
-                note(entry.text.as_str(), passages);
+                collect_passages(entry.text.as_str(), passages);
             }
             from = to;
         }
@@ -211,17 +211,17 @@ impl ErasureProof {
 }
 
 /// Collects passages from the claim and the evidence of a record.
-fn note_record(record: &Record, passages: &mut BTreeSet<String>) {
+fn collect_record_passages(record: &Record, passages: &mut BTreeSet<String>) {
     for (_, text) in record.claim.strings() {
-        note(text, passages);
+        collect_passages(text, passages);
     }
     for evidence in &record.evidence {
-        note(evidence.words.as_str(), passages);
+        collect_passages(evidence.words.as_str(), passages);
     }
 }
 
 /// Collects the longest stretch of `text` that needs no JSON escape, if it is long enough.
-fn note(text: &str, passages: &mut BTreeSet<String>) {
+fn collect_passages(text: &str, passages: &mut BTreeSet<String>) {
     let plain = |c: char| c == '"' || c == '\\' || c.is_control();
     let longest = text.split(plain).map(str::trim).max_by_key(|piece| piece.len());
     let Some(piece) = longest else { return };

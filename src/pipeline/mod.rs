@@ -30,7 +30,7 @@ mod searching;
 mod summarising;
 pub(crate) mod setup;
 pub(crate) mod output_mode;
-pub(crate) mod stop;
+pub(crate) mod task;
 pub(crate) mod retrying_store;
 pub(crate) mod dialogue;
 pub(crate) mod tally;
@@ -45,7 +45,9 @@ pub(crate) use directories::{Directories, Forgotten, SyncedDirectory};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};
 pub(crate) use import::answers_schema_file;
-pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
+pub(crate) use ingest::{
+    EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
+};
 pub(crate) use lookup::{
     LookupError, MemoryChange, Why, applied_plans, memory_history, memory_named, why,
 };

@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 /// in a busy loop.
 const WAIT_MIN: Duration = Duration::from_millis(50);
 /// Poll interval for cap space that another process may free.
-const SETTLED_LOOK: Duration = Duration::from_millis(200);
+const CAP_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum number of polls: a reservation held for ten minutes belongs to a process that died.
-const SETTLED_LOOKS_MAX: u32 = 3_000;
+const CAP_POLLS_MAX: u32 = 3_000;
 
 /// Maximum tokens that an endpoint may count beyond the visible text, for its own prompt or for reasoning.
 const UNSEEN_TOKENS_MAX: u64 = 131_072;
@@ -64,19 +64,19 @@ pub(crate) struct ModelClient {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallRetry {
     /// Retries within the same request.
-    Waits {
+    InPlace {
         /// Maximum number of tries; rate-limited ones do not count.
         tries_max: u32,
         /// Maximum total wait.
         wait_max: Duration,
     },
     /// Returns the error; the caller retries later.
-    ComesBack,
+    Defer,
 }
 
 impl CallRetry {
     pub(crate) fn within(limits: &Limits) -> CallRetry {
-        CallRetry::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max }
+        CallRetry::InPlace { tries_max: limits.tries_max, wait_max: limits.wait_max }
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct CallContext<'a> {
     pub(crate) stop: &'a CancellationToken,
     pub(crate) retry: CallRetry,
     /// True if the caller asks again later when there is no answer now.
-    pub(crate) returns: bool,
+    pub(crate) is_resumable: bool,
 }
 
 /// Cost of a dialogue so far.
@@ -316,7 +316,7 @@ impl ModelClient {
                 meters.retried(&error.kind);
             }
             let asked_for = wait.filter(|wait| WAIT_MIN <= *wait);
-            let CallRetry::Waits { tries_max, wait_max } = context.retry else {
+            let CallRetry::InPlace { tries_max, wait_max } = context.retry else {
                 let pause =
                     asked_for.unwrap_or_else(|| back_off(self.concurrency.slowed() + 1, seed));
                 permit.slow_down((!charged).then_some(pause));
@@ -415,7 +415,7 @@ impl ModelClient {
             let (owner, now) = (context.cap_owner, (self.clock)());
             match self.budget.reserve(&self.store, owner, worst, now).await? {
                 Ok(reservation) => return Ok(Some(reservation)),
-                Err(refusal) if !refusal.passes || SETTLED_LOOKS_MAX <= looks => {
+                Err(refusal) if !refusal.is_transient || CAP_POLLS_MAX <= looks => {
                     return Err(AskError::Cap(refusal.cap));
                 }
                 Err(_) => {}
@@ -424,7 +424,7 @@ impl ModelClient {
                 biased;
                 () = context.stop.cancelled() => return Ok(None),
                 () = settled => {}
-                () = tokio::time::sleep(SETTLED_LOOK) => looks += 1,
+                () = tokio::time::sleep(CAP_POLL_INTERVAL) => looks += 1,
             }
         }
     }

@@ -7,8 +7,8 @@ use super::model_client::Model;
 use super::preamble::PreambleSettings;
 use super::reader::{Lookup, Reader, Reading};
 use super::setup::{asking_digest, extraction_spec};
-use super::stop::{blocking, joined};
 use super::tally::{Tally, Totals};
+use super::task::{blocking, join_result};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};
 use crate::adapters::process;
 use crate::adapters::walk::{Candidate, walk};
@@ -233,7 +233,7 @@ impl Replay {
             report
         };
         let (report, read) = tokio::join!(draining, reading);
-        let (report, sessions) = (report?, joined(read).unwrap_or(Ok(Vec::new()))?);
+        let (report, sessions) = (report?, join_result(read).unwrap_or(Ok(Vec::new()))?);
         let ending = Ending { store, batch: batch.id().to_owned(), asking: asking.digest, clock };
         ending.close(sessions, &tally).await?;
         count_pending(&tally, &report);
@@ -306,7 +306,7 @@ impl Ending {
             if closing.len() >= CLOSING_MAX
                 && let Some(closed) = closing.join_next().await
             {
-                sums.extend(joined(closed).transpose()?);
+                sums.extend(join_result(closed).transpose()?);
             }
             let of = by_session.remove(&session.id).unwrap_or_default();
             tally.with(|totals| totals.slices_known += session.slices_known);
@@ -314,7 +314,7 @@ impl Ending {
             closing.spawn(async move { ending.session(session, of).await });
         }
         while let Some(closed) = closing.join_next().await {
-            sums.extend(joined(closed).transpose()?);
+            sums.extend(join_result(closed).transpose()?);
         }
         self.store.end_batch(self.batch).await?;
         tally.with(|totals| sums.into_iter().for_each(|sum| add(totals, sum)));

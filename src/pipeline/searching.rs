@@ -4,7 +4,7 @@ use crate::domain::Memory;
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{NearText, Store, StoreError, StoredRecord};
 pub(crate) use embedding::Embedder;
-use hit::{Found, QueryVector};
+use hit::{HitSource, QueryVector};
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
 use order::{MemoryCache, below_later, mark_pairs};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,10 +52,10 @@ pub(crate) async fn search(
         frequencies = found.frequencies;
         let of_records = found.records.into_iter();
         hits.extend(
-            of_records.map(|(it, memory)| SearchHit::new(Found::Record(Box::new(it)), memory)),
+            of_records.map(|(it, memory)| SearchHit::new(HitSource::Record(Box::new(it)), memory)),
         );
         let of_memories = found.memories.into_iter();
-        hits.extend(of_memories.map(|memory| SearchHit::new(Found::Memory, Some(memory))));
+        hits.extend(of_memories.map(|memory| SearchHit::new(HitSource::Memory, Some(memory))));
         let near = match &request.vector {
             Some(QueryVector { model, vector }) => {
                 let filter = request.filter.clone();
@@ -67,7 +67,7 @@ pub(crate) async fn search(
         mark_pairs(&mut hits, &mut memories).await?;
     }
     if !request.excludes_notes() {
-        hits.extend(notes.into_iter().map(|note| SearchHit::new(Found::Note(note), None)));
+        hits.extend(notes.into_iter().map(|note| SearchHit::new(HitSource::Note(note), None)));
     }
     let mut ranking = Ranking::new(&query);
     for hit in &hits {
@@ -89,7 +89,7 @@ pub(crate) async fn hit_of(
     record: StoredRecord,
     memory: Option<Memory>,
 ) -> Result<SearchHit, StoreError> {
-    let mut hits = [SearchHit::new(Found::Record(Box::new(record)), memory)];
+    let mut hits = [SearchHit::new(HitSource::Record(Box::new(record)), memory)];
     let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
     mark_pairs(&mut hits, &mut memories).await?;
     let [hit] = hits;
@@ -106,7 +106,7 @@ fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
     };
     hits.iter().position(is_it).unwrap_or_else(|| {
         hits.push(SearchHit::new(
-            record.map_or(Found::Memory, |it| Found::Record(Box::new(it))),
+            record.map_or(HitSource::Memory, |it| HitSource::Record(Box::new(it))),
             memory,
         ));
         hits.len() - 1

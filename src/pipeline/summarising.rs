@@ -105,7 +105,7 @@ impl ModelDialogue for PlainText {
         DialogueStep::End(reply.content.clone())
     }
 
-    fn rung_refused(&mut self) -> DialogueStep<Redacted> {
+    fn output_mode_refused(&mut self) -> DialogueStep<Redacted> {
         self.stop()
     }
 
@@ -113,7 +113,7 @@ impl ModelDialogue for PlainText {
         DialogueStep::End(Redacted::default())
     }
 
-    fn has_kept(&self) -> bool {
+    fn has_partial_result(&self) -> bool {
         false
     }
 }

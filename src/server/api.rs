@@ -8,7 +8,7 @@ use super::query::{Parameters, SlicesQuery, TranscriptQuery};
 use super::reading;
 use super::state::ServerState;
 use crate::domain::Format;
-use crate::pipeline::{HandOver, IntakeReport};
+use crate::pipeline::{EnqueueOptions, IntakeReport};
 use crate::store::TokenRight;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -60,7 +60,7 @@ async fn slices(
     Parameters(SlicesQuery { flush }): Parameters<SlicesQuery>,
     request: Request,
 ) -> Result<Accepted, ApiError> {
-    let how = HandOver { flush, format: Some(Format::Slice), ..HandOver::default() };
+    let how = EnqueueOptions { flush, format: Some(Format::Slice), ..EnqueueOptions::default() };
     let name = format!("http:{}", caller.name);
     taken(&state, &caller, HandedBody { request, name, bytes_max: SLICES_BYTES_MAX, how }).await
 }
@@ -72,7 +72,7 @@ async fn transcripts(
     request: Request,
 ) -> Result<Accepted, ApiError> {
     let file = name.as_deref().map(file_name).unwrap_or_default();
-    let how = HandOver { flush, format, ..HandOver::default() };
+    let how = EnqueueOptions { flush, format, ..EnqueueOptions::default() };
     let name =
         format!("http:{}/{}", caller.name, if file.is_empty() { "transcript" } else { &file });
     taken(&state, &caller, HandedBody { request, name, bytes_max: TRANSCRIPT_BYTES_MAX, how }).await
@@ -89,7 +89,7 @@ struct HandedBody {
     request: Request,
     name: String,
     bytes_max: u64,
-    how: HandOver,
+    how: EnqueueOptions,
 }
 
 async fn taken(
@@ -103,7 +103,7 @@ async fn taken(
     let (parts, body) = request.into_parts();
     check_head(&parts.headers, bytes_max)?;
     let upload = receive(body, bytes_max).await?;
-    let how = HandOver { namespace: Some(caller.namespace.clone()), ..how };
+    let how = EnqueueOptions { namespace: Some(caller.namespace.clone()), ..how };
     let report = state.intake.enqueue(upload, name, how).await?;
     Ok((StatusCode::ACCEPTED, Json(report)))
 }

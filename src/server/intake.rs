@@ -5,7 +5,7 @@ use crate::adapters::http_server::GivenUp;
 use crate::adapters::metrics::Meters;
 use crate::adapters::upload::Upload;
 use crate::domain::Timestamp;
-use crate::pipeline::{Enqueuer, HandOver, IntakeReport, IntakeSource};
+use crate::pipeline::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::store::{Store, StoreError};
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -91,12 +91,13 @@ impl Intake {
         &self,
         upload: Upload,
         name: String,
-        how: HandOver,
+        how: EnqueueOptions,
     ) -> Result<IntakeReport, ApiError> {
         // The semaphore is never closed.
         let _running = self.running.acquire().await;
         let source = IntakeSource::Upload(name, upload);
-        let taken = Arc::clone(&self.enqueuer).take_in(source, how, self.closing.clone()).await?;
+        let taken =
+            Arc::clone(&self.enqueuer).enqueue_files(source, how, self.closing.clone()).await?;
         self.meters.enqueued(taken.jobs);
         tracing::info!(
             sessions = taken.sessions.len(),

@@ -8,7 +8,7 @@ use crate::cli::hand_over;
 use crate::cli::output::{self, Failure};
 use crate::cli::status_pages::status_pages;
 use crate::config::Config;
-use crate::pipeline::{Feed, HandOver};
+use crate::pipeline::{EnqueueOptions, Feed};
 use crate::store::Store;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ pub(super) async fn start(
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
     };
     // With `--drain` no later entries complete a partial slice.
-    let how = HandOver { flush: feed.drain.is_some(), ..HandOver::default() };
+    let how = EnqueueOptions { flush: feed.drain.is_some(), ..EnqueueOptions::default() };
     if !args.watch.is_empty() {
         for path in args.watch.iter().filter(|path| !path.exists()) {
             let path = path.display();
@@ -109,7 +109,7 @@ pub(super) async fn start(
 async fn receive(
     url: &str,
     feed: Feed,
-    how: HandOver,
+    how: EnqueueOptions,
     services: &mut Services,
 ) -> Result<(), Failure> {
     use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
@@ -121,7 +121,7 @@ async fn receive(
 }
 
 #[cfg(not(feature = "nats"))]
-async fn receive(_: &str, _: Feed, _: HandOver, _: &mut Services) -> Result<(), Failure> {
+async fn receive(_: &str, _: Feed, _: EnqueueOptions, _: &mut Services) -> Result<(), Failure> {
     let how = "build it with `cargo build --release --features nats`";
     Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
 }

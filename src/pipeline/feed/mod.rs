@@ -10,7 +10,7 @@ mod testing;
 #[cfg(test)]
 mod watching_test;
 
-use super::ingest::{Enqueuer, HandOver, IntakeReport, IntakeSource};
+use super::ingest::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::adapters::watch::{Batch, Watch};
 use crate::text::count::counted;
 use std::sync::Arc;
@@ -40,7 +40,11 @@ impl Feed {
     ///
     /// # Errors
     /// A one-line message with the action for the user.
-    pub(crate) async fn watching(self, mut watch: Watch, how: HandOver) -> Result<(), String> {
+    pub(crate) async fn watching(
+        self,
+        mut watch: Watch,
+        how: EnqueueOptions,
+    ) -> Result<(), String> {
         loop {
             let batch = tokio::select! {
                 () = self.closing.cancelled() => return Ok(()),
@@ -53,7 +57,7 @@ impl Feed {
             // Bounded by `closing`; the worker reports that the store is unavailable.
             loop {
                 let enqueuer = self.enqueuer.clone();
-                let taking = enqueuer.take_in(
+                let taking = enqueuer.enqueue_files(
                     IntakeSource::Files(files.clone()),
                     how.clone(),
                     self.closing.clone(),

@@ -3,7 +3,7 @@
 use super::{Feed, RETRY};
 use crate::adapters::nats::{Delivery, NatsError, Source, ack_all};
 use crate::domain::SessionId;
-use crate::pipeline::ingest::{Document, HandOver, NotTaken};
+use crate::pipeline::ingest::{Document, DocumentError, EnqueueOptions};
 use crate::store::StoreError;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Feed {
     ///
     /// # Errors
     /// A one-line message with the action for the user.
-    pub(crate) async fn receiving(self, source: Source, how: HandOver) -> Result<(), String> {
+    pub(crate) async fn receiving(self, source: Source, how: EnqueueOptions) -> Result<(), String> {
         let from = source.url().to_string();
         loop {
             let fetched = tokio::select! {
@@ -62,7 +62,7 @@ impl Feed {
         &self,
         deliveries: Vec<Delivery>,
         from: &str,
-        how: &HandOver,
+        how: &EnqueueOptions,
     ) -> Result<(), NatsError> {
         let mut sessions: BTreeMap<SessionId, Vec<(Delivery, Document)>> = BTreeMap::new();
         for delivery in deliveries {
@@ -82,7 +82,7 @@ impl Feed {
         let mut all = Handled::default();
         while let Some(done) = tasks.join_next().await {
             let handled = done.unwrap_or_else(|died| {
-                crate::pipeline::stop::resume_panic(died);
+                crate::pipeline::task::resume_panic(died);
                 Handled::default()
             });
             all.taken.extend(handled.taken);
@@ -108,7 +108,7 @@ impl Feed {
 
     /// Enqueues the messages of one session. After one that is to be redelivered, so are all later ones, which keeps
     /// their order.
-    async fn session(&self, opened: Vec<(Delivery, Document)>, how: &HandOver) -> Handled {
+    async fn session(&self, opened: Vec<(Delivery, Document)>, how: &EnqueueOptions) -> Handled {
         let mut handled = Handled::default();
         let last = opened.len().saturating_sub(1);
         for (at, (delivery, document)) in opened.into_iter().enumerate() {
@@ -117,19 +117,19 @@ impl Feed {
                 continue;
             }
             // Only the last message flushes, which makes fewer slices.
-            let how = HandOver { flush: how.flush && at == last, ..how.clone() };
+            let how = EnqueueOptions { flush: how.flush && at == last, ..how.clone() };
             match self.enqueuer.document(document, &how).await {
                 Ok(taken) => {
                     handled.jobs += u64::from(taken.jobs);
                     handled.taken.push(delivery);
                 }
-                Err(NotTaken::Refused(line)) => {
+                Err(DocumentError::Refused(line)) => {
                     if let Err(error) = self.reject(delivery, &line).await {
                         handled.verdict = Some(error);
                     }
                 }
-                Err(NotTaken::Busy) => self.again(delivery, &mut handled).await,
-                Err(NotTaken::Store(error)) => {
+                Err(DocumentError::Busy) => self.again(delivery, &mut handled).await,
+                Err(DocumentError::Store(error)) => {
                     handled.failed = Some(error);
                     self.again(delivery, &mut handled).await;
                 }

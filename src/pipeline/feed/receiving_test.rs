@@ -1,10 +1,10 @@
 //! Received streams: a message is acknowledged once its content is in the store, and not before.
 
-use super::testing::{Heard, break_store, in_time, told};
+use super::testing::{FeedFixture, break_store, in_time, told};
 use crate::adapters::nats::fixture::{Pending, Place as Stream, Server, on_nats};
 use crate::adapters::nats::{Source, SourceConfig};
-use crate::pipeline::ingest::HandOver;
-use crate::pipeline::ingest::testing::{Place, Said, document, entries};
+use crate::pipeline::ingest::EnqueueOptions;
+use crate::pipeline::ingest::testing::{IntakeFixture, TestEntry, document, entries};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -12,17 +12,17 @@ use tokio::task::JoinHandle;
 const LONG: Duration = Duration::from_secs(20);
 const NOTHING: Pending = Pending { waiting: 0, held: 0 };
 
-fn how() -> HandOver {
-    HandOver { flush: true, ..HandOver::default() }
+fn how() -> EnqueueOptions {
+    EnqueueOptions { flush: true, ..EnqueueOptions::default() }
 }
 
-fn receive(heard: &Heard, source: &Source) -> JoinHandle<Result<(), String>> {
+fn receive(heard: &FeedFixture, source: &Source) -> JoinHandle<Result<(), String>> {
     tokio::spawn(heard.feed.clone().receiving(source.clone(), how()))
 }
 
 /// A conversation of six entries as numbered documents of two.
 fn documents() -> Vec<Vec<u8>> {
-    let all = entries(&[const { Said::Person(20) }; 6]);
+    let all = entries(&[const { TestEntry::Person(20) }; 6]);
     (0..3).map(|n| document(Some(n * 2), &all[n * 2..n * 2 + 2], false)).collect()
 }
 
@@ -46,10 +46,10 @@ async fn patient(stream: &Stream) -> Source {
 #[tokio::test]
 async fn what_is_received_is_in_the_store_in_its_order_and_once() {
     on_nats(async |stream| {
-        let (place, source) = (Place::new(), patient(stream).await);
+        let (place, source) = (IntakeFixture::new(), patient(stream).await);
         // Every message twice, as after a lost reply.
         stream.publish_words(&[documents(), documents()].concat()).await;
-        let mut heard = Heard::new(&place);
+        let mut heard = FeedFixture::new(&place);
         let running = receive(&heard, &source);
         assert!(heard.jobs().await > 0);
         settled(&source).await;
@@ -65,12 +65,12 @@ async fn what_is_received_is_in_the_store_in_its_order_and_once() {
 #[tokio::test]
 async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on() {
     on_nats(async |stream| {
-        let (place, source) = (Place::new(), patient(stream).await);
+        let (place, source) = (IntakeFixture::new(), patient(stream).await);
         let all = documents();
         let gap = all[2].clone();
         let messages = [b"{\"session\": \"hush\"".to_vec(), all[0].clone(), gap, all[1].clone()];
         stream.publish_words(&messages).await;
-        let mut heard = Heard::new(&place);
+        let mut heard = FeedFixture::new(&place);
         let running = receive(&heard, &source);
         heard.jobs().await;
         settled(&source).await;
@@ -95,9 +95,9 @@ async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on()
 #[tokio::test]
 async fn what_the_store_does_not_take_is_not_acknowledged() {
     on_nats(async |stream| {
-        let (place, source) = (Place::new(), patient(stream).await);
+        let (place, source) = (IntakeFixture::new(), patient(stream).await);
         stream.publish_words(&documents()).await;
-        let mut heard = Heard::new(&place);
+        let mut heard = FeedFixture::new(&place);
         break_store(&place);
         // The store is not waited for.
         heard.feed.closing.cancel();
@@ -113,9 +113,9 @@ async fn what_the_store_does_not_take_is_not_acknowledged() {
 #[tokio::test]
 async fn a_stream_that_is_gone_ends_the_feed_and_the_worker_beside() {
     on_nats(async |stream| {
-        let (place, source) = (Place::new(), patient(stream).await);
+        let (place, source) = (IntakeFixture::new(), patient(stream).await);
         stream.context.delete_stream(&stream.stream).await.unwrap();
-        let heard = Heard::new(&place);
+        let heard = FeedFixture::new(&place);
         let line = in_time(receive(&heard, &source)).await.unwrap().unwrap_err();
         assert!(line.contains("there is no stream"), "{line}");
         assert!(heard.feed.closing.is_cancelled());
@@ -127,11 +127,11 @@ async fn a_stream_that_is_gone_ends_the_feed_and_the_worker_beside() {
 async fn jobs_are_heard_of_where_the_server_does_not_hear_of_their_messages() {
     let Some(mut server) = Server::start(&[]).await else { return };
     let stream = Stream::at(&server.url("")).await.unwrap();
-    let (place, source) = (Place::new(), patient(&stream).await);
+    let (place, source) = (IntakeFixture::new(), patient(&stream).await);
     stream.publish_words(&documents()).await;
     let deliveries = source.fetch(9, LONG).await.unwrap();
     server.kill();
-    let mut heard = Heard::new(&place);
+    let mut heard = FeedFixture::new(&place);
     let error = heard.feed.batch(deliveries, "here", &how()).await.unwrap_err();
     assert!(error.retry_after().is_some(), "{error}");
     assert_eq!(place.entries().await.len(), 6);

@@ -1,7 +1,7 @@
 //! Test helpers for feeds: a feed over a store in its own folder, and its messages.
 
 use super::Feed;
-use crate::pipeline::ingest::testing::Place;
+use crate::pipeline::ingest::testing::IntakeFixture;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ thread_local! {
 }
 
 /// A feed under test, with the jobs that it reports.
-pub(super) struct Heard {
+pub(super) struct FeedFixture {
     pub(super) feed: Feed,
     jobs: UnboundedReceiver<u64>,
 }
 
-impl Heard {
+impl FeedFixture {
     /// A feed into the store of `place`.
-    pub(super) fn new(place: &Place) -> Heard {
+    pub(super) fn new(place: &IntakeFixture) -> FeedFixture {
         let (tell, jobs) = unbounded_channel();
         let feed = Feed {
             enqueuer: Arc::clone(&place.enqueuer),
@@ -36,7 +36,7 @@ impl Heard {
             // The receiver may be gone.
             enqueued: Arc::new(move |jobs| tell.send(jobs).unwrap_or_default()),
         };
-        Heard { feed, jobs }
+        FeedFixture { feed, jobs }
     }
 
     /// Waits until the feed enqueued something; returns the number of new jobs.
@@ -67,7 +67,7 @@ pub(super) async fn in_time<T>(coming: impl Future<Output = T>) -> T {
 }
 
 /// Breaks the store permanently: renames a table that every intake needs.
-pub(super) fn break_store(place: &Place) {
+pub(super) fn break_store(place: &IntakeFixture) {
     let db = rusqlite::Connection::open(place.path("s.db")).unwrap();
     db.execute_batch("ALTER TABLE sessions RENAME TO gone").unwrap();
 }

@@ -4,7 +4,7 @@
 use super::batch::Batch;
 use super::report::{SentJobs, SessionIntake};
 use super::rules::Rules;
-use super::{Enqueuer, HandOver, PASSES_MAX};
+use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
 use crate::pipeline::namespace::{Namespaces, namespace_of_folder};
 use crate::pipeline::preamble::Preamble;
@@ -39,7 +39,7 @@ pub(crate) struct Document {
 
 /// A document that was not enqueued.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotTaken {
+pub(crate) enum DocumentError {
     /// It does not fit the stored entries. The message contains no text of it.
     #[error("{0}")]
     Refused(String),
@@ -57,7 +57,7 @@ impl Document {
     }
 
     /// True if it changes nothing: it has no entry and ends nothing.
-    pub(crate) fn is_idle(&self, how: &HandOver) -> bool {
+    pub(crate) fn is_idle(&self, how: &EnqueueOptions) -> bool {
         self.entries.is_empty() && !self.closed && !how.flush
     }
 
@@ -86,7 +86,7 @@ impl Enqueuer {
         &self,
         bytes: &[u8],
         source: &str,
-        how: &HandOver,
+        how: &EnqueueOptions,
     ) -> Result<Document, SliceError> {
         let handed = parse_slice(bytes, how.session.as_deref())?;
         let mut masked = Report::default();
@@ -142,8 +142,8 @@ impl Enqueuer {
     pub(crate) async fn document(
         &self,
         mut document: Document,
-        how: &HandOver,
-    ) -> Result<SessionIntake, NotTaken> {
+        how: &EnqueueOptions,
+    ) -> Result<SessionIntake, DocumentError> {
         document.session = self.session_of(&document).await?;
         let document = &document;
         let mut rules = self.rules(how);
@@ -173,7 +173,7 @@ impl Enqueuer {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(NotTaken::Busy)
+        Err(DocumentError::Busy)
     }
 
     /// Extends the session's copy; returns the number of copies evicted for it, or `None` if it cannot be kept.
@@ -224,7 +224,7 @@ impl Enqueuer {
         &self,
         document: &'d Document,
         growth: &SessionProgress,
-    ) -> Result<&'d [Entry], NotTaken> {
+    ) -> Result<&'d [Entry], DocumentError> {
         let (session, entries) = (document.session.id, document.entries.as_slice());
         let Some(from) = document.from else {
             let known = !entries.is_empty()
@@ -239,7 +239,7 @@ impl Enqueuer {
                  were not handed over",
                 from - 1
             );
-            return Err(NotTaken::Refused(line));
+            return Err(DocumentError::Refused(line));
         }
         let (again, new) = entries.split_at(entries.len().min((known - from) as usize));
         let mut differs = None;
@@ -255,7 +255,7 @@ impl Enqueuer {
         }
         match differs {
             None => Ok(new),
-            Some(ordinal) => Err(NotTaken::Refused(format!(
+            Some(ordinal) => Err(DocumentError::Refused(format!(
                 "entries[{}]: entry {ordinal} of the session was handed over before with other words: \
                  expected the same, or from = {known}",
                 ordinal - from

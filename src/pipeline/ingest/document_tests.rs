@@ -1,8 +1,8 @@
 //! However a conversation is split into documents, and however often they come, it is enqueued
 //! whole and once.
 
-use super::NotTaken;
-use super::testing::{Place, Said, document, entries};
+use super::DocumentError;
+use super::testing::{IntakeFixture, TestEntry, document, entries};
 use super::tests::{FEW, SOME, run, said};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -37,9 +37,9 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-async fn however_it_is_parted(said: Vec<Said>, steps: Vec<Step>) -> Result<(), TestCaseError> {
+async fn however_it_is_parted(said: Vec<TestEntry>, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let all = entries(&said);
-    let (mut at_once, mut in_parts) = (Place::new(), Place::new());
+    let (mut at_once, mut in_parts) = (IntakeFixture::new(), IntakeFixture::new());
     let whole = document(Some(0), &all, true);
     at_once.hand(&whole).await.unwrap();
     let mut handed = 0;
@@ -86,8 +86,8 @@ fn some(count: usize) -> Vec<Value> {
 }
 
 #[track_caller]
-fn refused(outcome: Result<super::SessionIntake, NotTaken>, words: &[&str]) {
-    let Err(NotTaken::Refused(line)) = outcome else { panic!("{outcome:?}") };
+fn refused(outcome: Result<super::SessionIntake, DocumentError>, words: &[&str]) {
+    let Err(DocumentError::Refused(line)) = outcome else { panic!("{outcome:?}") };
     for word in words {
         assert!(line.contains(word), "no `{word}` in: {line}");
     }
@@ -97,7 +97,7 @@ fn refused(outcome: Result<super::SessionIntake, NotTaken>, words: &[&str]) {
 #[test]
 fn a_document_behind_a_gap_is_refused_with_what_was_expected() {
     run(async {
-        let place = Place::new();
+        let place = IntakeFixture::new();
         refused(place.hand(&document(Some(2), &some(1), false)).await, &["at most 0", "found 2"]);
         place.hand(&document(None, &some(2), false)).await.unwrap();
         let behind = document(Some(5), &some(1), false);
@@ -108,7 +108,7 @@ fn a_document_behind_a_gap_is_refused_with_what_was_expected() {
 #[test]
 fn an_entry_with_other_words_than_before_is_refused_by_its_number() {
     run(async {
-        let place = Place::new();
+        let place = IntakeFixture::new();
         let all = some(4);
         place.hand(&document(Some(0), &all, false)).await.unwrap();
         let mut other = all[1..].to_vec();
@@ -124,7 +124,7 @@ fn an_entry_with_other_words_than_before_is_refused_by_its_number() {
 #[test]
 fn a_document_that_closes_leaves_nothing_waiting_however_often_it_comes() {
     run(async {
-        let mut place = Place::new();
+        let mut place = IntakeFixture::new();
         let few = entries(&[FEW]);
         let taken = place.hand(&document(None, &few, false)).await.unwrap();
         assert!(taken.gathers_until.is_some() && taken.jobs == 0);
@@ -142,7 +142,7 @@ fn a_document_that_closes_leaves_nothing_waiting_however_often_it_comes() {
 #[test]
 fn what_is_masked_is_added_up_over_documents() {
     run(async {
-        let place = Place::new();
+        let place = IntakeFixture::new();
         let mut part = entries(&[FEW]);
         part[0]["text"] = Value::from("mail ada@example.com");
         for at in 0..2 {
@@ -156,7 +156,7 @@ fn what_is_masked_is_added_up_over_documents() {
 #[test]
 fn a_log_of_documents_is_taken_in_line_by_line_and_what_grew_of_it() {
     run(async {
-        let place = Place::new();
+        let place = IntakeFixture::new();
         let line = |at: usize| {
             let part = entries(&vec![SOME; at + 1]).split_off(at);
             String::from_utf8(document(None, &part, false)).unwrap() + "\n"

@@ -1,16 +1,16 @@
 //! Enqueues files: transcripts session by session, and documents, alone or one per line.
 
-use super::document::{Document, NotTaken};
+use super::document::{Document, DocumentError};
 use super::intake_sink::IntakeSink;
 use super::report::{IntakeReport, SessionIntake};
 use super::rules::BATCH_BYTES_MAX;
-use super::{Enqueuer, HandOver, PASSES_MAX};
+use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::adapters::upload::Upload;
 use crate::adapters::walk::{Candidate, open, walk};
 use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX, SessionId};
 use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading};
-use crate::pipeline::stop::blocking;
 use crate::pipeline::tally::Tally;
+use crate::pipeline::task::blocking;
 use crate::store::StoreError;
 use crate::transcripts;
 use futures_util::future::join_all;
@@ -41,10 +41,10 @@ impl Enqueuer {
     ///
     /// # Errors
     /// Store errors. Problems of a file are in the report and do not stop other files.
-    pub(crate) async fn take_in(
+    pub(crate) async fn enqueue_files(
         self: Arc<Self>,
         input: IntakeSource,
-        how: HandOver,
+        how: EnqueueOptions,
         cancel: CancellationToken,
     ) -> Result<IntakeReport, StoreError> {
         let handle = Handle::current();
@@ -107,7 +107,7 @@ impl Enqueuer {
         .await
     }
 
-    fn reading(&self, how: &HandOver) -> Reading {
+    fn reading(&self, how: &EnqueueOptions) -> Reading {
         Reading {
             format: how.format,
             namespace: how.namespace.clone().or_else(|| self.namespace.clone()),
@@ -176,7 +176,7 @@ fn is_json(head: &[u8]) -> bool {
 /// Enqueues files of documents; blocks its thread.
 struct DocumentFiles<'a> {
     enqueuer: &'a Enqueuer,
-    how: &'a HandOver,
+    how: &'a EnqueueOptions,
     handle: &'a Handle,
     cancel: &'a CancellationToken,
     tally: &'a Tally,
@@ -283,7 +283,7 @@ impl DocumentFiles<'_> {
         }
         let (enqueuer, how) = (self.enqueuer, self.how);
         let one_session = |documents: Vec<(usize, PlacedDocument)>| async move {
-            let mut ended: Vec<(usize, String, Result<SessionIntake, NotTaken>)> = Vec::new();
+            let mut ended: Vec<(usize, String, Result<SessionIntake, DocumentError>)> = Vec::new();
             for (at, PlacedDocument { place, document, .. }) in documents {
                 ended.push((at, place, enqueuer.document(document, how).await));
             }
@@ -295,9 +295,9 @@ impl DocumentFiles<'_> {
         for (_, place, result) in ended {
             match result {
                 Ok(taken) => self.report.join(taken),
-                Err(NotTaken::Store(error)) => return Err(error),
-                Err(refused @ (NotTaken::Refused(_) | NotTaken::Busy)) => {
-                    self.report.busy += u64::from(matches!(refused, NotTaken::Busy));
+                Err(DocumentError::Store(error)) => return Err(error),
+                Err(refused @ (DocumentError::Refused(_) | DocumentError::Busy)) => {
+                    self.report.busy += u64::from(matches!(refused, DocumentError::Busy));
                     self.tally.problem(path, format!("{place}{refused}"));
                 }
             }

@@ -17,7 +17,7 @@ mod tests;
 #[cfg(feature = "nats")]
 pub(crate) use document::Document;
 #[cfg(any(test, feature = "nats"))]
-pub(crate) use document::NotTaken;
+pub(crate) use document::DocumentError;
 pub(crate) use files::IntakeSource;
 pub(super) use replay::{Asking, CountSink, ReadSession, ReplaySink};
 pub(crate) use report::{IntakeReport, SessionIntake};
@@ -51,7 +51,7 @@ pub(crate) struct Enqueuer {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HandOver {
+pub(crate) struct EnqueueOptions {
     /// Name of the conversation, instead of its transcript's.
     pub session: Option<String>,
     /// Namespace, instead of the settings'.
@@ -88,7 +88,7 @@ impl Enqueuer {
         }
     }
 
-    fn rules(&self, how: &HandOver) -> Rules {
+    fn rules(&self, how: &EnqueueOptions) -> Rules {
         Rules {
             asking: self.asking,
             gather: self.gather,

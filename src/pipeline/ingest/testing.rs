@@ -1,7 +1,9 @@
 //! Test helpers for intake: a conversation in a growing file, a store, a worker, and their invariants.
 
 use super::rules::BATCH_BYTES_MAX;
-use super::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, NotTaken, SessionIntake};
+use super::{
+    DocumentError, EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
+};
 use crate::config::Config;
 use crate::domain::{Entry, Timestamp};
 use crate::slicing::{Cutting, SliceCut, rebuild};
@@ -21,7 +23,7 @@ const GATHER_TOKENS: u32 = 150;
 const IDLE: Duration = Duration::from_secs(120);
 
 /// A store in its own folder, an enqueuer, and a worker that asks no model.
-pub(crate) struct Place {
+pub(crate) struct IntakeFixture {
     folder: Arc<tempfile::TempDir>,
     pub(crate) store: Store,
     pub(crate) enqueuer: Arc<Enqueuer>,
@@ -35,29 +37,29 @@ pub(crate) fn config() -> Config {
     Config::load(None, &[set("TOKENS", "400"), set("TOOL_TOKENS", "60")]).unwrap()
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
-        Place::with_batches_of(BATCH_BYTES_MAX)
+impl IntakeFixture {
+    pub(crate) fn new() -> IntakeFixture {
+        IntakeFixture::with_batches_of(BATCH_BYTES_MAX)
     }
 
-    pub(crate) fn with_batches_of(batch_bytes_max: usize) -> Place {
+    pub(crate) fn with_batches_of(batch_bytes_max: usize) -> IntakeFixture {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("s.db").display());
         let store = Store::open(&url, OpenMode::Create).unwrap();
-        Place::of(Arc::new(folder), store, batch_bytes_max)
+        IntakeFixture::of(Arc::new(folder), store, batch_bytes_max)
     }
 
     /// The same folder, with another connection to the store.
-    pub(crate) fn with_store(&self, store: Store) -> Place {
-        Place::of(Arc::clone(&self.folder), store, self.enqueuer.batch_bytes_max)
+    pub(crate) fn with_store(&self, store: Store) -> IntakeFixture {
+        IntakeFixture::of(Arc::clone(&self.folder), store, self.enqueuer.batch_bytes_max)
     }
 
-    fn of(folder: Arc<tempfile::TempDir>, store: Store, batch_bytes_max: usize) -> Place {
+    fn of(folder: Arc<tempfile::TempDir>, store: Store, batch_bytes_max: usize) -> IntakeFixture {
         let gather = Gather { tokens: GATHER_TOKENS, idle: IDLE };
         let clock = || HANDED_AT;
         let mut enqueuer = Enqueuer::new(&config(), "small", gather, store.clone(), clock);
         enqueuer.batch_bytes_max = batch_bytes_max;
-        Place { folder, store, enqueuer: Arc::new(enqueuer), worked: Vec::new() }
+        IntakeFixture { folder, store, enqueuer: Arc::new(enqueuer), worked: Vec::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -72,10 +74,10 @@ impl Place {
 
     /// Enqueues a file or a folder.
     pub(crate) async fn take_in(&self, name: &str, flush: bool) -> IntakeReport {
-        let how = HandOver { flush, ..HandOver::default() };
+        let how = EnqueueOptions { flush, ..EnqueueOptions::default() };
         let cancel = CancellationToken::new();
         let paths = IntakeSource::Paths(vec![self.path(name)]);
-        Arc::clone(&self.enqueuer).take_in(paths, how, cancel).await.unwrap()
+        Arc::clone(&self.enqueuer).enqueue_files(paths, how, cancel).await.unwrap()
     }
 
     /// Claims and finishes everything that is ready, with all waits over; returns the number of jobs.
@@ -139,7 +141,7 @@ impl Place {
 
 /// One line of a conversation.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum TestEntry {
     Person(usize),
     Assistant(usize),
     Call,
@@ -149,26 +151,26 @@ pub(crate) enum Said {
 }
 
 /// The conversation as Claude Code writes it, a line for each of `said`.
-pub(crate) fn lines(session: &str, said: &[Said]) -> Vec<String> {
+pub(crate) fn lines(session: &str, said: &[TestEntry]) -> Vec<String> {
     let mut calls = 0..0;
-    let line = |(n, said): (usize, &Said)| {
+    let line = |(n, said): (usize, &TestEntry)| {
         let text = |words: usize| {
             let words: Vec<String> = (0..=words).map(|w| format!("word{n}-{w}")).collect();
             words.join(" ")
         };
         let (role, meta, content) = match said {
-            Said::Person(words) => ("user", false, json!(text(*words))),
-            Said::Context => ("user", true, json!(text(3))),
-            Said::Assistant(words) => {
+            TestEntry::Person(words) => ("user", false, json!(text(*words))),
+            TestEntry::Context => ("user", true, json!(text(3))),
+            TestEntry::Assistant(words) => {
                 ("assistant", false, json!([{"type": "text", "text": text(*words)}]))
             }
-            Said::Call => {
+            TestEntry::Call => {
                 calls.end += 1;
                 let (id, input) = (format!("call-{}", calls.end), json!({"command": text(2)}));
                 let call = json!({"type": "tool_use", "id": id, "name": "Bash", "input": input});
                 ("assistant", false, json!([call]))
             }
-            Said::Result(words) => {
+            TestEntry::Result(words) => {
                 calls.start += 1;
                 let id = format!("call-{}", calls.start);
                 let result =
@@ -195,24 +197,24 @@ fn record(session: &str, n: usize, (role, meta, content): (&str, bool, Value)) -
 }
 
 /// The same conversation as entries of documents.
-pub(crate) fn entries(said: &[Said]) -> Vec<Value> {
+pub(crate) fn entries(said: &[TestEntry]) -> Vec<Value> {
     let mut calls = 0..0;
-    let entry = |(n, said): (usize, &Said)| {
+    let entry = |(n, said): (usize, &TestEntry)| {
         let text = |words: usize| {
             let words: Vec<String> = (0..=words).map(|w| format!("word{n}-{w}")).collect();
             words.join(" ")
         };
         match said {
-            Said::Person(words) => json!({"speaker": "person", "text": text(*words)}),
+            TestEntry::Person(words) => json!({"speaker": "person", "text": text(*words)}),
             // Nothing that a model would read.
-            Said::Context => json!({"speaker": "client", "text": ""}),
-            Said::Assistant(words) => json!({"speaker": "assistant", "text": text(*words)}),
-            Said::Call => {
+            TestEntry::Context => json!({"speaker": "client", "text": ""}),
+            TestEntry::Assistant(words) => json!({"speaker": "assistant", "text": text(*words)}),
+            TestEntry::Call => {
                 calls.end += 1;
                 json!({"speaker": "assistant", "kind": "tool_call", "text": text(2), "tool": "Bash",
                     "call_id": format!("call-{}", calls.end)})
             }
-            Said::Result(words) => {
+            TestEntry::Result(words) => {
                 calls.start += 1;
                 json!({"speaker": "tool", "kind": "tool_result", "text": text(*words),
                     "tool": "Bash", "call_id": format!("call-{}", calls.start)})
@@ -231,10 +233,10 @@ pub(crate) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> 
     document.to_string().into_bytes()
 }
 
-impl Place {
+impl IntakeFixture {
     /// Enqueues a document.
-    pub(crate) async fn hand(&self, document: &[u8]) -> Result<SessionIntake, NotTaken> {
-        let how = HandOver::default();
+    pub(crate) async fn hand(&self, document: &[u8]) -> Result<SessionIntake, DocumentError> {
+        let how = EnqueueOptions::default();
         let document = self.enqueuer.open(document, "here", &how).unwrap();
         self.enqueuer.document(document, &how).await
     }

@@ -1,15 +1,15 @@
 //! However a conversation is handed over, it is enqueued whole and once.
 
 use super::IntakeReport;
-use super::testing::{Place, Said, lines};
+use super::testing::{IntakeFixture, TestEntry, lines};
 use crate::store::{OpenMode, Store};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 /// Messages of a person: of medium length, longer than a slice, short enough to wait.
-pub(super) const SOME: Said = Said::Person(30);
-pub(super) const MANY: Said = Said::Person(180);
-pub(super) const FEW: Said = Said::Person(2);
+pub(super) const SOME: TestEntry = TestEntry::Person(30);
+pub(super) const MANY: TestEntry = TestEntry::Person(180);
+pub(super) const FEW: TestEntry = TestEntry::Person(2);
 
 /// Change of a file.
 #[derive(Clone, Debug)]
@@ -26,14 +26,14 @@ enum Step {
     Work,
 }
 
-pub(super) fn said() -> impl Strategy<Value = Said> {
+pub(super) fn said() -> impl Strategy<Value = TestEntry> {
     prop_oneof![
-        3 => (0usize..40).prop_map(Said::Person),
-        2 => (150usize..500).prop_map(Said::Person),
-        3 => (0usize..60).prop_map(Said::Assistant),
-        2 => Just(Said::Call),
-        2 => (0usize..200).prop_map(Said::Result),
-        1 => Just(Said::Context),
+        3 => (0usize..40).prop_map(TestEntry::Person),
+        2 => (150usize..500).prop_map(TestEntry::Person),
+        3 => (0usize..60).prop_map(TestEntry::Assistant),
+        2 => Just(TestEntry::Call),
+        2 => (0usize..200).prop_map(TestEntry::Result),
+        1 => Just(TestEntry::Context),
     ]
 }
 
@@ -51,7 +51,7 @@ pub(super) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-async fn hand_over(place: &mut Place, lines: &[String], steps: &[Step]) {
+async fn hand_over(place: &mut IntakeFixture, lines: &[String], steps: &[Step]) {
     let mut grown = 0;
     for step in steps {
         let more = if let Step::Grow(more) = step { *more } else { 0 };
@@ -73,12 +73,13 @@ async fn hand_over(place: &mut Place, lines: &[String], steps: &[Step]) {
 }
 
 async fn however_it_is_handed_over(
-    said: Vec<Said>,
+    said: Vec<TestEntry>,
     steps: Vec<Step>,
     batch: usize,
 ) -> Result<(), TestCaseError> {
     let lines = lines("one", &said);
-    let (mut at_once, mut bit_by_bit) = (Place::new(), Place::with_batches_of(batch));
+    let (mut at_once, mut bit_by_bit) =
+        (IntakeFixture::new(), IntakeFixture::with_batches_of(batch));
     hand_over(&mut at_once, &lines, &[]).await;
     hand_over(&mut bit_by_bit, &lines, &steps).await;
     let entries = bit_by_bit.entries().await;
@@ -107,7 +108,7 @@ proptest! {
 }
 
 /// Rewrites the file `s.jsonl` and hands it over.
-async fn now_is(place: &Place, session: &str, said: &[Said]) -> IntakeReport {
+async fn now_is(place: &IntakeFixture, session: &str, said: &[TestEntry]) -> IntakeReport {
     place.write("s.jsonl", lines(session, said).concat());
     let taken = place.take_in("s.jsonl", false).await;
     assert!(taken.problems.is_empty(), "{:?}", taken.problems);
@@ -117,7 +118,7 @@ async fn now_is(place: &Place, session: &str, said: &[Said]) -> IntakeReport {
 #[test]
 fn what_is_little_waits_and_is_asked_about_with_what_follows() {
     run(async {
-        let mut place = Place::new();
+        let mut place = IntakeFixture::new();
         let first = now_is(&place, "one", &[FEW]).await;
         assert_eq!((first.jobs, first.entries), (0, 1));
         assert!(first.sessions[0].gathers_until.is_some());
@@ -134,7 +135,7 @@ fn what_is_little_waits_and_is_asked_about_with_what_follows() {
 #[test]
 fn the_rest_of_an_entry_does_not_wait() {
     run(async {
-        let mut place = Place::new();
+        let mut place = IntakeFixture::new();
         let taken = now_is(&place, "one", &[SOME, MANY]).await;
         assert!(taken.sessions[0].gathers_until.is_none(), "{taken:?}");
         now_is(&place, "one", &[SOME, MANY, FEW]).await;
@@ -149,11 +150,11 @@ fn the_rest_of_an_entry_does_not_wait() {
 #[test]
 fn a_call_waits_for_its_answer() {
     run(async {
-        let mut place = Place::new();
-        let long = Said::Person(60);
-        let taken = now_is(&place, "one", &[long.clone(), Said::Call]).await;
+        let mut place = IntakeFixture::new();
+        let long = TestEntry::Person(60);
+        let taken = now_is(&place, "one", &[long.clone(), TestEntry::Call]).await;
         assert_eq!(taken.jobs, 0, "{taken:?}");
-        let taken = now_is(&place, "one", &[long, Said::Call, Said::Result(9)]).await;
+        let taken = now_is(&place, "one", &[long, TestEntry::Call, TestEntry::Result(9)]).await;
         assert_eq!((taken.jobs, taken.sessions[0].gathers_until), (1, None));
         assert_eq!((place.work().await, place.worked[0].slice.range()), (1, (0, 2)));
     });
@@ -162,7 +163,7 @@ fn a_call_waits_for_its_answer() {
 #[test]
 fn a_file_that_is_cut_short_takes_nothing_away() {
     run(async {
-        let mut place = Place::new();
+        let mut place = IntakeFixture::new();
         now_is(&place, "one", &[SOME, SOME, SOME, FEW]).await;
         for shorter in [1, 3] {
             let taken = now_is(&place, "one", &[SOME, SOME, SOME][..shorter]).await;
@@ -179,12 +180,12 @@ fn a_file_that_is_cut_short_takes_nothing_away() {
 #[test]
 fn what_was_rewritten_is_cut_anew_and_what_is_equal_is_known() {
     run(async {
-        let mut place = Place::new();
+        let mut place = IntakeFixture::new();
         let all = vec![SOME; 30];
         let jobs = now_is(&place, "one", &all).await.jobs;
         assert!(jobs > 2);
         let mut other = all.clone();
-        other[28] = Said::Person(31);
+        other[28] = TestEntry::Person(31);
         let taken = now_is(&place, "one", &other).await;
         assert_eq!(taken.sessions.len(), 1, "{taken:?}");
         assert!(taken.known + 2 >= jobs && taken.known > 0 && taken.jobs < 3, "{taken:?}");
@@ -197,9 +198,9 @@ fn what_was_rewritten_is_cut_anew_and_what_is_equal_is_known() {
 #[test]
 fn another_conversation_under_the_same_name_takes_nothing_away() {
     run(async {
-        let mut place = Place::new();
-        let before = now_is(&place, "one", &[SOME, SOME, Said::Person(50)]).await;
-        let other = [Said::Person(40), Said::Person(45), Said::Person(51)];
+        let mut place = IntakeFixture::new();
+        let before = now_is(&place, "one", &[SOME, SOME, TestEntry::Person(50)]).await;
+        let other = [TestEntry::Person(40), TestEntry::Person(45), TestEntry::Person(51)];
         let taken = now_is(&place, "one", &other).await;
         assert_eq!((taken.entries, taken.sessions.len()), (3, 2), "{taken:?}");
         let name = taken.sessions[1].name.as_str();
@@ -221,7 +222,7 @@ fn another_conversation_under_the_same_name_takes_nothing_away() {
 #[test]
 fn a_renamed_file_goes_on_and_a_copy_is_not_taken_in_twice() {
     run(async {
-        let place = Place::new();
+        let place = IntakeFixture::new();
         now_is(&place, "one", &[SOME, SOME]).await;
         std::fs::rename(place.path("s.jsonl"), place.path("t.jsonl")).unwrap();
         place.write("t.jsonl", lines("one", &[SOME, SOME, SOME]).concat());
@@ -244,7 +245,7 @@ fn a_renamed_file_goes_on_and_a_copy_is_not_taken_in_twice() {
 #[test]
 fn two_that_take_in_the_same_growing_file_at_once_take_in_each_entry_once() {
     run(async {
-        let mut place = Place::with_batches_of(500);
+        let mut place = IntakeFixture::with_batches_of(500);
         let url = format!("sqlite:{}", place.store.place());
         let said = vec![SOME; 40];
         let lines = lines("one", &said);

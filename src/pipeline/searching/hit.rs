@@ -71,7 +71,7 @@ pub(crate) struct Note {
 
 /// Source of a hit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum HitSource {
     Record(Box<StoredRecord>),
     Memory,
     Note(Note),
@@ -80,7 +80,7 @@ pub(super) enum Found {
 /// A found record, memory or note; each memory is found at most once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchHit {
-    found: Found,
+    found: HitSource,
     pub memory: Option<Memory>,
     pub state: HitState,
     /// A later memory of the same kind among the hits that may have made this one obsolete.
@@ -89,26 +89,26 @@ pub(crate) struct SearchHit {
 }
 
 impl SearchHit {
-    pub(super) fn new(found: Found, memory: Option<Memory>) -> SearchHit {
+    pub(super) fn new(found: HitSource, memory: Option<Memory>) -> SearchHit {
         let state = state(&found, memory.as_ref());
         SearchHit { found, memory, state, outdated_by: None, score: 0.0 }
     }
 
     pub(crate) fn of_memory(memory: Memory) -> SearchHit {
-        SearchHit::new(Found::Memory, Some(memory))
+        SearchHit::new(HitSource::Memory, Some(memory))
     }
 
     pub(crate) fn record(&self) -> Option<&StoredRecord> {
         match &self.found {
-            Found::Record(stored) => Some(stored),
-            Found::Memory | Found::Note(_) => None,
+            HitSource::Record(stored) => Some(stored),
+            HitSource::Memory | HitSource::Note(_) => None,
         }
     }
 
     pub(crate) fn note(&self) -> Option<&Note> {
         match &self.found {
-            Found::Note(note) => Some(note),
-            Found::Memory | Found::Record(_) => None,
+            HitSource::Note(note) => Some(note),
+            HitSource::Memory | HitSource::Record(_) => None,
         }
     }
 
@@ -150,9 +150,9 @@ impl SearchHit {
     pub(super) fn fields(&self) -> [String; 3] {
         let of_memory = self.memory.as_ref().map(fields_of_memory);
         match &self.found {
-            Found::Note(note) => [note.text.as_str().to_owned(), String::new(), String::new()],
-            Found::Memory => of_memory.unwrap_or_default(),
-            Found::Record(stored) => {
+            HitSource::Note(note) => [note.text.as_str().to_owned(), String::new(), String::new()],
+            HitSource::Memory => of_memory.unwrap_or_default(),
+            HitSource::Record(stored) => {
                 let [subject, reason, evidence] = fields_of_record(&stored.record);
                 let is_edited = self.memory.as_ref().is_some_and(|memory| memory.edited.is_some());
                 let edited = of_memory.filter(|_| is_edited).map(|[edited, ..]| edited);
@@ -190,19 +190,19 @@ impl SearchHit {
     }
 }
 
-fn state(found: &Found, memory: Option<&Memory>) -> HitState {
+fn state(found: &HitSource, memory: Option<&Memory>) -> HitState {
     match (found, memory) {
-        (Found::Note(_), _) => HitState::Note,
+        (HitSource::Note(_), _) => HitState::Note,
         (_, Some(memory)) => match memory.state {
             MemoryState::Superseded => HitState::Superseded,
             MemoryState::Retracted => HitState::Retracted,
             MemoryState::Active if is_completed(memory) => HitState::Completed,
             MemoryState::Active => HitState::Current,
         },
-        (Found::Record(stored), None) if stored.record.state == RecordState::Quarantined => {
+        (HitSource::Record(stored), None) if stored.record.state == RecordState::Quarantined => {
             HitState::Quarantined
         }
-        (Found::Record(_) | Found::Memory, None) => HitState::Staged,
+        (HitSource::Record(_) | HitSource::Memory, None) => HitState::Staged,
     }
 }
 

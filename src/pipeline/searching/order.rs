@@ -1,6 +1,6 @@
 //! Orders hits relative to one another: a memory that superseded another, or may have, is placed above it.
 
-use super::hit::{Found, HitState, SearchHit};
+use super::hit::{HitSource, HitState, SearchHit};
 use crate::domain::{Memory, MemoryId, MemoryState};
 use crate::store::{MemoryPairs, PrefixLookup, Store, StoreError};
 use std::collections::{HashMap, HashSet};
@@ -46,9 +46,9 @@ impl MemoryCache<'_> {
         if let Some((record, store)) = source.zip(store)
             && let PrefixLookup::One(page) = store.record(record.0.into()).await?
         {
-            return Ok(SearchHit::new(Found::Record(Box::new(page.stored)), Some(memory)));
+            return Ok(SearchHit::new(HitSource::Record(Box::new(page.stored)), Some(memory)));
         }
-        Ok(SearchHit::new(Found::Memory, Some(memory)))
+        Ok(SearchHit::new(HitSource::Memory, Some(memory)))
     }
 }
 

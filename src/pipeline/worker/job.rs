@@ -123,7 +123,7 @@ impl WorkerState {
             billing: Billing::Run(run),
             stop: &lease.stop,
             retry: self.retry,
-            returns: self.batch.is_none() && claimed.attempt < self.queue.attempts_max,
+            is_resumable: self.batch.is_none() && claimed.attempt < self.queue.attempts_max,
         };
         let outcome = self.extractor.extract(slice, context, &mut spent).await?;
         let attempt = RunAttempt { cutting, run, generation, spent, started_at };

@@ -131,7 +131,7 @@ impl Consumer {
             tell: self.tell,
             meters: tally.meters().cloned(),
         };
-        let retry = if waits { CallRetry::within(&config.limits) } else { CallRetry::ComesBack };
+        let retry = if waits { CallRetry::within(&config.limits) } else { CallRetry::Defer };
         let setup = Setup {
             config: &config,
             model,
@@ -145,7 +145,7 @@ impl Consumer {
         let extractor = setup.extractor().await?;
         let adjudicating = config.consolidate.model_name(&model_name).filter(|_| !waits);
         let adjudicator = adjudicating.map(|name| {
-            Arc::new(Adjudicator::beside(Arc::clone(&extractor.client), &config, name))
+            Arc::new(Adjudicator::with_client(Arc::clone(&extractor.client), &config, name))
         });
         Ok(WorkerState {
             id,

@@ -74,7 +74,7 @@ impl Wanted {
 
 pub(super) async fn preview(visit: Visit) -> Result<Response, PageError> {
     let wanted = Wanted::of(&visit.page, |name| visit.get(name)).await?;
-    let found = visit.page.consolidator.forgetting(&wanted.namespace, &wanted.target).await?;
+    let found = visit.page.consolidator.plan_forgetting(&wanted.namespace, &wanted.target).await?;
     let ForgetPlan { sessions, records, changes, .. } = &found;
     let view = PreviewView {
         target: wanted.view,
@@ -140,7 +140,7 @@ async fn forgotten(visit: Visit, posted: Posted) -> Result<Response, PageError> 
     let page = &posted.page;
     let get = |name: &str| Some(posted.field(name)).filter(|it| !it.is_empty());
     let Wanted { namespace, target, .. } = Wanted::of(page, get).await?;
-    let found = page.consolidator.forgetting(&namespace, &target).await?;
+    let found = page.consolidator.plan_forgetting(&namespace, &target).await?;
     match page.directories.forget(&page.consolidator, &found, &target).await? {
         Forgotten::Done { erased, proof, .. } => {
             let view = ForgottenView::of(namespace, &erased, &proof);

@@ -22,6 +22,6 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 /// The result of a task; `None` where the runtime is shutting down. Resumes its panic.
-pub(crate) fn joined<T>(task: Result<T, JoinError>) -> Option<T> {
+pub(crate) fn join_result<T>(task: Result<T, JoinError>) -> Option<T> {
     task.map_err(resume_panic).ok()
 }
