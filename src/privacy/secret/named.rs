@@ -6,7 +6,7 @@
 use super::file;
 use super::name::{self, Kind};
 use super::scan::{Quote, Scan, is_blank};
-use super::separator::{Separator, joint, pair_value};
+use super::separator::{Separator, pair_value, separator};
 use super::value;
 use std::ops::Range;
 
@@ -23,9 +23,9 @@ struct NamedValue<'a> {
     start: usize,
     /// Quote after the name, if the name is quoted.
     quote: Option<Quote>,
-    joint: Separator,
+    separator: Separator,
     value: usize,
-    /// Blanks surround the joint.
+    /// Blanks surround the separator.
     spaced: bool,
     /// The name is the value of a `name` or `key` member, and the secret that of `value`.
     paired: bool,
@@ -38,14 +38,14 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let Some(named) = find_name(scan, at) else { return };
     scan.named_to = named.value.min(scan.bytes.len());
-    if named.joint == Separator::Colon && block(scan, &named) {
+    if named.separator == Separator::Colon && block(scan, &named) {
         return;
     }
     let prefixed = match scan.byte(named.value) {
         b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
-    let listed = matches!(named.joint, Separator::Equals | Separator::Colon);
+    let listed = matches!(named.separator, Separator::Equals | Separator::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
         Some((quote, start)) => quoted(scan, &named, quote, start),
@@ -72,26 +72,26 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     let start = scan.skip_escape(left, at.end);
     let pair = pair_value(scan, start, end);
     let paired = pair.is_some();
-    let Some((quote, joint, value)) = pair.or_else(|| joint(scan, start, end)) else {
+    let Some((quote, separator, value)) = pair.or_else(|| separator(scan, start, end)) else {
         file::table(scan, start..end);
         return None;
     };
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
     // `${NAME:?missing}` is an error message, not a value.
-    if joint == Separator::Colon
+    if separator == Separator::Colon
         && scan.piece(start.saturating_sub(2)..start) == "${"
         && scan.byte(value) == b'?'
     {
         return None;
     }
-    let kind = kind(scan, name, start, joint)?;
+    let kind = kind(scan, name, start, separator)?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
-    Some(NamedValue { name, kind, start, quote, joint, value, spaced, paired })
+    Some(NamedValue { name, kind, start, quote, separator, value, spaced, paired })
 }
 
-fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Separator) -> Option<Kind> {
-    let in_query = matches!(scan.before(start), b'?' | b'&') && joint == Separator::Equals;
+fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Option<Kind> {
+    let in_query = matches!(scan.before(start), b'?' | b'&') && separator == Separator::Equals;
     let short = in_query && ["key", "code", "sig"].contains(&name);
     name::kind(name).or(short.then_some(Kind::Maybe))
 }
@@ -112,7 +112,7 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         && secret.len() != secret.trim_start().len()
         || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
             && named.quote.is_none();
-    let secret_by_form = match named.joint {
+    let secret_by_form = match named.separator {
         Separator::Equals | Separator::Colon | Separator::Compares | Separator::Flag => {
             match named.kind {
                 Kind::Password | Kind::Token => true,
@@ -220,7 +220,7 @@ fn form(scan: &Scan<'_>, named: &NamedValue<'_>) -> Form {
         .name
         .bytes()
         .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
-    let tight = named.joint == Separator::Equals && !named.spaced;
+    let tight = named.separator == Separator::Equals && !named.spaced;
     match (tight, scan.before(named.start)) {
         (true, b'?' | b'&') => Form::Query,
         (true, _) if capitals => Form::Environment,
@@ -230,11 +230,11 @@ fn form(scan: &Scan<'_>, named: &NamedValue<'_>) -> Form {
 
 fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let form = form(scan, named);
-    if named.joint == Separator::Tag {
+    if named.separator == Separator::Tag {
         return tagged(scan, named);
     }
     let at = bare(scan, named, form);
-    if named.joint == Separator::Colon && declared(scan, named, at.end) {
+    if named.separator == Separator::Colon && declared(scan, named, at.end) {
         return;
     }
     let word = scan.piece(at.clone());
@@ -249,7 +249,8 @@ fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     }
     if long || is_secret(scan, named, form, &at) {
         scan.named_to = at.end;
-        let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Separator::Colon);
+        let key =
+            named.quote.filter(|quote| quote.mark == b'"' && named.separator == Separator::Colon);
         scan.add_hit_quoted(at, key.map(|quote| quote.depth));
     }
 }
@@ -293,7 +294,7 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     let line = stands_alone(scan, named, at.end);
     let random = value::is_random(word)
         && (!value::is_name(word) || line || !named.spaced || 10 <= word.len());
-    match (named.joint, form) {
+    match (named.separator, form) {
         (Separator::Compares | Separator::Call | Separator::Comma | Separator::Tag, _) => false,
         (_, _) if named.kind == Kind::Maybe => 8 <= word.len() && value::is_random(word),
         (_, Form::Environment) => !is_expression(word),
@@ -317,7 +318,7 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> 
     if named.quote.is_some() || !name::is_login(named.name) {
         return false;
     }
-    let colon = named.joint == Separator::Colon;
+    let colon = named.separator == Separator::Colon;
     let next = scan.gap(end);
     let goes_on = end < next && scan.byte(next).is_ascii_alphabetic();
     let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r' | b'"' | b'\'');
@@ -338,7 +339,7 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
         let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
         ["user", "username", "login", "email", "account"].contains(&word)
     };
-    let joined = named.joint == Separator::Equals || named.quote.is_some();
+    let joined = named.separator == Separator::Equals || named.quote.is_some();
     joined && above.split(['\n', ',']).any(user)
 }
 
@@ -411,7 +412,7 @@ fn declared(scan: &mut Scan<'_>, named: &NamedValue<'_>, type_end: usize) -> boo
     }
     let at = scan.run(equals + 1, is_blank);
     let Some((quote, start)) = scan.quote(at) else { return false };
-    let assigned = NamedValue { joint: Separator::Equals, value: at, ..*named };
+    let assigned = NamedValue { separator: Separator::Equals, value: at, ..*named };
     quoted(scan, &assigned, quote, start);
     true
 }

@@ -31,7 +31,7 @@ pub(super) enum Separator {
 }
 
 /// Returns the quote after the name, the joining token, and the start of the value.
-pub(super) fn joint(
+pub(super) fn separator(
     scan: &Scan<'_>,
     start: usize,
     end: usize,
@@ -45,7 +45,7 @@ pub(super) fn joint(
         let stars = scan.run(at, |byte| byte == b'*');
         if stars - at == 2 { scan.gap(stars) } else { at }
     };
-    let (joint, value) = match (scan.byte(at), scan.byte(at + 1)) {
+    let (separator, value) = match (scan.byte(at), scan.byte(at + 1)) {
         (b'=', b'=') if scan.byte(at + 2) == b'=' => (Separator::Compares, skip(at + 3)),
         (b'=', b'=') => (Separator::Compares, skip(at + 2)),
         (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Separator::Equals, skip(at + 2)),
@@ -73,7 +73,7 @@ pub(super) fn joint(
         _ if end < at => (Separator::Is, skip(linked(scan, at)?)),
         _ => return None,
     };
-    (value < scan.bytes.len()).then_some((quote, joint, value))
+    (value < scan.bytes.len()).then_some((quote, separator, value))
 }
 
 /// Returns whether the word after a password's name, with only a blank between, can be nothing but
@@ -138,13 +138,13 @@ pub(super) fn pair_value(
         None => word_end,
     };
     let mark = scan.run(closed, is_blank);
-    let joint = match scan.byte(mark) {
+    let separator = match scan.byte(mark) {
         b':' => Separator::Colon,
         b'=' => Separator::Equals,
         _ => return None,
     };
     let value = scan.run(mark + 1, is_blank);
-    (value < scan.bytes.len()).then_some((quote, joint, value))
+    (value < scan.bytes.len()).then_some((quote, separator, value))
 }
 
 /// Skips blanks, line ends (escaped or not) and commas.
