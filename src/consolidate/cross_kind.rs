@@ -30,7 +30,7 @@ const WITHDRAWN: f64 = 0.5;
 /// Minimum share of a request for several things that an answer must name.
 const OF_SEVERAL: f64 = 0.8;
 /// Minimum number of a request's words in a decision that merely negates or drops it.
-const MATTER_MIN: usize = 2;
+const REQUEST_WORDS_MIN: usize = 2;
 /// Maximum number of memories of another kind that one record is compared with.
 const ACROSS_MAX: usize = 3;
 
@@ -170,10 +170,10 @@ impl Link<'_> {
                 let named = share(after.statement.names(&before.statement));
                 let exact = shared(&before.hard, &after.hard);
                 let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let is_deed = after.statement.is_completed_action && !removes;
+                let is_completed = after.statement.is_completed_action && !removes;
                 let least = if before.statement.is_list { OF_SEVERAL } else { DONE_BY_ACTION };
                 let sure = named >= least && share(said) >= DONE && enough;
-                (share(said), sure && is_deed && whole > 1)
+                (share(said), sure && is_completed && whole > 1)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
@@ -181,7 +181,8 @@ impl Link<'_> {
                 let withdrawn = says_withdrawn(&words) && !says_withdrawn(&wish);
                 let names = after.statement.names(&before.statement);
                 // A plain no to the request withdraws it, and so do words of withdrawal.
-                let plain = after.statement.is_within(&before.statement) && names >= MATTER_MIN;
+                let plain =
+                    after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
                 let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
                 let least = if before.statement.is_list { OF_SEVERAL } else { WITHDRAWN };
                 (share(names), back && share(names) >= least)
