@@ -21,7 +21,7 @@ pub struct WorkerStatus {
     pub started_at: Timestamp,
     /// Time of the last report.
     pub seen_at: Timestamp,
-    /// How to fix the problem it stopped for, in one line.
+    /// Remedy for the problem that it stopped for, in one line.
     pub stopped: Option<String>,
 }
 
