@@ -2,7 +2,7 @@
 //! and drops repetitions.
 
 use super::chat::{MessageReader, call_text, is_shell};
-use super::client_text::{ClientText, split_message, split_result};
+use super::client_text::{ClientText, own_result, split_message};
 use super::emit::Emit;
 use super::file_index::FileIndex;
 use super::marks::{NameMap, NameSet, name_of};
@@ -12,7 +12,7 @@ use super::tools::{OpenCalls, is_web, outcome_of_code, outcome_of_output, traili
 use crate::domain::{Branch, Digest, EntryKind, Outcome, Severity, Skip, Speaker, Timestamp};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Maximum number of unknown kinds reported per file.
 const UNKNOWN_MAX: usize = 20;
@@ -41,7 +41,8 @@ pub(super) struct Conversation<'e, 's> {
     order: Vec<u64>,
     calls: OpenCalls<String>,
     answered: NameSet,
-    messages: MessageReader,
+    /// Readers by session: sessions may use the same ids of calls.
+    messages: HashMap<usize, MessageReader>,
     unknown: BTreeSet<String>,
 }
 
@@ -83,7 +84,7 @@ impl<'e, 's> Conversation<'e, 's> {
             order: Vec::new(),
             calls: OpenCalls::default(),
             answered: NameSet::default(),
-            messages: MessageReader::default(),
+            messages: HashMap::new(),
             unknown: BTreeSet::new(),
         }
     }
@@ -122,7 +123,7 @@ impl<'e, 's> Conversation<'e, 's> {
             self.current = self.found.heads.len();
             self.found.heads.push(RawSession::default());
         }
-        self.messages = MessageReader::default();
+        self.messages.clear();
         self.is_sidechain = false;
     }
 
@@ -228,6 +229,16 @@ impl<'e, 's> Conversation<'e, 's> {
         Some(self.known.latest.remove(&name).map_or(Cow::Borrowed(json), Cow::Owned))
     }
 
+    /// Document that the file's lines change, as far as it is read.
+    pub(super) fn rebuild(&mut self) -> &mut Value {
+        &mut self.found.rebuilt
+    }
+
+    /// Returns the document as the file's last line leaves it, once.
+    pub(super) fn rebuilt(&mut self) -> Option<Value> {
+        Some(self.known.rebuilt.take()).filter(|document| !document.is_null())
+    }
+
     /// Sets a record's parent: only the path to the last record is active.
     pub(super) fn link(&mut self, id: &str, parent: &str) {
         if !id.is_empty() {
@@ -298,7 +309,8 @@ impl<'e, 's> Conversation<'e, 's> {
     /// Adds a message in API form: role, content, calls.
     pub(super) fn message(&mut self, json: &Value) {
         let mut entries = Vec::new();
-        if !self.messages.read(json, self.line, &mut entries) {
+        let reader = self.messages.entry(self.current).or_default();
+        if !reader.read(json, self.line, &mut entries) {
             self.unknown(json["role"].as_str().unwrap_or_default());
         }
         for mut entry in entries {
@@ -323,34 +335,32 @@ impl<'e, 's> Conversation<'e, 's> {
     pub(super) fn result(&mut self, result: ToolResult<'_>) {
         let ToolResult { id, name, text, outcome, exit_code } = result;
         let text = clean(Cow::Owned(text));
-        let (text, words) = split_result(&text);
+        let text = own_result(&text);
+        let called = self.calls.get(&self.of_session(id)).filter(|_| name.is_empty());
+        let is_told = outcome.is_some() && !is_shell(called.map_or(name, String::as_str));
         let (printed, code) = outcome_of_output(&text);
         let mut entry = RawEntry::new(self.line, Speaker::Tool, EntryKind::ToolResult, text);
-        entry.exit_code = exit_code.or(code);
+        entry.exit_code = exit_code.or(code.filter(|_| !is_told));
         entry.outcome = outcome.or(printed);
         entry.tool = (!name.is_empty()).then(|| name.to_owned());
         entry.call_id = (!id.is_empty()).then(|| id.to_owned());
-        if self.push(entry) {
-            for part in words {
-                self.push(part.entry(self.line));
-            }
-        }
+        self.push(entry);
     }
 
-    /// Emits an entry; returns false if it repeats an earlier result.
-    fn push(&mut self, mut entry: RawEntry) -> bool {
+    /// Emits an entry, unless it repeats an earlier result.
+    fn push(&mut self, mut entry: RawEntry) {
         let call_id = entry.call_id.clone().unwrap_or_default();
         if entry.kind == EntryKind::ToolCall {
             let key = self.key(&call_id);
             self.called.insert(key);
             self.answered.remove(&key);
-            self.calls.open(&call_id, entry.tool.clone().unwrap_or_default());
+            self.calls.open(&self.of_session(&call_id), entry.tool.clone().unwrap_or_default());
         } else if entry.kind == EntryKind::ToolResult {
             let key = self.key(&call_id);
             if !call_id.is_empty() && !self.answered.insert(key) {
-                return false;
+                return;
             }
-            let called = self.calls.close(&call_id);
+            let called = self.calls.close(&self.of_session(&call_id));
             let own = entry.tool.take().filter(|name| name != "tool");
             let name = own.or(called).unwrap_or_else(|| "tool".to_owned());
             if is_web(&name) {
@@ -378,7 +388,11 @@ impl<'e, 's> Conversation<'e, 's> {
                 self.emit.entry(entry);
             }
         }
-        true
+    }
+
+    /// A call's id within the file, whose sessions may use the same ids.
+    fn of_session(&self, call_id: &str) -> String {
+        format!("{}/{call_id}", self.current)
     }
 
     /// Completes the header from the first entries; a missing id becomes a digest of the text.

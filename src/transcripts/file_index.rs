@@ -11,6 +11,8 @@ pub(super) struct FileIndex {
     pub(super) heads: Vec<RawSession>,
     /// Last version of each record that a file repeats, by id.
     pub(super) latest: NameMap<Value>,
+    /// Document that the file's lines change.
+    pub(super) rebuilt: Value,
     /// Records on abandoned branches.
     pub(super) abandoned: NameSet,
     /// Parent of each record, by id, and the last record.

@@ -53,6 +53,11 @@ impl<V> OpenCalls<V> {
         }
     }
 
+    /// Returns an open call.
+    pub(super) fn get(&self, call_id: &str) -> Option<&V> {
+        self.calls.get(&name_of(call_id))
+    }
+
     pub(super) fn close(&mut self, call_id: &str) -> Option<V> {
         let name = name_of(call_id);
         let call = self.calls.remove(&name)?;

@@ -128,11 +128,19 @@ fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
     }
 }
 
+/// Maximum number of nodes without a message between a text and its continuation.
+const SILENT_MAX: usize = 8;
+
 /// True if node `at` continues the text of node `from`, as after "continue generating".
 fn continues(nodes: &[Node<'_>], from: usize, at: usize) -> bool {
-    let silent = |at: usize| nodes.get(at).is_some_and(|node| !node.message.is_object());
-    let parent = nodes.get(at).and_then(|node| node.parent);
-    parent == Some(from) || parent.is_some_and(silent)
+    let node = |at: usize| nodes.get(at);
+    let mut parent = node(at).and_then(|node| node.parent);
+    for _ in 0..SILENT_MAX {
+        let silent = parent.and_then(node).filter(|node| !node.message.is_object());
+        let Some(silent) = silent else { break };
+        parent = silent.parent;
+    }
+    parent == Some(from)
 }
 
 /// True if an answer was cut off at the token limit.
@@ -387,6 +395,33 @@ mod tests {
                 "3: person prompt abandoned: more",
                 "4: assistant text: second",
                 "5: person prompt: thanks",
+            ],
+        );
+    }
+
+    #[test]
+    fn answers_below_nodes_without_a_message_are_joined_only_along_one_path() {
+        let silent = |id: &str, parent: &str| {
+            format!(r#""{id}":{{"id":"{id}","parent":"{parent}","children":[],"message":null}}"#)
+        };
+        let nodes = [
+            node("u", "root", "user", "q"),
+            silent("s1", "u"),
+            node("a1", "s1", "assistant", "first"),
+            silent("s2", "u"),
+            node("a2", "s2", "assistant", "second"),
+            silent("s3", "a2"),
+            node("a3", "s3", "assistant", "goes on"),
+            node("a4", "u", "assistant", "active"),
+        ];
+        check(
+            &tree_of(&nodes, "a4"),
+            &[
+                "= c T",
+                "1: person prompt: q",
+                "3: assistant text abandoned: first",
+                "5: assistant text abandoned: second\n\ngoes on",
+                "8: assistant text: active",
             ],
         );
     }

@@ -50,7 +50,7 @@ impl<'e, 's> ChatLog<'e, 's> {
             prefix: None,
             history: Vec::new(),
             open: None,
-            messages: MessageReader::default(),
+            messages: MessageReader::of_file(),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'e, 's> ChatLog<'e, 's> {
     fn read(&mut self, record: &Record<'_>, line: Option<u32>, file_line: u32) -> RecordEntries {
         let (mut entries, mut messages) = (Vec::new(), Vec::new());
         let mut from = 0;
-        self.messages = MessageReader::default();
+        self.messages = MessageReader::of_file();
         messages::injected(record.system, line.unwrap_or(1), &mut entries);
         for (number, message) in
             (0..).zip([None].into_iter().chain(record.messages.iter().map(Some)))
@@ -121,7 +121,7 @@ impl<'e, 's> ChatLog<'e, 's> {
     pub(super) fn open(&mut self, head: RawSession) {
         self.close();
         self.history.clear();
-        self.messages = MessageReader::default();
+        self.messages = MessageReader::of_file();
         self.open = Some(OpenSession { head, waiting: Vec::new(), emitted: false });
     }
 

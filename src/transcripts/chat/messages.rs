@@ -3,7 +3,9 @@
 
 use super::parts::{Words, words_of};
 use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
-use crate::transcripts::client_text::{is_result_heading, split_message, split_result};
+use crate::transcripts::client_text::{
+    is_of_cline, is_result_heading, own_result, split_cline_result, split_message,
+};
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::tools;
@@ -32,6 +34,17 @@ pub(crate) struct MessageReader {
     /// True if a result has come since the last call; earlier calls then stay unanswered.
     answered: bool,
     made: u32,
+    family: Family,
+}
+
+/// Client that wrote the messages. Only Cline puts a person's words into results of tools.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Family {
+    #[default]
+    Other,
+    /// Cline, once a user's message is written as Cline writes it.
+    MaybeCline,
+    Cline,
 }
 
 pub(crate) fn is_message(json: &Value) -> bool {
@@ -81,6 +94,11 @@ pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
 }
 
 impl MessageReader {
+    /// Creates a reader of files of messages, which may be Cline's.
+    pub(super) fn of_file() -> MessageReader {
+        MessageReader { family: Family::MaybeCline, ..MessageReader::default() }
+    }
+
     /// Appends the entries of one message; returns whether its role is known.
     pub(crate) fn read(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) -> bool {
         let from = out.len();
@@ -126,6 +144,9 @@ impl MessageReader {
                 }
                 BlockKind::Words if role == Role::User => {
                     let own = words_of(part);
+                    if self.family == Family::MaybeCline && is_of_cline(&own) {
+                        self.family = Family::Cline;
+                    }
                     let own = heading.take().map(|head| format!("{head}\n{own}")).unwrap_or(own);
                     if is_result_heading(&own) {
                         // The result itself is the next block.
@@ -209,14 +230,17 @@ impl MessageReader {
             name.unwrap_or_else(|| kind.strip_suffix("_tool_result").unwrap_or("tool").into());
         let speaker = if tools::is_web(&name) { Speaker::Web } else { Speaker::Tool };
         let output = words_of(content(json));
-        let (text, words) = split_result(&output);
+        let (text, words) = match self.family {
+            Family::Cline => split_cline_result(&name, &output),
+            Family::MaybeCline | Family::Other => (own_result(&output), Vec::new()),
+        };
         let mut entry = RawEntry::new(line, speaker, EntryKind::ToolResult, text);
         let (printed, code) = tools::outcome_of_output(&entry.text);
         let flag = json["is_error"].as_bool().map(|error| tools::outcome_of_flag(!error));
         let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
         let results = flags_of(content(json));
+        entry.exit_code = code.filter(|_| flag.is_none() || is_shell(&name));
         entry.outcome = flag.or(failed).or(printed).or(results);
-        entry.exit_code = code;
         entry.tool = Some(name);
         entry.call_id = id;
         out.push(entry);

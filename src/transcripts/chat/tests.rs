@@ -260,15 +260,56 @@ fn a_cline_history_is_read() {
 #[test]
 fn a_refusal_in_a_result_is_said_once() {
     check(
-        r#"[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"execute_command","input":{"command":"git push"}}]},
+        r#"[{"role":"user","content":"<task>publish</task>"},
+                {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"execute_command","input":{"command":"git push"}}]},
                 {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"The user denied this operation and provided the following feedback:\n<feedback>\nuse jj\n</feedback>"}]}]}]"#,
         &[
             "= …#0",
-            "1: assistant tool_call execute_command#t: git push",
-            "2: tool tool_result execute_command#t: The user denied this operation and provided the following feedback:",
-            "2: person rejection: use jj",
+            "1: person prompt: publish",
+            "2: assistant tool_call execute_command#t: git push",
+            "3: tool tool_result execute_command#t: The user denied this operation and provided the following feedback:",
+            "3: person rejection: use jj",
         ],
     );
+}
+
+#[test]
+fn tags_in_a_result_are_a_persons_words_in_clines_answers_only() {
+    let file = |prompt: &str, tool: &str, result: &str| {
+        format!(
+            r#"[{{"role":"user","content":"{prompt}"}},
+                {{"role":"assistant","content":[{{"type":"tool_use","id":"t","name":"{tool}","input":{{}}}}]}},
+                {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"{result}"}}]}}]"#
+        )
+    };
+    let last = |input: &str| {
+        let items = testing::read(read, input.as_bytes());
+        items.last().map(testing::show_item).unwrap_or_default()
+    };
+    let told = "<answer>the second</answer>";
+    let denied = "The user denied this operation and provided the following feedback:\\n<feedback>no</feedback>";
+    let asked = "ask_followup_question";
+    assert_eq!(last(&file("<task>a</task>", asked, told)), "3: person answer: the second");
+    for (prompt, tool, result) in
+        [("<task>a</task>", "read_file", told), ("a", asked, told), ("a", "fetch", denied)]
+    {
+        let shown = last(&file(prompt, tool, result));
+        assert!(shown.starts_with("3: tool tool_result"), "{prompt} {tool}: {shown}");
+    }
+}
+
+#[test]
+fn an_outcome_stated_for_another_tool_than_a_shell_is_not_what_a_file_says() {
+    let read_as = |tool: &str, shown: &str| {
+        let file = format!(
+            r#"[{{"role":"assistant","content":[{{"type":"tool_use","id":"t","name":"{tool}","input":{{}}}}]}},
+                {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"Exit code 2","is_error":false}}]}}]"#
+        );
+        let shown = format!("2: tool tool_result {tool}#t {shown}: Exit code 2");
+        check(&file, &["= …#0", &format!("1: assistant tool_call {tool}#t: {{}}"), &shown]);
+    };
+    read_as("read", "succeeded");
+    read_as("bash", "succeeded 2");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Sessions of GitHub Copilot: the event log of its CLI (JSONL), and VS Code's chat sessions (a
-//! document with requests).
+//! document with requests, or the log of its changes).
 
+mod delta;
 mod vscode;
 
 use super::chat::{time_of, words_of};
@@ -13,7 +14,13 @@ use serde_json::Value;
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Copilot,
-    lines: &[&["data", "type=.", "id"], &["requests.0.message"]],
+    lines: &[
+        &["data", "type=.", "id"],
+        &["requests.0.message"],
+        &["kind", "v.responderUsername"],
+        &["kind", "v.requests"],
+        &["kind", "k", "!requestId"],
+    ],
     documents: &[
         &["requests.0.message"],
         &["requesterUsername", "requests[]"],
@@ -32,6 +39,7 @@ pub(super) const CLIENT: Client = Client {
         ("system.message|skill.invoked", system),
         ("session.compaction_complete", compaction),
         (BOOKKEEPING, ignore),
+        ("delta", delta::delta),
         ("chat", vscode::chat),
         ("request", vscode::request),
     ],
@@ -51,6 +59,7 @@ fn kind(json: &Value) -> &str {
     match () {
         () if json.has("requestId") || json["message"].has("text") => "request",
         () if json.get("requests").is_some() || json.has("requesterUsername") => "chat",
+        () if json["kind"].is_u64() => "delta",
         () => json.text("type"),
     }
 }

@@ -1,10 +1,14 @@
 //! Chat sessions of VS Code: requests, with the answers in rounds of tool calls.
 
-use crate::domain::Timestamp;
+use crate::domain::{Outcome, Timestamp};
 use crate::transcripts::chat::{time_of, words_of};
 use crate::transcripts::conversation::{Conversation, ToolCall, ToolResult};
 use crate::transcripts::json::JsonExt;
+use crate::transcripts::tools::outcome_of_flag;
 use serde_json::Value;
+
+/// Ways in which the user answered a request for permission: denied, and skipped.
+const REFUSED: [u64; 2] = [0, 5];
 
 /// Reads the header and the requests of a chat.
 pub(super) fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
@@ -37,6 +41,9 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_, '_>) {
         json["response"].list().iter().for_each(|part| shown(part, talk));
     }
     talk.notice(json["result"]["errorDetails"].text("message"));
+    if json["isCanceled"] == true {
+        talk.notice("[canceled]");
+    }
 }
 
 /// Reads a part of an answer as VS Code shows it.
@@ -52,8 +59,44 @@ fn shown(part: &Value, talk: &mut Conversation<'_, '_>) {
             let line = command.first_text(&["userEdited", "toolEdited", "original"]);
             let arguments = Value::String(line.unwrap_or(&said).to_owned());
             talk.call(ToolCall { id, name, arguments: &arguments });
+            if let Some(result) = result(part) {
+                talk.result(result);
+            }
         }
         _ => {}
+    }
+}
+
+/// Result of a call as VS Code shows it: a terminal's output, or the details of another tool.
+fn result(part: &Value) -> Option<ToolResult<'_>> {
+    let (terminal, details) = (&part["toolSpecificData"], &part["resultDetails"]);
+    let code = terminal["terminalCommandState"]["exitCode"].as_i64();
+    let mut text = terminal["terminalCommandOutput"].text("text").to_owned();
+    if text.is_empty() {
+        text = details["output"].list().iter().map(output).collect::<Vec<_>>().join("\n");
+    }
+    let confirmed = &part["isConfirmed"];
+    let refused = *confirmed == false
+        || confirmed["type"].as_u64().is_some_and(|answer| REFUSED.contains(&answer));
+    let outcome = match details["isError"].as_bool() {
+        Some(failed) => Some(outcome_of_flag(!failed)),
+        None => (refused || part["isComplete"] == false).then_some(Outcome::Aborted),
+    };
+    let is_told = outcome.is_some() || code.is_some() || !text.is_empty();
+    is_told.then(|| ToolResult {
+        id: part.text("toolCallId"),
+        name: part.text("toolId"),
+        text,
+        outcome,
+        exit_code: code.and_then(|code| i32::try_from(code).ok()),
+    })
+}
+
+/// Part of a tool's output; what is not text is base64.
+fn output(part: &Value) -> String {
+    match part["isText"] == false {
+        true => format!("[file {}]", part.text("mimeType")),
+        false => texts(part),
     }
 }
 

@@ -211,3 +211,53 @@ fn event(name: &str, body: &Value, talk: &mut Conversation<'_, '_>) {
         talk.message(&json);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::{client, testing};
+
+    #[test]
+    fn sessions_of_one_file_may_use_the_same_ids_of_calls() {
+        let text = |key: &str, text: &str| {
+            format!(r#"{{"key":"{key}","value":{{"stringValue":{}}}}}"#, Value::from(text))
+        };
+        let record = |trace: &str, name: &str, body: &str| {
+            let values = |body: &str| format!(r#"{{"kvlistValue":{{"values":[{body}]}}}}"#);
+            format!(
+                r#"{{"timeUnixNano":"1772463700000000000","traceId":"{trace}","eventName":"gen_ai.{name}","attributes":[{}],"body":{}}}"#,
+                text("gen_ai.conversation.id", trace),
+                values(body)
+            )
+        };
+        let call = |tool: &str| {
+            let json = format!(
+                r#"[{{"id":"c1","type":"function","function":{{"name":"{tool}","arguments":"{{}}"}}}}]"#
+            );
+            text("tool_calls", &json)
+        };
+        let result = |words: &str| format!("{},{}", text("id", "c1"), text("content", words));
+        let records = [
+            record("t1", "assistant.message", &call("tides")),
+            record("t2", "assistant.message", &call("web_search")),
+            record("t1", "tool.message", &result("noon")),
+            record("t2", "tool.message", &result("rain")),
+        ];
+        let file = format!(
+            r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{}]}}]}}]}}"#,
+            records.join(",")
+        );
+        testing::check(
+            |mut input, sink| client::read(&CLIENT, &mut input, sink),
+            &file,
+            &[
+                "= t1",
+                "1: assistant tool_call tides#c1: {}",
+                "1: tool tool_result tides#c1: noon",
+                "= t2",
+                "1: assistant tool_call web_search#c1: {}",
+                "1: web tool_result web_search#c1: rain",
+            ],
+        );
+    }
+}
