@@ -143,17 +143,30 @@ fn literal_len(text: &str) -> usize {
     text.len()
 }
 
-/// Range of the JSON in `text`: all of it, or the object after prose without a private tag.
+/// Range of the JSON in `text`: all of it, or the object or list of texts after prose without a private tag.
 fn json_range(text: &str) -> Option<Range<usize>> {
     let is_json = |range: &Range<usize>| {
         text.get(range.clone()).is_some_and(|json| serde_json::from_str::<IgnoredAny>(json).is_ok())
     };
-    let range = text.find('{')?..text.rfind('}')? + 1;
-    if is_json(&(0..text.len())) {
+    if text.contains(['{', '[']) && is_json(&(0..text.len())) {
         return Some(0..text.len());
     }
-    let prose = before_first_tag(text.get(..range.start)?).is_none();
-    Some(range).filter(|range| prose && is_json(range))
+    let within = |open, close| Some(text.find(open)?..text.rfind(close)? + 1);
+    let (object, list) = (within('{', '}'), within('[', ']'));
+    // A list within an object is not the outermost value.
+    let is_outermost =
+        |list: &Range<usize>| text.find('{').is_none_or(|object| list.start < object);
+    let list =
+        list.filter(is_outermost).filter(|range| text.get(range.clone()).is_some_and(is_of_texts));
+    let is_after_prose = |range: &Range<usize>| {
+        text.get(..range.start).is_some_and(|prose| before_first_tag(prose).is_none())
+    };
+    [list, object].into_iter().flatten().find(|range| is_after_prose(range) && is_json(range))
+}
+
+/// True if a list holds a text; others, such as `[1]`, are marks in prose.
+fn is_of_texts(list: &str) -> bool {
+    list.contains('"')
 }
 
 /// Decodes `\u0061` escapes of printable ASCII, which would hide words from the patterns. The JSON
@@ -213,6 +226,10 @@ mod tests {
             r#"{"a": ["x "], "b": "u </private> v", "c": "d"}"#,
         );
         check(r#"{"a":"<private>y","b":"z"}"#, r#"{"a":"","b":"z"}"#);
+        check(r#"["<private>a", "b</private>"]"#, r#"["", "b</private>"]"#);
+        check(r#"["x", "<private>a", "b"]"#, r#"["x", "", "b"]"#);
+        check(r#"Here: ["<private>a", "b"]"#, r#"Here: ["", "b"]"#);
+        check(r#"Here [1]: see"#, r#"Here [1]: see"#);
         check(r#"{"a":"p\n<private>\ny","b":"z"}"#, r#"{"a":"p\n","b":"z"}"#);
         check(r#"{"a":"x <private>y</private> z","b":1}"#, r#"{"a":"x  z","b":1}"#);
         check(r#"{"a":"the `<private>` tag","b":1}"#, r#"{"a":"the `<private>` tag","b":1}"#);
