@@ -65,9 +65,10 @@ impl Spool {
         files::replace_private(&path, &text)
     }
 
-    /// Updates the problem of a hand-over that is still in the spool.
+    /// Updates the problem of a hand-over that is still in the spool, unless a newer one replaced it.
     pub(crate) fn failed(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
-        if self.file(hand_over).exists() { self.put(hand_over) } else { Ok(()) }
+        let there = read(&self.file(hand_over))?;
+        if there.is_some_and(|it| it.at <= hand_over.at) { self.put(hand_over) } else { Ok(()) }
     }
 
     /// Removes a finished hand-over, unless a newer one replaced it.
@@ -148,6 +149,8 @@ mod tests {
         assert_eq!(listed, [SpooledHandOver { flush: true, ..second.clone() }]);
         spool.done(&first).unwrap();
         assert!(!spool.is_empty(), "the second is not done");
+        spool.failed(&SpooledHandOver { problem: Some("late".to_owned()), ..first }).unwrap();
+        assert_eq!(spool.list(Timestamp(9)).unwrap(), listed, "the second has no problem");
         spool.done(&second).unwrap();
         assert!(spool.is_empty());
     }
