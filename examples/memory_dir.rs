@@ -30,6 +30,7 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
         valid_from: Some(TODAY),
         valid_until: None,
         superseded_by: None,
+        settled_by: None,
         reason: None,
         sources: Vec::new(),
     }

@@ -43,6 +43,7 @@ fn memory(n: usize) -> Memory {
         valid_from: Some(day(n)),
         valid_until: None,
         superseded_by: None,
+        settled_by: None,
         reason: None,
         sources: Vec::new(),
     }

@@ -11,6 +11,9 @@ use jiff::tz::TimeZone;
 use std::io::{self, IsTerminal};
 use std::ops::Range;
 
+/// Maximum number of known namespaces named for an unknown one.
+const NEAREST_MAX: usize = 3;
+
 /// Parses a day, a month, a time, `today`, `yesterday` or a number of days ago such as `7d`. Days and months are in
 /// the local time zone.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
@@ -64,6 +67,21 @@ pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
             false => format!("`{text}`: {error}"),
         })
     })
+}
+
+/// Failure that names the known namespaces most like an unknown one.
+pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failure, Failure> {
+    let mut known: Vec<String> =
+        store.namespace_totals(0).await?.into_iter().map(|it| it.namespace).collect();
+    let likeness = |it: &String| strsim::jaro_winkler(name, it);
+    known.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
+    let near: Vec<String> =
+        known.iter().take(NEAREST_MAX).map(|namespace| format!("`{namespace}`")).collect();
+    let near =
+        if near.is_empty() { String::new() } else { format!(": the nearest: {}", near.join(", ")) };
+    Ok(Failure::usage(format!(
+        "there is no namespace `{name}`{near}: `annalist namespace list` lists them"
+    )))
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.

@@ -1,6 +1,6 @@
 //! `annalist forget`: erases a conversation, a record or a namespace with everything derived from it.
 
-use super::arguments::{is_agreed, one, prefix, session};
+use super::arguments::{is_agreed, one, prefix, session, unknown_namespace};
 use super::consolidate::consolidator;
 use super::memory::folder::{directories, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
@@ -8,7 +8,7 @@ use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{
-    Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant,
+    Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten, PUBLISHED_IN, check_meant,
 };
 use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
@@ -76,10 +76,18 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;
         let found = consolidator.plan_forgetting(&namespace, &what).await?;
+        let is_nothing = found.records.is_empty() && found.sessions.is_empty();
+        let store = &consolidator.store;
+        if is_nothing
+            && !store.has_namespace(&namespace).await?
+            && !store.had_namespace(&namespace).await?
+        {
+            return Err(unknown_namespace(store, &namespace).await?);
+        }
         if args.dry_run {
             return preview(&found, args.json);
         }
-        if found.records.is_empty() && found.sessions.is_empty() {
+        if is_nothing {
             output::note(&format!("namespace `{namespace}`: nothing to forget"));
             return Ok(ExitCode::SUCCESS);
         }
@@ -212,8 +220,9 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
         "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
         left.join(", ")
     ))?;
-    let told = |file: &String| {
-        format!("{file} holds some: what people wrote or hid there is theirs to erase")
+    let told = |file: &String| match PUBLISHED_IN.contains(&file.as_str()) {
+        true => format!("{file} holds some: `annalist publish {file}` renews a published block"),
+        false => format!("{file} holds some: what people wrote or hid there is theirs to erase"),
     };
     output::notes(proof.files.iter().map(told), LISTED_MAX, "more files: --json");
     Ok(())

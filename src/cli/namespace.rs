@@ -1,6 +1,6 @@
 //! `annalist namespace`: lists and renames namespaces.
 
-use super::arguments::is_agreed;
+use super::arguments::{is_agreed, unknown_namespace};
 use super::output::{self, Failure, Row, count, counted, in_pages};
 use super::settings;
 use crate::adapters::clock;
@@ -109,9 +109,7 @@ async fn rename(
     let all = store.namespace_totals(FOLDERS_MAX).await?;
     let found = |name: &str| all.iter().find(|it| it.namespace == name);
     if found(old).is_none() {
-        return Err(Failure::usage(format!(
-            "there is no namespace `{old}`: `annalist namespace list` lists them"
-        )));
+        return Err(unknown_namespace(store, old).await?);
     }
     if let Some(there) = found(new).filter(|_| !is_agreed_to) {
         let held = counted(there.sessions, "session");

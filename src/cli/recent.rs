@@ -82,7 +82,7 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     let rows = rows(&hits, args.shown.limit);
     if args.shown.json {
         output::json(&rows)?;
-    } else if rows.is_empty() {
+    } else if hits.is_empty() {
         output::note("nothing is open here: --all looks in all projects");
     } else {
         let items = rows.iter().map(|row| item(row, row.kind.map_or("note", ClaimKind::name)));
@@ -99,11 +99,12 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
         namespace: args.namespace.clone(),
         since: Some(since),
         until: Some(until),
+        undated: true,
         ..SearchFilter::default()
     };
     let request = SearchRequest { filter, ..SearchRequest::default() };
     let mut hits = settings::runtime()?.block_on(found(&store, request))?;
-    hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
+    hits.retain(|hit| !hit.state.is_void());
     // Undated records match by the time at which they were read, not by when they were said.
     let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
     let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
@@ -114,7 +115,7 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
     let mut rows = rows(&hits, args.shown.limit);
     if args.shown.json {
         output::json(&rows)?;
-    } else if rows.is_empty() {
+    } else if all == 0 {
         output::note("nothing was kept of these days: `annalist status` shows what was read");
     } else {
         rows.sort_by_key(|row| (row.namespace, order(row.kind)));
@@ -157,7 +158,7 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
             text.push_str(&format!("{gap}{BOLD}{}{BOLD:#}\n", row.namespace.unwrap_or("notes")));
             project = Some(row.namespace);
         }
-        text.push_str(&item(row, DEEDS[order(row.kind)]));
+        text.push_str(&item(row, if row.is_noted { "noted" } else { DEEDS[order(row.kind)] }));
     }
     text
 }
@@ -171,6 +172,7 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
         | HitState::Conflicting
         | HitState::Superseded
         | HitState::Retracted
+        | HitState::Discarded
         | HitState::Quarantined
         | HitState::Note => format!(" ({state})"),
     };

@@ -26,6 +26,8 @@ const HITS_MAX: usize = 10;
 const LINE_LETTERS: usize = 160;
 /// Minimum letters for text beside the state; a narrower terminal shows it on the next line.
 const WORDS_LETTERS_MIN: usize = 44;
+/// Kind of an attempt that failed.
+const FAILED_ATTEMPT: &str = "attempt ✗";
 /// Indentation of continuation lines.
 const INDENT: &str = "  ";
 /// Maximum letters of text in Markdown and CSV.
@@ -73,7 +75,7 @@ pub(super) struct Args {
     /// Only what was said then or earlier
     #[arg(long, value_name = "DATE", value_parser = date_end)]
     until: Option<Timestamp>,
-    /// Only what names this file, or was said in a session in it
+    /// Only what names this file, or was said in this transcript
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     #[command(flatten)]
@@ -161,7 +163,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let words = args.words.join(" ");
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
-        return Err(Failure::usage(format!("`{words}`: words of every text: name a rarer one")));
+        return Err(Failure::usage(format!(
+            "`{words}`: expected a word to search for, rarer than those of every text"
+        )));
     }
     let (namespace, hits) = settings::runtime()?.block_on(async {
         let namespace = match &store {
@@ -205,11 +209,31 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 
 fn request(args: &Args, words: String, namespace: Option<String>) -> SearchRequest {
     let Args { kind, client, since, until, open, failed, limit, .. } = *args;
-    let (session, path) = (args.session.clone(), args.path.clone());
-    let filter =
-        SearchFilter { namespace, kind, session, client, since, until, path, open, failed };
+    let path = args.path.as_deref().map(|path| in_project(path, &args.scope.dir.root()));
+    let session = args.session.clone();
+    let filter = SearchFilter {
+        namespace,
+        kind,
+        session,
+        client,
+        since,
+        until,
+        path,
+        undated: false,
+        open,
+        failed,
+    };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
     SearchRequest { words, filter, state, limit, vector: None }
+}
+
+/// Path as transcripts name it: without a leading `./`, and without the project's folder.
+fn in_project(path: &str, root: &Path) -> String {
+    let named = Path::new(path);
+    let absolute = std::path::absolute(root).ok();
+    let below = absolute.as_deref().and_then(|root| named.strip_prefix(root).ok());
+    let below = below.unwrap_or(named.strip_prefix(".").unwrap_or(named));
+    below.display().to_string()
 }
 
 /// Reads the notes of the project's directory; with a store, only those written by people.
@@ -238,6 +262,7 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
     let [ids, states] = [wide(0, 14), wide(3, 11)];
     let mut text = String::new();
     for ([id, day, kind, state, words], row) in cells.iter().zip(rows) {
+        let kind = if row.is_failed { FAILED_ATTEMPT } else { kind };
         let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
         let left = |width: usize| width.saturating_sub(head.chars().count() + 1);
         let Some(width) = window else {

@@ -259,6 +259,7 @@ pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         state,
         valid_until,
         superseded_by,
+        settled_by: pick(&full.settled_by, &rest.settled_by, &actual.settled_by),
         reason,
         sources,
     }

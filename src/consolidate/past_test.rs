@@ -84,7 +84,7 @@ fn a_day_is_looked_back_at_as_it_was_believed_then() {
     let mut state = MemoryMap::new();
     // The older choice arrives last.
     let plans = [
-        plan(&[asked.clone(), done, new.clone()], &mut state),
+        plan(&[asked.clone(), done.clone(), new.clone()], &mut state),
         plan(std::slice::from_ref(&old), &mut state),
     ];
     let then = as_of(day(2), &state, &plans);
@@ -95,6 +95,8 @@ fn a_day_is_looked_back_at_as_it_was_believed_then() {
     assert_eq!(of(&later, &old).state, MemoryState::Superseded);
     assert_eq!(of(&later, &new).state, MemoryState::Active);
     assert_eq!(of(&as_of(day(6), &state, &plans), &asked).stage, Stage::Decided);
+    assert_eq!(of(&state, &asked).settled_by, Some(of(&state, &done).id));
+    assert_eq!(of(&then, &asked).settled_by, None);
     assert!(as_of(day(0), &state, &plans).is_empty());
 }
 

@@ -88,13 +88,16 @@ pub struct Memory {
     pub valid_until: Option<Timestamp>,
     /// Its successor.
     pub superseded_by: Option<MemoryId>,
+    /// The memory that completed, settled or solved it, while that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<MemoryId>,
     /// The rule that took it out of use; no words.
     pub reason: Option<String>,
     /// The records that it rests on, the earliest first; none where a person wrote it.
     pub sources: Vec<RecordId>,
 }
 
-/// Returns the text to show: the first line of a person's edit, or else the claim's headline.
+/// Returns the text to show: the first line of a person's edit without its marks, or else the claim's headline.
 pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a str {
     let marks = ["- ", "* ", "# ", "#", "[ ] ", "[x] "];
     let mut words = edited.and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
@@ -102,7 +105,19 @@ pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a 
     {
         words = Some(rest.trim_start());
     }
-    words.unwrap_or(claim.headline())
+    words.map_or(claim.headline(), without_marks)
+}
+
+/// Text of a line before its date and the marks that name other memories.
+fn without_marks(line: &str) -> &str {
+    let line = line.trim_end();
+    let behind = line.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    let is_mark = |behind: &str| {
+        let first = behind.split(';').next().unwrap_or_default();
+        let is_day = first.len() == 10 && first.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+        is_day || behind.split([' ', ';', ',']).any(|it| it.starts_with("src-"))
+    };
+    behind.filter(|(_, behind)| is_mark(behind)).map_or(line, |(text, _)| text)
 }
 
 impl Memory {
@@ -122,6 +137,11 @@ impl Memory {
     /// Returns true if the memory is neither settled nor refuted.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Proposed | Stage::Attempted)
+    }
+
+    /// Returns the memory that completed, settled or solved it; `None` while it is open.
+    pub fn settler(&self) -> Option<MemoryId> {
+        self.settled_by.filter(|_| !self.is_open())
     }
 
     /// Returns the stage after a person closes (`done`) or reopens it; `None` for claims that are never open.

@@ -7,7 +7,7 @@ use super::kind::{Kind, table_head};
 use super::name::is_day;
 use super::{line, tag};
 use crate::privacy::{Gate, Redacted};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// An entry that both sides changed; the person's version stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,36 +33,50 @@ const HELD_PRIVATE: &str = "private-file";
 /// A git merge is unfinished; its remains belong to neither side.
 const HELD_MARKERS: &str = "conflict-markers";
 
-/// Merges into `theirs` (the file on disk) the changes from `base` (rendered last; empty the first
-/// time) to `ours` (rendered now).
-pub(crate) fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> Merged {
-    let (disk, _) = Document::parse(kind, theirs);
-    let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
-    if disk.is_private() {
-        return unchanged(Some(HELD_PRIVATE));
-    }
-    if disk.first(Part::Marker).is_some() {
-        return unchanged(Some(HELD_MARKERS));
-    }
-    if same(theirs, ours) && same(base, theirs) {
-        return unchanged(None);
-    }
-    let (before, _) = Document::parse(kind, base);
-    let (now, _) = Document::parse(kind, ours);
-    let sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
-    let edits = person_edits(&before, &disk, &sides, gate);
-    if base == ours {
-        return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
-    }
-    if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
-        return Merged { text: ours.to_owned(), edits, ..Merged::default() };
-    }
-    let [base, ours, theirs] = &sides;
-    let join = Join { base, ours, theirs, disk: &disk, gate };
-    let (Edited { text, held }, conflicts) = join.run();
-    match held {
-        Some(rule) => unchanged(Some(rule)),
-        None => Merged { text, conflicts, edits, held },
+/// People's wordings of entries that memories keep, by tag.
+pub(crate) type Wordings = BTreeMap<String, String>;
+
+pub(crate) struct Merge<'m> {
+    pub(crate) kind: Kind,
+    pub(crate) gate: &'m Gate,
+    pub(crate) wordings: &'m Wordings,
+}
+
+impl Merge<'_> {
+    /// Merges into `theirs` (the file on disk) the changes from `base` (rendered last; empty the first
+    /// time) to `ours` (rendered now).
+    pub(crate) fn run(&self, base: &str, ours: &str, theirs: &str) -> Merged {
+        let Merge { kind, gate, wordings } = *self;
+        let (disk, _) = Document::parse(kind, theirs);
+        let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
+        if disk.is_private() {
+            return unchanged(Some(HELD_PRIVATE));
+        }
+        if disk.first(Part::Marker).is_some() {
+            return unchanged(Some(HELD_MARKERS));
+        }
+        if same(theirs, ours) && same(base, theirs) {
+            return unchanged(None);
+        }
+        let (before, _) = Document::parse(kind, base);
+        let (now, _) = Document::parse(kind, ours);
+        let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
+        let [old, new, there] = &mut sides;
+        let is_adopted = there.adopt([old, new]);
+        let edits = person_edits(&before, &disk, &sides, gate);
+        if base == ours && !is_adopted {
+            return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
+        }
+        if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
+            return Merged { text: ours.to_owned(), edits, ..Merged::default() };
+        }
+        let [base, ours, theirs] = &sides;
+        let join = Join { base, ours, theirs, disk: &disk, gate, wordings };
+        let (Edited { text, held }, conflicts) = join.run();
+        match held {
+            Some(rule) => unchanged(Some(rule)),
+            None => Merged { text, conflicts, edits, held },
+        }
     }
 }
 
@@ -72,6 +86,7 @@ struct Join<'j, 't> {
     theirs: &'j Units<'t>,
     disk: &'j Document<'t>,
     gate: &'j Gate,
+    wordings: &'j Wordings,
 }
 
 enum Verdict {
@@ -89,7 +104,7 @@ impl Join<'_, '_> {
         for (key, ours) in &self.ours.list {
             let Some(theirs) = self.theirs.get(key) else {
                 if self.base.get(key).is_none() && is_entry(key, ours) {
-                    let mut entry = new_entry(&format!("{}{}", ours.body, ours.tags));
+                    let mut entry = new_entry(&format!("{}{}", self.body(key, ours), ours.tags));
                     if entry.shape == Shape::Row && headed.insert(ours.section) {
                         entry.lines.insert_str(0, table_head(ours.section));
                     }
@@ -123,13 +138,26 @@ impl Join<'_, '_> {
                 continue;
             }
             // A ticked box alone is no edit of the words.
-            let is_free = words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
+            let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
+            let is_free = theirs.is_adopted
+                || wording.is_some_and(|it| words(it) == words(theirs.body))
+                || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
                 true => edits.remove(theirs.at),
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
         }
         (edits.finish(), conflicts)
+    }
+
+    /// Body of an entry to insert: with a person's wording, if they edited it where it stood before.
+    fn body(&self, key: &Key, ours: &Unit<'_>) -> String {
+        let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
+        let is_item = |it: &str| matches!(shape_of(it), Shape::Bullet | Shape::Task { .. });
+        match wording.filter(|it| is_item(it) && is_item(ours.body)) {
+            Some(it) => format!("{}{}\n", item_of(ours.body).mark, item_of(it).text.trim_end()),
+            None => ours.body.to_owned(),
+        }
     }
 
     /// First entry of each section that `ours` and `theirs` both have there.
@@ -152,6 +180,9 @@ impl Join<'_, '_> {
 
     fn verdict(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> Verdict {
         let base = self.base.get(key);
+        if theirs.is_adopted && !self.holds_private(theirs) {
+            return Verdict::Write(tagged(base.unwrap_or(ours), ours, theirs));
+        }
         let (old_body, old_tags) = base.map_or((None, None), |it| (Some(it.body), Some(it.tags)));
         let fixed = matches!(key.0, Name::Title) && base.is_none() || is_comment(theirs.body);
         let footer = key.0 == Name::Footer;
@@ -206,6 +237,19 @@ impl Join<'_, '_> {
             theirs: self.gate.redact(shown.trim_end()),
         }
     }
+}
+
+/// The entry of `theirs`, which lost its tags, with those of `ours`, and with our changes since `base`.
+fn tagged(base: &Unit<'_>, ours: &Unit<'_>, theirs: &Unit<'_>) -> String {
+    let body = match same(base.body, ours.body) {
+        true => theirs.body,
+        false => ours.body,
+    };
+    let text = body.trim_end();
+    let end = theirs.body.get(theirs.body.trim_end().len()..).unwrap_or_default();
+    // The tag of a table row stands behind its last cell.
+    let glue = if ours.body.ends_with('\n') { "\n" } else { " " };
+    format!("{text}{glue}{}{end}", ours.tags.trim_end())
 }
 
 struct Spots<'s> {
@@ -378,6 +422,8 @@ struct Unit<'t> {
     section: &'t str,
     body: &'t str,
     tags: &'t str,
+    /// The entry lost its tags, and its words identify it.
+    is_adopted: bool,
 }
 
 /// The identifiable blocks of a document, in order.
@@ -397,11 +443,38 @@ impl<'t> Units<'t> {
             *count += 1;
             let body = document.body(block);
             let tags = document.raw(block).get(body.len()..).unwrap_or_default();
-            let unit = Unit { at, section: document.section(block), body, tags };
+            let section = document.section(block);
+            let unit = Unit { at, section, body, tags, is_adopted: false };
             units.by_key.insert(key.clone(), units.list.len());
             units.list.push((key, unit));
         }
         units
+    }
+
+    /// Names the entries whose tags somebody removed after the entries of `known` with the same words. Returns
+    /// whether there are any.
+    fn adopt(&mut self, known: [&Units<'_>; 2]) -> bool {
+        let mut untagged: HashMap<(&str, String), usize> = HashMap::new();
+        for (at, ((name, _), unit)) in self.list.iter().enumerate().rev() {
+            if let Name::Words(words) = name
+                && unit.tags.trim().is_empty()
+            {
+                untagged.insert((unit.section, words.clone()), at);
+            }
+        }
+        let mut is_adopted = false;
+        for (key, unit) in known.iter().flat_map(|units| &units.list) {
+            if source(key).is_none() || self.by_key.contains_key(key) {
+                continue;
+            }
+            let Some(at) = untagged.remove(&(unit.section, words(unit.body))) else { continue };
+            let Some((name, unit)) = self.list.get_mut(at) else { continue };
+            (unit.is_adopted, is_adopted) = (true, true);
+            self.by_key.remove(name);
+            self.by_key.insert(key.clone(), at);
+            *name = key.clone();
+        }
+        is_adopted
     }
 
     fn get(&self, key: &Key) -> Option<&Unit<'t>> {

@@ -2,11 +2,16 @@
 
 use super::*;
 use crate::memory_dir::laws::{file, kind};
+use crate::memory_dir::tag::Tag;
 use crate::privacy::{Pii, private_spans};
 use proptest::prelude::*;
 
 fn gate() -> Gate {
     Gate::new(&Pii::ALL)
+}
+
+fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> Merged {
+    Merge { kind, gate, wordings: &Wordings::new() }.run(base, ours, theirs)
 }
 
 /// A list of ours; `a=x` is entry `a` with text `x`, `x` a person's entry, `!x` a private one.
@@ -43,6 +48,31 @@ fn what_only_one_side_changed_is_changed() {
     check("a=1 b=1", "a=2 b=1", "a=1 b=9 mine", "a=2 b=9 mine");
     check("a=1 b=1", "a=1", "mine a=1 b=1", "mine a=1");
     check("a=1", "c=1 a=1 b=1", "mine a=1 yours", "mine c=1 a=1 b=1 yours");
+}
+
+#[test]
+fn an_entry_without_its_tag_is_known_by_its_words() {
+    check("a=1 b=2", "a=1 b=2", "1 b=2", "a=1 b=2");
+    check("a=1 b=2", "a=1 b=2", "mine 2 1", "mine b=2 a=1");
+    check("a=1 b=2", "a=5 c=3", "1 2", "a=5 c=3");
+    check("", "a=1", "1 mine", "a=1 mine");
+    check("a=1", "a=1", "1 a=1", "1 a=1");
+    assert_eq!(join("a=1 b=2", "a=1 b=2", "1 2").edits, []);
+    let rewritten = join("a=1 b=2", "a=1 b=2", "9 2").edits;
+    let deleted = |it: &PersonEdit| matches!(it, PersonEdit::Deleted { .. });
+    assert_eq!(rewritten.iter().filter(|it| deleted(it)).count(), 1);
+    let hidden = join("a=1", "a=1", "!1");
+    assert_eq!(hidden.text, list("!1"), "private text keeps its bytes");
+}
+
+#[test]
+fn a_row_without_its_tag_is_known_by_its_words() {
+    let row = "| tile | a thing |";
+    let table =
+        |rows: &str| format!("# Glossary\n\n## Terms\n| Term | Definition |\n|---|---|\n{rows}\n");
+    let tagged = table(&format!("{row} <!-- @tag: src-0000000a -->"));
+    let merged = merge(Kind::Glossary, &tagged, &tagged, &table(row), &gate());
+    assert_eq!((merged.text, merged.edits), (tagged, vec![]));
 }
 
 #[test]
@@ -176,6 +206,16 @@ fn own_lines(base: &str, theirs: &str) -> Vec<String> {
     own
 }
 
+/// Lines without the tags of entries.
+fn untagged(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| Tag::parse(line).and_then(|tag| tag.ours()).is_none());
+    let cells = |line: &str| match Tag::of_line(line) {
+        Some(_) => line.rfind("<!--").unwrap_or(line.len()),
+        None => line.len(),
+    };
+    lines.map(|line| line.get(..cells(line)).unwrap_or(line).trim_end()).collect()
+}
+
 /// Some entries of ours, in any order, with varying text.
 fn entries() -> impl Strategy<Value = String> {
     let ours = "([a-f]=[1-3])";
@@ -187,7 +227,11 @@ proptest! {
     #[test]
     fn what_ours_did_not_change_is_theirs(base in file(), theirs in file(), kind in kind()) {
         let merged = merge(kind, &base, &base, &theirs, &gate());
-        prop_assert_eq!(merged.text, theirs);
+        // Lost tags are put back.
+        match merged.text.lines().filter_map(Tag::of_line).count() == theirs.lines().filter_map(Tag::of_line).count() {
+            true => prop_assert_eq!(merged.text, theirs),
+            false => prop_assert_eq!(untagged(&merged.text), untagged(&theirs)),
+        }
         prop_assert!(merged.conflicts.is_empty());
     }
 

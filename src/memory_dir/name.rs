@@ -103,6 +103,14 @@ pub(crate) fn adr_number(path: &str) -> Option<u32> {
     digits.get(..end)?.parse().ok()
 }
 
+/// Number in a label such as `ADR-013` or `adr-13`.
+pub(crate) fn label_number(text: &str) -> Option<u32> {
+    let (head, digits) = text.split_at_checked(4)?;
+    let is_digits = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    let is_label = head.eq_ignore_ascii_case("adr-") && is_digits;
+    is_label.then(|| digits.parse().ok()).flatten()
+}
+
 /// Number of the next record: one more than the highest.
 pub(crate) fn next_adr<'p>(paths: impl IntoIterator<Item = &'p str>) -> u32 {
     paths.into_iter().filter_map(adr_number).max().unwrap_or(0).saturating_add(1)

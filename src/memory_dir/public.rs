@@ -2,6 +2,7 @@
 
 use super::document::{Block, Document, Part, private_lines, without};
 use super::line;
+use super::tag::words_tag;
 use crate::privacy::{Gate, Redacted, Woven};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -67,6 +68,8 @@ pub(crate) struct Readable {
     pub section: String,
     /// Tag that we gave it.
     pub tag: Option<String>,
+    /// True if it has the tag of its words, which it loses with the first edit.
+    pub is_unedited: bool,
     /// Headings and table head between it and the entry before.
     pub heading: Option<Redacted>,
     /// Its lines, without tags and final line ending.
@@ -99,7 +102,10 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
             let is_head = matches!(block.part, Part::Title | Part::Meta);
             let section = document.section(block).to_owned();
             let tag = document.tags(block).find_map(|tag| tag.ours()).map(str::to_owned);
-            entries.push(Readable { line: block.line, is_head, section, tag, heading, text });
+            let words = words_tag(document.body(block));
+            let is_unedited = document.tags(block).any(|tag| tag.value == words);
+            let line = block.line;
+            entries.push(Readable { line, is_head, section, tag, is_unedited, heading, text });
         }
     }
     entries

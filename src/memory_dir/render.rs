@@ -18,6 +18,7 @@ use crate::domain::{
     Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
 };
 use crate::text::tokens::keys;
+use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
@@ -31,12 +32,16 @@ pub struct Rendered {
     pub renamed: BTreeMap<String, String>,
     /// Active memories that no file shows because the gate leaves nothing of their text.
     pub unplaced: Vec<MemoryId>,
+    /// People's wordings that memories keep, by tag.
+    pub wordings: BTreeMap<String, String>,
 }
 
 /// Renders `facts`. `base` is the last rendering, `disk` the current directory: numbers and names
 /// of records and sessions come from them, and the date at the end of an unchanged file.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
+    let wording = |it: &Memory| Some((tags.get(&it.id)?.clone(), it.edited.clone()?));
+    let wordings = facts.memories.iter().filter_map(wording).collect();
     let in_time = by_time(facts.memories);
     let names = Names::of(&NamedMemories { facts, tags: &tags, in_time: &in_time }, base, disk);
     let mut placing = Placing::new(facts, &names, tags, in_time);
@@ -59,7 +64,7 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
         let same = before.filter(|it| ***it == *text).map(Arc::clone);
         files.insert(page.path, same.unwrap_or_else(|| text.into()));
     }
-    Rendered { files, renamed: names.renamed, unplaced }
+    Rendered { files, renamed: names.renamed, unplaced, wordings }
 }
 
 pub(super) struct Names {
@@ -188,6 +193,8 @@ const FRAGMENT_WORDS_MAX: usize = 4;
 
 /// Maximum length of an entry, in letters: it is read in a list; the record has the rest.
 const ENTRY_LETTERS_MAX: usize = 400;
+/// Maximum length of what failed in a lesson, in letters, so that what worked has room.
+const FAILURE_LETTERS_MAX: usize = ENTRY_LETTERS_MAX / 2;
 /// Words by which a rule is about tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
@@ -346,11 +353,9 @@ impl<'a> Placing<'a> {
             }
             Claim::Attempt(it) if it.succeeded => None,
             Claim::Attempt(it) => {
-                let list = match memory.stage {
-                    Stage::Proposed | Stage::Attempted => BLOCKERS,
-                    Stage::Decided | Stage::Refuted => LESSONS,
-                };
-                Some((list, Box::new(move || self.attempt(memory, it))))
+                let list = if memory.is_open() { BLOCKERS } else { LESSONS };
+                let entry = move || self.lesson(memory).or_else(|| self.attempt(memory, it));
+                Some((list, Box::new(entry)))
             }
             Claim::Request(it) => self.request(memory, it),
         }
@@ -445,26 +450,23 @@ impl<'a> Placing<'a> {
     /// A failure that another attempt solved: what failed, and what worked.
     fn lesson(&self, memory: &Memory) -> Option<NewEntry> {
         let Claim::Attempt(it) = &memory.claim else { return None };
-        let solved = self.successor(memory).map(|successor| &successor.claim);
+        let solved = self.solver(memory).map(|solver| &solver.claim);
         let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
         let failed = with_reason(&it.action, &it.result);
-        let text = match by.succeeded {
-            true => format!(
-                "{}; what worked: {}",
-                end_trimmed(&failed),
-                with_reason(&by.action, &by.result)
-            ),
-            false => return None,
-        };
+        let head = truncate::words_within(end_trimmed(&failed), FAILURE_LETTERS_MAX);
+        let cut = if head.len() < end_trimmed(&failed).len() { "…" } else { "" };
+        let worked = with_reason(&by.action, &by.result);
+        let text = format!("{head}{cut}; what worked: {worked}");
         self.line(Shape::Bullet, &text, Some(Category::Learning), memory)
     }
 
-    /// The active memory that replaced a superseded one.
-    pub(super) fn successor(&self, memory: &'a Memory) -> Option<&'a Memory> {
+    /// The active successful attempt at the end of the memories that replaced or solved a failed one.
+    fn solver(&self, memory: &'a Memory) -> Option<&'a Memory> {
         let mut at = memory;
         for _ in 0..SUCCESSORS_MAX {
-            at = self.by_id.get(&at.superseded_by?).copied()?;
-            if is_active(at) {
+            at = self.by_id.get(&at.superseded_by.or(at.settler())?).copied()?;
+            let is_success = matches!(&at.claim, Claim::Attempt(it) if it.succeeded);
+            if is_success && is_active(at) && at.stage != Stage::Refuted {
                 return Some(at);
             }
         }

@@ -27,6 +27,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         valid_from: Some(Timestamp(1_767_355_200_000 + day * DAY)),
         valid_until: None,
         superseded_by: None,
+        settled_by: None,
         edited: None,
         reason: None,
         sources: vec![RecordId(Digest::of(&[name, "record"]))],
@@ -233,6 +234,23 @@ fn rules_terms_and_lessons_have_lists_of_their_own() {
     }
     assert!(files["patterns.md"].contains("UTC (2026-01-02)\n<!-- @category: pattern -->\n"));
     assert_eq!(entries(&files, "active-context.md", "Blockers"), [""; 0]);
+}
+
+#[test]
+fn a_lesson_says_what_worked_in_the_end_however_many_attempts_that_took() {
+    let tar = format!("Pack it with tar, {}", "and with more options, ".repeat(20));
+    let mut first = memory("first", 1, attempt(&tar, "It leaked", false), Stage::Refuted);
+    let mut second =
+        memory("second", 2, attempt("Pack it with rar", "It hung", false), Stage::Refuted);
+    let worked =
+        memory("worked", 3, attempt("Pack it with zip", "All there", true), Stage::Decided);
+    first.settled_by = Some(second.id);
+    second.settled_by = Some(worked.id);
+    let files = rendered(&[first, second, worked], &[], &Files::new(), &Files::new()).files;
+    let lessons = entries(&files, "patterns.md", "Lessons");
+    let expected = "; what worked: Pack it with zip – All there (2026-01-0";
+    assert_eq!(lessons.len(), 2, "{lessons:?}");
+    assert!(lessons.iter().all(|it| it.contains(expected)), "{lessons:?}");
 }
 
 #[test]

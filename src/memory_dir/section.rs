@@ -73,6 +73,7 @@ mod tests {
             valid_from: None,
             valid_until: None,
             superseded_by: None,
+            settled_by: None,
             reason: None,
             sources: Vec::new(),
         }

@@ -4,7 +4,7 @@
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
 use super::kind::{Files, Kind, SESSIONS};
-use super::merge::{Conflict, Merged, PersonEdit, merge};
+use super::merge::{Conflict, Merge, Merged, PersonEdit, Wordings};
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
 use super::tag::{SOURCE, Tag, record_prefix, words_tag};
@@ -47,7 +47,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
             (Some(before), Some(theirs)) if before == ours && ours == theirs => {}
             (_, Some(theirs)) => {
                 let before = before.map_or("", |it| &**it);
-                update.join(path, [before, ours, theirs], gate);
+                update.join(path, [before, ours, theirs], &rendered.wordings, gate);
             }
             (Some(_), None) => update.deleted.push(path.clone()),
             (None, None) => update.change(path, None, Some(Arc::clone(ours))),
@@ -60,7 +60,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
             update.change(path, Some(Arc::clone(theirs)), None);
         } else {
             // A person changed it: remove only the rendered entries.
-            update.join(path, [before, "", theirs], gate);
+            update.join(path, [before, "", theirs], &rendered.wordings, gate);
         }
     }
     update.changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -68,9 +68,15 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
 }
 
 impl Update {
-    fn join(&mut self, path: &str, [base, ours, theirs]: [&str; 3], gate: &Gate) {
-        let Merged { text, conflicts, edits, held } =
-            merge(Kind::of_path(path), base, ours, theirs, gate);
+    fn join(
+        &mut self,
+        path: &str,
+        [base, ours, theirs]: [&str; 3],
+        wordings: &Wordings,
+        gate: &Gate,
+    ) {
+        let merge = Merge { kind: Kind::of_path(path), gate, wordings };
+        let Merged { text, conflicts, edits, held } = merge.run(base, ours, theirs);
         self.conflicts.extend(conflicts.into_iter().map(|it| (path.to_owned(), it)));
         self.edits.extend(edits.into_iter().map(|it| (path.to_owned(), it)));
         self.held.extend(held.map(|rule| (path.to_owned(), rule)));
@@ -82,6 +88,26 @@ impl Update {
     fn change(&mut self, path: &str, before: Option<Arc<str>>, after: Option<Arc<str>>) {
         self.changes.push(FileChange { path: path.to_owned(), before, after });
     }
+}
+
+/// True if `text` lacks an entry of `other`, another version of the file.
+pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
+    let [(text, _), (other, _)] = [text, other].map(|it| Document::parse(Kind::of_path(path), it));
+    let entries: BTreeSet<&str> = text.entries().map(|block| text.raw(block).trim()).collect();
+    other.entries().any(|block| !entries.contains(other.raw(block).trim()))
+}
+
+/// A file without the entries that people added, which have no tag.
+pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
+    let (document, _) = Document::parse(Kind::of_path(path), text);
+    let mut edits = Edits::new(&document);
+    for (at, block) in document.blocks().iter().enumerate() {
+        let is_tagged = document.tags(block).any(|tag| tag.ours().is_some());
+        if matches!(block.part, Part::Entry(_)) && !is_tagged && !document.holds_private(block) {
+            edits.remove(at);
+        }
+    }
+    edits.finish().text
 }
 
 /// Id prefixes that tags in files name.

@@ -6,11 +6,15 @@ use super::forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 use super::namespace::Namespaces;
 use super::project::DirectoryNotes;
 use super::searching::Note;
+use crate::adapters::files::read_if_exists;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::domain::{Change, MemoryId, Plan};
 use crate::memory_dir::source_tags;
 use crate::store::{Erased, StoreError};
 use std::collections::BTreeMap;
+
+/// Files of a project that agents read, and that usually have the published block.
+pub(crate) const PUBLISHED_IN: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
 pub(crate) struct Directories {
     pub dir_sync: DirSync,
@@ -88,6 +92,7 @@ impl Directories {
             renamed.map_err(|error| inside(&folder, error))?;
         }
         let synced = self.renew(namespace).await?;
+        self.dir_sync.drop_absent(namespace).await?;
         let mut files = Vec::new();
         for SyncedDirectory { folder, .. } in &synced {
             let read = folder.read().map_err(|cause| SyncError::Disk {
@@ -96,6 +101,11 @@ impl Directories {
             })?;
             let named = |(path, text)| (self.shown(folder, path), text);
             files.extend(read.files.into_iter().map(named));
+            // A published block repeats decisions.
+            for path in PUBLISHED_IN {
+                let text = read_if_exists(&folder.project().join(path)).ok().flatten();
+                files.extend(text.map(|text| (path.to_owned(), text.into())));
+            }
         }
         let proof = consolidator.prove(passages, &files).await?;
         Ok(Forgotten::Done { erased, proof, synced })

@@ -1,7 +1,7 @@
 //! Looks up records and memories by the ids and tags that people type, with their sources and their history.
 
-use crate::consolidate::{Event, history};
-use crate::domain::{Memory, Plan, Timestamp};
+use crate::consolidate::{Event, as_of, history};
+use crate::domain::{Memory, MemoryMap, PERSON_EDITED, Plan, Timestamp};
 use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
 use crate::store::{
     AuditEntry, BadPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
@@ -98,6 +98,27 @@ pub(crate) async fn applied_plans(
     let mut plans = store.plans(namespace).await?;
     plans.retain(|stored| stored.undone_at.is_none());
     Ok(plans)
+}
+
+/// Memories as of `date`. The words of a person count from their last known edit on.
+pub(crate) async fn memories_at(
+    store: &Store,
+    namespace: Option<&str>,
+    date: Timestamp,
+) -> Result<MemoryMap, StoreError> {
+    let state = store.memories(namespace).await?;
+    let plans = applied_plans(store, namespace).await?.into_iter().map(|it| it.plan);
+    let mut then = as_of(date, &state, &plans.collect::<Vec<_>>());
+    for memory in then.values_mut().filter(|memory| memory.edited.is_some()) {
+        let audit = store.ledger(Some(memory.id)).await?;
+        let amended = |it: &&AuditEntry| it.deed == "confirm";
+        let edited = |it: &&AuditEntry| it.rule.as_deref() == Some(PERSON_EDITED);
+        let last = audit.iter().filter(amended).rfind(edited);
+        if last.or(audit.iter().find(amended)).is_some_and(|it| date < it.at) {
+            memory.edited = None;
+        }
+    }
+    Ok(then)
 }
 
 /// Changes of a memory, oldest first.

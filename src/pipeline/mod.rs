@@ -41,7 +41,7 @@ pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, directory_of};
-pub(crate) use directories::{Directories, Forgotten, SyncedDirectory};
+pub(crate) use directories::{Directories, Forgotten, PUBLISHED_IN, SyncedDirectory};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};
 pub(crate) use import::answers_schema_file;
@@ -49,14 +49,16 @@ pub(crate) use ingest::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
 pub(crate) use lookup::{
-    LookupError, MemoryChange, Why, applied_plans, memory_history, memory_named, why,
+    LookupError, MemoryChange, Why, memories_at, memory_history, memory_named, why,
 };
 pub use model_client::Model;
 pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
-pub(crate) use project::{DirectoryNotes, ProjectDirectory, ShownFiles, project_namespace};
+pub(crate) use project::{
+    DirectoryNotes, ProjectDirectory, ShownFiles, project_namespace, record_tag,
+};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pair_questions, pairs, questions};

@@ -6,7 +6,9 @@ use super::searching::Note;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::{Block, Budget, assemble, material, shown_files};
-use crate::memory_dir::{CONFIG, Document, Files, Kind, MemoryConfig, SOURCE, readable};
+use crate::memory_dir::{
+    CONFIG, Document, Files, Kind, MemoryConfig, Readable, SOURCE, Tag, adr_number, readable,
+};
 use crate::privacy::Gate;
 use crate::store::{Store, StoreError};
 use std::collections::{BTreeMap, HashSet};
@@ -69,19 +71,38 @@ fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
             continue;
         }
         let (document, _) = Document::parse(kind, text);
-        let is_memory = |tag: &String| rendered.is_some() && tag.starts_with(SOURCE);
         let lines: Vec<&str> = text.lines().collect();
+        let entries = readable(&document, gate);
+        // Entries of a record have no tags of their own; one rendered elsewhere is ours by its heading.
+        let is_copied = kind == Kind::Decision && rendered.is_some() && written.is_none();
+        if is_copied && entries.first().is_some_and(|it| it.is_head && it.tag.is_some()) {
+            continue;
+        }
         let written: HashSet<&str> = written.into_iter().flat_map(|it| it.lines()).collect();
         let is_written = |line: u32| {
             let at = (line as usize).saturating_sub(1);
             lines.get(at).is_some_and(|line| written.contains(line))
         };
-        let entries = readable(&document, gate).into_iter();
-        let own = entries.filter(|it| !it.is_head && !it.tag.as_ref().is_some_and(is_memory));
-        let own = own.filter(|it| !is_written(it.line));
+        let is_tagged = |it: &Readable| it.tag.is_some() || it.is_unedited;
+        let is_ours = |it: &Readable| rendered.is_some() && is_tagged(it) || is_written(it.line);
+        let own = entries.into_iter().filter(|it| !it.is_head && !is_ours(it));
         notes.extend(own.map(|it| Note { path: path.clone(), line: it.line, text: it.text }));
     }
     notes
+}
+
+/// Finds the tag of the memory that the record with this number in `folder` shows.
+pub(crate) fn record_tag(folder: &MemoryFolder, number: u32) -> io::Result<Option<String>> {
+    for name in folder.names()?.iter().filter(|name| adr_number(name) == Some(number)) {
+        // An unreadable file shows no memory.
+        let text = folder.file(name).ok().flatten().unwrap_or_default();
+        let mut tags = text.lines().filter_map(Tag::of_line);
+        let tag = tags.find_map(|tag| tag.ours().filter(|tag| tag.starts_with(SOURCE)));
+        if let Some(tag) = tag {
+            return Ok(Some(tag.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// A memory directory that is read for a block.

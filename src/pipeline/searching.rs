@@ -1,6 +1,6 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
-use crate::domain::Memory;
+use crate::domain::{Memory, RecordId};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{NearText, Store, StoreError, StoredRecord};
 pub(crate) use embedding::Embedder;
@@ -23,7 +23,7 @@ const SYNONYM_CANDIDATES_MAX: u32 = 60;
 const NEAR_MAX: usize = 50;
 /// Rank at which the contribution of one ranking is halved (the `k` of reciprocal rank fusion).
 const RANK_HALF: f64 = 60.0;
-/// Factor on the score of superseded, retracted and quarantined hits.
+/// Factor on the score of superseded, retracted, discarded and quarantined hits.
 const DOUBTFUL: f64 = 0.5;
 
 /// Searches the store, if there is one, and `notes`; the best first.
@@ -64,6 +64,7 @@ pub(crate) async fn search(
             None => Vec::new(),
         };
         near_places = near.into_iter().map(|it| place_of(it, &mut hits)).collect();
+        adopt_records(&mut hits);
         mark_pairs(&mut hits, &mut memories).await?;
     }
     if !request.excludes_notes() {
@@ -81,6 +82,19 @@ pub(crate) async fn search(
     };
     hits.truncate(request.limit);
     Ok(hits)
+}
+
+/// Joins records of an undone plan with the memories among the hits that a person's edit kept.
+fn adopt_records(hits: &mut [SearchHit]) {
+    let kept = hits.iter().filter(|hit| hit.record().is_none());
+    let kept = kept.filter_map(|hit| hit.memory.as_ref());
+    let kept: HashMap<RecordId, Memory> =
+        kept.flat_map(|it| it.sources.iter().map(|source| (*source, it.clone()))).collect();
+    for hit in hits.iter_mut().filter(|hit| hit.state == HitState::Staged) {
+        if let Some(memory) = hit.record().and_then(|it| kept.get(&it.record.id)) {
+            hit.adopt(memory.clone());
+        }
+    }
 }
 
 /// Makes a hit of a record, independent of a query.
@@ -137,14 +151,7 @@ fn ranked(hits: Vec<SearchHit>, order: Vec<(usize, f64)>) -> Vec<SearchHit> {
     for (at, score) in order {
         let Some(mut hit) = hits.get_mut(at).and_then(Option::take) else { continue };
         if hit.memory.as_ref().is_none_or(|memory| memories.insert(memory.id)) {
-            let is_doubtful = match hit.state {
-                HitState::Superseded | HitState::Retracted | HitState::Quarantined => true,
-                HitState::Current
-                | HitState::Completed
-                | HitState::Conflicting
-                | HitState::Staged
-                | HitState::Note => false,
-            };
+            let is_doubtful = hit.state.is_void() || hit.state == HitState::Superseded;
             hit.score = if is_doubtful { score * DOUBTFUL } else { score };
             ranked.push(hit);
         }

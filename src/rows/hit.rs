@@ -1,6 +1,6 @@
 //! Row of a search hit.
 
-use crate::domain::{ClaimKind, Digest, Speaker};
+use crate::domain::{Claim, ClaimKind, Digest, Speaker, shown_words};
 use crate::memory_dir::source_tag;
 use crate::pipeline::{HitState, SearchHit};
 use crate::search::Query;
@@ -37,6 +37,11 @@ pub(crate) struct SearchRow<'a> {
     /// A person's wording, or the claim.
     #[serde(skip)]
     pub(crate) wording: &'a str,
+    #[serde(skip)]
+    pub(crate) is_failed: bool,
+    /// True for an agent's note.
+    #[serde(skip)]
+    pub(crate) is_noted: bool,
 }
 
 impl<'a> SearchRow<'a> {
@@ -51,7 +56,8 @@ impl<'a> SearchRow<'a> {
             (None, None, None) => String::new(),
         };
         let (evidence, headline) = (hit.quote(query), hit.claim().map(|claim| claim.headline()));
-        let edited = memory.and_then(|memory| memory.edited.as_deref());
+        let edited = memory.filter(|memory| memory.edited.is_some());
+        let edited = edited.map(|it| shown_words(it.edited.as_deref(), &it.claim));
         let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
         SearchRow {
             id,
@@ -69,6 +75,8 @@ impl<'a> SearchRow<'a> {
             path: record.map(|it| it.path.as_str()).or(note.map(|note| note.path.as_str())),
             line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
             score: (hit.score * 1000.0).round() / 1000.0,
+            is_failed: matches!(hit.claim(), Some(Claim::Attempt(it)) if !it.succeeded),
+            is_noted: hit.is_noted(),
             wording: edited.or(headline).unwrap_or(hit.words(query)),
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct MemoryRow<'a> {
     pub(crate) valid_from: Option<String>,
     pub(crate) valid_until: Option<String>,
     pub(crate) superseded_by: Option<MemoryId>,
+    /// The memory that completed, settled or solved it.
+    pub(crate) settled_by: Option<MemoryId>,
     pub(crate) reason: Option<&'a str>,
     pub(crate) records: &'a [RecordId],
 }
@@ -43,6 +45,7 @@ impl<'a> MemoryRow<'a> {
             valid_from: memory.valid_from.map(|at| at.to_string()),
             valid_until: memory.valid_until.map(|at| at.to_string()),
             superseded_by: memory.superseded_by,
+            settled_by: memory.settler(),
             reason: memory.reason.as_deref(),
             records: &memory.sources,
         }

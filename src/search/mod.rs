@@ -21,6 +21,8 @@ const LENGTH_WEIGHT: f64 = 0.4;
 /// Weight of another form of a word relative to the word itself.
 const STEM_WEIGHT: f64 = 0.8;
 
+/// Factor on the score of a text that has a code name of the query as it is written.
+const VERBATIM: f64 = 1.25;
 /// Weight of a synonym relative to the word itself.
 const SYNONYM_WEIGHT: f64 = 0.7;
 
@@ -40,6 +42,8 @@ static SYNONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     words: Vec<QueryWord>,
+    /// Code names as they are written, such as `--drain`, `claimJob` and `v1.2`.
+    names: Vec<String>,
 }
 
 /// A word of a query, and the stems of its synonyms.
@@ -65,7 +69,10 @@ impl Query {
                 words.push(word);
             }
         }
-        Query { words: words.into_iter().map(QueryWord::of).collect() }
+        let names =
+            text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '?', '!']));
+        let names = names.filter(|word| is_code_name(word)).map(str::to_owned).collect();
+        Query { words: words.into_iter().map(QueryWord::of).collect(), names }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,6 +97,16 @@ impl Query {
         let terms = search_terms(text);
         self.words.iter().filter(|it| terms.iter().any(|term| it.term.is_met(*term))).count()
     }
+}
+
+/// True for a word with marks inside or before it, or with a capital after a small letter.
+fn is_code_name(word: &str) -> bool {
+    let body = word.trim_end_matches(['.', ':']);
+    let is_mark = |it: char| matches!(it, '_' | '-' | '.' | ':' | '/');
+    let mut pairs = body.chars().zip(body.chars().skip(1));
+    body.contains(char::is_alphanumeric)
+        && (body.contains(is_mark)
+            || pairs.any(|(one, next)| one.is_lowercase() && next.is_uppercase()))
 }
 
 /// Sorts the keys and removes duplicates.
@@ -153,6 +170,8 @@ pub(crate) struct Ranking<'q> {
 }
 
 struct Counted {
+    /// True if it has a code name of the query as it is written.
+    is_verbatim: bool,
     /// Number of words, weighted by field.
     length: f64,
     /// Occurrences of each query word and its forms, weighted by field.
@@ -174,7 +193,11 @@ impl<'q> Ranking<'q> {
     /// Adds a text by its fields, in the order of [`WEIGHTS`].
     pub(crate) fn add(&mut self, fields: &[&str]) {
         let words = &self.query.words;
-        let mut counted = Counted { length: 0.0, counts: vec![Count::default(); words.len()] };
+        let names = &self.query.names;
+        let is_verbatim =
+            names.iter().any(|name| fields.iter().any(|field| field.contains(name.as_str())));
+        let counts = vec![Count::default(); words.len()];
+        let mut counted = Counted { is_verbatim, length: 0.0, counts };
         for (field, weight) in fields.iter().zip(WEIGHTS) {
             for term in search_terms(field) {
                 counted.length += weight;
@@ -225,7 +248,7 @@ impl<'q> Ranking<'q> {
 }
 
 impl Counted {
-    /// BM25, raised by the share of query words in the text, up to double.
+    /// BM25, raised by the share of query words in the text, up to double, and for code names.
     fn score(&self, rarities: &[Count], mean: f64) -> f64 {
         let long = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * self.length / mean);
         let saturated = |times: f64| times * (SATURATION + 1.0) / (times + long);
@@ -237,6 +260,7 @@ impl Counted {
             score += value;
             met += f64::from(u8::from(value > 0.0));
         }
-        score * (1.0 + met / (rarities.len() as f64).max(1.0))
+        let verbatim = if self.is_verbatim { VERBATIM } else { 1.0 };
+        score * verbatim * (1.0 + met / (rarities.len() as f64).max(1.0))
     }
 }

@@ -20,6 +20,14 @@ fn rare_words_and_words_as_they_were_asked_for_come_first() {
 }
 
 #[test]
+fn a_code_name_as_it_is_written_comes_first() {
+    let drains = ["the drain in the kitchen", "the flag `--drain` empties the pipe"];
+    assert_eq!(ranked("--drain", &drains), [1, 0]);
+    assert_eq!(ranked("claimJob", &["the column claim_job", "calls claimJob"]), [1, 0]);
+    assert_eq!(ranked("claim_job", &["calls claimJob", "the column claim_job"]), [1, 0]);
+}
+
+#[test]
 fn the_subject_weighs_more_than_the_words_it_rests_on() {
     let query = Query::of("lease");
     let mut ranking = Ranking::new(&query);

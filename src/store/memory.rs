@@ -281,6 +281,24 @@ impl Store {
         self.read("reading which directories show a namespace", read).await
     }
 
+    /// Renames the keys of a directory's files after it was moved, and drops its old place.
+    pub(crate) async fn move_directory(
+        &self,
+        old: &Directory,
+        keys: BTreeMap<String, String>,
+    ) -> Result<(), StoreError> {
+        let old = old.clone();
+        self.write("moving a memory directory", move |to| {
+            for (from, new) in &keys {
+                let sql = "UPDATE memory_files SET dir = ?2 WHERE dir = ?1";
+                to.run(sql, values![from, new])?;
+            }
+            let sql = "DELETE FROM memory_dirs WHERE host = ?1 AND dir = ?2";
+            to.run(sql, values![&old.host, &old.dir])
+        })
+        .await
+    }
+
     /// Returns the last rendered text of a directory's files, by path.
     pub(crate) async fn rendered(
         &self,

@@ -72,6 +72,16 @@ impl Store {
         .await
     }
 
+    /// Returns true if anything was ever decided in a namespace, also if all of it was forgotten.
+    pub(crate) async fn had_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("looking for what a namespace had", move |from| {
+            let sql = "SELECT 1 FROM ledger WHERE namespace = ?1 LIMIT 1";
+            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
+        })
+        .await
+    }
+
     /// Returns the new name of a namespace that was renamed.
     pub(crate) async fn namespace_moved(
         &self,

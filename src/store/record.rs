@@ -52,6 +52,8 @@ pub struct StoredRecord {
     pub prompt: (String, u32),
     /// End time of the run.
     pub extracted_at: Timestamp,
+    /// True if consolidation decided to make no memory of it.
+    pub is_discarded: bool,
 }
 
 /// A record with its run and session.
@@ -154,7 +156,9 @@ pub(super) const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'repla
 
 pub(super) const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
      c.body, c.evidence, r.id, r.slice, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
-     s.id, s.namespace, s.path, s.format";
+     s.id, s.namespace, s.path, s.format, \
+     (SELECT count(*) FROM dispositions x WHERE x.record = c.id AND x.memory IS NULL \
+     AND x.withdrawn_no IS NULL AND x.undone_no IS NULL)";
 
 pub(super) const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";
@@ -182,7 +186,8 @@ pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
     let record = Record { id, claim, provenance, evidence, score, state, reason };
     let path = row.next()?;
     let format = session::format(row)?;
-    Ok(StoredRecord { record, path, format, model, prompt, extracted_at })
+    let is_discarded = row.next()?;
+    Ok(StoredRecord { record, path, format, model, prompt, extracted_at, is_discarded })
 }
 
 /// Passes the records of `filter` to `each`, by session, position and staging order, until it
@@ -201,12 +206,11 @@ fn each_record(
     // Each value is compared before it is tested for null, so that PostgreSQL infers its type.
     let wanted_ones = format!(
         "(c.kind = ?2 OR ?2 IS NULL)
-            AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
+            AND (?3 <= coalesce(c.at, s.started_at) OR ?3 IS NULL)
             AND {STATE} IN (?4, ?5, ?6)
             AND (s.id BETWEEN ?8 AND ?9 OR ?8 IS NULL) AND (s.namespace = ?10 OR ?10 IS NULL)"
     );
-    // The newest are searched across all sessions. Records without a time sort by the day of their
-    // extraction, so that the order does not depend on which of two sessions finished first.
+    // The newest are searched across all sessions. Records without a time come last.
     let (of, order, parts) = match filter.newest_first {
         true => {
             let of = format!("?1 <= r.session_no AND {}", newest(&wanted_ones));
@@ -253,7 +257,7 @@ fn each_record(
 }
 
 /// Sort key of records.
-const TIME: &str = "coalesce(c.at, s.started_at, r.finished_at - r.finished_at % 86400000)";
+const TIME: &str = "coalesce(c.at, s.started_at, 0)";
 /// Tie-breakers between records with the same time.
 const LATEST: &str = "s.id, r.first_ordinal DESC, r.first_part DESC, c.no DESC";
 

@@ -33,6 +33,8 @@ pub(crate) struct SearchFilter {
     pub until: Option<Timestamp>,
     /// Records that mention this path, or whose session is in this file.
     pub path: Option<String>,
+    /// Records without a time match by the time at which they were read.
+    pub undated: bool,
     /// Open requests, questions and failures only; without words, oldest first.
     pub open: bool,
     /// Failed attempts only.
@@ -221,7 +223,7 @@ impl Lookup {
             each.collect::<Vec<_>>().join(or)
         };
         if keys.is_empty() {
-            let score = "coalesce(c.at, s.started_at, r.finished_at)".to_owned();
+            let score = "coalesce(c.at, s.started_at, 0)".to_owned();
             return Lookup {
                 from: "records c",
                 condition: "?1 = ''".to_owned(),
@@ -325,7 +327,10 @@ pub(super) fn records(
     filter: &SearchFilter,
     limit: u32,
 ) -> Result<Vec<(StoredRecord, Option<Memory>)>, Fault> {
-    const AT: &str = "coalesce(c.at, s.started_at, r.finished_at)";
+    let at = match filter.undated {
+        true => "coalesce(c.at, s.started_at, r.finished_at)",
+        false => "coalesce(c.at, s.started_at)",
+    };
     let Lookup { from, condition, score, keys } = lookup;
     // Finds records of a time range by the index on their time.
     let of_days = match keys.is_empty() && filter.since.is_some() && filter.until.is_some() {
@@ -350,14 +355,14 @@ pub(super) fn records(
             WHERE {condition} AND {is_wanted} AND r.current = 1 AND c.state <> 'replaced'
                 AND (c.kind = ?2 OR ?2 IS NULL) AND (s.namespace = ?3 OR ?3 IS NULL)
                 AND (s.format = ?4 OR ?4 IS NULL)
-                AND (?5 <= {AT} OR ?5 IS NULL) AND ({AT} <= ?6 OR ?6 IS NULL) {of_days}
+                AND (?5 <= {at} OR ?5 IS NULL) AND ({at} <= ?6 OR ?6 IS NULL) {of_days}
                 AND (lower(s.native_id) LIKE ?7 ESCAPE '\' OR s.id BETWEEN ?8 AND ?9 OR ?7 IS NULL)
                 AND (lower(s.path) LIKE ?10 ESCAPE '\' OR lower(c.body) LIKE ?10 ESCAPE '\'
                     OR lower(c.evidence) LIKE ?10 ESCAPE '\' OR ?10 IS NULL)
             ORDER BY score DESC, no DESC LIMIT ?11
         ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
-        ORDER BY {AT} DESC, c.no DESC",
+        ORDER BY coalesce(c.at, s.started_at, 0) DESC, c.no DESC",
         STATE = record::STATE,
         COLUMNS = record::COLUMNS,
     );

@@ -44,6 +44,9 @@ fn what_is_open_is_listed_the_oldest_first_with_where_it_was_said() {
     let first = place.run(&["open", "--all", "--limit", "1"]).stdout;
     assert_eq!(first.lines().next(), printed.lines().next());
     assert!(first.contains("more: --limit"), "{first}");
+    let none = place.run(&["open", "--all", "--limit", "0"]);
+    let counted = format!("and {} more: --limit N\n", list(&open).len());
+    assert_eq!((none.stdout, none.stderr.as_str()), (counted, ""));
 }
 
 #[test]
@@ -76,6 +79,29 @@ fn the_week_is_told_by_project_and_deed() {
     let elsewhere = place.run(&["week", "--namespace", "none"]);
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (0, ""));
     assert!(elsewhere.stderr.contains("nothing was kept"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn what_consolidation_discards_was_not_decided_that_week_and_is_not_open() {
+    let place = Place::with_examples();
+    let dated = "UPDATE records SET at = (SELECT finished_at FROM runs WHERE no = run_no)";
+    place.sql().execute(dated, []).unwrap();
+    place.run(&["consolidate"]);
+    let told = |args: &[&str]| place.json(args).to_string();
+    let (week, open) = (["week", "--json"], ["open", "--all", "--json"]);
+    let chosen = "a payout is tried 5 times before it goes to dead_jobs";
+    let asked = "Quarantine upload.spec.ts with @flaky instead of deleting it.";
+    assert!(told(&week).contains(chosen) && told(&open).contains(asked));
+    let discarded = "UPDATE dispositions SET disposition = 'discard', memory = NULL WHERE record IN
+        (SELECT id FROM records WHERE body LIKE '%' || ?1 || '%')";
+    let erased = "DELETE FROM memories WHERE body LIKE '%' || ?1 || '%'";
+    for words in [chosen, asked] {
+        assert!(place.sql().execute(discarded, [words]).unwrap() > 0);
+        place.sql().execute(erased, [words]).unwrap();
+    }
+    assert!(!told(&week).contains(chosen) && !told(&open).contains(asked));
+    let found = place.json(&["search", "payout tried dead_jobs", "--all", "--json"]);
+    assert!(list(&found).iter().any(|it| it["headline"] == chosen && it["state"] == "discarded"));
 }
 
 #[test]

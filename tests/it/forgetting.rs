@@ -147,6 +147,8 @@ fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
     let again = place.run(&["forget", "--namespace", "home/dev/ledger", "--yes"]);
     assert!(again.code == 0 && again.stderr.contains("nothing to forget"), "{}", again.stderr);
     place.run(&["forget"]).refused(2, &["--session"]);
+    let typo = ["forget", "--namespace", "home/dev/stocklit", "--yes"];
+    place.run(&typo).refused(2, &["`home/dev/stocklit`", "nearest: `home/dev/stocklist`"]);
 }
 
 #[test]
@@ -168,6 +170,36 @@ fn the_directory_of_the_folder_forgets_too() {
     assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
     assert!(!words(&place).contains("Graz warehouse"));
     assert!(!holds(&place, "Graz warehouse"));
+}
+
+#[test]
+fn a_directory_that_is_no_longer_there_and_a_published_block_keep_no_word() {
+    let mut place = place();
+    place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--json"]);
+    place.run(&["publish"]);
+    let folder = place.path(".claude");
+    std::fs::rename(&folder, place.path("away")).unwrap();
+    let id = session(&place, "home/dev/stocklist");
+    let done = place.json(&["forget", "--session", &id, "--yes", "--json"]);
+    assert_eq!(done["proof"]["left"], serde_json::json!({}), "{done}");
+    assert!(!holds(&place, "Graz warehouse"));
+}
+
+#[test]
+fn a_published_block_that_holds_erased_words_is_told() {
+    let mut place = place();
+    place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--json"]);
+    place.run(&["publish"]);
+    let block = std::fs::read_to_string(place.path("AGENTS.md")).unwrap();
+    assert!(block.contains("src-"), "{block}");
+    let id = session(&place, "home/dev/stocklist");
+    let done = place.run(&["forget", "--session", &id, "--yes"]);
+    let told = "AGENTS.md holds some: `annalist publish AGENTS.md` renews a published block";
+    assert!(done.stderr.contains(told), "{}{}", done.stdout, done.stderr);
 }
 
 #[test]

@@ -245,6 +245,45 @@ fn a_note_is_kept_as_said_by_the_agent_and_becomes_no_memory() {
 }
 
 #[test]
+fn a_hit_names_the_speaker_and_the_line_of_the_words_that_it_quotes() {
+    let place = project();
+    for query in ["token_bucket pro api_key", "redis", "smoke suite", "lock account"] {
+        let hits = place.json(&["search", query, "--json"]);
+        let answer =
+            talk(&place, async |client| client.call("search", json!({"query": query})).await);
+        for hit in hits.as_array().unwrap().iter().filter(|hit| hit["record"].is_string()) {
+            let id = hit["id"].as_str().unwrap();
+            let line = answer.lines().find(|line| line.starts_with(&format!("- {id} "))).unwrap();
+            let speaker = hit["said_by"].as_str().unwrap().replace("assistant", "the agent");
+            let path = hit["path"].as_str().unwrap();
+            let said = format!("said by {speaker} at {path}:{}", hit["line"]);
+            assert!(line.ends_with(&said), "{said}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_people_left_open_comes_before_notes_and_an_attempt_says_how_it_ended() {
+    let place = project();
+    talk(&place, async |client| {
+        for number in 0..60 {
+            let note = json!({"kind": "request", "text": format!("Ask zebra {number}")});
+            client.call("note", note).await;
+        }
+        let open = client.call("open_items", json!({})).await;
+        let first = open.lines().find(|line| line.starts_with("- ")).unwrap();
+        assert!(first.contains(" said by person at "), "{open}");
+        assert!(open.contains(" entries omitted]") || open.contains(" more, which"), "{open}");
+        let attempt = json!({"kind": "attempt", "text": "Tried zebras"});
+        let told = client.refused("note", attempt).await;
+        assert!(told.contains("succeeded: expected true or false"), "{told}");
+        let failed =
+            client.call("search", json!({"query": "advisory lock", "kind": "attempt"})).await;
+        assert!(failed.contains(" failed attempt, "), "{failed}");
+    });
+}
+
+#[test]
 fn an_answer_is_bounded_and_says_what_it_leaves_out() {
     let place = Place::new();
     let words = "zebra ".repeat(90);

@@ -366,6 +366,27 @@ fn search_finds_notes_and_never_shows_what_is_private() {
 }
 
 #[test]
+fn texts_that_annalist_wrote_are_no_notes_where_it_did_not_write_them_itself() {
+    let place = filled();
+    place.run(&["memory", "reflect", "--write", "--namespace", "home/dev/ledger"]);
+    let own = "\n## Mine\n- My zebra notes\n";
+    for (path, text) in files(&place) {
+        let text = if path == "progress.md" { text + own } else { text };
+        place.write(&format!("copy/{DIR}/{path}"), text);
+    }
+    for dir in [".", "copy"] {
+        let words = ["queue", "Postgres", "retry", "payout", "zebra"];
+        let args = [&["search", "--state", "note", "--dir", dir, "--json"], &words[..]].concat();
+        let output = place.run(&args);
+        let hits = output.json();
+        let hits: Vec<&str> =
+            hits.as_array().unwrap().iter().filter_map(|it| it["words"].as_str()).collect();
+        let expected: &[&str] = if dir == "." { &[] } else { &["- My zebra notes"] };
+        assert_eq!(hits, expected, "{dir}");
+    }
+}
+
+#[test]
 fn lint_repairs_what_it_can_and_fails_on_the_rest() {
     let place = begun();
     edit(&place, "active-context.md", |text| {
@@ -424,6 +445,54 @@ fn history_is_shown_as_it_was_believed() {
     assert_eq!(shown, now[0]);
     place.run(&["memory", "show", "000000"]).refused(2, &["no memory begins with"]);
     assert_eq!(place.run(&["memory", "at", "someday"]).code, 2);
+}
+
+#[test]
+fn a_past_day_has_the_words_of_then_and_not_those_of_a_later_edit() {
+    let place = filled();
+    edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
+    place.json(&SYNC);
+    let edited = |day: &str| {
+        let args = ["memory", "at", day, "--namespace", "home/dev/ledger", "--json"];
+        let all = place.json(&args);
+        let all = all.as_array().unwrap().iter();
+        all.filter(|it| it["edited"].is_string()).count()
+    };
+    assert_eq!((edited("2026-07-01"), edited("2100-01-01")), (0, 1));
+}
+
+#[test]
+fn a_record_is_named_by_its_label_where_a_tag_is() {
+    let place = filled();
+    let all = files(&place);
+    let path = all.keys().find(|path| path.starts_with("decisions/ADR-002-")).unwrap();
+    let tag = all[path].lines().find_map(|line| line.strip_prefix("<!-- @tag: ")).unwrap();
+    let tag = tag.trim_end_matches(" -->");
+    for label in ["ADR-002", "adr-2"] {
+        for command in [&["why"][..], &["memory", "show"], &["memory", "history"]] {
+            let json = |id: &str| place.json(&[command, &[id, "--json"]].concat());
+            assert_eq!(json(label), json(tag), "{command:?} {label}");
+        }
+    }
+    place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record"]);
+    let told = place.run(&["memory", "retract", "ADR-002"]);
+    assert!(told.stdout.contains("person-retracted"), "{}", told.stderr);
+}
+
+#[test]
+fn an_undone_plan_leaves_a_request_that_a_person_edited_once() {
+    let place = filled();
+    let words = "Log `job_id` and `attempt` at every retry";
+    edit(&place, "progress.md", |text| text.replace(words, "Log the job at every retry"));
+    place.json(&SYNC);
+    let log = place.json(&["consolidate", "log", "--namespace", "home/dev/ledger", "--json"]);
+    place.json(&["consolidate", "--undo", log[0]["plan"].as_str().unwrap(), "--json"]);
+    let open = place.run(&["open", "--namespace", "home/dev/ledger"]).stdout;
+    let of_it = |line: &&str| line.contains("at every retry");
+    let lines: Vec<&str> = open.lines().filter(of_it).collect();
+    assert_eq!(lines.len(), 1, "{open}");
+    assert!(lines[0].ends_with("Log the job at every retry (retries of the job queue)"), "{open}");
+    assert!(open.contains("src-") && !open.contains("src-\n"), "with its place: {open}");
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn filters_leave_out_what_does_not_fit() {
         assert_eq!(some(&["--since", "2999-01-01"]), [] as [Value; 0]);
         let day = &list(&all).iter().find_map(|hit| hit["at"].as_str()).unwrap()[..10];
         assert!(!some(&["--since", day, "--until", day]).is_empty());
+        assert!(list(&all).iter().any(|hit| hit["at"].is_null()));
+        assert!(some(&["--since", "2000-01-01"]).iter().all(|hit| hit["at"].is_string()));
     }
 }
 

@@ -57,8 +57,18 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     let plan = told["plan"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert_eq!(states(&place), ["active", "active"]);
-    place.json(&["memory", "supersede", &postgres, &redis, "--json"]);
+    let told = place.run(&["memory", "supersede", &postgres, &redis]).stdout;
     assert_eq!(states(&place), ["active", "superseded"]);
+    let ends = ["Postgres  person-superseded", "Redis  takes its place"];
+    assert!(told.lines().zip(ends).all(|(line, end)| line.ends_with(end)), "{told}");
+    let why = |id: &str| place.run(&["why", id]).stdout;
+    let has = |text: String, name: &str, by: &str| {
+        text.lines().any(|line| line.trim_start().starts_with(name) && line.ends_with(by))
+    };
+    assert!(
+        has(why(&postgres), "replaced by", "Redis") && has(why(&redis), "in place of", "Postgres")
+    );
+    assert!(!has(why(&redis), "replaced by", ""));
     place.json(&["memory", "keep-both", &redis, &postgres, "--json"]);
     assert_eq!(states(&place), ["active", "active"]);
     let shown = place.run(&["memory", "show", &redis]);

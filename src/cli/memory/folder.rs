@@ -5,12 +5,14 @@ use crate::adapters::{clock, process};
 use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
-use crate::memory_dir::FileChange;
+use crate::memory_dir::{FileChange, label_number};
 use crate::pipeline::{
     DirSync, Directories, Namespaces, SyncError, SyncReport, SyncedDirectory, directory_of,
+    record_tag,
 };
 use crate::privacy::Gate;
 use crate::store::Store;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +63,18 @@ impl DirArgs {
 pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
     let found = MemoryFolder::find_above(folder, settings::home().as_deref());
     found.map_err(|error| unreadable(folder, &error))
+}
+
+/// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows.
+pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
+    let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
+    let here = DirArgs::default().find()?;
+    let tag = record_tag(&here, number).map_err(|error| unreadable(here.path(), &error))?;
+    let tag = tag.map(Cow::Owned);
+    tag.ok_or_else(|| {
+        let dir = here.path().display();
+        Failure::usage(format!("`{id}`: no record with this number shows a memory in {dir}"))
+    })
 }
 
 pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {

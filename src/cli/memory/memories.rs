@@ -1,15 +1,16 @@
 //! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
 
+use super::folder::tag_or_id;
 use crate::cli::arguments::{date_end, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
 use crate::cli::settings;
-use crate::consolidate::as_of;
 use crate::domain::{
-    Digest, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId, Stage, Timestamp, shown_words,
+    ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
+    shown_words,
 };
-use crate::pipeline::{MemoryChange, applied_plans, memory_history, memory_named};
+use crate::pipeline::{MemoryChange, memories_at, memory_history, memory_named};
 use crate::rows::MemoryRow;
 use crate::store::{PrefixLookup, Store};
 use schemars::JsonSchema;
@@ -45,7 +46,7 @@ pub(super) struct ListArgs {
 
 The digits after src- in a tag of the directory are the beginning of an id.")]
 pub(super) struct MemoryArgs {
-    /// Its id, the beginning of it, or its tag
+    /// Its id, the beginning of it, its tag, or the label of its record, such as ADR-013
     id: String,
     /// Print JSON
     #[arg(long)]
@@ -165,13 +166,8 @@ fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure
 
 pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let (_, store) = settings::existing_store(file)?;
-    let memories = settings::runtime()?.block_on(async {
-        let namespace = args.list.namespace.as_deref();
-        let state = store.memories(namespace).await?;
-        let plans: Vec<Plan> =
-            applied_plans(&store, namespace).await?.into_iter().map(|it| it.plan).collect();
-        Ok::<_, Failure>(as_of(args.date, &state, &plans))
-    })?;
+    let namespace = args.list.namespace.as_deref();
+    let memories = settings::runtime()?.block_on(memories_at(&store, namespace, args.date))?;
     print_list(&memories, &args.list)
 }
 
@@ -204,9 +200,9 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
     })
 }
 
-/// Finds a memory by id, id prefix or tag of the directory.
+/// Finds a memory by id, id prefix, tag of the directory or label of a record.
 pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
-    one(memory_named(store, id).await?, "memory", id)
+    one(memory_named(store, &tag_or_id(id)?).await?, "memory", id)
 }
 
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
@@ -237,10 +233,8 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         None if memory.confirmed => "by a person, in the directory".to_owned(),
         None => String::new(),
     };
-    let replaced_by = match memory.superseded_by {
-        Some(next) => headline(store, next).await?,
-        None => String::new(),
-    };
+    let replaced_by = headline(store, memory.superseded_by).await?;
+    let settled_by = headline(store, memory.settler()).await?;
     pairs([
         ("namespace", memory.namespace.clone()),
         ("said by", memory.said_by.name().to_owned()),
@@ -249,6 +243,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         ("until", time(memory.valid_until).unwrap_or_default()),
         ("because of", memory.reason.clone().unwrap_or_default()),
         ("replaced by", replaced_by),
+        (settled(memory), settled_by),
     ])?;
     output::line("")?;
     for record in memory.sources.iter().take(RECORDS_MAX) {
@@ -260,7 +255,21 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     }
 }
 
-async fn headline(store: &Store, id: MemoryId) -> Result<String, Failure> {
+/// Heading of the memory that settled this one.
+pub(in crate::cli) fn settled(memory: &Memory) -> &'static str {
+    match memory.claim.kind() {
+        ClaimKind::Request => "completed by",
+        ClaimKind::Attempt => "solved by",
+        ClaimKind::Decision | ClaimKind::Discussion => "settled by",
+    }
+}
+
+/// Short id and words of a memory; empty without an id.
+pub(in crate::cli) async fn headline(
+    store: &Store,
+    id: Option<MemoryId>,
+) -> Result<String, Failure> {
+    let Some(id) = id else { return Ok(String::new()) };
     Ok(match store.memory(id.0.into()).await? {
         PrefixLookup::One(memory) => {
             format!("{}  {}", short(&id), shorten(memory.claim.headline(), HEADLINE_LETTERS))

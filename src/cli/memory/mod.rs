@@ -10,7 +10,7 @@ mod verdicts;
 mod verify;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::HistoryRow;
+pub(super) use memories::{HistoryRow, headline, settled};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;

@@ -295,6 +295,11 @@ fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
     for (path, reason) in &kept.left {
         output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
     }
+    for path in kept.deleted.iter().filter(|path| !path.contains('/')) {
+        output::note(&format!(
+            "{path} was deleted and stays so: `annalist memory init --all` makes it again"
+        ));
+    }
     if kept.is_empty() {
         output::note("the directory is up to date");
     } else if dry_run {

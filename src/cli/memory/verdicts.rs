@@ -122,9 +122,11 @@ fn decide(
         if as_json {
             output::json(&VerdictRow { plan: plan.id.0, rule, memories: ids })?;
         } else {
-            for memory in &memories {
+            let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
+            for (at, memory) in memories.iter().enumerate() {
                 let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
-                output::line(&format!("{}  {words}  {DIM}{rule}{DIM:#}", short(&memory.id)))?;
+                let deed = if is_replaced && at > 0 { "takes its place" } else { &rule };
+                output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
             }
             let plan = short(&plan.id);
             output::note(&format!("`annalist consolidate --undo {plan}` takes it back"));

@@ -14,9 +14,11 @@ use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten
 use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
+use crate::memory_dir::SOURCE;
+use crate::pipeline::why as lookup;
 use crate::privacy::{Gate, Redacted};
 use crate::rows::RecordRow;
-use crate::store::{RecordFilter, Store, StoredCard, StoredRecord};
+use crate::store::{RecordFilter, RecordPage, Store, StoredCard, StoredRecord};
 use clap::{Subcommand, ValueEnum};
 use rows::{kind, print_claim};
 use std::ops::ControlFlow;
@@ -60,7 +62,7 @@ enum Command {
     },
     /// Show one record whole
     Show {
-        /// Its id, or the beginning of it
+        /// Its id, or the beginning of it; or that of a memory, for the records that it rests on
         id: String,
         /// Print the entries that it rests on and those around them, with its words marked
         #[arg(long, conflicts_with = "json")]
@@ -164,9 +166,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             None => list(&store, &args.filter, args.json).await,
             Some(Command::List { filter, json }) => list(&store, &filter, json).await,
             Some(Command::Show { id, in_transcript: true, .. }) => {
-                let page = one(store.record(prefix(&id)?).await?, "record", &id)?;
-                print_claim(&page.stored.record)?;
-                in_transcript::print(&store, &page, &Gate::new(&config.pii)).await
+                for page in pages(&store, &id).await? {
+                    print_claim(&page.stored.record)?;
+                    in_transcript::print(&store, &page, &Gate::new(&config.pii)).await?;
+                }
+                Ok(())
             }
             Some(Command::Show { id, json, .. }) => show(&store, &id, json).await,
             Some(Command::Export { filter, format: Export::Jsonl }) => {
@@ -206,16 +210,25 @@ async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failu
 }
 
 async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
-    let page = one(store.record(prefix(id)?).await?, "record", id)?;
-    if as_json {
-        return output::json(&RecordRow::of(&page.stored));
+    for page in pages(store, id).await? {
+        if as_json {
+            output::json(&RecordRow::of(&page.stored))?;
+            continue;
+        }
+        print_claim(&page.stored.record)?;
+        output::note(&format!(
+            "{DIM}annalist why {} shows the words it rests on{DIM:#}",
+            short(&page.stored.record.id)
+        ));
     }
-    print_claim(&page.stored.record)?;
-    output::note(&format!(
-        "{DIM}annalist why {} shows the words it rests on{DIM:#}",
-        short(&page.stored.record.id)
-    ));
     Ok(())
+}
+
+/// The record with this id, or those that the memory with this id or tag rests on.
+async fn pages(store: &Store, id: &str) -> Result<Vec<RecordPage>, Failure> {
+    let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
+    let found = one(lookup(store, id).await?, what, id)?;
+    Ok(found.records.into_iter().map(|it| it.page).collect())
 }
 
 async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {

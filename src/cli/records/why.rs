@@ -3,14 +3,16 @@
 use super::rows::print_claim;
 use super::why_code::{self, Subject};
 use crate::cli::arguments::one;
+use crate::cli::memory::folder::tag_or_id;
+use crate::cli::memory::{headline, settled};
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
-use crate::domain::{Entry, EntryKind, Evidence, Match, OutputMode, Speaker};
+use crate::domain::{Entry, EntryKind, Evidence, Match, Memory, OutputMode, Speaker};
 use crate::memory_dir::SOURCE;
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::Redacted;
 use crate::rows::RecordRow;
-use crate::store::RecordSources;
+use crate::store::{RecordSources, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -20,6 +22,8 @@ use std::process::ExitCode;
 const AROUND_LETTERS: usize = 60;
 /// Default maximum of records for a line of code.
 const RELATED_MAX: usize = 10;
+/// Maximum number of superseded memories to list.
+const REPLACED_MAX: u32 = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -33,7 +37,7 @@ A line leads to its commit, the commit to the session that was at work then, wit
 its time and branch, and by what its tools wrote. Records are those that name the file or the code, or \
 that were said where it was written. Exits with 1 if nothing is found.")]
 pub(in crate::cli) struct WhyArgs {
-    /// The id of a record or of a memory, the beginning of it, a tag of the directory, or FILE:LINE
+    /// The id of a record or of a memory, the beginning of it, a tag of the directory, a label such as ADR-013, or FILE:LINE
     #[arg(required_unless_present = "commit", value_name = "ID|FILE:LINE")]
     id: Option<String>,
     /// A commit, as git names it
@@ -85,6 +89,7 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCod
         return why_code::run(subject, args.limit, args.json, file);
     }
     let (_, store) = settings::existing_store(file)?;
+    let id = &*tag_or_id(id)?;
     let found = settings::runtime()?.block_on(lookup(&store, id))?;
     let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
     let Why { records: all, memory } = one(found, what, id)?;
@@ -101,7 +106,33 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCod
         }
         print_why(why)?;
     }
+    settings::runtime()?.block_on(print_standing(&store, memory, &all))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what took the place of a memory or settled it, and what it took the place of.
+async fn print_standing(
+    store: &Store,
+    memory: Option<Memory>,
+    records: &[RecordSources],
+) -> Result<(), Failure> {
+    let memory = match (memory, records) {
+        (None, [record]) => store.memory_on(record.page.stored.record.id).await?,
+        (memory, _) => memory,
+    };
+    let Some(memory) = memory else { return Ok(()) };
+    let mut rows = vec![
+        ("replaced by", headline(store, memory.superseded_by).await?),
+        (settled(&memory), headline(store, memory.settler()).await?),
+    ];
+    for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
+        rows.push(("in place of", headline(store, Some(old.id)).await?));
+    }
+    if rows.iter().any(|(_, words)| !words.is_empty()) {
+        output::line("")?;
+        pairs(rows)?;
+    }
+    Ok(())
 }
 
 fn why_row(why: &RecordSources) -> WhyRow<'_> {

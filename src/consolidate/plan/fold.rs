@@ -75,6 +75,7 @@ impl Operation {
                 valid_from: facts.at,
                 valid_until: None,
                 superseded_by: None,
+                settled_by: None,
                 reason: None,
                 sources: vec![self.record],
             };
@@ -148,7 +149,11 @@ impl Effect {
         }
         if let Some(memory) = map.get_mut(&self.memory) {
             let may = |stage: &Stage| self.restores || memory.stage.may_become(*stage);
-            memory.stage = self.stage.filter(may).unwrap_or(memory.stage);
+            if let Some(stage) = self.stage.filter(may) {
+                memory.stage = stage;
+                memory.settled_by =
+                    Some(self.by).filter(|by| *by != memory.id && !memory.is_open());
+            }
             // A person restores whatever was out of use.
             let is_free = self.rule.starts_with(BY_PERSON) && !self.supersedes;
             if self.restores && (is_free || memory.superseded_by == Some(self.by)) {

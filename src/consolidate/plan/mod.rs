@@ -94,8 +94,9 @@ impl Plan {
 
 /// True if `now` differs from `after` only in what people changed.
 fn is_amended(after: &Memory, now: &Memory) -> bool {
-    let Memory { confirmed, edited, decided, .. } = after.clone();
-    let mut bare = Memory { confirmed, edited, decided, ..now.clone() };
+    // Older versions did not keep what settled a memory.
+    let Memory { confirmed, edited, decided, settled_by, .. } = after.clone();
+    let mut bare = Memory { confirmed, edited, decided, settled_by, ..now.clone() };
     if now.decided != after.decided {
         let Memory { stage, state, valid_until, superseded_by, reason, .. } = after.clone();
         bare = Memory { stage, state, valid_until, superseded_by, reason, ..bare };

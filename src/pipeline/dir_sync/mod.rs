@@ -20,7 +20,7 @@ use crate::memory_dir::{
 };
 use crate::privacy::Gate;
 use crate::store::{
-    Directory, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError, TagKind,
+    Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, Store, StoreError, TagKind,
 };
 use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
@@ -112,6 +112,7 @@ impl DirSync {
         let Some(held) = self.hold(namespace).await? else {
             return Err(SyncError::Busy(namespace.to_owned()));
         };
+        self.take_over(folder, &directory, namespace).await?;
         self.store.note_directory(&directory, namespace).await?;
         let done = self.write(&held.lease, folder, &|it| write(folder, it)).await;
         let left = held.release(None).await;
@@ -135,6 +136,39 @@ impl DirSync {
         }
     }
 
+    /// Takes over the state of a directory whose project was moved to this folder, so that edits since then count.
+    async fn take_over(
+        &self,
+        folder: &MemoryFolder,
+        here: &Directory,
+        namespace: &str,
+    ) -> Result<(), SyncError> {
+        let all = self.store.directories(namespace).await?;
+        if all.contains(here) {
+            return Ok(());
+        }
+        for old in absent(all).filter(|old| old.host == here.host) {
+            let before = self.store.rendered(&old.dir).await?;
+            let (before, disk) = (people::tags_of_memories(&before), read(folder)?.files);
+            let still = people::tags_of_memories(&disk).intersection(&before).count();
+            if still > 0 && before.len() <= still.saturating_mul(2) {
+                let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
+                return Ok(self.store.move_directory(&old, keys.collect()).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the state of directories that cannot be synced from here, so that it keeps no erased words.
+    pub(crate) async fn drop_absent(&self, namespace: &str) -> Result<(), StoreError> {
+        for directory in absent(self.store.directories(namespace).await?) {
+            let none = |key| (key, KeptFiles::All(Files::new()));
+            let kept = state::keys_of(&directory.dir).into_iter().map(none).collect();
+            self.store.keep_rendered(kept).await?;
+        }
+        Ok(())
+    }
+
     /// Imports people's edits from `folder` before a plan changes it; writes no file. If another process holds the
     /// namespace lease, the edits are left to that process.
     pub(crate) async fn import_edits(
@@ -144,6 +178,7 @@ impl DirSync {
     ) -> Result<ImportedEdits, SyncError> {
         self.expect_namespace(folder, namespace).await?;
         let Some(held) = self.hold(namespace).await? else { return Ok(Vec::new()) };
+        self.take_over(folder, &directory_of(folder), namespace).await?;
         let imported = self.import(&held.lease, folder).await;
         held.release(None).await?;
         imported
@@ -221,9 +256,11 @@ impl DirSync {
             state.begin(&changes, &after.base).await?;
             let mut is_disturbed = false;
             let mut stamps = plan.stamps(&after);
+            let mut written = BTreeSet::new();
             for change in changes {
                 match write(&change)? {
                     WriteOutcome::Written => {
+                        written.insert(change.path.clone());
                         if change.after.is_some()
                             && after.is_ours(&change.path, change.after.as_ref())
                         {
@@ -240,7 +277,7 @@ impl DirSync {
                     }
                 }
             }
-            state.end(&plan.before, &after, &stamps).await?;
+            state.end(&plan.before, &after, &stamps, &written).await?;
             report = report.with(&plan);
             if !is_disturbed {
                 break;
@@ -385,7 +422,8 @@ impl DirSync {
         let (rendered, update) = lay(&memories);
         let people =
             PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
-        let edits = people.by_tag(gate);
+        let mut edits = people.by_tag(gate);
+        let refused = people.refuse_statuses(&memories, &mut edits);
         let amendments = people.amendments(&memories, &edits, today);
         let mut kept = people::unmarked_pairs(&memories, &edits);
         kept.retain(|(one, other)| {
@@ -393,7 +431,7 @@ impl DirSync {
             contradictions.iter().any(|it| (it.one.min(it.other), it.one.max(it.other)) == pair)
         });
         if amendments.is_empty() {
-            return Ok(SyncPlan { amendments, kept, rendered, update, before, disk });
+            return Ok(SyncPlan { amendments, kept, refused, rendered, update, before, disk });
         }
         let amended: BTreeMap<MemoryId, &Memory> =
             amendments.iter().map(|it| (it.after.id, &it.after)).collect();
@@ -401,7 +439,7 @@ impl DirSync {
             amended.get(&memory.id).into_iter().for_each(|after| memory.clone_from(after));
         }
         let (rendered, update) = lay(&memories);
-        Ok(SyncPlan { amendments, kept, rendered, update, before, disk })
+        Ok(SyncPlan { amendments, kept, refused, rendered, update, before, disk })
     }
 }
 
@@ -422,6 +460,8 @@ struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs of which a person keeps both.
     kept: Vec<(MemoryId, MemoryId)>,
+    /// Files with a status that cannot be, with the reason.
+    refused: Vec<(String, &'static str)>,
     rendered: Rendered,
     update: Update,
     before: KnownFiles,
@@ -485,7 +525,8 @@ impl SyncReport {
                 self.conflicts.push(conflict.clone());
             }
         }
-        self.left.extend(plan.update.held.iter().chain(&plan.disk.skipped).cloned());
+        let left = plan.update.held.iter().chain(&plan.disk.skipped).chain(&plan.refused);
+        self.left.extend(left.cloned());
         self.deleted.clone_from(&plan.update.deleted);
         self.unplaced = plan.rendered.unplaced.len();
         self
@@ -494,6 +535,12 @@ impl SyncReport {
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.people.is_empty()
     }
+}
+
+/// The directories among `all` that are not on this machine, or no longer.
+fn absent(all: Vec<Directory>) -> impl Iterator<Item = Directory> {
+    let is_here = |it: &Directory| MemoryFolder::at(Path::new(&it.dir)).is_some();
+    all.into_iter().filter(move |it| it.host != process::host() || !is_here(it))
 }
 
 /// The directory of `folder` on this machine.

@@ -6,13 +6,14 @@ use crate::domain::{
     Memory, MemoryId, MemoryState, PERSON_EDITED, PersonDecision, Stage, Timestamp,
 };
 use crate::memory_dir::{
-    Document, Files, Kind, PROGRESS, PersonEdit, Rendered, SESSIONS, SOURCE, Status, Tag, Update,
-    adr_number, merge, meta, source_tags,
+    Document, Files, Kind, Merge, PROGRESS, PersonEdit, Rendered, SESSIONS, SOURCE, Status, Tag,
+    Update, adr_number, meta, source_tags,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A person ticked an entry off, or moved it to the completed ones.
 const CLOSED: &str = "person-closed";
@@ -24,6 +25,10 @@ const REMOVED: &str = "person-removed";
 const RESTORED: &str = "person-restored";
 /// A person changed the status of a decision record.
 const STATUS: &str = "person-status";
+/// A record's status names a record that is not there.
+const NO_RECORD: &str = "status-names-no-record";
+/// Records would supersede each other.
+const CIRCLE: &str = "status-makes-a-circle";
 /// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
 const COMPLETED: &str = "Completed (Recent)";
@@ -67,7 +72,7 @@ enum Removal {
     Current,
 }
 
-impl PeopleEdits<'_> {
+impl<'a> PeopleEdits<'a> {
     /// Changes to `memories` by these edits, each memory at most once.
     pub(super) fn amendments(
         self,
@@ -147,15 +152,57 @@ impl PeopleEdits<'_> {
         }
     }
 
+    /// Drops statuses by which a record is superseded by none, or by one that it supersedes. Returns the files with
+    /// the reason.
+    pub(super) fn refuse_statuses(
+        self,
+        memories: &[Memory],
+        edits: &mut BTreeMap<String, MemoryEdits>,
+    ) -> Vec<(String, &'static str)> {
+        if edits.values().all(|it| it.status.is_none()) {
+            return Vec::new();
+        }
+        let tags = source_tags(memories.iter().map(|it| it.id));
+        let status_of = |id: &MemoryId| tags.get(id).and_then(|tag| edits.get(tag)?.status);
+        let kept = memories.iter().filter(|it| status_of(&it.id).is_none());
+        let mut successors: BTreeMap<MemoryId, MemoryId> =
+            kept.filter_map(|it| Some((it.id, it.superseded_by?))).collect();
+        let mut refused = Vec::new();
+        for (id, tag) in &tags {
+            let Some(edits) = edits.get_mut(tag) else { continue };
+            let Some(Status::SupersededBy(number)) = edits.status else { continue };
+            let reason = match (self.record(number), self.memory_of(number, &tags)) {
+                (None, _) => NO_RECORD,
+                (Some(_), Some(by)) if leads_to(by, *id, &successors) => CIRCLE,
+                (Some(_), by) => {
+                    successors.extend(by.map(|by| (*id, by)));
+                    continue;
+                }
+            };
+            edits.status = None;
+            let is_own = |(path, text): &(&String, &Arc<str>)| {
+                adr_number(path).is_some() && tags_in(text).next() == Some(tag.as_str())
+            };
+            let own = self.disk.files.iter().find(is_own);
+            refused.extend(own.map(|(path, _)| (path.clone(), reason)));
+        }
+        refused
+    }
+
+    /// Text of the record with this number.
+    fn record(self, number: u32) -> Option<&'a str> {
+        let found = self.disk.files.iter().find(|(path, _)| adr_number(path) == Some(number));
+        found.map(|(_, text)| &**text)
+    }
+
+    fn memory_of(self, number: u32, tags: &BTreeMap<MemoryId, String>) -> Option<MemoryId> {
+        let tag = tags_in(self.record(number)?).next()?;
+        tags.iter().find(|(_, it)| *it == tag).map(|(id, _)| *id)
+    }
+
     fn set_status(self, memory: &mut Memory, status: Status, tags: &BTreeMap<MemoryId, String>) {
         let successor = match status {
-            Status::SupersededBy(number) => {
-                let record =
-                    self.disk.files.iter().find(|(path, _)| adr_number(path) == Some(number));
-                let tag = record.and_then(|(_, text)| tags_in(text).next());
-                let found = tags.iter().find(|(_, it)| Some(it.as_str()) == tag);
-                found.map(|(id, _)| *id).filter(|id| *id != memory.id)
-            }
+            Status::SupersededBy(number) => self.memory_of(number, tags),
             Status::Proposed | Status::Accepted | Status::Deprecated => None,
         };
         match status {
@@ -201,7 +248,12 @@ impl PeopleEdits<'_> {
             let ours: BTreeSet<&str> = tags_in(ours).collect();
             let now = gate.redact(text);
             let edits = match seen {
-                Some(seen) => merge(Kind::of_path(path), seen, seen, now.as_str(), gate).edits,
+                Some(seen) => {
+                    let wordings = &self.rendered.wordings;
+                    Merge { kind: Kind::of_path(path), gate, wordings }
+                        .run(seen, seen, now.as_str())
+                        .edits
+                }
                 None => {
                     let of_file = self.update.edits.iter().filter(|(it, _)| it == path);
                     of_file.map(|(_, edit)| edit.clone()).collect()
@@ -226,6 +278,12 @@ impl PeopleEdits<'_> {
         by_tag.retain(|_, edits| edits.is_something());
         by_tag
     }
+}
+
+/// True if `from` is `to`, or was superseded by it in the end.
+fn leads_to(from: MemoryId, to: MemoryId, successors: &BTreeMap<MemoryId, MemoryId>) -> bool {
+    let chain = std::iter::successors(Some(from), |at| successors.get(at).copied());
+    chain.take(successors.len() + 1).any(|at| at == to)
 }
 
 /// Pairs of memories from which a person removed the mark of a conflict.

@@ -5,7 +5,8 @@ use super::people::{tags_in, tags_of_memories};
 use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::Digest;
 use crate::memory_dir::{
-    ACTIVE_CONTEXT, FileChange, Files, GLOSSARY, Initial, PATTERNS, PROGRESS, initial_files, is_day,
+    ACTIVE_CONTEXT, FileChange, Files, GLOSSARY, Initial, PATTERNS, PROGRESS, initial_files,
+    is_day, lacks_entries, tagged_alone,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
@@ -20,6 +21,14 @@ const NEXT: &str = "#next";
 const AFTER: &str = "#after";
 /// Key suffix of the stamps and digests of files that contain exactly what was rendered.
 const STAMPS: &str = "#stamps";
+/// Key suffix of the digests of earlier versions of files; those above an empty line were replaced by a run, the others
+/// only by people.
+const PAST: &str = "#past";
+const KEYS: [&str; 6] = ["", SEEN, NEXT, AFTER, STAMPS, PAST];
+/// Maximum number of earlier versions of a file to recognise.
+const PAST_MAX: usize = 50;
+/// Mark of a version that contains exactly what was rendered.
+const EXACT: &str = "=";
 /// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
@@ -79,6 +88,19 @@ impl SyncState<'_> {
                 disk.contains_key(path) || after.get(path).is_none_or(|it| !it.is_empty())
             });
         }
+        // A file that was deleted and made again shows nothing yet.
+        base.retain(|path, _| seen.contains_key(path) || !disk.contains_key(path));
+        let past = self.store.rendered(&self.key(PAST)).await?;
+        let older = self.older_versions(disk, &seen, &past);
+        if !older.is_empty() {
+            // Nobody edited an older checkout: the run replaces it, and what it lacks.
+            base.retain(|path, _| disk.contains_key(path) || !seen.contains_key(path));
+            for (path, rendered) in older {
+                base.insert(path.clone(), rendered);
+                seen.extend(disk.get(&path).map(|text| (path, passed(text, self.gate))));
+            }
+            is_stored = false;
+        }
         // A recreated directory is filled from scratch.
         let before = tags_of_memories(&base);
         if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
@@ -101,6 +123,28 @@ impl SyncState<'_> {
         Ok(disk.skipped.is_empty() && seen.keys().all(is_there) && disk.files.iter().all(is_same))
     }
 
+    /// Files that are back at a version which a run replaced, as they were rendered; empty if entries only came back,
+    /// as when a person undoes a deletion.
+    fn older_versions(&self, disk: &Files, seen: &Files, past: &Files) -> Files {
+        let mut older = Files::new();
+        let mut is_checkout = false;
+        for (path, text) in disk.iter().filter(|(path, text)| seen.get(*path) != Some(*text)) {
+            let replaced = past.get(path).and_then(|it| it.split_once("\n\n"));
+            let Some((replaced, _)) = replaced else { continue };
+            let text = passed(text, self.gate);
+            let digest = digest(&text);
+            let mut versions = replaced.lines();
+            let Some(found) = versions.find(|it| it.trim_start_matches(EXACT) == digest) else {
+                continue;
+            };
+            is_checkout |= seen.get(path).is_some_and(|seen| lacks_entries(path, &text, seen));
+            let is_exact = found.starts_with(EXACT);
+            let rendered = if is_exact { text } else { tagged_alone(path, &text).into() };
+            older.insert(path.clone(), rendered);
+        }
+        if is_checkout { older } else { Files::new() }
+    }
+
     /// Saves the changes before they are written.
     pub(super) async fn begin(
         &self,
@@ -121,13 +165,28 @@ impl SyncState<'_> {
         self.store.keep_rendered(all.into()).await
     }
 
-    /// Saves the files and their stamps after everything was written.
+    /// Saves the files and their stamps after everything in `written` was written.
     pub(super) async fn end(
         &self,
         before: &KnownFiles,
         after: &KnownFiles,
         stamps: &Files,
+        written: &BTreeSet<String>,
     ) -> Result<(), StoreError> {
+        let past = self.store.rendered(&self.key(PAST)).await?;
+        let mut versions: BTreeMap<String, Option<Arc<str>>> = BTreeMap::new();
+        for (path, text) in &after.seen {
+            let is_same = before.seen.get(path) == Some(text) && !written.contains(path);
+            if !(is_same && past.contains_key(path)) {
+                let old = past.get(path).map_or("", |it| &**it);
+                let mark = if after.is_ours(path, Some(text)) { EXACT } else { "" };
+                let version = format!("{mark}{}", digest(text));
+                let all = with_version(old, &version, written.contains(path));
+                versions.insert(path.clone(), Some(all.into()));
+            }
+        }
+        let gone = past.keys().filter(|path| !after.seen.contains_key(*path));
+        versions.extend(gone.map(|path| (path.clone(), None)));
         let with_digest = |(path, stamp): (&String, &Arc<str>)| {
             let text = after.base.get(path)?;
             Some((path.clone(), format!("{stamp} {}", digest(text)).into()))
@@ -142,6 +201,7 @@ impl SyncState<'_> {
             (self.key(SEEN), kept(&before.seen, &after.seen)),
             (self.dir.clone(), kept(&before.base, &after.base)),
             (self.key(STAMPS), KeptFiles::All(stamps)),
+            (self.key(PAST), KeptFiles::Changed(versions)),
             (self.key(AFTER), none()),
             (self.key(NEXT), none()),
         ];
@@ -151,6 +211,23 @@ impl SyncState<'_> {
     fn key(&self, kind: &str) -> String {
         format!("{}{kind}", self.dir)
     }
+}
+
+/// Keys under which the state of a directory is stored.
+pub(super) fn keys_of(dir: &str) -> Vec<String> {
+    KEYS.iter().map(|kind| format!("{dir}{kind}")).collect()
+}
+
+/// Adds the digest of the present version. If a run wrote it, people have nothing to do with the change.
+fn with_version(past: &str, version: &str, is_written: bool) -> String {
+    let (replaced, since) = past.split_once("\n\n").unwrap_or(("", past));
+    let [mut replaced, mut since] = [replaced, since].map(|it| it.lines().collect::<Vec<_>>());
+    if is_written {
+        replaced.append(&mut since);
+    }
+    since.push(version);
+    let first = replaced.len().saturating_sub(PAST_MAX);
+    format!("{}\n\n{}", replaced.get(first..).unwrap_or_default().join("\n"), since.join("\n"))
 }
 
 /// Stamps of the files of a directory that contained exactly what was rendered when the last run ended.

@@ -279,6 +279,128 @@ fn a_directory_that_lost_all_its_entries_is_made_anew() {
     assert_eq!(scene.memory("who").state, MemoryState::Active);
 }
 
+impl Scene {
+    /// Changes a memory as a plan does.
+    fn amend(&self, name: &str, change: impl Fn(&mut Memory)) {
+        let before = self.memory(name);
+        let mut after = before.clone();
+        change(&mut after);
+        self.runtime.block_on(async {
+            let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
+            let changes = vec![(before, after)];
+            let store = &self.dir_sync.store;
+            store.amend_memories(&held.lease, changes, "test", noon()).await.unwrap().unwrap();
+            held.release(None).await.unwrap();
+        });
+    }
+
+    /// Puts the directory back to earlier files, as a checkout does.
+    fn check_out(&self, files: &Files) {
+        let now = self.files();
+        for (path, text) in &now {
+            self.folder.write(path, Some(text), files.get(path).map(|it| &**it)).unwrap();
+        }
+        for (path, text) in files.iter().filter(|(path, _)| !now.contains_key(*path)) {
+            self.folder.write(path, None, Some(text)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_checkout_of_older_files_is_nobodys_edit() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let old = scene.files();
+    scene.apply(second());
+    scene.sync();
+    let (files, memories, _) = scene.state();
+    assert_eq!(scene.memory("names").state, MemoryState::Superseded);
+    for _ in 0..2 {
+        scene.check_out(&old);
+        assert_eq!(scene.sync().people, []);
+        let (again, same, _) = scene.state();
+        assert_eq!((again, same), (files.clone(), memories.clone()));
+    }
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_checkout_of_older_files_keeps_what_people_added() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| text.replace("## Blockers\n", "## Blockers\n- mine\n"));
+    scene.edit("active-context.md", |text| format!("{text}\n## Own\n\n- yours\n"));
+    scene.sync();
+    let old = scene.files();
+    scene.apply(second());
+    scene.sync();
+    let files = scene.files();
+    scene.check_out(&old);
+    assert_eq!(scene.sync().people, []);
+    assert_eq!(scene.files(), files);
+}
+
+#[test]
+fn a_file_that_was_deleted_and_made_anew_takes_back_nothing() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let before = scene.files();
+    let path = "active-context.md";
+    scene.folder.write(path, Some(&before[path]), None).unwrap();
+    scene.sync();
+    let initial = "# Active Context\n\n## Recent Decisions\n\n## Open Questions\n";
+    scene.folder.write(path, None, Some(initial)).unwrap();
+    assert_eq!(scene.sync().people, []);
+    assert!(scene.files()[path].contains("- Who pays for it"));
+}
+
+#[test]
+fn an_edited_line_leaves_once_its_memory_is_superseded_or_solved() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        text.replace("Names in snake_case", "All names in snake_case")
+            .replace("Seal it", "Seal all")
+    });
+    scene.sync();
+    let edited = scene.files()["active-context.md"].clone();
+    scene.amend("names", |it| {
+        (it.state, it.superseded_by) = (MemoryState::Superseded, Some(id("db")));
+    });
+    scene.amend("seal", |it| it.stage = it.stage_once(true).unwrap());
+    assert_eq!(scene.sync().conflicts, []);
+    let text = scene.files()["active-context.md"].clone();
+    assert!(!text.contains("snake_case") && !text.contains("Seal all"), "{text}");
+    scene.amend("names", Memory::reinstate);
+    scene.amend("seal", |it| it.stage = it.stage_once(false).unwrap());
+    assert_eq!(scene.sync().people, []);
+    let text = scene.files()["active-context.md"].replace("## Blockers\n\n-", "## Blockers\n-");
+    assert_eq!(*text, *edited, "the wording is back as well");
+}
+
+#[test]
+fn an_edit_counts_although_the_project_was_moved_before_the_sync() {
+    let mut scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let moved = scene.root.path().join("moved");
+    std::fs::create_dir(&moved).unwrap();
+    std::fs::rename(scene.root.path().join(".claude"), moved.join(".claude")).unwrap();
+    scene.folder = MemoryFolder::find(&moved).unwrap().unwrap();
+    scene
+        .edit("active-context.md", |text| text.replace("Who pays for it", "Who pays for the roof"));
+    let report = scene.sync();
+    assert_eq!(report.people.len(), 1);
+    assert!(scene.memory("who").edited.unwrap().contains("Who pays for the roof"));
+    let folders = scene.runtime.block_on(scene.dir_sync.folders(NAMESPACE)).unwrap();
+    assert_eq!(folders, [scene.folder.clone()]);
+    assert!(scene.sync().is_empty());
+}
+
 #[test]
 fn an_entry_that_is_hidden_is_not_taken_back() {
     let scene = scene();
@@ -491,6 +613,36 @@ fn a_changed_status_of_a_record_is_a_decision_on_its_memory() {
     assert_eq!(set("Deprecated", &by_other), (superseded, Some(id("db2"))));
     assert_eq!(set(&by_other, "Accepted"), (active, None));
     assert_eq!(scene.memory("db2").state, active);
+}
+
+#[test]
+fn records_do_not_supersede_each_other_or_by_one_that_is_not_there() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("db2", decided("Use Redis", &["Use Redis", "Use Postgres"]), None)]);
+    scene.sync();
+    let files = scene.files();
+    let ends_with = |end: &str| files.keys().find(|path| path.ends_with(end)).unwrap();
+    let paths = [ends_with("use-postgres.md"), ends_with("use-redis.md")];
+    let set = |path: &str, by: &str| {
+        scene.edit(path, |text| {
+            text.replace("Status:** Accepted", &format!("Status:** Superseded by {by}"))
+        });
+    };
+    let states = || ["db", "db2"].map(|name| scene.memory(name).state);
+    set(paths[0], "ADR-099");
+    assert_eq!(scene.sync().left, [(paths[0].clone(), "status-names-no-record")]);
+    assert_eq!(states(), [MemoryState::Active; 2]);
+    assert!(scene.sync().left.is_empty(), "told once");
+    scene.edit(paths[0], |text| text.replace("Superseded by ADR-099", "Accepted"));
+    scene.sync();
+    set(paths[0], &paths[1][10..17]);
+    set(paths[1], &paths[0][10..17]);
+    let left = scene.sync().left;
+    assert!(matches!(left.as_slice(), [(_, "status-makes-a-circle")]), "{left:?}");
+    let active = states().iter().filter(|it| **it == MemoryState::Active).count();
+    assert_eq!(active, 1, "{:?}", states());
+    assert!(scene.sync().is_empty());
 }
 
 #[test]

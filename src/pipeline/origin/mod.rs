@@ -22,6 +22,8 @@ const SESSIONS_MAX: usize = 3;
 const RECORDS_MAX: usize = 500;
 /// Length of the commit id prefix that is searched for.
 const ID_DIGITS: usize = 7;
+/// Points of a record of a session that may have made the change, if it names the code.
+const OF_SESSION: u32 = 3;
 /// Minimum length of a line that is searched for verbatim.
 const LINE_LETTERS_MIN: usize = 8;
 /// Tolerated clock skew.
@@ -83,6 +85,13 @@ impl OriginRequest<'_> {
             for held in self.store.sessions_between(from, last.after(CLOCKS)).await? {
                 candidates.extend(self.candidate(held).await?);
             }
+        }
+        let is_here = |it: &Candidate| {
+            it.clues.iter().any(|it| matches!(it, Clue::SameProject | Clue::Committed))
+        };
+        // Beside one of this project, others wrote a file of that name in their own.
+        if candidates.iter().any(is_here) {
+            candidates.retain(is_here);
         }
         let of = |it: &Candidate| points(&it.clues).unwrap_or_default();
         candidates.sort_by_key(|it| (std::cmp::Reverse(of(it)), std::cmp::Reverse(it.held.ended)));
@@ -230,6 +239,7 @@ impl OriginRequest<'_> {
             requests.push(SearchRequest { words, filter, ..SearchRequest::default() });
         }
         let mut related: BTreeMap<_, RelatedRecord> = BTreeMap::new();
+        let mut others: Vec<RelatedRecord> = Vec::new();
         for request in requests {
             let request = SearchRequest { limit: RECORDS_MAX, ..request };
             for hit in search(Some(self.store), &request, Vec::new()).await? {
@@ -237,13 +247,19 @@ impl OriginRequest<'_> {
                 let session = stored.record.provenance.session;
                 let of = sessions.iter().find(|(it, _)| it.held.session.id == session);
                 let (reasons, points) = self.relation(stored, names, of.map(|(it, _)| it));
+                let id = stored.record.id;
                 if points > 0 {
-                    let id = stored.record.id;
                     related.entry(id).or_insert(RelatedRecord { hit, reasons, points });
+                } else if of.is_some_and(|(_, certainty)| *certainty == Certainty::Sure) {
+                    let reasons = vec!["said in that session".to_owned()];
+                    others.push(RelatedRecord { hit, reasons, points });
                 }
             }
         }
         let mut related: Vec<RelatedRecord> = related.into_values().collect();
+        if related.is_empty() {
+            related = others;
+        }
         related.sort_by_key(|it| std::cmp::Reverse((it.points, it.hit.at())));
         related.truncate(self.limit);
         Ok(related)
@@ -268,6 +284,7 @@ impl OriginRequest<'_> {
             points += 3 + u32::try_from(named.len()).unwrap_or(u32::MAX).min(3);
         }
         let Some(session) = session else { return (reasons, points) };
+        points += if points > 0 { OF_SESSION } else { 0 };
         let subject = Query::of(&self.commit.subject);
         let (shared, all) = (subject.words_in(&text), subject.words_in(&self.commit.subject));
         if 2 <= shared && all <= shared * 2 {

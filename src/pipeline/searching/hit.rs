@@ -1,7 +1,8 @@
 //! A search request and its hits: records, memories and notes, with their state.
 
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
+    Claim, ClaimKind, Evidence, Match, Memory, MemoryId, MemoryState, RecordState, Stage,
+    Timestamp, named, shown_words,
 };
 use crate::privacy::Redacted;
 use crate::search::{Query, fields_of_memory, fields_of_record};
@@ -23,10 +24,27 @@ named! {
         Retracted = "retracted",
         /// Proven, and not made into memory yet.
         Staged = "staged",
+        /// Proven, and decided to be no memory.
+        Discarded = "discarded",
         /// Not proven.
         Quarantined = "quarantined",
         /// Text of the directory that is no memory.
         Note = "note",
+    }
+}
+
+impl HitState {
+    /// True if nobody has to take it into account any more.
+    pub(crate) fn is_void(self) -> bool {
+        match self {
+            HitState::Retracted | HitState::Discarded | HitState::Quarantined => true,
+            HitState::Current
+            | HitState::Completed
+            | HitState::Conflicting
+            | HitState::Superseded
+            | HitState::Staged
+            | HitState::Note => false,
+        }
     }
 }
 
@@ -94,6 +112,12 @@ impl SearchHit {
         SearchHit { found, memory, state, outdated_by: None, score: 0.0 }
     }
 
+    /// Makes `memory` the one that rests on the record.
+    pub(super) fn adopt(&mut self, memory: Memory) {
+        self.state = state(&self.found, Some(&memory));
+        self.memory = Some(memory);
+    }
+
     pub(crate) fn of_memory(memory: Memory) -> SearchHit {
         SearchHit::new(HitSource::Memory, Some(memory))
     }
@@ -117,6 +141,12 @@ impl SearchHit {
         self.record().map(|stored| &stored.record.claim).or_else(of_memory)
     }
 
+    /// True for an agent's note, which is nobody else's words.
+    pub(crate) fn is_noted(&self) -> bool {
+        let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
+        evidence.is_some_and(|all| !all.is_empty() && all.iter().all(|it| it.found == Match::Noted))
+    }
+
     /// Time of the statement.
     pub(crate) fn at(&self) -> Option<Timestamp> {
         let of_memory = || self.memory.as_ref().and_then(|memory| memory.valid_from);
@@ -134,8 +164,8 @@ impl SearchHit {
         if let Some(note) = self.note() {
             return note.text.as_str();
         }
-        if let Some(edited) = self.memory.as_ref().and_then(|memory| memory.edited.as_deref()) {
-            return edited;
+        if let Some(edited) = self.memory.as_ref().filter(|memory| memory.edited.is_some()) {
+            return shown_words(edited.edited.as_deref(), &edited.claim);
         }
         let quote = self.quote(query).map(|it| it.words.as_str());
         quote.or_else(|| self.claim().map(Claim::headline)).unwrap_or_default()
@@ -202,6 +232,7 @@ fn state(found: &HitSource, memory: Option<&Memory>) -> HitState {
         (HitSource::Record(stored), None) if stored.record.state == RecordState::Quarantined => {
             HitState::Quarantined
         }
+        (HitSource::Record(stored), None) if stored.is_discarded => HitState::Discarded,
         (HitSource::Record(_) | HitSource::Memory, None) => HitState::Staged,
     }
 }

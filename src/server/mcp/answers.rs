@@ -53,14 +53,22 @@ impl<'g> Answer<'g> {
 
     pub(super) fn hit(&mut self, hit: &SearchHit, query: &Query) {
         let words = quoted(hit.words(query), WORDS_LETTERS);
+        let is_edited = hit.memory.as_ref().is_some_and(|memory| memory.edited.is_some());
         let line = match (hit.note(), hit.claim()) {
             (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
+            (None, _) if is_edited => {
+                format!(
+                    "- {}: {words}, as a person changed it; first {}",
+                    identity(hit),
+                    origin(hit, query)
+                )
+            }
             (None, claim) => {
                 let claim = claim.map(Claim::headline).filter(|it| *it != hit.words(query));
                 let claim = claim
                     .map(|it| format!("{}: ", one_line(it, CLAIM_LETTERS).trim_end_matches('.')));
                 let claim = claim.unwrap_or_default();
-                format!("- {}: {claim}{words}, {}", identity(hit), origin(hit))
+                format!("- {}: {claim}{words}, {}", identity(hit), origin(hit, query))
             }
         };
         self.line(&line);
@@ -126,7 +134,11 @@ fn identity(hit: &SearchHit) -> String {
         (None, Some(stored)) => short(&stored.record.id),
         (None, None) => String::new(),
     };
-    let kind = hit.claim().map_or("note", |claim| claim.kind().name());
+    let kind = match hit.claim() {
+        Some(Claim::Attempt(it)) if !it.succeeded => "failed attempt",
+        Some(claim) => claim.kind().name(),
+        None => "note",
+    };
     format!("{id} {kind}, {}, {}", holds(hit), day(hit.at()))
 }
 
@@ -143,16 +155,16 @@ fn holds(hit: &SearchHit) -> String {
         },
         HitState::Retracted => "taken back",
         HitState::Staged => "said, not in memory",
+        HitState::Discarded => "said, left out of memory",
         HitState::Quarantined => "not proven",
         HitState::Note => "written in the directory",
     };
     words.to_owned()
 }
 
-/// Speaker and place of a hit.
-fn origin(hit: &SearchHit) -> String {
-    let stored = hit.record();
-    match stored.and_then(|stored| Some((stored, stored.record.evidence.first()?))) {
+/// Speaker and place of a hit's quote.
+fn origin(hit: &SearchHit, query: &Query) -> String {
+    match hit.record().zip(hit.quote(query)) {
         Some((stored, it)) => {
             format!("said by {} at {}:{}", speaker(it), stored.path, it.line)
         }
@@ -184,9 +196,11 @@ fn day(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "no day".to_owned(), Timestamp::day)
 }
 
-/// First digits of an id.
+/// First digits of an id, with a letter among them: the gate takes ten decimal digits for a phone number.
 pub(super) fn short(id: &impl ToString) -> String {
-    truncate::chars(&id.to_string(), ID_DIGITS).to_owned()
+    let id = id.to_string();
+    let letter = id.find(|it: char| !it.is_ascii_digit()).unwrap_or_default();
+    truncate::chars(&id, ID_DIGITS.max(letter + 1)).to_owned()
 }
 
 fn quoted(words: &str, letters: usize) -> String {

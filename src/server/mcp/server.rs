@@ -8,10 +8,11 @@ use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Memory, Timestamp};
+use crate::memory_dir::label_number;
 use crate::pipeline::{
     AgentNote, DirectoryNotes, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory,
     SearchHit, SearchRequest, SyncError, hit_of, memory_history, memory_named, namespace_of_folder,
-    project_namespace, search, stage_note, why,
+    project_namespace, record_tag, search, stage_note, why,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
@@ -31,6 +32,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -39,6 +41,8 @@ use std::sync::{Arc, OnceLock};
 const HITS: usize = 10;
 /// Maximum open items; the token budget usually cuts earlier.
 const OPEN_MAX: usize = 50;
+/// Maximum number of open items to find.
+const FOUND_MAX: usize = 2_000;
 /// Maximum records of a session; the token budget usually cuts earlier.
 const SESSION_RECORDS_MAX: u32 = 100;
 /// Maximum length of a client name, in characters.
@@ -144,23 +148,29 @@ impl Server {
     async fn open_items(&self, arguments: OpenArguments) -> Result<Redacted, ToolError> {
         let OpenArguments { kind, namespace } = arguments;
         let filter = SearchFilter { kind, ..SearchFilter::default() };
-        let all = SearchRequest { filter, limit: OPEN_MAX, ..SearchRequest::default() };
+        let all = SearchRequest { filter, limit: FOUND_MAX, ..SearchRequest::default() };
         let conflicting = SearchRequest { state: Some(HitState::Conflicting), ..all.clone() };
         let mut open = all;
         open.filter.open = true;
         let mut answer = Answer::new(&self.gate);
         for (heading, request) in [("## Contradictions", conflicting), ("## Open", open)] {
-            let hits = self.hits(request, namespace.clone()).await?;
+            let mut hits = self.hits(request, namespace.clone()).await?;
+            // What people said is not crowded out by notes of agents.
+            hits.sort_by_key(|hit| (hit.is_noted(), hit.at().is_none(), hit.at()));
             if !hits.is_empty() {
                 answer.head(heading);
             }
-            hits.iter().for_each(|hit| answer.hit(hit, &Query::default()));
+            hits.iter().take(OPEN_MAX).for_each(|hit| answer.hit(hit, &Query::default()));
+            if let Some(more) = hits.len().checked_sub(OPEN_MAX).filter(|more| *more > 0) {
+                answer.line(&format!("- and {more} more, which `annalist open` lists"));
+            }
         }
         Ok(self.or_nothing(answer.fenced("open items"), "nothing is open"))
     }
 
     async fn why(&self, id: &str) -> Result<Redacted, ToolError> {
         let Some(store) = self.store(OpenMode::Existing).await? else { return Err(unknown(id)) };
+        let id = &*self.tag_or_id(id)?;
         let PrefixLookup::One(found) = why(&store, id).await? else { return Err(unknown(id)) };
         let allowed = self.allowed(Some(&store)).await?;
         let is_allowed = |namespace: &String| allowed.contains(namespace);
@@ -187,8 +197,17 @@ impl Server {
         }
     }
 
+    /// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows.
+    fn tag_or_id<'i>(&self, id: &'i str) -> Result<Cow<'i, str>, ToolError> {
+        let (Some(number), Some(folder)) = (label_number(id), self.directory()?) else {
+            return Ok(Cow::Borrowed(id));
+        };
+        Ok(record_tag(&folder, number)?.map_or(Cow::Borrowed(id), Cow::Owned))
+    }
+
     async fn history(&self, id: &str) -> Result<Redacted, ToolError> {
         let Some(store) = self.store(OpenMode::Existing).await? else { return Err(unknown(id)) };
+        let id = &*self.tag_or_id(id)?;
         let found: Option<Memory> = match memory_named(&store, id).await? {
             PrefixLookup::One(memory) => Some(*memory),
             PrefixLookup::None | PrefixLookup::Many(_) => match id.parse() {

@@ -86,7 +86,7 @@ pub(super) struct NoteArguments {
     #[serde(default)]
     #[schemars(with = "String")]
     pub(super) reason: Option<String>,
-    /// Of an attempt
+    /// Required for an attempt
     #[serde(default)]
     #[schemars(with = "bool")]
     pub(super) succeeded: Option<bool>,
@@ -115,7 +115,8 @@ impl NoteArguments {
                 Claim::Discussion(Discussion { topic: text, points })
             }
             ClaimKind::Attempt => {
-                let succeeded = succeeded.unwrap_or_default();
+                let succeeded =
+                    succeeded.ok_or("succeeded: expected true or false for an attempt")?;
                 Claim::Attempt(Attempt { action: text, result: reason, succeeded })
             }
             ClaimKind::Request => {

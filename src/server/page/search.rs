@@ -63,6 +63,7 @@ impl HitView {
                 HitState::Conflicting
                 | HitState::Superseded
                 | HitState::Retracted
+                | HitState::Discarded
                 | HitState::Quarantined => "bad",
             },
             day: day(hit.at()),

@@ -6,7 +6,7 @@ use super::shell::{PageError, Visit, telling};
 use super::views::{MemoryView, cut, minute, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
-use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
+use crate::pipeline::{SearchHit, SearchRequest, search};
 use crate::search::Query;
 use crate::store::{JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
 use crate::text::count::{count, counted};
@@ -82,7 +82,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let filter = SearchFilter { since: Some(since), until: Some(until), ..SearchFilter::default() };
     let request = SearchRequest { filter, limit: ITEMS_MAX, ..SearchRequest::default() };
     let mut hits = search(Some(store), &request, Vec::new()).await?;
-    hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
+    hits.retain(|hit| !hit.state.is_void());
     // A successor is found together with the memory it replaced, whatever its date.
     hits.retain(|hit| hit.at().is_none_or(|at| since <= at && at <= until));
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
