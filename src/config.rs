@@ -7,6 +7,7 @@ use crate::domain::{OutputMode, Tokens};
 use crate::llm::prompt::CustomPrompts;
 use crate::privacy::Pii;
 use crate::slicing;
+use crate::text::count::commas;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::time::Duration;
@@ -328,7 +329,6 @@ fn read(settings: Table) -> Result<Config, String> {
     Ok(Config { layers: settings, ..config })
 }
 
-/// Allowed values of a key.
 enum Bound {
     Filled,
     Finite,
@@ -464,11 +464,8 @@ fn rung<'de, D: Deserializer<'de>>(value: D) -> Result<Option<OutputMode>, D::Er
         return Ok(None);
     }
     OutputMode::of_name(&name).map(Some).ok_or_else(|| {
-        let known: Vec<&str> = OutputMode::ALL.iter().map(|rung| rung.name()).collect();
-        D::Error::custom(format!(
-            "model.rung: unknown value `{name}`: expected auto, {}",
-            known.join(", ")
-        ))
+        let known = commas(OutputMode::ALL.iter().map(|rung| rung.name()));
+        D::Error::custom(format!("model.rung: unknown value `{name}`: expected auto, {known}"))
     })
 }
 

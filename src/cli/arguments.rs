@@ -1,6 +1,6 @@
 //! Parsers for arguments that several commands share: id prefixes and dates.
 
-use super::output::{self, Failure, short};
+use super::output::{self, Failure, commas, short};
 use crate::adapters::clock;
 use crate::domain::{Session, Timestamp};
 use crate::store::{IdPrefix, PrefixLookup, Store};
@@ -69,16 +69,13 @@ pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     })
 }
 
-/// Failure that names the known namespaces most like an unknown one.
 pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failure, Failure> {
     let mut known: Vec<String> =
         store.namespace_totals(0).await?.into_iter().map(|it| it.namespace).collect();
     let likeness = |it: &String| strsim::jaro_winkler(name, it);
     known.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
-    let near: Vec<String> =
-        known.iter().take(NEAREST_MAX).map(|namespace| format!("`{namespace}`")).collect();
-    let near =
-        if near.is_empty() { String::new() } else { format!(": the nearest: {}", near.join(", ")) };
+    let near = commas(known.iter().take(NEAREST_MAX).map(|namespace| format!("`{namespace}`")));
+    let near = if near.is_empty() { near } else { format!(": the nearest: {near}") };
     Ok(Failure::usage(format!(
         "there is no namespace `{name}`{near}: `annalist namespace list` lists them"
     )))
@@ -118,10 +115,9 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
             )))
         }
         PrefixLookup::Many(ids) => {
-            let ids: Vec<String> = ids.iter().map(short).collect();
+            let ids = commas(ids.iter().map(short));
             Err(Failure::usage(format!(
-                "`{id}` fits more than one {what}: {}: give more digits",
-                ids.join(", ")
+                "`{id}` fits more than one {what}: {ids}: give more digits"
             )))
         }
     }

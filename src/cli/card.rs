@@ -1,6 +1,6 @@
 //! `annalist card`: memory cards of conversations. Calls no model and stores nothing.
 
-use super::output::{self, Failure, RED, counted};
+use super::output::{self, Failure, counted};
 use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
 use super::settings;
 use crate::adapters::walk::{Candidate, walk};
@@ -10,11 +10,8 @@ use crate::privacy::{Gate, Redacted};
 use crate::transcripts::{DetectError, read_session};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a transcript, or a session as JSON: {\"messages\": […]}";
-/// Maximum findings listed per file; the rest are counted.
 const LISTED_MAX: usize = 5;
 /// Maximum size of a file of cards to check, in bytes; a card has about 3 kB.
 const CARDS_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -66,7 +63,6 @@ enum Rule {
     Template,
 }
 
-/// Card with data for its checks.
 struct MadeCard {
     card: Card,
     head: CardHead,
@@ -83,36 +79,20 @@ impl MadeCard {
 }
 
 struct Cards<'a> {
+    args: &'a Args,
     gate: &'a Gate,
-    ellipsis: Ellipsis,
-    all_roles: bool,
-    from: Option<Format>,
-    /// True if the input may also be cards.
-    check: bool,
     made: Vec<MadeCard>,
     /// False if an input could not be read.
     whole: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::usage("`-` is standard input and can be read once: name it once"));
     }
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
-    let ellipsis = match args.ellipsis {
-        Rule::Cut => Ellipsis::Cut,
-        Rule::Template => Ellipsis::Template,
-    };
-    let mut cards = Cards {
-        gate: &gate,
-        ellipsis,
-        all_roles: args.all_roles,
-        from: args.from,
-        check: args.check,
-        made: Vec::new(),
-        whole: true,
-    };
+    let mut cards = Cards { args, gate: &gate, made: Vec::new(), whole: true };
     for path in &args.files {
         match path.as_os_str() == "-" {
             true => cards.source(Source::open(path, EXPECTED)?, true),
@@ -122,7 +102,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     for id in &args.session {
         let mut builder = cards.builder();
         let mut each = |entry: &_, _| builder.entry(entry);
-        let stored = StoredSession::with_entries(id, &config, &mut each)?;
+        let stored = StoredSession::find(id, &config, Some(&mut each))?;
         cards.made.push(MadeCard::of(builder, stored.session.native_id));
     }
     let all_hold = match (args.check, args.format) {
@@ -130,12 +110,16 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         (false, Style::Yaml) => print_yaml(&cards.made).map(|()| true)?,
         (false, Style::Json) => print_json(&cards.made).map(|()| true)?,
     };
-    Ok(ExitCode::from(if cards.whole && all_hold { 0 } else { output::FAILED }))
+    output::fail_if(!(cards.whole && all_hold))
 }
 
 impl<'a> Cards<'a> {
     fn builder(&self) -> CardBuilder<'a> {
-        CardBuilder::new(self.gate).ellipsis(self.ellipsis).all_roles(self.all_roles)
+        let ellipsis = match self.args.ellipsis {
+            Rule::Cut => Ellipsis::Cut,
+            Rule::Template => Ellipsis::Template,
+        };
+        CardBuilder::new(self.gate).ellipsis(ellipsis).all_roles(self.args.all_roles)
     }
 
     fn path(&mut self, path: &Path) {
@@ -159,7 +143,7 @@ impl<'a> Cards<'a> {
 
     fn problem(&mut self, what: &str) {
         self.whole = false;
-        output::note(&format!("{RED}error:{RED:#} {what}"));
+        output::note(&output::error(what));
     }
 
     /// Reads a source that the user named, or that was found in a folder.
@@ -178,13 +162,13 @@ impl<'a> Cards<'a> {
 
     fn read(&mut self, source: &mut Source, named: bool) -> Result<Vec<Finding>, Failure> {
         let head = source.head();
-        if self.check && head.contains("\"summary_bullets\"") && head.starts_with('{') {
+        if self.args.check && head.contains("\"summary_bullets\"") && head.starts_with('{') {
             return self.cards(source);
         }
-        let format = source.format(self.from.filter(|_| named));
+        let format = source.format(self.args.from.filter(|_| named));
         // A session as JSON is detected as API messages, or as nothing if it has no messages.
         let maybe_session = match format {
-            Ok(Format::Openai | Format::Anthropic) => self.from.is_none(),
+            Ok(Format::Openai | Format::Anthropic) => self.args.from.is_none(),
             Err(DetectError::Nothing) => named,
             Ok(_) | Err(_) => false,
         };
@@ -215,7 +199,6 @@ impl<'a> Cards<'a> {
         Ok(Some(document.findings))
     }
 
-    /// Makes a card for every conversation in a transcript.
     fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>, Failure> {
         let (gate, builder) = (self.gate, || self.builder());
         let mut findings = Vec::new();
@@ -266,10 +249,9 @@ fn nothing_read(name: &str, findings: usize) -> Failure {
 
 fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {
     let pages: Vec<String> = made.iter().map(|it| yaml(&it.card, &it.head)).collect();
-    output::bytes(pages.join("---\n").as_bytes()).map(|_| ())
+    output::bytes(pages.join("---\n").as_bytes())
 }
 
-/// Prints a single card indented, and several as JSON lines.
 fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
     match made {
         [only] => output::json(&only.card),
@@ -277,7 +259,6 @@ fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
     }
 }
 
-/// Prints the checklists; true if every check holds.
 fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
     let mut all_hold = true;
     for (at, made) in made.iter().enumerate() {

@@ -8,7 +8,6 @@ use crate::config::Config;
 use crate::pipeline::import::{AnswerFile, Imported, MODEL_UNKNOWN, import};
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -42,7 +41,7 @@ Example:
     },
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let Command::Import { answers, transcripts, to, model } = args.command;
     let (files, problems) = walk(&answers);
@@ -74,7 +73,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             }
         }
     }
-    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+    output::fail_if(failed)
 }
 
 fn is_json(path: &Path) -> bool {

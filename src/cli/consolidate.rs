@@ -4,7 +4,8 @@ use super::arguments::{one, prefix};
 use super::memory::folder::{after_plan, before_plan};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, numbers, remark, short, shorten,
+    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, json_row, numbers, remark, short,
+    shorten,
 };
 use super::settings;
 use crate::adapters::{clock, process};
@@ -23,7 +24,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 const FINDINGS_MAX: usize = 20;
@@ -90,7 +90,6 @@ enum Command {
     },
 }
 
-/// Result of one plan for a namespace.
 pub(super) struct NamespaceResult {
     pub(super) namespace: String,
     pub(super) planned: Option<PlannedConsolidation>,
@@ -99,17 +98,19 @@ pub(super) struct NamespaceResult {
     halted: bool,
 }
 
-/// The result of one plan, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct PlanRow<'a> {
-    namespace: &'a str,
-    plan: Option<&'a Plan>,
-    counts: Option<BTreeMap<&'static str, usize>>,
-    findings: Option<&'a [Finding]>,
-    left_open: Option<&'a [LeftOpen]>,
-    asked: Option<AskedPairs>,
-    usage: Option<CallUsage>,
-    problem: Option<&'a str>,
+json_row! {
+    /// The result of one plan, as JSON.
+    pub(super) struct PlanRow<'a> of it: &'a NamespaceResult {
+        namespace: &'a str = &it.namespace,
+        plan: Option<&'a Plan> = it.planned.as_ref().map(|it| &it.plan),
+        counts: Option<BTreeMap<&'static str, usize>> =
+            it.planned.as_ref().map(|it| it.plan.counts()),
+        findings: Option<&'a [Finding]> = it.planned.as_ref().map(|it| it.findings.as_slice()),
+        left_open: Option<&'a [LeftOpen]> = it.planned.as_ref().map(|it| it.left_open.as_slice()),
+        asked: Option<AskedPairs> = it.planned.as_ref().map(|it| AskedPairs::of(&it.usage)),
+        usage: Option<CallUsage> = it.planned.as_ref().map(|it| CallUsage::of(&it.usage)),
+        problem: Option<&'a str> = it.problem.as_deref(),
+    }
 }
 
 impl NamespaceResult {
@@ -117,31 +118,18 @@ impl NamespaceResult {
         let is_something = |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.was_used();
         self.problem.is_some() || self.planned.as_ref().is_some_and(is_something)
     }
-
-    pub(super) fn row(&self) -> PlanRow<'_> {
-        let planned = self.planned.as_ref();
-        PlanRow {
-            namespace: &self.namespace,
-            plan: planned.map(|it| &it.plan),
-            counts: planned.map(|it| it.plan.counts()),
-            findings: planned.map(|it| it.findings.as_slice()),
-            left_open: planned.map(|it| it.left_open.as_slice()),
-            asked: planned.map(|it| AskedPairs::of(&it.usage)),
-            usage: planned.map(|it| CallUsage::of(&it.usage)),
-            problem: self.problem.as_deref(),
-        }
-    }
 }
 
-/// An applied plan, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct AppliedPlan {
-    plan: Digest,
-    namespace: String,
-    at: String,
-    undone_at: Option<String>,
-    records: usize,
-    counts: BTreeMap<&'static str, usize>,
+json_row! {
+    /// An applied plan, as JSON and in a list.
+    pub(super) struct AppliedPlan of it: &StoredPlan {
+        plan: Digest = it.plan.id.0,
+        namespace: String = it.plan.namespace.clone(),
+        at: String = it.at.to_string(),
+        undone_at: Option<String> = output::time(it.undone_at),
+        records: usize = it.plan.operations.len(),
+        counts: BTreeMap<&'static str, usize> = it.plan.counts(),
+    }
 }
 
 impl Row for AppliedPlan {
@@ -166,11 +154,11 @@ pub(super) struct UndonePlan {
     records: u64,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         if let Some(Command::Log { namespace, json }) = &args.command {
-            return log(&store, namespace.as_deref(), *json).await.map(|()| ExitCode::SUCCESS);
+            return log(&store, namespace.as_deref(), *json).await;
         }
         if let Some(id) = &args.undo {
             return undo(&consolidator(store, None), &config, id, args.json).await;
@@ -211,7 +199,7 @@ async fn consolidate(
     consolidator: &Consolidator,
     config: &Config,
     args: &Args,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let mut results = Vec::new();
     for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
         if !args.dry_run {
@@ -226,7 +214,7 @@ async fn consolidate(
         results.retain(NamespaceResult::is_something);
     }
     if args.json {
-        output::json(&results.iter().map(NamespaceResult::row).collect::<Vec<_>>())?;
+        output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?;
     } else {
         print(&results, args.dry_run)?;
     }
@@ -237,7 +225,7 @@ async fn consolidate(
         after_plan(&consolidator.store, config, &namespaces).await?;
     }
     let failed = results.iter().any(|it| it.problem.is_some());
-    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+    output::fail_if(failed)
 }
 
 /// Returns the named namespace, or all with waiting records and, with a model, open pairs.
@@ -290,8 +278,7 @@ fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
         ConsolidationOutcome::Done(_) => String::new(),
         ConsolidationOutcome::Busy => "another process consolidates it now; try again".to_owned(),
         ConsolidationOutcome::Moved(ids) => {
-            let ids: Vec<String> = ids.iter().take(5).map(short).collect();
-            let ids = ids.join(", ");
+            let ids = output::commas(ids.iter().take(5).map(short));
             format!("changed by something else since: memories {ids}: nothing was written")
         }
         ConsolidationOutcome::Halted(Halt::Needs(line)) => {
@@ -379,12 +366,12 @@ async fn undo(
     config: &Config,
     id: &str,
     as_json: bool,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
     let namespace = stored.plan.namespace.as_str();
     if stored.undone_at.is_some() {
         output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     // Imports edits by people first, so that the undo does not discard them.
     before_plan(&consolidator.store, config, namespace).await?;
@@ -399,7 +386,7 @@ async fn undo(
                 output::note(&format!("`annalist consolidate --redo {id}` takes them up again"));
             }
             after_plan(&consolidator.store, config, &[namespace]).await?;
-            Ok(ExitCode::SUCCESS)
+            Ok(())
         }
         other @ (ConsolidationOutcome::Busy
         | ConsolidationOutcome::Moved(_)
@@ -412,15 +399,8 @@ async fn undo(
 }
 
 async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<(), Failure> {
-    let row = |stored: StoredPlan| AppliedPlan {
-        plan: stored.plan.id.0,
-        at: stored.at.to_string(),
-        undone_at: stored.undone_at.map(|at| at.to_string()),
-        records: stored.plan.operations.len(),
-        counts: stored.plan.counts(),
-        namespace: stored.plan.namespace,
-    };
-    let rows: Vec<AppliedPlan> = store.plans(namespace).await?.into_iter().map(row).collect();
+    let rows: Vec<AppliedPlan> =
+        store.plans(namespace).await?.iter().map(AppliedPlan::of).collect();
     output::rows(&rows, as_json, "no plan was applied: `annalist consolidate` makes one")
 }
 

@@ -12,7 +12,6 @@ use crate::memory_card::Card;
 use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Maximum skipped files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
@@ -50,7 +49,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let named = args.budget.as_deref().map(budget).transpose()?;
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
@@ -76,7 +75,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     }
     if args.json {
         output::json(&block)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     output::bytes(block.text.as_str().as_bytes())
 }
@@ -125,7 +124,7 @@ fn add_session(
     config: &Config,
     gate: &Gate,
 ) -> Result<(), Failure> {
-    let stored = StoredSession::find(id, config)?;
+    let stored = StoredSession::find(id, config, None)?;
     let rules = DialogRules { gate, limits: config.dialog };
     let block = stored.dialog.block(&stored.records.iter().collect::<Vec<_>>(), rules);
     shown.dialog = Some(block.text).filter(|text| !text.is_empty());

@@ -16,7 +16,6 @@ use crate::store::OpenMode;
 use crate::transcripts::DetectError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -76,21 +75,21 @@ pub(super) struct Args {
     memory: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let mut conversation = Conversation::begun(args, &config)?;
     match (&args.session, &args.file) {
         (Some(id), _) => {
             let mut each = |entry: &_, format| conversation.entry(entry, format);
-            let stored = StoredSession::with_entries(id, &config, &mut each)?;
+            let stored = StoredSession::find(id, &config, Some(&mut each))?;
             conversation.session = Some(stored.session);
         }
-        (None, Some(path)) => conversation.read(path, args)?,
+        (None, Some(path)) => conversation.read(path)?,
         (None, None) => return Err(Failure::usage("expected a file or --session ID")),
     }
-    conversation.check(args)?;
+    conversation.check()?;
     if args.summaries.is_named() {
-        conversation.summarise(&args.summaries, &config)?;
+        conversation.summarise(&config)?;
     }
     let Conversation { memory, left_out, .. } = conversation;
     let mut messages = memory.messages();
@@ -114,21 +113,18 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         print(&messages)?;
     }
     output::note(&summary(&account, &messages, left_out));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// Conversation while it is read.
 struct Conversation<'a> {
+    args: &'a Args,
     memory: ConversationMemory,
     /// Messages that are buffered until the conversation is identified, so that the model is called for no other.
     waiting: Vec<MemoryMessage>,
-    asks_model: bool,
     session: Option<Session>,
     is_saved: bool,
     branch: BranchFilter,
     gate: Gate,
-    /// Name or number of the requested conversation; `None` selects the last.
-    only: Option<&'a str>,
     listens: bool,
     was_found: bool,
     sessions: u64,
@@ -147,14 +143,13 @@ impl<'a> Conversation<'a> {
         }
         let memory = create(kind, &limits, None);
         Ok(Conversation {
+            args,
             memory: memory.map_err(|error| Failure::usage(error.to_string()))?,
             waiting: Vec::new(),
-            asks_model: args.summaries.is_named(),
             session: None,
             is_saved: false,
             branch: BranchFilter::default(),
             gate: Gate::new(&config.pii),
-            only: args.only.as_deref(),
             listens: args.session.is_some(),
             was_found: args.session.is_some(),
             sessions: 0,
@@ -163,14 +158,14 @@ impl<'a> Conversation<'a> {
     }
 
     /// Checks the flags against the memory, which may have been loaded from a file.
-    fn check(&self, args: &Args) -> Result<(), Failure> {
-        let kind = self.memory.kind();
+    fn check(&self) -> Result<(), Failure> {
+        let (args, kind) = (self.args, self.memory.kind());
         let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
             "a saved memory has its own strategy and limit: leave out --strategy and --limit"
                 .to_owned()
         } else if args.entity.is_some() && kind != MemoryType::Entity {
             format!("--entity needs --strategy entity, not {kind}")
-        } else if self.asks_model && kind != MemoryType::Summary {
+        } else if self.args.summaries.is_named() && kind != MemoryType::Summary {
             format!("--model writes summaries: expected --strategy summary, not {kind}")
         } else {
             return Ok(());
@@ -186,7 +181,7 @@ impl<'a> Conversation<'a> {
 
     /// Adds or buffers the next message. Without a model, due summaries are written by rule.
     fn take(&mut self, message: MemoryMessage) {
-        if self.asks_model {
+        if self.args.summaries.is_named() {
             self.waiting.push(message);
         } else {
             self.add(message);
@@ -195,11 +190,11 @@ impl<'a> Conversation<'a> {
     }
 
     /// Adds the buffered messages; a model writes due summaries.
-    fn summarise(&mut self, args: &SummaryArgs, config: &Config) -> Result<(), Failure> {
+    fn summarise(&mut self, config: &Config) -> Result<(), Failure> {
         let store = settings::open_store(config, OpenMode::Create)?;
         settings::runtime()?.block_on(async {
             let session = self.session.as_ref();
-            let mut summariser = args.summariser(config, &store, session).await?;
+            let mut summariser = self.args.summaries.summariser(config, &store, session).await?;
             // The summary of a saved memory may already be due.
             self.summary(&mut summariser).await?;
             for message in std::mem::take(&mut self.waiting) {
@@ -229,8 +224,8 @@ impl<'a> Conversation<'a> {
         Err(Failure::failed(why))
     }
 
-    fn read(&mut self, path: &Path, args: &Args) -> Result<(), Failure> {
-        let format = args.format;
+    fn read(&mut self, path: &Path) -> Result<(), Failure> {
+        let (format, only) = (self.args.format, self.args.only.as_deref());
         let mut source = Source::open(path, "a transcript")?;
         let name = source.name.clone();
         let found = source.format(format);
@@ -243,7 +238,7 @@ impl<'a> Conversation<'a> {
             Ok(_) => false,
             Err(error) => matches!(error, DetectError::Nothing),
         };
-        if may_be_messages && self.only.is_none() && self.messages_or_memory(&mut source)? {
+        if may_be_messages && only.is_none() && self.messages_or_memory(&mut source)? {
             return Ok(());
         }
         let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
@@ -264,7 +259,7 @@ impl<'a> Conversation<'a> {
         if !findings.is_empty() {
             output::note(&format!("findings: {}", rules(findings)));
         }
-        match self.only {
+        match only {
             Some(only) if !self.was_found && self.sessions > 0 => {
                 Err(Failure::usage(format!("{name}: holds no conversation `{only}`")))
             }
@@ -308,7 +303,8 @@ impl<'a> Conversation<'a> {
         let number = self.sessions.to_string();
         self.sessions += 1;
         let is_wanted = |it: &str| session.native_id.as_str() == it || number == it;
-        self.listens = self.only.is_none_or(|only| !self.was_found && is_wanted(only));
+        let only = self.args.only.as_deref();
+        self.listens = only.is_none_or(|only| !self.was_found && is_wanted(only));
         if self.listens {
             self.was_found = true;
             self.memory.clear();

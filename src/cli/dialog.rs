@@ -1,6 +1,6 @@
 //! `annalist dialog`: the last few turns of a dialog in prompt form.
 
-use super::output::{self, DIM, Failure, counted};
+use super::output::{self, DIM, Failure, counted, json_row};
 use super::session_input::{Heard, Source, StoredSession};
 use super::settings;
 use crate::dialog_summary::{
@@ -12,7 +12,6 @@ use crate::transcripts::DetectError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
@@ -68,29 +67,27 @@ pub(super) struct DialogRow {
     shortened: bool,
 }
 
-#[derive(JsonSchema, Serialize)]
-struct DialogTurn {
-    turn_number: u32,
-    user_intent: Redacted,
-    action_taken: Redacted,
-    pending_items: Vec<Redacted>,
-    timestamp: Option<String>,
-    entries: Option<(u32, u32)>,
+json_row! {
+    struct DialogTurn of turn: CompactSummary {
+        turn_number: u32 = turn.turn_number,
+        user_intent: Redacted = turn.user_intent,
+        action_taken: Redacted = turn.action_taken,
+        pending_items: Vec<Redacted> = turn.pending_items,
+        timestamp: Option<String> = output::time(turn.timestamp),
+        entries: Option<(u32, u32)> = turn.entries,
+    }
 }
 
-/// Dialog of one conversation.
 #[derive(Default)]
 struct Dialog {
     /// Name in the transcript; `None` for a document of turns.
     session: Option<Redacted>,
-    /// Turns within the limits.
     kept: DialogSummary,
     all: DialogSummary,
-    /// Records of a session in the store.
     records: Vec<Record>,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let mut limits = config.dialog;
@@ -102,11 +99,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             let mut dialog = Dialog::default();
             let is_kept = !args.check && limits.tokens_max <= config.dialog.tokens_max;
             let stored = match is_kept {
-                true => StoredSession::find(id, &config)?,
+                true => StoredSession::find(id, &config, None)?,
                 // Reads evicted turns again.
                 false => {
                     let mut each = |entry: &_, _| dialog.push(entry, rules);
-                    StoredSession::with_entries(id, &config, &mut each)?
+                    StoredSession::find(id, &config, Some(&mut each))?
                 }
             };
             if is_kept {
@@ -136,7 +133,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     findings.retain(|finding: &Finding| finding.severity > Severity::Info);
     output::notes(findings.iter().map(Finding::to_string), LISTED_MAX, "more findings");
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
-    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+    output::fail_if(failed)
 }
 
 /// Reads a transcript of any format or a document of turns, unless the file is private.
@@ -233,20 +230,12 @@ impl Dialog {
 
     fn row(&self, rules: DialogRules<'_>) -> DialogRow {
         let block = self.block(rules);
-        let turn = |turn: CompactSummary| DialogTurn {
-            turn_number: turn.turn_number,
-            user_intent: turn.user_intent,
-            action_taken: turn.action_taken,
-            pending_items: turn.pending_items,
-            timestamp: turn.timestamp.map(|at| at.to_string()),
-            entries: turn.entries,
-        };
         DialogRow {
             session: self.session.clone(),
             block: block.text,
             tokens: block.tokens,
             tokens_max: rules.limits.tokens_max,
-            turns: block.turns.into_iter().map(turn).collect(),
+            turns: block.turns.into_iter().map(DialogTurn::of).collect(),
             evicted: block.fit.evicted,
             shortened: block.fit.shortened,
         }

@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -66,7 +65,7 @@ struct EndpointProblem<'a> {
     detail: &'a str,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let model = args.model.clone().unwrap_or_else(|| config.model.model.clone());
     let endpoint = model_args::endpoint(&config)?;
@@ -83,12 +82,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         listed(&probe, &model, &masked(&model)),
         price(&config, &model),
     ];
-    let checks = probe.checks();
-    for (name, check) in checks.into_iter().filter(|(name, _)| *name != "reachable") {
-        if probe.reachable.ok {
-            let detail = format!("{} ({} ms)", check.detail, check.millis);
-            lines.push(Line::new(name, Some(check.ok), detail));
-        }
+    for (name, check) in &probe.checks {
+        let detail = format!("{} ({} ms)", check.detail, check.millis);
+        lines.push(Line::new(name, Some(check.ok), detail));
     }
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
@@ -125,9 +121,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     }
     // Without --json, the list above already shows the error.
     if let Some(error) = probe.error.as_ref().filter(|_| args.json) {
-        output::note(&format!("{RED}error:{RED:#} {error}"));
+        output::note(&output::error(&error.to_string()));
     }
-    Ok(ExitCode::from(if usable { 0 } else { output::FAILED }))
+    output::fail_if(!usable)
 }
 
 /// Redacts a model name, since a user may have entered the key instead.
@@ -142,8 +138,8 @@ fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
         None => (None, format!("{shown} (the endpoint lists no models)")),
         Some(names) if names.iter().any(|name| name == model) => (Some(true), shown.to_owned()),
         Some(names) => {
-            let some: Vec<&str> = names.iter().take(NAMES_MAX).map(String::as_str).collect();
-            (None, format!("{shown} is not among those listed: {}", some.join(", ")))
+            let some = output::commas(names.iter().take(NAMES_MAX));
+            (None, format!("{shown} is not among those listed: {some}"))
         }
     };
     Line::new("model", ok, detail)

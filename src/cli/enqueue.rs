@@ -1,6 +1,6 @@
 //! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
-use super::output::{self, DIM, Failure, RED, counted};
+use super::output::{self, DIM, Failure, counted};
 use super::session_input::read_stdin;
 use super::settings;
 use crate::adapters::clock;
@@ -11,13 +11,11 @@ use crate::pipeline::{
 };
 use crate::store::{OpenMode, Store};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
-/// Maximum sessions and problems to list; the rest are counted.
+/// Maximum sessions to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -61,7 +59,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let json = args.json;
     let from_stdin = args.paths.iter().any(|path| path.as_os_str() == "-");
     if from_stdin && args.paths.len() > 1 {
@@ -92,11 +90,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     } else {
         print(&taken)?;
     }
-    let problems = taken.problems.iter();
-    let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
-    output::notes(problems, LISTED_MAX, "more with problems");
-    output::note_empty(&taken.empty);
-    output::note_not_read(&taken.files_not_read);
+    output::note_files(&taken.problems, &taken.empty, &taken.files_not_read);
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }
@@ -110,7 +104,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         output::no_transcript(&args.paths, taken.files + taken.files_passed_over);
         failed = true;
     }
-    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+    output::fail_if(failed)
 }
 
 /// Notes the number of sessions that were skipped because they were forgotten.
@@ -127,7 +121,6 @@ pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enque
     Ok(enqueuer_of(config, store, model.unwrap_or(&config.model.model)))
 }
 
-/// Creates the enqueuer of `store` for workers that call `model`.
 pub(super) fn enqueuer_of(config: &Config, store: Store, model: &str) -> Arc<Enqueuer> {
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     Arc::new(Enqueuer::new(config, model, gather, store, clock::now))

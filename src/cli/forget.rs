@@ -14,7 +14,6 @@ use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Maximum memories and files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
@@ -70,7 +69,7 @@ pub(super) struct ForgetReport<'a> {
     proof: &'a ErasureProof,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
@@ -89,11 +88,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         }
         if is_nothing {
             output::note(&format!("namespace `{namespace}`: nothing to forget"));
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         }
         if !args.yes && !is_wanted(&found)? {
             output::note("nothing was erased");
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         }
         let directories = directories(&consolidator.store, &config)?;
         match directories.forget(&consolidator, &found, &what).await? {
@@ -101,12 +100,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
                 note_files(&directories, &synced)?;
                 print(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;
-                Ok(ExitCode::SUCCESS)
+                Ok(())
             }
-            Forgotten::Busy => Err(Failure::failed(format!(
-                "namespace `{namespace}`: another process changes its memory now; nothing was erased, \
-                 try again"
-            ))),
+            Forgotten::Busy => Err(output::busy(&[&namespace])),
             Forgotten::Moved(ids) => Err(Failure::failed(format!(
                 "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
                 counted(ids.len() as u64, "memory")
@@ -161,15 +157,15 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
     }
 }
 
-fn preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
+fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
     in_pages(|| print_preview(found, as_json))
 }
 
-fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
+fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
     if as_json {
         let ForgetPlan { namespace, sessions, records, changes, .. } = found;
         output::json(&ForgetPreview { namespace, sessions, records, memories: changes })?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     output::line(&format!("{BOLD}{}{BOLD:#}: {} would go", found.namespace, amount(found)))?;
     for Change { memory, before, after } in found.changes.iter().take(LISTED_MAX) {
@@ -186,7 +182,7 @@ fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure>
         output::line(&format!("  {DIM}and {more} more: --json lists them{DIM:#}"))?;
     }
     output::note("a dry run: nothing was erased");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Failure> {
@@ -200,8 +196,8 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
         (erased.answers, "answer"),
         (erased.jobs, "job"),
     ];
-    let gone: Vec<String> = gone.iter().map(|(count, name)| counted(*count, name)).collect();
-    output::line(&format!("erased: {}", gone.join(", ")))?;
+    let gone = output::commas(gone.map(|(count, name)| counted(count, name)));
+    output::line(&format!("erased: {gone}"))?;
     output::line(&format!(
         "memories: {} gone, {} changed",
         erased.memories_gone, erased.memories_changed
@@ -214,11 +210,10 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
     if proof.left.is_empty() {
         return output::line(&format!("{looked}: none is left"));
     }
-    let left: Vec<String> =
-        proof.left.iter().map(|(place, count)| format!("{place} {count}")).collect();
+    let left = proof.left.iter().map(|(place, count)| format!("{place} {count}"));
     output::line(&format!(
         "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
-        left.join(", ")
+        output::commas(left)
     ))?;
     let told = |file: &String| match PUBLISHED_IN.contains(&file.as_str()) {
         true => format!("{file} holds some: `annalist publish {file}` renews a published block"),

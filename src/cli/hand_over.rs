@@ -14,7 +14,7 @@ use crate::pipeline::{EnqueueOptions, IntakeSource};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,6 @@ const UNDER_WAY: Duration = Duration::from_secs(10);
 /// Time for which a transcript may be missing: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
-/// Hand-over for the process that a hook starts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Order {
     pub(super) hand_over: SpooledHandOver,
@@ -59,7 +58,6 @@ impl AwaitedAnswer {
     }
 }
 
-/// Returns the user's spool, if there is a data folder.
 pub(super) fn spool() -> Option<Spool> {
     settings::data_folder().map(|folder| Spool::new(&folder))
 }
@@ -83,7 +81,6 @@ pub(super) fn start(order: Option<&Order>) -> io::Result<()> {
     }
 }
 
-/// Processes the spool, and returns the remaining hand-overs.
 pub(super) fn retry() -> Vec<SpooledHandOver> {
     let Some(spool) = spool().filter(|it| !it.is_empty()) else { return Vec::new() };
     if let Err(error) = command().and_then(|mut command| command.status()) {
@@ -111,7 +108,7 @@ fn command() -> io::Result<Command> {
 }
 
 /// Handles the order on standard input, if there is one, and then the spool.
-pub(super) fn run() -> Result<ExitCode, Failure> {
+pub(super) fn run() -> Result<(), Failure> {
     let mut told = Vec::new();
     if !io::stdin().is_terminal() {
         io::stdin().lock().take(ORDER_BYTES_MAX).read_to_end(&mut told)?;
@@ -123,7 +120,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
         }
         attempt(spool.as_ref(), hand_over);
     }
-    let Some(spool) = spool else { return Ok(ExitCode::SUCCESS) };
+    let Some(spool) = spool else { return Ok(()) };
     // Skips a store after its first failure.
     let mut failing = Vec::new();
     for hand_over in left_behind(&spool) {
@@ -132,7 +129,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
             failing.push(store);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Enqueues a transcript. Returns false on failure and stores the problem in the spool.

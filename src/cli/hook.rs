@@ -28,7 +28,6 @@ use std::time::Duration;
 
 /// Maximum size of standard input, in bytes: a prompt with pasted text.
 const STDIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Maximum wait for the store's obstacles at session start.
 const LOOK_MAX: Duration = Duration::from_millis(250);
 /// Command that syncs a session into memory; the session name follows.
 const SYNC: &str = "memory sync";
@@ -65,13 +64,13 @@ pub(super) struct Args {
     event: Event,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> ExitCode {
     // `--config` is relative to the current folder, which changes to the project's below.
     let file = file.and_then(|file| std::path::absolute(file).ok());
-    Ok(answer(args.event, file.as_deref()).unwrap_or_else(|failure| {
+    answer(args.event, file.as_deref()).unwrap_or_else(|failure| {
         failure.report();
         ExitCode::SUCCESS
-    }))
+    })
 }
 
 fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -83,10 +82,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     findings.iter().for_each(warn);
     enter_project(&input);
     let mut transcript = open_transcript(&input);
-    let directory = directory(None).unwrap_or_else(|failure| {
-        output::note(&failure.line);
-        None
-    });
+    let directory = or_noted(directory(None));
     let answer = decide_and_keep(&input, directory.as_ref(), transcript.as_mut());
     let config = settings::load(file);
     if let Err(failure) = &config {
@@ -94,10 +90,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     }
     let context = match (&answer.say, directory, &config) {
         (Say::Context, Some(directory), Ok(config)) if directory.settings.auto_load => {
-            context(&directory, config).unwrap_or_else(|failure| {
-                output::note(&failure.line);
-                Redacted::default()
-            })
+            or_noted(context(&directory, config))
         }
         _ => Redacted::default(),
     };
@@ -124,7 +117,6 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(said.exit))
 }
 
-/// Returns a notice about everything that stops work.
 fn notice(config: &Result<Config, Failure>) -> Option<String> {
     let config = match config {
         Ok(config) => config,
@@ -142,6 +134,14 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
     let spool = hand_over::spool();
     let spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
     status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
+}
+
+/// The result, or a note of the failure.
+fn or_noted<T: Default>(result: Result<T, Failure>) -> T {
+    result.unwrap_or_else(|failure| {
+        output::note(&failure.line);
+        T::default()
+    })
 }
 
 /// Decides by the session state and the context window usage, and stores the new state.
@@ -183,7 +183,6 @@ fn decide_and_keep(
     answer
 }
 
-/// Reads the state of a session and the time of its last sync.
 fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) {
     let unreadable = |error: io::Error| {
         output::note(&format!("the state of this session cannot be read: {error}"));
@@ -212,7 +211,6 @@ fn stdin() -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Enters the project folder, from which settings, store and memory directory are found.
 fn enter_project(input: &Input) {
     let named = settings::path_of(PROJECT).or_else(|| input.cwd.as_ref().map(PathBuf::from));
     let Some(folder) = named.filter(|folder| folder.is_absolute()) else { return };
@@ -310,7 +308,6 @@ fn usage(file: &mut GrowingFile) -> Option<Usage> {
     None
 }
 
-/// Returns the model in the client's environment or settings.
 fn model_of_client() -> Option<String> {
     let named = std::env::var_os(MODEL).and_then(|name| name.into_string().ok());
     let own = settings::path_of(CLIENT).or_else(|| settings::home().map(|it| it.join(".claude")));

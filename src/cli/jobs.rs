@@ -6,8 +6,8 @@ pub(super) use steer::JobChangeRow;
 
 use super::arguments::{named, one, prefix, session_of};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, lasting, pairs,
-    short,
+    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, json_row, lasting,
+    pairs, short, time,
 };
 use super::records::RunRow;
 use super::settings;
@@ -19,9 +19,7 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Default maximum of listed jobs.
 const LISTED_MAX: u32 = 200;
 
 #[derive(Debug, clap::Args)]
@@ -80,15 +78,13 @@ struct List {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let (runtime, now) = (settings::runtime()?, clock::now());
     runtime.block_on(async {
         match args.command.unwrap_or(Command::List(args.list)) {
-            Command::List(args) => list(&store, &args, now).await.map(|()| ExitCode::SUCCESS),
-            Command::Show { id, json } => {
-                show(&store, &id, json, now).await.map(|()| ExitCode::SUCCESS)
-            }
+            Command::List(args) => list(&store, &args, now).await,
+            Command::Show { id, json } => show(&store, &id, json, now).await,
             Command::Retry(args) => steer::retry(&store, &args, now).await,
             Command::Cancel(args) => steer::cancel(&store, &args, now).await,
             Command::Drop(args) => steer::drop_jobs(&store, &args).await,
@@ -169,28 +165,29 @@ fn why(it: &StoredJob, now: Timestamp) -> String {
     }
 }
 
-/// A job, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct JobRow<'a> {
-    job: JobId,
-    state: JobState,
-    reason: Option<&'a str>,
-    detail: Option<&'a str>,
-    namespace: &'a str,
-    session: SessionId,
-    path: &'a str,
-    slice: SliceId,
-    index: u32,
-    entries: (u32, u32),
-    tokens: Tokens,
-    priority: i32,
-    attempts: u32,
-    generation: u32,
-    holder: Option<&'a str>,
-    enqueued_at: String,
-    since: String,
-    until: Option<String>,
-    finished_at: Option<String>,
+json_row! {
+    /// A job, as JSON.
+    pub(super) struct JobRow<'a> of it: &'a StoredJob {
+        job: JobId = it.id,
+        state: JobState = it.state,
+        reason: Option<&'a str> = it.reason.as_deref(),
+        detail: Option<&'a str> = it.detail.as_deref(),
+        namespace: &'a str = &it.namespace,
+        session: SessionId = it.session,
+        path: &'a str = &it.path,
+        slice: SliceId = it.slice,
+        index: u32 = it.index,
+        entries: (u32, u32) = (it.first.0, it.last.0),
+        tokens: Tokens = it.tokens,
+        priority: i32 = it.priority,
+        attempts: u32 = it.attempts,
+        generation: u32 = it.generation,
+        holder: Option<&'a str> = it.holder.as_deref(),
+        enqueued_at: String = it.enqueued_at.to_string(),
+        since: String = it.since.to_string(),
+        until: Option<String> = time(it.until),
+        finished_at: Option<String> = time(it.finished_at),
+    }
 }
 
 /// A job with its session, its last run and the commands for it, as JSON.
@@ -202,33 +199,6 @@ pub(super) struct JobDetails<'a> {
     title: Option<&'a Redacted>,
     run: Option<RunRow<'a>>,
     next: Vec<String>,
-}
-
-impl JobRow<'_> {
-    fn of(it: &StoredJob) -> JobRow<'_> {
-        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        JobRow {
-            job: it.id,
-            state: it.state,
-            reason: it.reason.as_deref(),
-            detail: it.detail.as_deref(),
-            namespace: &it.namespace,
-            session: it.session,
-            path: &it.path,
-            slice: it.slice,
-            index: it.index,
-            entries: (it.first.0, it.last.0),
-            tokens: it.tokens,
-            priority: it.priority,
-            attempts: it.attempts,
-            generation: it.generation,
-            holder: it.holder.as_deref(),
-            enqueued_at: it.enqueued_at.to_string(),
-            since: it.since.to_string(),
-            until: time(it.until),
-            finished_at: time(it.finished_at),
-        }
-    }
 }
 
 async fn show(store: &Store, id: &str, as_json: bool, now: Timestamp) -> Result<(), Failure> {

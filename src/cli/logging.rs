@@ -10,7 +10,6 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Logging and tracing of this process.
 #[must_use = "the last traces are sent by `end`"]
 pub(super) struct Telemetry {
     traces: Option<traces::Traces>,

@@ -3,23 +3,19 @@
 
 mod arguments;
 mod card;
-mod clients;
 mod cassette;
 mod consolidate;
 mod context;
 mod conversation;
 mod dialog;
-mod docs;
 mod doctor;
 mod enqueue;
 mod forget;
 mod hand_over;
 mod hook;
 mod init;
-mod interrupt;
 mod jobs;
 mod logging;
-mod mcp;
 mod memory;
 mod model_args;
 mod namespace;
@@ -30,7 +26,6 @@ mod progress;
 mod publish;
 mod recent;
 mod records;
-mod redact;
 mod replay;
 mod schema;
 mod search;
@@ -38,7 +33,6 @@ mod serve;
 mod session_input;
 mod settings;
 mod status;
-mod status_pages;
 mod test;
 mod token;
 mod vault;
@@ -123,7 +117,7 @@ enum Command {
     /// Put rules and decisions into AGENTS.md or another file, and keep them there
     Publish(publish::Args),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
-    Mcp(mcp::Args),
+    Mcp(serve::McpArgs),
     /// Serve the page, the intake and the tools over HTTP
     Serve(serve::Args),
     /// Make, list and revoke tokens of clients of `annalist serve`
@@ -134,7 +128,7 @@ enum Command {
     #[command(hide = true)]
     HandOver,
     /// Print a text as the privacy gate lets it through
-    Redact(redact::Args),
+    Redact(privacy::RedactArgs),
     /// Look for what is not masked in what is stored and would be sent
     Privacy(privacy::Args),
     /// Print the last few turns of a dialog as a prompt has them
@@ -155,7 +149,7 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page of the tool or of a command
-    Man(docs::ManArgs),
+    Man(schema::ManArgs),
 }
 
 /// Runs the command given by the process arguments and returns its exit code.
@@ -172,10 +166,7 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
-    let code = match run(cli) {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    };
+    let code = run(cli).unwrap_or_else(Failure::report);
     telemetry.end();
     code
 }
@@ -199,12 +190,12 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker(args) => worker::run(&args, file),
         Command::Enqueue(args) => enqueue::run(args, file),
         Command::Records(args) => in_pages(|| records::run(args, file)),
-        Command::Why(args) => in_pages(|| records::why(&args, file)),
-        Command::Search(args) => search::run(&args, file),
-        Command::Open(args) => recent::open(&args, file),
-        Command::Today(args) => recent::days(&args, Days::Today, file),
-        Command::Yesterday(args) => recent::days(&args, Days::Yesterday, file),
-        Command::Week(args) => recent::days(&args, Days::Week, file),
+        Command::Why(args) => return in_pages(|| records::why(&args, file)),
+        Command::Search(args) => return search::run(&args, file),
+        Command::Open(args) => return recent::open(&args, file),
+        Command::Today(args) => return recent::days(&args, Days::Today, file),
+        Command::Yesterday(args) => return recent::days(&args, Days::Yesterday, file),
+        Command::Week(args) => return recent::days(&args, Days::Week, file),
         Command::Status(args) => in_pages(|| status::run(&args, file)),
         Command::Jobs(args) => in_pages(|| jobs::run(args, file)),
         Command::Consolidate(args) => consolidate::run(&args, file),
@@ -216,12 +207,12 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
         Command::Publish(args) => publish::run(&args, file),
-        Command::Mcp(args) => mcp::run(&args, file),
+        Command::Mcp(args) => serve::mcp(&args, file),
         Command::Serve(args) => serve::run(&args, file),
         Command::Token(args) => token::run(args, file),
-        Command::Hook(args) => hook::run(&args, file),
+        Command::Hook(args) => return Ok(hook::run(&args, file)),
         Command::HandOver => hand_over::run(),
-        Command::Redact(args) => redact::run(&args, file),
+        Command::Redact(args) => privacy::redact(&args, file),
         Command::Privacy(args) => privacy::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
@@ -230,11 +221,12 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file),
         Command::Completions { shell } => completions(shell),
-        Command::Man(args) => docs::man(&args, Cli::command()),
+        Command::Man(args) => schema::man(&args, Cli::command()),
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
-fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "annalist", &mut script);
     output::bytes(&script)

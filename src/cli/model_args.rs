@@ -1,7 +1,7 @@
 //! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
-use super::interrupt;
-use super::output::{self, Failure, YELLOW, count, counted, dollars, numbers, remark};
+use super::output::{self, Failure, YELLOW, count, counted, dollars, json_row, numbers, remark};
+use super::progress::cancelled_by_signal;
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
@@ -13,8 +13,6 @@ use crate::pipeline::{
 use crate::privacy::Gate;
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -117,7 +115,6 @@ impl AdjudicationArgs {
         Ok(Some(Reflector::new(source(config, store, model, &name)?).await?))
     }
 
-    /// Returns the model that a flag names.
     fn named(&self, config: &Config) -> Result<Option<(Model, String)>, Failure> {
         let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
         let otherwise = config.consolidate.model_name(&config.model.model);
@@ -139,7 +136,6 @@ pub(super) struct SummaryArgs {
 }
 
 impl SummaryArgs {
-    /// True if a model writes the summaries.
     pub(super) fn is_named(&self) -> bool {
         self.model.is_some() || self.cassette.is_some()
     }
@@ -163,7 +159,7 @@ fn source<'a>(
     model: Model,
     model_name: &'a str,
 ) -> Result<ModelSource<'a>, Failure> {
-    let (store, cancel) = (store.clone(), interrupt::cancelled_by_signal()?);
+    let (store, cancel) = (store.clone(), cancelled_by_signal()?);
     Ok(ModelSource { config, model, model_name, store, cancel, clock: clock::now })
 }
 
@@ -184,7 +180,6 @@ fn model(
     Ok((Model::Endpoint(Box::new(endpoint)), name.to_owned()))
 }
 
-/// Remedy for a model without a known price.
 pub(super) const PRICE_UNKNOWN: &str =
     "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
 
@@ -202,7 +197,6 @@ pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
     endpoint_with(config, settings::api_key(config)?)
 }
 
-/// Returns the embedding model of the settings, if there is one.
 pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
     if config.search.embeddings.is_none() {
         return Ok(None);
@@ -246,51 +240,41 @@ pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
     }
     let origins = cassette.origins();
     let kinds = numbers([
-        ("recorded from a model", origins.recorded as u64),
-        ("imported from recorded answers", origins.imported as u64),
-        ("written by hand", origins.hand_written as u64),
+        ("recorded from a model", origins.recorded),
+        ("imported from recorded answers", origins.imported),
+        ("written by hand", origins.hand_written),
     ]);
     output::note(&format!("answers come from the cassette, no model is asked: {kinds}"));
     Ok(cassette)
 }
 
-/// Questions about pairs of a record and a memory, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct AskedPairs {
-    /// Records of the plan.
-    records: u64,
-    pairs: u64,
-    /// Verdicts that were not taken.
-    refused: u64,
-    questions: u64,
-    journaled: u64,
-    /// Nothing was asked: the counts, and the usage, are estimates.
-    estimated: bool,
+json_row! {
+    /// Questions about pairs of a record and a memory, as JSON.
+    pub(super) struct AskedPairs of it: &ModelUsage {
+        /// Records of the plan.
+        records: u64 = it.records,
+        pairs: u64 = it.pairs,
+        /// Verdicts that were not taken.
+        refused: u64 = it.refused,
+        questions: u64 = it.questions,
+        journaled: u64 = it.journaled,
+        /// Nothing was asked: the counts, and the usage, are estimates.
+        estimated: bool = it.is_estimate,
+    }
 }
 
-/// Calls, tokens and US dollars, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct CallUsage {
-    calls: u64,
-    sent: u64,
-    cached: u64,
-    answered: u64,
-    cost: f64,
-}
-
-impl AskedPairs {
-    pub(super) fn of(usage: &ModelUsage) -> AskedPairs {
-        let &ModelUsage { records, pairs, refused, is_estimate, questions, journaled, .. } = usage;
-        AskedPairs { records, pairs, refused, questions, journaled, estimated: is_estimate }
+json_row! {
+    /// Calls, tokens and US dollars, as JSON.
+    pub(super) struct CallUsage of it: &ModelUsage {
+        calls: u64 = it.calls,
+        sent: u64 = it.sent,
+        cached: u64 = it.cached,
+        answered: u64 = it.answered,
+        cost: f64 = dollars(it.cost_micros),
     }
 }
 
 impl CallUsage {
-    pub(super) fn of(usage: &ModelUsage) -> CallUsage {
-        let &ModelUsage { calls, sent, cached, answered, .. } = usage;
-        CallUsage { calls, sent, cached, answered, cost: dollars(usage.cost_micros) }
-    }
-
     pub(super) fn of_spent(spent: &Spent) -> CallUsage {
         let Usage { prompt_tokens, cached_tokens, completion_tokens } = spent.usage;
         CallUsage {

@@ -11,9 +11,7 @@ use crate::store::{NamespaceTotals, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Maximum folders listed per namespace.
 const FOLDERS_MAX: u32 = 8;
 
 #[derive(Debug, clap::Args)]
@@ -70,13 +68,12 @@ impl Row for NamespaceTotals {
     }
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     match &args.command {
         Command::List { json } => in_pages(|| {
             let all = settings::runtime()?.block_on(store.namespace_totals(FOLDERS_MAX))?;
-            output::rows(&all, *json, "there are no namespaces: `annalist replay` makes one")?;
-            Ok(ExitCode::SUCCESS)
+            output::rows(&all, *json, "there are no namespaces: `annalist replay` makes one")
         }),
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
@@ -91,7 +88,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
                 let source = &config.source;
                 output::note(&format!("{source}: namespace = \"{old}\": set it to \"{new}\""));
             }
-            Ok(ExitCode::SUCCESS)
+            Ok(())
         }
     }
 }
@@ -123,9 +120,6 @@ async fn rename(
     let namespaces = Namespaces { store, gate, clock: Some(clock::now) };
     match namespaces.moved(old, new).await? {
         true => Ok(()),
-        false => Err(Failure::failed(format!(
-            "namespace `{old}` or `{new}`: another process changes its memory now; nothing was \
-             moved, try again"
-        ))),
+        false => Err(output::busy(&[old, new])),
     }
 }

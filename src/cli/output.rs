@@ -2,17 +2,18 @@
 
 use super::pager;
 use crate::config::ConfigError;
+use crate::domain::Timestamp;
 use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::text::causes::with_causes;
-pub(super) use crate::text::count::{count, counted};
+pub(super) use crate::text::count::{commas, count, counted};
 use crate::text::{terminal, truncate};
 use crate::transcripts::DetectError;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub(super) const USAGE: u8 = 2;
 
 /// Maximum files without entries to list; the rest are counted.
 const EMPTY_LISTED_MAX: usize = 5;
+const PROBLEMS_LISTED_MAX: usize = 20;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
@@ -30,7 +32,6 @@ pub(super) const GREEN: Style = AnsiColor::Green.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 
-/// Error of a command: one line and the exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) line: String,
@@ -46,17 +47,49 @@ impl Failure {
         Failure { line: line.into(), code: FAILED }
     }
 
+    /// Prints the line, unless the failures were printed already.
     pub(super) fn report(self) -> ExitCode {
         if !self.line.is_empty() {
-            note(&format!("{RED}error:{RED:#} {}", self.line));
+            note(&error(&self.line));
         }
         ExitCode::from(self.code)
     }
 }
 
-/// Notes the clients whose files were found but have no reader.
-pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
-    for (client, files) in files {
+/// Exits with [`FAILED`] if `failed`; the failures were printed already.
+pub(super) fn fail_if(failed: bool) -> Result<(), Failure> {
+    if failed { Err(Failure::failed("")) } else { Ok(()) }
+}
+
+pub(super) fn error(text: &str) -> String {
+    format!("{RED}error:{RED:#} {text}")
+}
+
+/// Failure to write a file.
+pub(super) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+}
+
+/// Failure because another process holds the lease of a namespace.
+pub(super) fn busy(namespaces: &[&str]) -> Failure {
+    let names = namespaces.join("` or `");
+    Failure::failed(format!(
+        "namespace `{names}`: another process changes its memory now; nothing was changed, try again"
+    ))
+}
+
+/// Notes files that could not be read, that have no entries, and those of clients without a reader.
+pub(super) fn note_files(
+    problems: &[FileProblem],
+    empty: &[FileProblem],
+    not_read: &BTreeMap<&'static str, u64>,
+) {
+    let lines = problems.iter().map(|it| error(&format!("{}: {}", it.path, it.problem)));
+    notes(lines, PROBLEMS_LISTED_MAX, "more files");
+    let lines =
+        empty.iter().map(|it| format!("{YELLOW}no entries:{YELLOW:#} {}: {}", it.path, it.problem));
+    notes(lines, EMPTY_LISTED_MAX, "more files without entries");
+    for (client, files) in not_read {
         let files = counted(*files, "file");
         note(&format!("{YELLOW}not read:{YELLOW:#} {files} of {client}"));
     }
@@ -64,29 +97,22 @@ pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
 
 /// Notes that none of the `files` files in `paths` is a transcript.
 pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
-    let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
-    let (paths, files) = (paths.join(", "), counted(files, "file"));
+    let paths = commas(paths.iter().map(|it| it.display().to_string()));
+    let files = counted(files, "file");
     let why = DetectError::Nothing;
-    note(&format!(
-        "{RED}error:{RED:#} {paths}: nothing was read, {files} looked at: {why}; \
-         --format FORMAT reads a named file as one of them"
-    ));
-}
-
-/// Lists files that were read but have no entries.
-pub(super) fn note_empty(files: &[FileProblem]) {
-    let lines =
-        files.iter().map(|it| format!("{YELLOW}no entries:{YELLOW:#} {}: {}", it.path, it.problem));
-    notes(lines, EMPTY_LISTED_MAX, "more files without entries");
+    note(&error(&format!(
+        "{paths}: nothing was read, {files} looked at: {why}; --format FORMAT reads a named file \
+         as one of them"
+    )));
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        // The reader closed the pipe.
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure { line: String::new(), code: 0 };
+        match error.kind() {
+            // The reader closed the pipe.
+            io::ErrorKind::BrokenPipe => Failure { line: String::new(), code: 0 },
+            _ => Failure::failed(format!("cannot print: {error}")),
         }
-        Failure::failed(format!("cannot print: {error}"))
     }
 }
 
@@ -174,9 +200,7 @@ fn shown(text: &str) -> Result<(), Failure> {
 }
 
 /// Runs a command that only prints, through a pager if its output does not fit on the terminal.
-pub(super) fn in_pages(
-    command: impl FnOnce() -> Result<ExitCode, Failure>,
-) -> Result<ExitCode, Failure> {
+pub(super) fn in_pages<T>(command: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     if window().is_none() {
         return command();
     }
@@ -190,14 +214,13 @@ pub(super) fn in_pages(
 }
 
 /// Prints bytes unchanged; on a terminal, control characters are made visible.
-pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
+pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.is_terminal() {
         true => out.write_all(terminal::shown(&String::from_utf8_lossy(bytes)).as_bytes())?,
         false => out.write_all(bytes)?,
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(out.flush()?)
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -210,10 +233,9 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
 pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value);
     let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
-    bytes(format!("{}\n", terminal::json(&text)).as_bytes()).map(|_| ())
+    bytes(format!("{}\n", terminal::json(&text)).as_bytes())
 }
 
-/// Prints a line on stderr.
 pub(super) fn note(text: &str) {
     // If stderr is closed, there is no place for an error message.
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
@@ -225,7 +247,6 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(&text));
 }
 
-/// Formats a warning.
 pub(super) fn warning(text: &str) -> String {
     format!("{YELLOW}warning:{YELLOW:#} {text}")
 }
@@ -238,7 +259,6 @@ pub(super) fn note_over_progress(text: &str) {
     note(text);
 }
 
-/// Warns if every answer of the model was empty.
 pub(super) fn warn_of_empty_answers(totals: &Totals) {
     if totals.only_empty_answers() {
         note(&warning(&format!(
@@ -257,13 +277,37 @@ pub(super) fn is_watched() -> bool {
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    if let Some((width, _)) = window() {
+        let width = u16::try_from(width).unwrap_or(u16::MAX);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     if !header.is_empty() {
         table.set_header(header.iter().map(|name| name.to_uppercase()));
     }
     table
+}
+
+/// Defines a JSON object with the type and the value of each field, and `of`, which makes it.
+macro_rules! json_row {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident $(<$a:lifetime>)? of $it:ident: $source:ty {
+        $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty = $value:expr,)*
+    }) => {
+        $(#[$doc])*
+        #[derive(schemars::JsonSchema, serde::Serialize)]
+        $vis struct $name $(<$a>)? { $($(#[$field_doc])* $field_vis $field: $type,)* }
+
+        impl $(<$a>)? $name $(<$a>)? {
+            $vis fn of($it: $source) -> Self {
+                $name { $($field: $value,)* }
+            }
+        }
+    };
+}
+pub(super) use json_row;
+
+/// Text of a time in JSON.
+pub(super) fn time(at: Option<Timestamp>) -> Option<String> {
+    at.map(|at| at.to_string())
 }
 
 /// Row of a table, and element of the same list as JSON.
@@ -272,7 +316,6 @@ pub(super) trait Row: serde::Serialize {
     /// Columns that a narrow terminal drops, in this order.
     const SPARE: &'static [usize] = &[];
 
-    /// Cells of the row, one per column.
     fn cells(&self) -> Vec<String>;
 }
 
@@ -295,7 +338,6 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
     print_table(&without(R::HEADER, cells, gone))
 }
 
-/// Width of each column, in letters.
 fn columns(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
     let letters = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
@@ -343,16 +385,16 @@ pub(super) fn fitted(
     spare: &[usize],
 ) -> Table {
     let mut gone = &[][..];
-    if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
-        let (dropped, letters) = fit(&columns(header, &rows), wide, spare, width.0.into());
+    if let Some((width, _)) = window() {
+        let (dropped, letters) = fit(&columns(header, &rows), wide, spare, width);
         gone = &spare[..dropped];
         rows.iter_mut()
             .filter_map(|row| row.get_mut(wide.column))
             .for_each(|it| *it = (wide.narrowed)(it, letters));
     }
     if !gone.is_empty() {
-        let names: Vec<String> = gone.iter().map(|at| header[*at].to_uppercase()).collect();
-        note(&format!("a wider terminal shows {} too", names.join(", ")));
+        let names = commas(gone.iter().map(|at| header[*at].to_uppercase()));
+        note(&format!("a wider terminal shows {names} too"));
     }
     let mut table = without(header, rows, gone);
     let before = gone.iter().filter(|at| **at < wide.column).count();
@@ -362,11 +404,8 @@ pub(super) fn fitted(
     table
 }
 
-/// Minimum letters of a path, even on a narrow terminal.
 const PATH_LETTERS_MIN: usize = 16;
-/// Minimum letters of a name.
 const NAME_LETTERS_MIN: usize = 32;
-/// Minimum letters of text.
 const WORDS_MIN: usize = 44;
 
 /// Column that can be narrowed, with its minimum width and the function that shortens a cell.
@@ -419,18 +458,15 @@ pub(super) fn remark(number: u64, what: &str) -> String {
 /// Counts by name, such as `7 add, 1 merge`; omits zeros.
 pub(super) fn numbers<N: AsRef<str>>(by_name: impl IntoIterator<Item = (N, u64)>) -> String {
     let numbers = by_name.into_iter().filter(|(_, number)| *number > 0);
-    let texts = numbers.map(|(name, number)| format!("{} {}", count(number), name.as_ref()));
-    texts.collect::<Vec<_>>().join(", ")
+    commas(numbers.map(|(name, number)| format!("{} {}", count(number), name.as_ref())))
 }
 
 /// Counts by rule, such as `email 7, path 1`.
 pub(super) fn rules<N: AsRef<str>>(by_rule: impl IntoIterator<Item = (N, u64)>) -> String {
-    let texts =
-        by_rule.into_iter().map(|(rule, times)| format!("{} {}", rule.as_ref(), count(times)));
-    texts.collect::<Vec<_>>().join(", ")
+    let by_rule = by_rule.into_iter();
+    commas(by_rule.map(|(rule, times)| format!("{} {}", rule.as_ref(), count(times))))
 }
 
-/// Converts millionths of a US dollar to dollars.
 pub(super) fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }

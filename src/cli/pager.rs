@@ -11,12 +11,10 @@ thread_local! {
     static PAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Starts buffering output.
 pub(super) fn begin() {
     PAGE.set(Some(String::new()));
 }
 
-/// Stops buffering and returns the output.
 pub(super) fn take() -> String {
     PAGE.take().unwrap_or_default()
 }

@@ -1,17 +1,21 @@
-//! `annalist privacy check`: finds unmasked text in the store and the memory directory.
+//! `annalist privacy check` finds unmasked text in the store and the memory directory; `annalist redact` prints a text
+//! as the gate lets it through.
 
 use super::memory::folder;
-use super::output::{self, DIM, Failure, Row, counted};
+use super::output::{self, BOLD, DIM, Failure, Row, count, counted};
+use super::session_input::unreadable;
 use super::settings;
 use crate::adapters::memory_files::MemoryFolder;
-use crate::privacy::{Gate, Only, Report};
+use crate::privacy::{Gate, Only, Report, is_private_file};
 use crate::store::{OpenMode, Store, StoredText};
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::ExitCode;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -75,7 +79,7 @@ struct Check {
     found: BTreeMap<(String, &'static str), u64>,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let Action::Check(args) = &args.action;
     let config = settings::load(file)?;
     let mut check = Check { gate: Gate::new(&config.pii), texts: 0, found: BTreeMap::new() };
@@ -104,7 +108,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     }
     let row = |((place, rule), count)| UnmaskedRow { place, rule, count };
     let findings: Vec<UnmaskedRow> = check.found.into_iter().map(row).collect();
-    let code = if findings.is_empty() { 0 } else { output::FAILED };
+    let is_unmasked = !findings.is_empty();
     if args.json {
         output::json(&PrivacyReport { texts: check.texts, files, findings })?;
     } else {
@@ -113,7 +117,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             format!("{} of the store, {}", counted(check.texts, "text"), counted(files, "file"));
         output::note(&format!("{DIM}read: {read}{DIM:#}"));
     }
-    Ok(ExitCode::from(code))
+    output::fail_if(is_unmasked)
 }
 
 fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
@@ -156,4 +160,75 @@ fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
         Value::Object(members) => members.values().for_each(|it| strings(it, see)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Maximum size of a text to redact, in bytes.
+const TEXT_BYTES_MAX: u64 = 1 << 30;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example: annalist redact notes.md > clean.md
+
+privacy.pii sets which personal data is masked; private blocks and secrets always are.")]
+pub(super) struct RedactArgs {
+    /// The text; `-` or nothing reads standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Apply one part of the gate alone
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    /// `<private>` blocks
+    Private,
+    /// Keys, passwords, tokens
+    Secrets,
+    /// Personal data
+    Pii,
+}
+
+pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let config = settings::load(file)?;
+    let text = read_text(&args.file)?;
+    let only = match args.only {
+        None => Only::Everything,
+        Some(Part::Private) => Only::Private,
+        Some(Part::Secrets) => Only::Secrets,
+        Some(Part::Pii) => Only::Pii,
+    };
+    if matches!(only, Only::Everything | Only::Private) && is_private_file(&text) {
+        output::note("private-file 1");
+        output::note("the file says `private: true`: nothing of it is let through");
+        return Ok(());
+    }
+    let mut report = Report::default();
+    let clean = Gate::new(&config.pii).only(only).redact_into(&text, &mut report);
+    output::bytes(clean.as_str().as_bytes())?;
+    if report.counts.is_empty() {
+        output::note("nothing was masked");
+    }
+    if report.mentions > 0 {
+        let tags = counted(report.mentions, "tag");
+        output::note(&format!("{tags} <private> without an end hide nothing: expected </private>"));
+    }
+    for (rule, times) in &report.counts {
+        output::note(&format!("{BOLD}{rule}{BOLD:#} {}", count(*times)));
+    }
+    Ok(())
+}
+
+/// Reads the text; unlike a transcript, it may be empty.
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let is_stdin = path.as_os_str() == "-";
+    let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
+    let read = match is_stdin {
+        true => io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes),
+        // A pipe is fine, since it is read only once.
+        false => File::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| unreadable(&name, &error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,12 +1,13 @@
-//! Progress of long operations: a bar or an updated line on a terminal, plain lines at intervals elsewhere.
+//! Long operations: progress as a bar or an updated line on a terminal, as plain lines at intervals elsewhere; and
+//! Ctrl-C and SIGTERM, of which the first signal stops cleanly, the second immediately.
 
-use super::output;
+use super::output::{self, Failure};
 use crate::text::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::convert::Infallible;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
-/// Refresh interval on a terminal.
 const TICK: Duration = Duration::from_millis(100);
 /// Interval of plain lines for commands that finish by themselves.
 pub(super) const OFTEN: Duration = Duration::from_secs(10);
@@ -14,11 +15,8 @@ pub(super) const OFTEN: Duration = Duration::from_secs(10);
 pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
 pub(super) struct Progress {
-    /// Completed units of work.
     pub(super) at: u64,
-    /// Total units of work.
     pub(super) of: u64,
-    /// State in words.
     pub(super) text: String,
 }
 
@@ -67,4 +65,73 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
     }
     bar.set_prefix(terminal::shown(&prefix));
     bar
+}
+
+/// Returns a token that the first signal cancels.
+pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
+    let left = || "answers that came are kept".to_owned();
+    cancelled_with_note(
+        "stopping: calls under way may finish (Ctrl-C again stops at once)".to_owned(),
+        left,
+    )
+}
+
+/// Returns a token that the first signal cancels, with a note. The second signal exits and prints what is `left`,
+/// which is safe because all state is transactional.
+pub(super) fn cancelled_with_note(
+    note: String,
+    left: impl Fn() -> String + Send + 'static,
+) -> Result<CancellationToken, Failure> {
+    let listener = Listener::new();
+    let mut listener =
+        listener.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    let cancel = CancellationToken::new();
+    let cancelled = cancel.clone();
+    tokio::spawn(async move {
+        listener.next().await;
+        cancelled.cancel();
+        output::note_over_progress(&note);
+        listener.next().await;
+        let left = left();
+        output::note_over_progress(&format!("stopped at once: {left}; the same command goes on"));
+        std::process::exit(i32::from(output::FAILED));
+    });
+    Ok(cancel)
+}
+
+/// Receives signals from its creation on, so that none is lost between two waits.
+#[cfg(unix)]
+struct Listener {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Listener {
+    fn new() -> std::io::Result<Listener> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Listener { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Listener;
+
+#[cfg(not(unix))]
+impl Listener {
+    fn new() -> std::io::Result<Listener> {
+        Ok(Listener)
+    }
+
+    async fn next(&mut self) {
+        drop(tokio::signal::ctrl_c().await);
+    }
 }

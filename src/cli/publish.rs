@@ -1,7 +1,7 @@
 //! `annalist publish`: writes standing rules and current decisions into a file for all agents.
 
-use super::clients::{self, Change};
 use super::context::{budget, directory, say_skipped};
+use super::init::{self, Change};
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::files;
@@ -15,7 +15,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -64,7 +63,7 @@ pub(super) struct PublishReport {
     omitted: usize,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let Some(directory) = directory(args.dir.as_deref())? else {
@@ -87,7 +86,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if changed && !args.check {
         // A file that contained only the block is deleted.
         let after = (!after.is_empty()).then(|| after.clone());
-        clients::write(&Change { path, before: there.clone(), after })?;
+        init::write(&Change { path, before: there.clone(), after })?;
     }
     if args.json {
         let count = |of: fn(&crate::context::Part) -> usize| block.parts.iter().map(of).sum();
@@ -111,10 +110,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         (true, true) => format!("{shown} is out of date: `annalist publish {shown}` writes it"),
         (true, false) => format!("wrote {shown}"),
     });
-    Ok(if changed && args.check { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+    output::fail_if(changed && args.check)
 }
 
-/// Assembles the rules and decisions of the directory.
 fn block(directory: &ProjectDirectory, args: &Args, gate: &Gate) -> Result<Block, Failure> {
     let budget = budget(&args.budget)?;
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {

@@ -1,13 +1,12 @@
 //! `annalist replay`: extracts transcripts in this process.
 
 use super::arguments::date;
-use super::interrupt::cancelled_with_note;
 use super::model_args::{self, ModelArgs};
 use super::output::{
     self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, lasting, numbers, pairs, remark,
     rules,
 };
-use super::progress::{self, OFTEN, Progress};
+use super::progress::{self, OFTEN, Progress, cancelled_with_note};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::{Config, namespace_name};
@@ -16,7 +15,6 @@ use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, nam
 use crate::privacy::Gate;
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +71,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let mut config = settings::load(file)?;
     args.model.override_settings(&mut config);
     if let Some(namespace) = &args.namespace {
@@ -145,11 +143,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     if !totals.balance() {
         let (entries, counted) = (totals.entries, totals.coverage.total());
-        output::note(&format!(
-            "{RED}error:{RED:#} the totals do not balance: {entries} entries, {counted} accounted for"
-        ));
+        output::note(&output::error(&format!(
+            "the totals do not balance: {entries} entries, {counted} accounted for"
+        )));
     }
-    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+    output::fail_if(failed)
 }
 
 /// True for the word that selects the copies in the vault.
@@ -221,11 +219,7 @@ fn left(totals: &Totals) -> String {
 }
 
 fn list_problems(totals: &Totals) {
-    let problems = totals.problems.iter();
-    let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
-    output::notes(problems, LISTED_MAX, "more files");
-    output::note_empty(&totals.empty);
-    output::note_not_read(&totals.files_not_read);
+    output::note_files(&totals.problems, &totals.empty, &totals.files_not_read);
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
         let (slices, entries) =
             (counted(failure.slices, "slice"), counted(failure.entries, "entry"));
@@ -320,7 +314,6 @@ fn print_stopped(totals: &Totals) -> Result<(), Failure> {
     pairs(rows)
 }
 
-/// Paid calls of this run, with their tokens.
 fn calls(totals: &Totals) -> [(&'static str, String); 2] {
     let journaled = remark(totals.journaled, "from the journal");
     let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));

@@ -1,24 +1,25 @@
-//! `annalist serve`: serves the project's memory over HTTP to people and clients.
+//! `annalist serve` serves the project's memory over HTTP to people and clients, `annalist mcp` to an agent over
+//! standard input and output.
 
 use super::enqueue::enqueuer_of;
-use super::interrupt::cancelled_with_note;
+use super::model_args::embedder;
 use super::output::{self, Failure};
-use super::status_pages::status_pages;
-use super::{mcp, settings};
+use super::progress::cancelled_with_note;
+use super::settings;
 use crate::adapters::http_server::HttpListener;
-use crate::adapters::metrics::Meters;
+use crate::adapters::metrics::{Health, Jobs, Meters, Snapshot, StatusPages};
 use crate::adapters::{clock, random};
 use crate::config::Config;
+use crate::domain::{Coverage, JobState, Timestamp};
 use crate::privacy::Gate;
-use crate::server::mcp::Server;
-use crate::server::{HttpServer, Intake, IntakeParts, ServerState};
-use crate::store::{OpenMode, Store};
+use crate::server::{HttpServer, Intake, IntakeParts, ServerState, mcp};
+use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
 #[cfg(fuzzing)]
 use crate::store::{Token, TokenRight};
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +53,7 @@ pub(super) struct Args {
     behind_proxy: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if !args.listen.ip().is_loopback() && !args.behind_proxy {
         return Err(Failure::usage(format!(
             "--listen: {}: the network can reach it: expected 127.0.0.1 or [::1], or --behind-proxy \
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             args.listen
         )));
     }
-    let mcp = args.mcp.then(|| mcp::server(file)).transpose()?;
+    let mcp = args.mcp.then(|| server(file)).transpose()?;
     let config = settings::load(file)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
     let meters = meters();
@@ -85,7 +86,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         let hosts = args.host.clone();
         let server = Composition { config, store, meters, page_secret, mcp, hosts };
         listener.serve(server.compose(until.clone()).router(until.clone()), until).await;
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }
 
@@ -104,7 +105,7 @@ fn host(text: &str) -> Result<String, String> {
     }
 }
 
-fn meters() -> Arc<Meters> {
+pub(super) fn meters() -> Arc<Meters> {
     Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()))
 }
 
@@ -113,7 +114,7 @@ struct Composition {
     store: Store,
     meters: Arc<Meters>,
     page_secret: Option<String>,
-    mcp: Option<Server>,
+    mcp: Option<mcp::Server>,
     hosts: Vec<String>,
 }
 
@@ -143,6 +144,103 @@ impl Composition {
     }
 }
 
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  claude mcp add annalist -- annalist mcp   Claude Code
+  codex mcp add annalist -- annalist mcp    Codex
+
+The client starts it in the folder of the project and speaks to it over standard input and output. Tools: search, \
+why, context, history, open_items, note. All but note only read; a note is kept as said by the agent, and becomes no \
+memory by itself. Nothing of another namespace is shown, unless mcp.namespaces of the settings names it.")]
+pub(super) struct McpArgs {}
+
+pub(super) fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let served = settings::runtime()?.block_on(mcp::serve(server(file)?));
+    served.map_err(Failure::failed)
+}
+
+fn server(file: Option<&Path>) -> Result<mcp::Server, Failure> {
+    let config = settings::load(file)?;
+    let embedder = embedder(&config)?;
+    let gate = Gate::new(&config.pii);
+    let of_store = config.clone();
+    let open = move |how| match settings::store_of(&of_store, how) {
+        Ok(store) => Ok(Some(store)),
+        Err(error) if error.kind == StoreErrorKind::Missing => Ok(None),
+        Err(error) => Err(error),
+    };
+    Ok(mcp::Server {
+        config,
+        folders: settings::project_folders(),
+        home: settings::home(),
+        open: Arc::new(open),
+        store: OnceLock::new(),
+        gate,
+        embedder,
+        clock: clock::now,
+    })
+}
+
+/// Maximum age of cached entry counts; counting reads every session.
+const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Creates the status pages of this process, which is healthy until `closing` is cancelled.
+pub(super) fn status_pages(
+    store: Store,
+    meters: Arc<Meters>,
+    closing: CancellationToken,
+) -> StatusPages {
+    let health = Arc::new(Health::default());
+    let told = Arc::clone(&health);
+    tokio::spawn(async move {
+        closing.cancelled().await;
+        told.ill("stopping");
+    });
+    let cache = CachedCoverage::default();
+    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&cache)))
+}
+
+type CachedCoverage = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
+
+async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, StoreError> {
+    let now = clock::now();
+    let depth = store.depth(now).await?;
+    let mut snapshot = Snapshot::default();
+    for open in &depth.open {
+        let jobs = snapshot.jobs.entry(open.state).or_default();
+        jobs.jobs += open.jobs;
+        jobs.oldest = jobs.oldest.max(Some(now.since(open.oldest)));
+        if let Some(wait) = open.wait {
+            *snapshot.waiting.entry(wait).or_default() += open.jobs;
+        }
+    }
+    let oldest = depth.dead.iter().map(|dead| now.since(dead.since)).max();
+    let dead = Jobs { jobs: depth.dead_jobs(), oldest };
+    snapshot.jobs.insert(JobState::Dead, dead);
+    let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
+    snapshot.jobs.insert(JobState::Cancelled, cancelled);
+    snapshot.coverage = coverage(&store, now, &cache).await?;
+    Ok(snapshot)
+}
+
+async fn coverage(
+    store: &Store,
+    now: Timestamp,
+    cache: &CachedCoverage,
+) -> Result<Coverage, StoreError> {
+    let known = *cache.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, coverage)) = known
+        && at <= now
+        && now.since(at) < COVERAGE_AGE_MAX
+    {
+        return Ok(coverage);
+    }
+    let sum = store.status().await?.coverage();
+    *cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, sum));
+    Ok(sum)
+}
+
 /// Router of `annalist serve --mcp` with the settings in `file`, for the fuzz target `http`. Its token and the page
 /// secret are `fuzz`.
 ///
@@ -163,7 +261,7 @@ pub async fn router_for_fuzzing(file: &Path) -> axum::Router {
         used_at: None,
     };
     store.keep_token(token, crate::server::token_digest(b"fuzz")).await.unwrap();
-    let mcp = mcp::server(Some(file)).map_err(|it| it.line).unwrap();
+    let mcp = server(Some(file)).map_err(|it| it.line).unwrap();
     let (page_secret, hosts) = (Some("fuzz".to_owned()), Vec::new());
     let meters = meters();
     let until = CancellationToken::new();

@@ -19,24 +19,17 @@ use std::io::{self, Cursor, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Maximum size of standard input, in bytes.
 const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Entries read from the store at a time.
 const ENTRIES_MAX: u32 = 1_000;
 
-/// Item of a transcript.
 pub(super) enum Heard<'a> {
-    /// Start of a conversation.
     Session(&'a Session),
-    /// Next entry of the conversation, with the format of the file.
     Entry(&'a Entry, Format),
-    /// Problem in the transcript.
     Finding(Finding),
 }
 
-/// Opened file or standard input.
 pub(super) struct Source {
-    /// Name for messages.
     pub(super) name: String,
     /// True if the file contains `private: true`; none of it may be shown.
     pub(super) is_private: bool,
@@ -160,33 +153,17 @@ pub(super) fn note_private(name: &str) {
 /// Session in the store with its derived data.
 pub(super) struct StoredSession {
     pub(super) session: Session,
-    /// Staged records of the session.
     pub(super) records: Vec<Record>,
-    /// Last turns.
     pub(super) dialog: DialogSummary,
     /// Memory card as JSON, if there is one.
     pub(super) card: Option<String>,
 }
 
-/// Callback for each entry of a session, with the format of its transcript.
 type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
 
 impl StoredSession {
-    /// Finds the session by an id prefix.
-    pub(super) fn find(id: &str, config: &Config) -> Result<StoredSession, Failure> {
-        StoredSession::read(id, config, None)
-    }
-
-    /// Like [`StoredSession::find`], and passes the entries to `each` in order.
-    pub(super) fn with_entries(
-        id: &str,
-        config: &Config,
-        each: &mut dyn FnMut(&Entry, Format),
-    ) -> Result<StoredSession, Failure> {
-        StoredSession::read(id, config, Some(each))
-    }
-
-    fn read(
+    /// Finds the session by an id prefix, and passes its entries to `each` in order.
+    pub(super) fn find(
         id: &str,
         config: &Config,
         each: Option<EntrySink<'_>>,
@@ -211,11 +188,7 @@ impl StoredSession {
     }
 }
 
-async fn entries(
-    store: &Store,
-    session: &Session,
-    each: &mut dyn FnMut(&Entry, Format),
-) -> Result<(), Failure> {
+async fn entries(store: &Store, session: &Session, each: EntrySink<'_>) -> Result<(), Failure> {
     let mut from = 0;
     // Terminates because ordinals have no gaps within a session.
     loop {

@@ -6,7 +6,7 @@
 use super::output::Failure;
 use crate::adapters::files;
 use crate::config::{Config, ENV_PREFIX, Layer, is_ours};
-use crate::llm::prompt_files;
+use crate::llm::prompt::read_prompts;
 use crate::privacy::Gate;
 use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,6 @@ const NAME: &str = "annalist";
 const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
 const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
 
-/// Settings file, and the root of its project.
 struct SettingsFile {
     path: PathBuf,
     root: Option<PathBuf>,
@@ -52,7 +51,7 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
         if let Some(root) = root.as_deref().filter(|_| !is_set(PROMPTS_VARIABLE)) {
             *path = shown(&root.join(&*path));
         }
-        let prompts = prompt_files::read(Path::new(path));
+        let prompts = read_prompts(Path::new(path));
         config.prompts = prompts.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
     }
     if config.store_url.is_empty() {
@@ -150,17 +149,14 @@ fn variables() -> Result<Vec<(String, String)>, Failure> {
     .collect()
 }
 
-/// User's configuration folder, per XDG.
 pub(super) fn user_folder() -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", ".config")
 }
 
-/// User's state folder, per XDG.
 pub(super) fn state_folder() -> Option<PathBuf> {
     folder_of("XDG_STATE_HOME", ".local/state")
 }
 
-/// User's data folder, per XDG.
 pub(super) fn data_folder() -> Option<PathBuf> {
     folder_of("XDG_DATA_HOME", ".local/share")
 }
@@ -243,7 +239,6 @@ pub(super) fn existing_store(file: Option<&Path>) -> Result<(Config, Store), Fai
     Ok((config, store))
 }
 
-/// Names the settings and store in use.
 pub(super) fn in_force(config: &Config, store: &Store) -> String {
     format!("settings: {}; store: {}", config.source, store.place())
 }

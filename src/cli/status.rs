@@ -1,30 +1,33 @@
 //! `annalist status`: the state of every entry and of the queue.
 
 mod queue;
-mod unread;
 
+use super::init::folder_of_user;
 use super::model_args::CallUsage;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, short, shorten,
-    tail,
+    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, json_row, short,
+    shorten, tail,
 };
 use super::{hand_over, settings};
 use crate::adapters::clock;
+use crate::adapters::files;
 use crate::adapters::spool::SpooledHandOver;
-use crate::domain::{ClaimKind, Coverage, Finding, Format, Purpose, RunId, SessionId};
+use crate::adapters::walk::{Candidate, walk};
+use crate::agents::{CLIENTS, Deletion, SETTINGS};
+use crate::domain::{
+    ClaimKind, Coverage, Finding, Format, Purpose, RunId, Session, SessionId, Timestamp,
+};
 use crate::privacy::Redacted;
-use crate::store::{ABANDONED, BillLine, QueueStats, SessionStatus, Status};
+use crate::store::{ABANDONED, BillLine, FailedRun, QueueStats, SessionStatus, Status};
 use queue::QueueReport;
 pub(super) use queue::{dead, obstacles};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::ExitCode;
-use unread::UnreadReport;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PATH_LETTERS: usize = 48;
-/// First column with a count of entries.
 const NUMBERS_FROM: usize = 3;
 const SESSIONS_MAX: usize = 20;
 const FAILED_MAX: usize = 10;
@@ -43,7 +46,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let spooled = hand_over::retry();
     if !args.json {
         print_spooled(&spooled)?;
@@ -65,7 +68,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
     let is_ill = failed || depth.needs_person() || !spooled.is_empty();
-    Ok(ExitCode::from(if is_ill { output::FAILED } else { 0 }))
+    output::fail_if(is_ill)
 }
 
 /// The state of every session and of the queue, as JSON.
@@ -85,67 +88,64 @@ pub(super) struct StatusReport<'a> {
     store: &'a str,
 }
 
-#[derive(JsonSchema, Serialize)]
-struct SessionRow<'a> {
-    session: SessionId,
-    native_id: &'a Redacted,
-    path: &'a str,
-    format: Format,
-    namespace: &'a str,
-    title: Option<&'a Redacted>,
-    started_at: Option<String>,
-    entries: Option<u64>,
-    coverage: Coverage,
-    balanced: bool,
-    records: &'a BTreeMap<ClaimKind, u64>,
-    quarantined: u64,
-    runs: RunCounts,
-    findings: &'a [Finding],
-    masked: &'a BTreeMap<String, u64>,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct RunCounts {
-    done: u64,
-    failed: u64,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct FailedRow<'a> {
-    run: RunId,
-    session: SessionId,
-    path: &'a str,
-    entries: (u32, u32),
-    kind: &'a str,
-    detail: &'a str,
-    at: String,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct BillRow<'a> {
-    day: String,
-    namespace: &'a str,
-    #[serde(rename = "for")]
-    purpose: Purpose,
-    #[serde(flatten)]
-    usage: CallUsage,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct SpooledRow<'a> {
-    path: String,
-    since: String,
-    problem: Option<&'a str>,
-}
-
-impl SpooledRow<'_> {
-    fn of(it: &SpooledHandOver) -> SpooledRow<'_> {
-        let (path, since) = (it.transcript.display().to_string(), it.at.to_string());
-        SpooledRow { path, since, problem: it.problem.as_deref() }
+json_row! {
+    struct SessionRow<'a> of it: &'a SessionStatus {
+        session: SessionId = it.session.id,
+        native_id: &'a Redacted = &it.session.native_id,
+        path: &'a str = &it.session.path,
+        format: Format = it.session.format,
+        namespace: &'a str = &it.session.namespace,
+        title: Option<&'a Redacted> = it.session.title.as_ref(),
+        started_at: Option<String> = output::time(it.session.started_at),
+        entries: Option<u64> = it.entries,
+        coverage: Coverage = it.coverage,
+        balanced: bool = it.is_balanced(),
+        records: &'a BTreeMap<ClaimKind, u64> = &it.staged,
+        quarantined: u64 = it.quarantined,
+        runs: RunCounts = RunCounts::of(it),
+        findings: &'a [Finding] = &it.findings,
+        masked: &'a BTreeMap<String, u64> = &it.masked,
     }
 }
 
-/// Prints the failed hand-overs of hooks in one line.
+json_row! {
+    struct RunCounts of it: &SessionStatus {
+        done: u64 = it.runs_done,
+        failed: u64 = it.runs_failed,
+    }
+}
+
+json_row! {
+    struct FailedRow<'a> of it: &'a FailedRun {
+        run: RunId = it.run,
+        session: SessionId = it.session,
+        path: &'a str = &it.path,
+        entries: (u32, u32) = it.entries,
+        kind: &'a str = &it.failure.kind,
+        detail: &'a str = &it.failure.detail,
+        at: String = it.at.to_string(),
+    }
+}
+
+json_row! {
+    struct BillRow<'a> of it: &'a BillLine {
+        day: String = it.day.day(),
+        namespace: &'a str = &it.namespace,
+        #[serde(rename = "for")]
+        purpose: Purpose = it.purpose,
+        #[serde(flatten)]
+        usage: CallUsage = CallUsage::of_spent(&it.spent),
+    }
+}
+
+json_row! {
+    struct SpooledRow<'a> of it: &'a SpooledHandOver {
+        path: String = it.transcript.display().to_string(),
+        since: String = it.at.to_string(),
+        problem: Option<&'a str> = it.problem.as_deref(),
+    }
+}
+
 fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "hand-over"));
@@ -164,54 +164,17 @@ impl<'a> StatusReport<'a> {
         settings: &'a str,
         store: &'a str,
     ) -> StatusReport<'a> {
-        let failed = status.failed.iter().map(|it| FailedRow {
-            run: it.run,
-            session: it.session,
-            path: &it.path,
-            entries: it.entries,
-            kind: &it.failure.kind,
-            detail: &it.failure.detail,
-            at: it.at.to_string(),
-        });
-        let bill = status.bill.iter().map(|it| BillRow {
-            day: it.day.day(),
-            namespace: &it.namespace,
-            purpose: it.purpose,
-            usage: CallUsage::of_spent(&it.spent),
-        });
         StatusReport {
             sessions: status.sessions.iter().map(SessionRow::of).collect(),
             coverage: status.coverage(),
-            failed: failed.collect(),
+            failed: status.failed.iter().map(FailedRow::of).collect(),
             spent: CallUsage::of_spent(&status.spent),
-            bill: bill.collect(),
+            bill: status.bill.iter().map(BillRow::of).collect(),
             queue: QueueReport::of(depth),
             spooled: Vec::new(),
             unread: UnreadReport::default(),
             settings,
             store,
-        }
-    }
-}
-
-impl SessionRow<'_> {
-    fn of(it: &SessionStatus) -> SessionRow<'_> {
-        SessionRow {
-            session: it.session.id,
-            native_id: &it.session.native_id,
-            path: &it.session.path,
-            format: it.session.format,
-            namespace: &it.session.namespace,
-            title: it.session.title.as_ref(),
-            started_at: it.session.started_at.map(|at| at.to_string()),
-            entries: it.entries,
-            coverage: it.coverage,
-            balanced: it.is_balanced(),
-            records: &it.staged,
-            quarantined: it.quarantined,
-            runs: RunCounts { done: it.runs_done, failed: it.runs_failed },
-            findings: &it.findings,
-            masked: &it.masked,
         }
     }
 }
@@ -363,4 +326,92 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
         })?;
     }
     Ok(())
+}
+
+/// Days before a deletion from which the report warns.
+const DAYS: u32 = 3;
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// Transcripts of clients that delete them.
+#[derive(Debug, Default, JsonSchema, Serialize)]
+struct UnreadReport {
+    /// Transcripts that were never read.
+    transcripts: u64,
+    /// Of these, those that their client will delete soon.
+    deleted_soon: u64,
+    /// Days from now that are soon.
+    within_days: u32,
+    /// Folders that they are in.
+    folders: Vec<PathBuf>,
+}
+
+impl UnreadReport {
+    /// Scans the folders of this user's clients.
+    fn of<'s>(sessions: impl Iterator<Item = &'s Session>, now: Timestamp) -> UnreadReport {
+        let (mut paths, mut names) = (HashSet::new(), HashSet::new());
+        for session in sessions {
+            paths.insert(real(Path::new(&session.path)));
+            names.insert(session.native_id.as_str());
+        }
+        let mut report = UnreadReport { within_days: DAYS, ..UnreadReport::default() };
+        let is_read = |path: &Path| {
+            let name = path.file_stem().and_then(|name| name.to_str());
+            name.is_some_and(|name| names.contains(name)) || paths.contains(&real(path))
+        };
+        for client in CLIENTS {
+            let Some(deletion) = client.deletion else { continue };
+            if let Ok(folder) = folder_of_user(client) {
+                report.look(&folder, deletion, now, is_read);
+            }
+        }
+        report
+    }
+
+    fn look(
+        &mut self,
+        client: &Path,
+        deletion: &Deletion,
+        now: Timestamp,
+        is_read: impl Fn(&Path) -> bool,
+    ) {
+        let folder = client.join(deletion.folder);
+        if !folder.is_dir() {
+            return;
+        }
+        let settings = files::read_if_exists(&client.join(SETTINGS)).ok().flatten();
+        let hours = (deletion.hours)(&settings.unwrap_or_default());
+        let end = now.after(HOUR * 24 * DAYS);
+        let is_deleted_soon = |file: &Candidate| {
+            let deleted = file.changed_at.zip(hours).map(|(at, hours)| at.after(HOUR * hours));
+            deleted.is_some_and(|deleted| deleted <= end)
+        };
+        let (found, _) = walk(std::slice::from_ref(&folder));
+        let unread = found.iter().filter(|it| (deletion.is_transcript)(&it.path));
+        let unread: Vec<_> = unread.filter(|it| !is_read(&it.path)).collect();
+        if !unread.is_empty() {
+            self.transcripts += unread.len() as u64;
+            self.deleted_soon += unread.iter().filter(|it| is_deleted_soon(it)).count() as u64;
+            self.folders.push(folder);
+        }
+    }
+
+    fn print(&self) -> Result<(), Failure> {
+        if self.transcripts == 0 {
+            return Ok(());
+        }
+        let unread = counted(self.transcripts, "session");
+        let soon = match self.deleted_soon {
+            0 => String::new(),
+            soon => format!(", {} of them will be deleted within {DAYS} days", output::count(soon)),
+        };
+        let folders: Vec<String> = self.folders.iter().map(|it| it.display().to_string()).collect();
+        output::line(&format!(
+            "{YELLOW}unread{YELLOW:#} {unread}{soon}: `annalist enqueue {}` reads them",
+            folders.join(" ")
+        ))
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

@@ -12,7 +12,6 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// Maximum length of a name, which is part of the source of everything sent with it.
@@ -124,7 +123,7 @@ impl Row for TokenRow {
     }
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
     let (runtime, now) = (settings::runtime()?, clock::now());
@@ -174,7 +173,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             output::note(&format!("revoked: {name}"));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -9,7 +9,6 @@ use crate::store::{Store, VaultTotals};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -88,19 +87,19 @@ impl Row for CopiesRow {
     }
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let store = settings::known_store(&config)?;
     if args.clear
         && let Some(store) = &store
         && !clear(store, args.yes)?
     {
-        return Ok(ExitCode::from(output::FAILED));
+        return output::fail_if(true);
     }
     let report = report(&config, store.as_ref())?;
     if args.json {
         output::json(&report)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     in_pages(|| print(&report, &config))
 }
@@ -150,7 +149,7 @@ fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn print(report: &VaultReport, config: &Config) -> Result<ExitCode, Failure> {
+fn print(report: &VaultReport, config: &Config) -> Result<(), Failure> {
     output::rows(&report.clients, false, "the vault has no copies")?;
     output::note(&match report.enabled {
         true => format!(
@@ -164,7 +163,7 @@ fn print(report: &VaultReport, config: &Config) -> Result<ExitCode, Failure> {
             config.source
         ),
     });
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Formats a size, such as `12.3 MB`.

@@ -11,11 +11,9 @@ const LIST: &str = include_str!("prices.toml");
 /// Price of tokens, in US dollars per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Price {
-    /// Tokens sent.
     pub(crate) sent: f64,
     /// Tokens sent that the provider had cached.
     pub(crate) cached: f64,
-    /// Tokens answered.
     pub(crate) answered: f64,
     /// Date of the list price; `None` for prices from the settings and free models.
     pub(crate) read_on: Option<&'static str>,

@@ -66,7 +66,6 @@ impl ConversationMemory {
         finding
     }
 
-    /// Maximum number of non-system messages.
     pub(super) fn others_max(&self) -> usize {
         match self.kind {
             MemoryType::Buffer => {

@@ -197,7 +197,6 @@ impl History {
         }
     }
 
-    /// All messages in memory, in order.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &StoredMessage> {
         let mut pinned = self.pinned.iter().peekable();
         let mut others = self.others.iter().peekable();

@@ -10,7 +10,6 @@
 //!
 //! All four pin system messages; only the buffer's limit counts them.
 
-mod budget;
 mod context;
 mod entity;
 #[cfg(test)]
@@ -25,9 +24,8 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{render, within};
-pub use context::summarise_by_rule;
 pub(crate) use context::{BranchFilter, SliceContext};
+pub use context::{render, summarise_by_rule, within};
 pub use memory::{ConversationMemory, create};
 pub use message::{MemoryMessage, Metadata};
 pub(crate) use message::{MessageAccount, MessageCount};

@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Format version.
 const VERSION: u64 = 1;
 /// Maximum number of messages read by a memory: JSON numbers up to it are exact.
 const MESSAGES_MAX: u64 = 1 << 53;

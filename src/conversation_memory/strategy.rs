@@ -1,41 +1,28 @@
 //! Memory strategies and their limits.
 
-use crate::domain::Tokens;
+use crate::domain::{Tokens, named};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 const LIMIT_MIN: u32 = 1;
 
-/// The four strategies.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryType {
-    /// Everything, up to a number of messages.
-    Buffer,
-    /// The last messages.
-    Window,
-    /// A summary of what was, and the last messages.
-    Summary,
-    /// The entities that were mentioned, and the last messages.
-    Entity,
+named! {
+    /// The four strategies, in the order of `--help`.
+    #[derive(schemars::JsonSchema)]
+    pub MemoryType {
+        /// Everything, up to a number of messages.
+        Buffer = "buffer",
+        /// The last messages.
+        Window = "window",
+        /// A summary of what was, and the last messages.
+        Summary = "summary",
+        /// The entities that were mentioned, and the last messages.
+        Entity = "entity",
+    }
 }
 
 impl MemoryType {
-    /// Every type, in the order of `--help`.
-    pub const ALL: [MemoryType; 4] =
-        [MemoryType::Buffer, MemoryType::Window, MemoryType::Summary, MemoryType::Entity];
-
-    /// Name in settings, on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            MemoryType::Buffer => "buffer",
-            MemoryType::Window => "window",
-            MemoryType::Summary => "summary",
-            MemoryType::Entity => "entity",
-        }
-    }
-
     /// Name of the strategy's limit.
     pub fn limit_name(self) -> &'static str {
         match self {
@@ -57,40 +44,27 @@ impl FromStr for MemoryType {
     type Err = MemoryError;
 
     fn from_str(text: &str) -> Result<MemoryType, MemoryError> {
-        let found = MemoryType::ALL.into_iter().find(|it| it.name() == text);
-        found.ok_or_else(|| MemoryError::UnsupportedType(text.to_owned()))
+        MemoryType::of_name(text).ok_or_else(|| MemoryError::UnsupportedType(text.to_owned()))
     }
 }
 
 /// Reason why a memory cannot be created, in one line with the allowed values.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MemoryError {
-    /// Unknown type.
     #[error("unsupported memory type `{0}`: allowed are buffer, window, summary, entity")]
     UnsupportedType(String),
-    /// Limit out of bounds.
     #[error("{name} must be at least {LIMIT_MIN}: allowed are 1 to {}, found {found}", u32::MAX)]
-    Limit {
-        /// Name of the limit in settings.
-        name: &'static str,
-        /// The given number.
-        found: i64,
-    },
+    Limit { name: &'static str, found: i64 },
     /// `keep_recent` reaches the threshold, so that a summary would always be due.
     #[error("keep_recent must be below summary_threshold: allowed are 0 to {most}, found {found}")]
-    KeepRecent {
-        /// Maximum allowed value.
-        most: u32,
-        /// The given number.
-        found: u32,
-    },
+    KeepRecent { most: u32, found: u32 },
     /// Not a saved memory: the path, and the expected value.
     #[error("not a saved conversation memory: {0}")]
     Unreadable(String),
 }
 
 /// The limits of all strategies; each strategy uses its own.
-#[derive(serde::Deserialize, Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ConversationLimits {
     /// Buffer: maximum messages, including system messages; `None` keeps everything.
     pub max_messages: Option<u32>,
@@ -146,10 +120,9 @@ impl ConversationLimits {
     /// # Errors
     /// If one is below 1, or `keep_recent` is not below `summary_threshold`.
     pub fn check(&self) -> Result<(), MemoryError> {
-        MemoryType::ALL.into_iter().try_for_each(|kind| self.check_for(kind))
+        MemoryType::ALL.iter().try_for_each(|kind| self.check_for(*kind))
     }
 
-    /// The limit of `kind`, if set.
     pub(super) fn of(&self, kind: MemoryType) -> Option<u32> {
         match kind {
             MemoryType::Buffer => self.max_messages,

@@ -11,7 +11,6 @@ use crate::text::truncate::words_within;
 const LABEL: &str = "Previous conversation summary: ";
 /// Maximum bytes of a rule-based summary: about 350 tokens, to leave room for newer messages.
 const RULE_BYTES_MAX: usize = 1_400;
-/// Maximum length of one of its lines, in characters.
 const LINE_CHARS_MAX: usize = 120;
 /// Minimum length of a usable sentence, in characters; a shorter one is a greeting.
 const SENTENCE_CHARS_MIN: usize = 12;

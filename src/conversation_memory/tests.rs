@@ -260,7 +260,7 @@ fn unsupported_types_and_limits_below_one_name_what_is_allowed() {
         vector,
         "unsupported memory type `vector`: allowed are buffer, window, summary, entity"
     );
-    for kind in MemoryType::ALL {
+    for &kind in MemoryType::ALL {
         assert_eq!(kind.name().parse(), Ok(kind));
         for limit in [0, -1, i64::MIN, i64::from(u32::MAX) + 1] {
             let error = ConversationLimits::default().with(kind, limit).unwrap_err().to_string();

@@ -14,7 +14,6 @@ enum GivenTurn {
     Routed(RoutedTurn),
 }
 
-/// A summarised turn; the pending items may be absent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SummarisedTurn {

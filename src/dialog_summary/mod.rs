@@ -5,7 +5,6 @@
 //! belong to the current turn. Rewound entries, sub-agents' messages, injected context and reasoning are excluded.
 
 mod block;
-mod cut;
 mod document;
 #[cfg(test)]
 mod laws;

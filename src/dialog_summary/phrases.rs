@@ -47,7 +47,6 @@ const DOING_STEMS: &str = "\
 /// Suffixes that may follow a stem in an intent name.
 const NOUN_ENDINGS: &[&str] = &["", "me", "ma", "mek", "mak", "et", "etme", "etmek"];
 
-/// Characters that end a sentence.
 const ENDS: [char; 6] = ['.', '!', '?', '…', '？', '。'];
 /// Characters that may surround a sentence: quotes, brackets, Markdown and list marks.
 const AROUND: &str = "*_`\"'”“’»«)(][#>";
@@ -83,7 +82,6 @@ const PARTICLES: &str = "\
     mi, mu, misin, misiniz, musun, musunuz, miyim, muyum, miyiz, muyuz, midir, mudur, \
     miydi, muydu";
 
-/// Returns whether `text` is only small talk.
 pub(super) fn is_smalltalk(text: &str) -> bool {
     if text.len() > SMALLTALK_BYTES_MAX {
         return false;
@@ -134,7 +132,6 @@ pub(super) fn first_question(text: &str) -> Option<&str> {
     sentences(head.lines().next()?).find(|sentence| is_question(sentence)).map(str::trim)
 }
 
-/// Returns whether a question asks for permission to do something.
 pub(super) fn asks_permission(question: &str) -> bool {
     let words = words(question);
     // Includes the second word: "On which port should I listen?"

@@ -1,7 +1,6 @@
 //! The rolling summary of one session's dialog: the last turns, and the open one.
 
-use super::block::{Block, DialogRules, evict};
-use super::cut::{Size, within};
+use super::block::{Block, DialogRules, Size, evict, within};
 use super::phrases::{asks_permission, first_question, is_smalltalk, last_question};
 use super::turn::{
     AskedQuestion, CompactSummary, DialogTurn, NAME_CHARS_MAX, SAID_CHARS_MAX, has_words, ours,
@@ -12,13 +11,11 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum length of a stored field, in characters; blocks are far shorter.
 const FIELD_CHARS_MAX: usize = 8_000;
-/// Maximum number of stored pending items per turn.
 const ITEMS_MAX: usize = 20;
 /// Maximum length of the user's words in an open turn, in characters.
 const WORDS_CHARS_MAX: usize = 160;
 /// Maximum length of a question in an open turn, in characters.
 const QUESTION_CHARS_MAX: usize = 80;
-/// Maximum number of stored tool names per turn.
 const TOOLS_MAX: usize = 32;
 /// Maximum bytes of tool arguments that are parsed for a question.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
@@ -26,10 +23,8 @@ const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of decisions and attempts shown per turn; the last ones are kept.
 const CLAIMS_SHOWN_MAX: usize = 2;
 
-/// Tools that ask the user a question.
 const ASKING_TOOLS: [&str; 4] =
     ["AskUserQuestion", "ask_followup_question", "request_user_input", "ask_user"];
-/// Tools that ask the user for permission.
 const PERMISSION_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
 
 /// The rolling summary of a dialog. A serialised summary continues as if it had never been stored.
@@ -38,7 +33,6 @@ pub struct DialogSummary {
     /// The last finished turns, oldest first, within the limits.
     turns: Vec<CompactSummary>,
     open: Option<OpenTurn>,
-    /// Number of finished turns.
     ended: u32,
     /// Ordinal of the next entry; earlier ones have been added.
     next: u32,

@@ -1,6 +1,6 @@
 //! One turn: its facts, and its line in the summary.
 
-use super::cut::{Size, within};
+use super::block::{Size, within};
 use super::phrases::{fold, is_smalltalk, wants_doing};
 use crate::domain::{Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted, Woven};
@@ -69,7 +69,6 @@ impl CompactSummary {
     }
 }
 
-/// The pending question of the assistant.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 pub(super) struct AskedQuestion {
     /// True if the assistant waits for permission.

@@ -35,7 +35,6 @@ pub(crate) struct Case {
     pub tolerances: Tolerances,
 }
 
-/// Defines a struct with a field for each measure.
 macro_rules! per_measure {
     ($(#[$doc:meta])* $name:ident: $type:ty { $($(#[$field_doc:meta])* $field:ident: $measure:ident,)* }) => {
         $(#[$doc])*
@@ -44,7 +43,6 @@ macro_rules! per_measure {
         pub(crate) struct $name { $($(#[$field_doc])* pub $field: $type),* }
 
         impl $name {
-            /// The value for a measure.
             pub(crate) fn of(&self, measure: Measure) -> $type {
                 match measure { $(Measure::$measure => self.$field),* }
             }
@@ -96,9 +94,6 @@ per_measure! {
 
 impl Case {
     /// Parses `case.toml`.
-    ///
-    /// # Errors
-    /// A finding with the rule `bad-case` and the line.
     pub(crate) fn read(text: &str) -> Result<Case, Finding> {
         let bad = |line: usize, detail: String| {
             let line = u32::try_from(line).unwrap_or(u32::MAX);

@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// File that marks a folder as a case.
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
 /// Reply to the whole transcript, from which `--update` derives the recordings.
@@ -19,13 +18,11 @@ pub(crate) const EXPECTED: &str = "expected";
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
 const CASES_FOLDER: &str = "cases";
-/// Maximum depth of a case below the given folder.
 const DEPTH_MAX: usize = 4;
 const CASES_MAX: usize = 100_000;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const EXPECTED_MAX: usize = 1_000;
 
-/// A case on disk.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CaseFolder {
     /// Path below the folder of cases.
@@ -33,7 +30,6 @@ pub(crate) struct CaseFolder {
     pub path: PathBuf,
 }
 
-/// The files of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseFiles {
     pub case: String,
@@ -63,9 +59,6 @@ impl Scope {
 ///
 /// The name of a case is its path below the nearest folder called `cases`, so that it does not depend on the given
 /// folder. Without such a folder, or if names would collide, it is the path below the given folder.
-///
-/// # Errors
-/// The first path without a case, and why.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String> {
     let (mut below_path, mut below_cases) = (Vec::new(), Vec::new());
     let (mut seen, mut scope) = (BTreeSet::new(), Scope::default());
@@ -164,9 +157,6 @@ fn find_below(
 }
 
 /// Reads the files of a case.
-///
-/// # Errors
-/// One line: the file and the problem.
 pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
     let expected = folder.join(EXPECTED);
     Ok(CaseFiles {
@@ -183,9 +173,6 @@ fn needed(path: &Path) -> Result<String, String> {
 }
 
 /// Checks that a transcript is a file.
-///
-/// # Errors
-/// One line: the file and the problem.
 pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Candidate::of(path.to_owned(), true, &meta)),
@@ -206,7 +193,6 @@ fn text(path: &Path) -> Result<Option<String>, String> {
         .map_err(|error| format!("{}: cannot be read: {error}", path.display()))
 }
 
-/// The only `transcript.*` of a folder.
 fn transcript(folder: &Path) -> Result<Candidate, String> {
     let entries = fs::read_dir(folder)
         .map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
@@ -254,9 +240,6 @@ fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
 }
 
 /// Writes `text` to `path` and creates its folders; true if the file changed.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     // A pipe or a device has no contents to compare.
     if path.is_file() && files::read_if_exists(path)?.as_deref() == Some(text) {
@@ -268,9 +251,6 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
 }
 
 /// Creates the folder of a new case; false if it already exists.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn create(folder: &Path) -> io::Result<bool> {
     fs::create_dir_all(files::folder_of(folder)?)?;
     match fs::create_dir(folder) {
@@ -281,9 +261,6 @@ pub(crate) fn create(folder: &Path) -> io::Result<bool> {
 }
 
 /// Copies a transcript into the folder of a case.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn copy_transcript(from: &Path, folder: &Path) -> io::Result<PathBuf> {
     let mut to = folder.join(TRANSCRIPT);
     if let Some(extension) = from.extension() {

@@ -101,7 +101,7 @@ pub(crate) struct MeasureChange {
 }
 
 /// Changes of a case.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub(crate) struct CaseComparison {
     pub name: String,
     /// Outcome in the earlier run.
@@ -211,7 +211,6 @@ impl Comparison {
         !self.worse() && self.uncompared().is_empty()
     }
 
-    /// True if nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         let changed = |it: &VariantComparison| {
             !it.cases.is_empty() || !it.new.is_empty() || !it.gone.is_empty()
@@ -339,13 +338,7 @@ impl CaseComparison {
             worse: passed(before) && !passed(after) || before.is_measured() && !after.is_measured(),
             better: !passed(before) && passed(after)
                 || !before.is_measured() && after.is_measured(),
-            gold_changed: false,
-            measures: Vec::new(),
-            answered: Vec::new(),
-            missed: Vec::new(),
-            said: Vec::new(),
-            unsaid: Vec::new(),
-            records: Vec::new(),
+            ..CaseComparison::default()
         };
         if before.is_measured() && after.is_measured() {
             it.gold_changed = gold_changed(before, after);

@@ -10,7 +10,6 @@ use crate::pipeline::collect::collect;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Summary of a transcript, for the author of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct TranscriptSummary {
     pub format: Format,
@@ -18,14 +17,10 @@ pub(crate) struct TranscriptSummary {
     pub conversations: Vec<String>,
     pub entries: u64,
     pub slices: usize,
-    /// Redaction counts by rule.
     pub masked: BTreeMap<&'static str, u64>,
 }
 
 /// Reads a transcript as a case would.
-///
-/// # Errors
-/// One line, if it is unreadable or has no slices.
 pub(crate) fn summarize(
     config: &Config,
     transcript: &Candidate,

@@ -1,13 +1,13 @@
 //! Extracts one slice of a case, from recordings or with a model.
 
-use super::measure::{Asks, Origins};
+use super::measure::Asks;
 use super::prepare::{CaseSlice, PreparedCase};
 use crate::config::Price;
 use crate::domain::{
     ErrorKind, Finding, ModelError, OutputMode, Purpose, Record, Reply, Request, Severity,
 };
 use crate::extract::Exchange;
-use crate::llm::{Cassette, Origin};
+use crate::llm::{Cassette, Origin, Origins};
 use crate::pipeline::budget::{CapOwner, cost};
 use crate::pipeline::dialogue::{self, Deferral, DialogueEnd, ReplySource};
 use crate::pipeline::extractor::{Proven, SliceRequest, failure, run_id};
@@ -19,12 +19,10 @@ use crate::store::{RunFailure, StoreError};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-/// Result of a slice.
 #[derive(Debug, Default)]
 pub(super) struct SliceResult {
     pub(super) records: Vec<Record>,
     pub(super) findings: Vec<Finding>,
-    /// Terminal failure.
     pub(super) failure: Option<RunFailure>,
     /// Reason why there is no reply yet.
     pub(super) unanswered: Option<String>,
@@ -77,11 +75,7 @@ impl ReplySource for Recorder<'_> {
         asks.tokens_cached += usage.cached_tokens;
         asks.tokens_answered += usage.completion_tokens;
         asks.cost_micros += cost(usage, self.price);
-        *match origin {
-            Origin::Recorded => &mut self.result.answers.recorded,
-            Origin::HandWritten => &mut self.result.answers.hand_written,
-            Origin::Imported => &mut self.result.answers.imported,
-        } += 1;
+        self.result.answers.count(origin);
         self.result.exchanges.push((request.clone(), reply.clone()));
         Ok(reply)
     }
@@ -104,9 +98,6 @@ pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
 }
 
 /// Extracts a slice with a model and remembers the output mode that worked.
-///
-/// # Errors
-/// Those of the store.
 pub(super) async fn from_model(
     case: &PreparedCase,
     slice: CaseSlice<'_>,

@@ -146,9 +146,6 @@ pub(crate) struct Gold {
 
 impl Gold {
     /// Parses a gold file and redacts it.
-    ///
-    /// # Errors
-    /// A finding with the rule `bad-gold` and the line.
     pub(crate) fn read(text: &str, gate: &Gate) -> Result<Gold, Finding> {
         // The message may quote the file.
         let bad = |line: usize, what: &str| {

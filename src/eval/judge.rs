@@ -1,16 +1,17 @@
 //! The verdict on a case: records against gold, bars, entry states, warnings.
 
-use super::expected;
 use super::extraction::SliceResult;
 use super::gold::{Forbidden, Item};
-use super::measure::{Origins, Sums};
+use super::measure::Sums;
 use super::prepare::{Broken, PreparedCase};
 use super::report::{
     CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, RecordReport,
     ShownEntries, ShownEntry,
 };
 use super::score::{Score, score};
+use super::update::differences;
 use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
+use crate::llm::Origins;
 use crate::pipeline::collect::Collected;
 use crate::slicing::heading;
 use crate::text::count::counted;
@@ -23,15 +24,9 @@ pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
     CaseReport {
         name: name.to_owned(),
         about: broken.about,
-        format: String::new(),
-        language: String::new(),
-        answers: Origins::default(),
         outcome: CaseOutcome::Broken,
         problems: vec![Problem::new("broken", true, broken.reason)],
-        sums: Sums::default(),
-        items: Vec::new(),
-        forbidden: Vec::new(),
-        records: Vec::new(),
+        ..CaseReport::default()
     }
 }
 
@@ -85,7 +80,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
     if !is_stale && !is_broken {
         let missed = contents.case.bars.missed(&sums);
         problems.extend(missed.into_iter().map(|it| Problem::new("below-bar", true, it)));
-        problems.extend(expected::problems(contents, &case.gate, &records));
+        problems.extend(differences(contents, &case.gate, &records));
     }
     let outcome = match (is_broken, is_stale, problems.iter().any(|it| it.fails)) {
         (true, ..) => CaseOutcome::Broken,
@@ -113,7 +108,6 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
     (report, entries.shown())
 }
 
-/// Problems of the slice with this number.
 fn slice_problems(number: usize, result: &SliceResult) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let (Some(failure), None) = (&result.failure, &result.stale) {

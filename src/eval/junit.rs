@@ -11,9 +11,6 @@ const MESSAGE_BYTES_MAX: usize = 500;
 /// Renders a run as JUnit XML: one suite per variant, one test case per case. A case that misses its bars, is stale
 /// or is worse than the baseline allows is a failure; a broken one is an error. Missing cases and variants, and
 /// variants with nothing to compare, are separate failures.
-///
-/// # Errors
-/// Those of the XML writer.
 pub(crate) fn junit(
     report: &Report,
     comparison: Option<&Comparison>,

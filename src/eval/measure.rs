@@ -1,16 +1,16 @@
 //! Counts, and the rates derived from them.
 
 use crate::domain::{ClaimKind, Coverage, named};
+use crate::llm::Origins;
+use crate::text::count::commas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// Minimum number of cases with a rate for a confidence interval.
 const INTERVAL_CASES_MIN: usize = 10;
 /// 97.5th percentile of the standard normal distribution, for 95 % intervals.
 const Z: f64 = 1.96;
 
-/// Implements `AddAssign` field by field.
 macro_rules! sum_fields {
     ($type:ident: $($field:ident),*) => {
         impl AddAssign for $type {
@@ -148,17 +148,14 @@ pub(crate) struct Counts {
 sum_fields!(Counts: items, records, answered);
 
 impl Counts {
-    /// Records that answer an item, of all records.
     pub(crate) fn precision(self) -> Rate {
         Rate { hits: self.answered, of: self.records }
     }
 
-    /// Items that are answered, of all items.
     pub(crate) fn recall(self) -> Rate {
         Rate { hits: self.answered, of: self.items }
     }
 
-    /// Harmonic mean of precision and recall.
     pub(crate) fn f1(self) -> Rate {
         Rate { hits: 2 * self.answered, of: self.items + self.records }
     }
@@ -239,16 +236,6 @@ pub(crate) struct Asks {
 
 sum_fields!(Asks: slices, fitted, repaired, failed, requests, repairs, tokens_sent, tokens_cached, tokens_answered, cost_micros);
 
-/// Where the answers come from.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct Origins {
-    /// A model that annalist asked.
-    pub recorded: u64,
-    pub hand_written: u64,
-    /// A model that another program asked.
-    pub imported: u64,
-}
-
 sum_fields!(Origins: recorded, hand_written, imported);
 
 impl Origins {
@@ -264,7 +251,7 @@ impl Origins {
             (self.imported, "imported"),
         ];
         let some = all.iter().filter(|(number, _)| *number > 0);
-        some.map(|(number, name)| format!("{number} {name}")).collect::<Vec<_>>().join(", ")
+        commas(some.map(|(number, name)| format!("{number} {name}")))
     }
 }
 

@@ -4,7 +4,6 @@ mod case;
 mod cases;
 mod compare;
 mod draft;
-mod expected;
 mod extraction;
 mod gold;
 mod judge;

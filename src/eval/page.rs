@@ -78,7 +78,6 @@ struct VariantView<'r> {
     other_measures: Table,
     change: Option<ChangeView<'r>>,
     cases: Vec<CaseView<'r>>,
-    /// Number of cases that are not shown.
     hidden: usize,
 }
 
@@ -107,7 +106,6 @@ struct CaseView<'r> {
     hidden_entries: usize,
 }
 
-/// Texts of a changed record.
 #[derive(Serialize)]
 struct ChangedRecord {
     kind: &'static str,
@@ -117,12 +115,10 @@ struct ChangedRecord {
     at: Option<usize>,
 }
 
-/// Links of a record.
 #[derive(Serialize)]
 struct RecordView {
     /// Index of the item that it answers.
     item: Option<usize>,
-    /// Forbidden statements that it makes.
     says: Vec<String>,
     evidence: Vec<Mark>,
 }
@@ -162,9 +158,6 @@ struct Part<'r> {
 }
 
 /// Renders a run as HTML. `shown` holds the conversations by variant and case.
-///
-/// # Errors
-/// Those of the template engine.
 pub(crate) fn page(
     report: &Report,
     shown: &[Vec<ShownEntries>],

@@ -27,14 +27,11 @@ pub(crate) struct Variation {
     pub prompts: Arc<Prompts>,
 }
 
-/// Source of the replies.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answers {
-    /// The recordings of each case.
     Recorded,
     /// The recordings in this folder, for a case without its own.
     From(PathBuf),
-    /// The endpoint.
     Live,
 }
 
@@ -60,7 +57,6 @@ pub(super) struct PreparedCase {
     pub(super) cassette_findings: Vec<Finding>,
 }
 
-/// A slice of a case.
 #[derive(Clone, Copy)]
 pub(super) struct CaseSlice<'a> {
     pub(super) conversation: usize,

@@ -27,9 +27,6 @@ pub(crate) struct Recording {
 impl Recording {
     /// Overwrites the model's file and removes replies to the same requests from the other files of the cassette.
     /// Returns the file if it changed.
-    ///
-    /// # Errors
-    /// One line: the unreadable or unwritable file.
     pub(crate) fn write(&self) -> Result<Option<PathBuf>, String> {
         let folder = self.folder.join(CASSETTE);
         let path = folder.join(format!("{}.json", self.name));
@@ -59,7 +56,6 @@ impl Recording {
     }
 }
 
-/// Collects recordings by case and model.
 #[derive(Default)]
 pub(super) struct Recorder(BTreeMap<(PathBuf, String), Recording>);
 

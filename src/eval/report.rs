@@ -2,8 +2,9 @@
 //! Contains no times and no paths, so that equal runs give equal bytes.
 
 use super::gold::{Importance, Why};
-use super::measure::{MeasuredInterval, Origins, Sums, intervals};
+use super::measure::{MeasuredInterval, Sums, intervals};
 use crate::domain::{ClaimKind, Match, RecordState, Speaker, named};
+use crate::llm::Origins;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -97,9 +98,10 @@ pub(crate) struct CaseCounts {
 
 named! {
     /// Outcome of a case.
-    #[derive(JsonSchema)]
+    #[derive(Default, JsonSchema)]
     pub(crate) CaseOutcome {
         /// It reached its bars.
+        #[default]
         Passed = "passed",
         Failed = "failed",
         /// No recording answers one of its requests.
@@ -110,7 +112,7 @@ named! {
 }
 
 /// One case with one model and one prompt.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub(crate) struct CaseReport {
     pub name: String,
     pub about: String,
@@ -228,7 +230,6 @@ pub(crate) struct EvidenceReport {
 /// Entries of a case's conversation, for the HTML page; never part of a report file.
 pub(crate) type ShownEntries = Vec<ShownEntry>;
 
-/// An entry for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShownEntry {
     pub ordinal: u32,

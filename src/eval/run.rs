@@ -27,30 +27,23 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const THREADS_MAX: usize = 16;
-/// Grace period of a pending call after a stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Consecutive unanswered slices after which the run stops.
 const UNANSWERED_MAX: u32 = 5;
 
-/// Prompt tests to run.
 #[derive(Clone, Debug)]
 pub(crate) struct EvalRun {
     /// Settings, which a case may override.
     pub config: Config,
-    /// Models and prompts; at least one.
     pub variations: Vec<Variation>,
-    /// The cases, sorted by name.
     pub cases: Vec<CaseFolder>,
     pub answers: Answers,
 }
 
-/// Result of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct EvalResult {
     pub report: Report,
     /// Conversations by variant and case, for the HTML page.
     pub shown: Vec<Vec<ShownEntries>>,
-    /// Tolerances by case.
     pub tolerances: BTreeMap<String, Tolerances>,
     /// Recordings of the completely answered cases, unless the replies are the cases' own recordings.
     pub recordings: Vec<Recording>,
@@ -120,9 +113,6 @@ impl EvalRun {
     }
 
     /// Runs every case with every variation on an endpoint, using the journal and the caps of the settings.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub(crate) async fn live(&self, model: LiveModel) -> Result<EvalResult, StoreError> {
         let (tally, cancel) = (Arc::clone(&model.tally), model.cancel.clone());
         let mut output_modes = Vec::new();

@@ -33,7 +33,6 @@ use std::collections::BTreeSet;
 /// Number of search hits of which one must answer.
 const FOUND_MAX: usize = 5;
 
-/// The score of one case, and the records behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Score {
     pub tally: Tally,

@@ -81,7 +81,6 @@ type Texts = Vec<Vec<String>>;
 pub(crate) struct FieldWords(Vec<(String, Texts)>);
 
 impl FieldWords {
-    /// Parses a claim in JSON: texts and lists of texts.
     pub(crate) fn of(claim: &Value) -> FieldWords {
         let field = |(name, value): (&String, &Value)| {
             let texts = match value {

@@ -4,7 +4,7 @@ use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison}
 use super::measure::{Counts, Measure, Rate, Sums};
 use super::report::{Variant, headline};
 use crate::domain::{ClaimKind, CoverageState};
-use crate::text::count::counted;
+use crate::text::count::{commas, counted};
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -49,7 +49,6 @@ pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
     format!("{} {change}{allowed}", it.measure.label())
 }
 
-/// Confidence interval of a measure; empty if it has none.
 fn interval_text(variant: &Variant, measure: Measure) -> String {
     let interval = variant.summary.intervals.iter().find(|it| it.measure == measure);
     interval
@@ -151,9 +150,8 @@ pub(crate) fn asked_text(sums: &Sums) -> String {
     let asks = &sums.asks;
     let states = CoverageState::ALL.iter().filter(|it| sums.coverage.of(**it) > 0);
     let states = states.map(|it| format!("{} {}", sums.coverage.of(*it), it.name()));
-    let states: Vec<String> = states.collect();
-    let states =
-        if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
+    let states = commas(states);
+    let states = if states.is_empty() { states } else { format!(" ({states})") };
     format!(
         "{}: {} fitted at once, {} after another request, {} failed; {}, {}; tokens: {} sent ({} cached), {} \
          answered; ${:.4}; {}{states}",

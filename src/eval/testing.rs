@@ -1,12 +1,13 @@
 //! Hand-made runs for tests of comparison and rendering.
 
 use super::gold::{Importance, Why};
-use super::measure::{Asks, Counts, Origins, Rate, Sums, Tally};
+use super::measure::{Asks, Counts, Rate, Sums, Tally};
 use super::report::{
     CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, PromptName,
     RecordReport, Report, ShownEntries, ShownEntry, Summary, Variant,
 };
 use crate::domain::{ClaimKind, Coverage, Match, RecordState, Speaker};
+use crate::llm::Origins;
 use crate::privacy::Gate;
 use serde_json::{Value, json};
 

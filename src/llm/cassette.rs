@@ -2,29 +2,40 @@
 //! without a recording is stale.
 
 use super::cassette_file::{CassetteFile, Origin, RecordedRequest};
-use super::stale;
 use crate::domain::{
-    ErrorKind, Finding, LanguageModel, ModelError, OutputMode, Reply, Request, RequestDigest,
+    ErrorKind, Finding, LanguageModel, ModelError, OutputMode, Reply, Request, RequestDigest, Role,
     Severity,
 };
+use crate::text::diff::difference;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Number of replies by origin.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Where the answers come from.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Origins {
-    /// Replies of a model that annalist called.
-    pub recorded: usize,
-    /// Replies that a person wrote.
-    pub hand_written: usize,
-    /// Replies of a model that another program called.
-    pub imported: usize,
+    /// A model that annalist asked.
+    pub recorded: u64,
+    pub hand_written: u64,
+    /// A model that another program asked.
+    pub imported: u64,
+}
+
+impl Origins {
+    /// Counts an answer.
+    pub fn count(&mut self, origin: Origin) {
+        *match origin {
+            Origin::Recorded => &mut self.recorded,
+            Origin::HandWritten => &mut self.hand_written,
+            Origin::Imported => &mut self.imported,
+        } += 1;
+    }
 }
 
 /// Recordings by the digest of the request.
@@ -87,12 +98,7 @@ impl Cassette {
                 origin: file.origin,
                 reply: exchange.reply.reply(),
             });
-            let count = match file.origin {
-                Origin::Recorded => &mut self.origins.recorded,
-                Origin::HandWritten => &mut self.origins.hand_written,
-                Origin::Imported => &mut self.origins.imported,
-            };
-            *count += 1;
+            self.origins.count(file.origin);
         }
     }
 
@@ -139,7 +145,7 @@ impl Cassette {
     /// Difference between `request` and the nearest recorded one: a sentence, then the message lines that differ,
     /// which contain conversation text.
     pub fn difference(&self, request: &Request) -> String {
-        self.explained(request, stale::page)
+        self.explained(request, page)
     }
 
     fn explained(
@@ -149,8 +155,7 @@ impl Cassette {
     ) -> String {
         let asked = RecordedRequest::of(request);
         let recorded = self.recordings.values().map(|it| (it.case.as_str(), &it.request));
-        let nearest = stale::nearest(recorded, &asked);
-        nearest.map_or(stale::EMPTY.to_owned(), |it| explain(it, &asked))
+        nearest(recorded, &asked).map_or(EMPTY.to_owned(), |it| explain(it, &asked))
     }
 
     /// Number of recordings.
@@ -170,7 +175,7 @@ impl Cassette {
     pub fn answer(&self, request: &Request) -> Result<&Reply, ModelError> {
         let reply = self.recorded(request).map(|(reply, _)| reply);
         reply.ok_or_else(|| {
-            let why = self.explained(request, stale::sentence);
+            let why = self.explained(request, sentence);
             ModelError::new(ErrorKind::Stale, why)
         })
     }
@@ -208,6 +213,115 @@ fn what_is_wrong(error: &serde_json::Error) -> String {
     }
 }
 
+const EMPTY: &str = "the cassette is empty; record one";
+
+/// Parts of a request with their weights for similarity. The slice weighs most.
+fn parts(question: &RecordedRequest) -> [(&'static str, u32, String); 8] {
+    let text = |role: Role, at: usize| {
+        let mut messages = question.messages.iter().filter(|it| it.role == role);
+        messages.nth(at).map(|it| it.content.text()).unwrap_or_default()
+    };
+    let (mut system, mut user) = (0, 0);
+    let later = question.messages.iter().filter(|it| match it.role {
+        Role::System => std::mem::replace(&mut system, 1) > 0,
+        Role::User => std::mem::replace(&mut user, 1) > 0,
+        Role::Assistant => true,
+    });
+    let later: Vec<String> = later.map(|it| it.content.text()).collect();
+    let schema = question.schema.map(|it| it.to_string()).unwrap_or_default();
+    [
+        ("model", 8, question.model.clone()),
+        ("rung", 2, question.rung.map_or("unknown", OutputMode::name).to_owned()),
+        ("prompt", 16, text(Role::System, 0)),
+        ("slice", 64, text(Role::User, 0)),
+        ("later messages", 4, later.join("\u{0}")),
+        ("schema", 1, schema),
+        ("settings", 1, settings(question)),
+        ("generation", 1, question.generation.to_string()),
+    ]
+}
+
+fn settings(question: &RecordedRequest) -> String {
+    let tokens = question.reply_tokens_max;
+    match question.temperature {
+        Some(temperature) => format!("reply_tokens_max {tokens}, temperature {temperature}"),
+        None => format!("reply_tokens_max {tokens}, no temperature"),
+    }
+}
+
+/// The recorded request most similar to `asked`, of pairs of file name and request; the first among equals.
+fn nearest<'a>(
+    recorded: impl Iterator<Item = (&'a str, &'a RecordedRequest)>,
+    asked: &RecordedRequest,
+) -> Option<(&'a str, &'a RecordedRequest)> {
+    let wanted = parts(asked);
+    let nearness = |question: &RecordedRequest| -> u32 {
+        let same = parts(question).into_iter().zip(&wanted).filter(|(one, other)| one.2 == other.2);
+        same.map(|((_, weight, _), _)| weight).sum()
+    };
+    let scored = recorded.map(|it| (nearness(it.1), it));
+    let best = scored.reduce(|best, it| if best.0 < it.0 { it } else { best });
+    best.map(|(_, it)| it)
+}
+
+/// One sentence, without conversation text.
+fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
+    let (case, recorded) = nearest;
+    let pairs = parts(recorded).into_iter().zip(parts(asked));
+    let differences = pairs.filter(|(one, other)| one.2 != other.2);
+    let differences = differences.map(|((name, _, kept), (_, _, asked))| match name {
+        "model" | "rung" | "settings" => format!("{name} (kept {kept}, asked {asked})"),
+        name => name.to_owned(),
+    });
+    let mut differences: Vec<String> = differences.collect();
+    if differences.is_empty() {
+        differences.push("the digest itself; was the file edited by hand?".to_owned());
+    }
+    format!("no answer kept; nearest is case {case}, which differs in: {}", differences.join(", "))
+}
+
+/// The sentence, then the message lines that differ, which contain conversation text.
+fn page(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
+    let recorded = nearest.1;
+    let mut page = format!("{}\n", sentence(nearest, asked));
+    for at in 0..recorded.messages.len().max(asked.messages.len()) {
+        let (old, new) = (recorded.messages.get(at), asked.messages.get(at));
+        let before = old.map(|message| message.content.text()).unwrap_or_default();
+        let after = new.map(|message| message.content.text()).unwrap_or_default();
+        let role = new.or(old).map(|it| it.role);
+        if let Some(role) = role.filter(|_| before != after) {
+            page.push_str(&format!("{} message {}:\n", role.name(), at + 1));
+            page.push_str(&difference(&with_fence_of(&after, &before), &after));
+        }
+    }
+    page.trim_end().to_owned()
+}
+
+/// Replaces the fence of `text` by that of `other`: a fence is a digest, so it differs whenever the content does.
+fn with_fence_of(other: &str, text: &str) -> String {
+    let fences = fence(text).zip(fence(other));
+    fences.map_or_else(|| text.to_owned(), |(own, theirs)| text.replace(own, theirs))
+}
+
+fn fence(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<transcript-")?;
+    rest.split_once('>').map(|(fence, _)| fence).filter(|fence| !fence.is_empty())
+}
+
 #[cfg(test)]
 #[path = "cassette_test.rs"]
 mod tests;
+
+#[cfg(test)]
+mod stale_tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_alone_is_no_difference() {
+        let old = "Between `transcript-1a`.\n<transcript-1a>\n[User] x\n</transcript-1a>";
+        let new = old.replace("1a", "2b");
+        assert_eq!(with_fence_of(&new, old), new);
+        assert_eq!(with_fence_of("no slice", old), old);
+        assert_eq!(with_fence_of(&new, "no slice"), "no slice");
+    }
+}

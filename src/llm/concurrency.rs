@@ -58,7 +58,6 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Current maximum of concurrent calls.
     pub(crate) fn limit(&self) -> u32 {
         self.state().limit
     }
@@ -110,19 +109,14 @@ impl Drop for CallPermit<'_> {
     }
 }
 
-/// Decision about a waiting call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Admission {
-    Now {
-        epoch: u64,
-    },
-    /// Not before this instant.
+    Now { epoch: u64 },
     At(Instant),
-    /// When another call ends.
     AfterRelease,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct LimitState {
     limit: u32,
     limit_max: u32,
@@ -139,15 +133,7 @@ struct LimitState {
 impl LimitState {
     fn new(calls_max: u32) -> LimitState {
         let limit_max = calls_max.max(1);
-        LimitState {
-            limit: limit_max,
-            limit_max,
-            running: 0,
-            well: 0,
-            epoch: 0,
-            slowed: 0,
-            held_until: None,
-        }
+        LimitState { limit: limit_max, limit_max, ..LimitState::default() }
     }
 
     fn held(&mut self, now: Instant) -> Option<Instant> {

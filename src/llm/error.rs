@@ -18,7 +18,6 @@ const WRAPPERS_MAX: u32 = 4;
 /// Consecutive words that a message and a request do not share by chance.
 const ECHO_WORDS: usize = 5;
 
-/// A server's error, for classification.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct ServerError {
     /// The whole body, in lower case.
@@ -153,7 +152,6 @@ pub(super) enum Failure {
     /// The server returned an error; an in-band error has the status that its code names.
     #[error("status {status}")]
     Status { status: u16, wait: Option<Duration>, said: Box<ServerError> },
-    /// There was no response, or an incomplete one.
     #[error("{what}")]
     Transport { what: &'static str },
     /// The response was not a valid reply.
@@ -166,12 +164,10 @@ pub(super) enum Failure {
 pub(super) struct RequestContext<'a> {
     pub(super) rung: OutputMode,
     pub(super) model: &'a str,
-    /// Host and port.
     pub(super) host: &'a str,
     pub(super) api_key_env: &'a str,
     /// Settings that define the endpoint.
     pub(super) source: &'a str,
-    /// Masks the server's sentence.
     pub(super) gate: &'a Gate,
 }
 

@@ -10,14 +10,10 @@
 mod cassette;
 mod cassette_file;
 mod concurrency;
-mod embeddings;
 mod error;
 mod openai;
 pub(crate) mod prompt;
-pub(crate) mod prompt_files;
 mod probe;
-mod quirks;
-mod stale;
 mod request;
 pub(crate) mod tool;
 mod transport;
@@ -27,7 +23,7 @@ mod wire;
 #[cfg(test)]
 mod faults_test;
 
-pub(crate) use cassette::Cassette;
+pub(crate) use cassette::{Cassette, Origins};
 pub(crate) use cassette_file::schema_file;
 pub(crate) use cassette_file::{CassetteFile, Origin};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};

@@ -2,22 +2,22 @@
 //! omitted at once and from then on. Retries are the caller's.
 
 use super::error::{Failure, RequestContext};
-use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
-use super::request;
+use super::request::{self, QUIRKS_MAX, Quirks, quirk_of};
 use super::transport::{Transport, broken};
-use super::wire::Completion;
+use super::wire::{Completion, usage_of};
 use crate::adapters::http_client;
 use crate::adapters::otel::{ChatSpan, Server};
 use crate::domain::{
     ErrorKind, LanguageModel, ModelError, OutputMode, Reply, Request, Timestamp, Usage,
 };
-use crate::privacy::Gate;
+use crate::privacy::{Gate, Redacted};
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 use tracing::Instrument;
@@ -48,13 +48,8 @@ impl fmt::Debug for EndpointConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointConfig")
             .field("base_url", &self.base_url)
-            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("api_key_env", &self.api_key_env)
-            .field("source", &self.source)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("read_timeout", &self.read_timeout)
-            .field("total_timeout", &self.total_timeout)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -143,14 +138,6 @@ impl Endpoint {
         Ok((completion.into_reply(&self.gate)?, model))
     }
 
-    /// Like [`exchange`](Endpoint::exchange), for embeddings.
-    pub(super) async fn exchange_embeddings<R: DeserializeOwned>(
-        &self,
-        body: impl Serialize,
-    ) -> Result<R, Failure> {
-        self.client.embeddings().create_byot(body).await.map_err(failure_of)
-    }
-
     /// Lists the models as `R`; `None` if the endpoint lists none.
     pub(super) async fn models<R: DeserializeOwned>(&self) -> Option<R> {
         self.client.models().list_byot().await.ok()
@@ -158,7 +145,7 @@ impl Endpoint {
 
     /// True if the server responds, even with a refusal.
     pub(crate) async fn responds(&self) -> bool {
-        let listed: Result<serde_json::Value, OpenAIError> = self.client.models().list_byot().await;
+        let listed: Result<Value, OpenAIError> = self.client.models().list_byot().await;
         !matches!(listed.map_err(failure_of), Err(Failure::Transport { .. }))
     }
 
@@ -257,6 +244,56 @@ fn client_of(
         .build()
 }
 
+/// Reply of a server, parsed as leniently as a completion.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct EmbeddingsReply(Value);
+
+/// One vector per text of the call, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Embeddings {
+    pub vectors: Vec<Vec<f32>>,
+    pub usage: Usage,
+}
+
+impl EmbeddingsReply {
+    /// Returns the vectors; an error unless each of the `count` texts has one.
+    fn into_embeddings(self, count: usize) -> Result<Embeddings, Failure> {
+        let odd = Failure::InvalidReply {
+            what: "no vector for each text: the model makes no embeddings",
+        };
+        let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
+        for (at, item) in self.0["data"].as_array().into_iter().flatten().enumerate() {
+            let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());
+            let numbers = item["embedding"].as_array().into_iter().flatten();
+            let vector: Option<Vec<f32>> =
+                numbers.map(|number| number.as_f64().map(|it| it as f32)).collect();
+            if let Some(place) = vectors.get_mut(index.unwrap_or(at)) {
+                *place = vector.filter(|it| !it.is_empty());
+            }
+        }
+        let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
+        Ok(Embeddings { vectors: vectors.ok_or(odd)?, usage: usage_of(&self.0["usage"]) })
+    }
+}
+
+impl Endpoint {
+    /// Requests the vectors of `texts` from `model`.
+    pub(crate) async fn embed(
+        &self,
+        model: &str,
+        texts: &[Redacted],
+    ) -> Result<Embeddings, ModelError> {
+        let input: Vec<&str> = texts.iter().map(Redacted::as_str).collect();
+        let body = json!({"model": model, "input": input, "encoding_format": "float"});
+        let reply: Result<EmbeddingsReply, OpenAIError> =
+            self.client.embeddings().create_byot(body).await;
+        let reply = reply.map_err(failure_of);
+        let embeddings = reply.and_then(|reply| reply.into_embeddings(texts.len()));
+        embeddings.map_err(|failure| self.error(failure, OutputMode::Text, model))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::request::tests::question;
@@ -342,5 +379,38 @@ mod tests {
     fn only_the_key_that_was_given_is_sent() {
         check_sent("abc", Some("bearer abc"));
         check_sent("", None);
+    }
+}
+
+#[cfg(test)]
+mod embedding_tests {
+    use super::*;
+
+    fn vectors(reply: Value, count: usize) -> Option<Vec<Vec<f32>>> {
+        EmbeddingsReply(reply).into_embeddings(count).ok().map(|it| it.vectors)
+    }
+
+    #[test]
+    fn each_text_has_the_vector_of_its_index() {
+        let reply = json!({"data": [
+            {"index": 1, "embedding": [0.5, 1]}, {"index": 0, "embedding": [2.0, 0.0]},
+        ]});
+        assert_eq!(vectors(reply, 2), Some(vec![vec![2.0, 0.0], vec![0.5, 1.0]]));
+        let unnumbered = json!({"data": [{"embedding": [1]}, {"embedding": [2]}]});
+        assert_eq!(vectors(unnumbered, 2), Some(vec![vec![1.0], vec![2.0]]));
+    }
+
+    #[test]
+    fn a_reply_without_a_vector_for_each_text_is_refused() {
+        for reply in [
+            json!({}),
+            json!({"data": []}),
+            json!({"data": [{"index": 7, "embedding": [1.0]}]}),
+            json!({"data": [{"index": 0, "embedding": []}]}),
+            json!({"data": [{"index": 0, "embedding": ["a"]}]}),
+            json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}),
+        ] {
+            assert_eq!(vectors(reply.clone(), 1), None, "{reply}");
+        }
     }
 }

@@ -17,7 +17,6 @@ const FORCED: &str = "note_city";
 
 const ASK: &str = "A red bus drove through Lisbon. Note the colour of the bus. Answer in JSON.";
 
-/// Outcome of one question.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ProbeCheck {
     pub ok: bool,
@@ -35,20 +34,19 @@ pub(crate) struct Probe {
     pub models: Option<Vec<String>>,
     /// Model that it reports to have used.
     pub reply_model: Option<String>,
-    /// Calls the forced tool, though another fits better.
-    pub forced_tool: ProbeCheck,
-    /// Calls a tool when one is required.
-    pub required_tool: ProbeCheck,
-    /// Calls an optional tool.
-    pub offered_tool: ProbeCheck,
-    /// Follows a JSON schema.
-    pub json_schema: ProbeCheck,
-    /// Answers with a JSON object.
-    pub json_object: ProbeCheck,
-    /// Accepts a strict tool schema.
-    pub strict: ProbeCheck,
+    /// The other questions by name, in the order in which they were asked.
+    pub checks: Vec<(&'static str, ProbeCheck)>,
     /// Best output mode; `None` if not reachable.
     pub best: Option<OutputMode>,
+}
+
+/// Reply that a question asks for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// A call of this tool.
+    Call(&'static str),
+    /// A JSON object, with this field if one is named.
+    Json(Option<&'static str>),
 }
 
 /// Sends up to eight small requests in sequence, since local servers handle one at a time.
@@ -74,39 +72,43 @@ pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
     let format = json!({"name": SUGGESTED, "strict": true, "schema": schema("colour")});
     let json_schema = json!({"response_format": {"type": "json_schema", "json_schema": format}});
     let json_object = json!({"response_format": {"type": "json_object"}});
-    probe.forced_tool = ask.tool(OutputMode::ForcedTool, forced, FORCED).await;
-    probe.strict = ask.tool(OutputMode::ForcedTool, strict, FORCED).await;
-    probe.required_tool = ask.tool(OutputMode::RequiredTool, required, SUGGESTED).await;
-    probe.offered_tool = ask.tool(OutputMode::OfferedTool, offered, SUGGESTED).await;
-    probe.json_schema = ask.json(OutputMode::JsonSchema, json_schema, Some("colour")).await;
-    probe.json_object = ask.json(OutputMode::JsonObject, json_object, None).await;
-    probe.best = Some(probe.best_rung());
+    // The best output mode first; `strict` is none of its own.
+    for (name, rung, fields, wanted) in [
+        ("forced_tool", OutputMode::ForcedTool, forced, Wanted::Call(FORCED)),
+        ("strict", OutputMode::ForcedTool, strict, Wanted::Call(FORCED)),
+        ("required_tool", OutputMode::RequiredTool, required, Wanted::Call(SUGGESTED)),
+        ("offered_tool", OutputMode::OfferedTool, offered, Wanted::Call(SUGGESTED)),
+        ("json_schema", OutputMode::JsonSchema, json_schema, Wanted::Json(Some("colour"))),
+        ("json_object", OutputMode::JsonObject, json_object, Wanted::Json(None)),
+    ] {
+        let (check, _) = ask.check(rung, fields, |reply, _| judged(&reply, wanted)).await;
+        if check.ok && name != "strict" {
+            probe.best.get_or_insert(rung);
+        }
+        probe.checks.push((name, check));
+    }
+    probe.best.get_or_insert(OutputMode::Text);
     probe
 }
 
-impl Probe {
-    fn best_rung(&self) -> OutputMode {
-        let rungs = [
-            (&self.forced_tool, OutputMode::ForcedTool),
-            (&self.required_tool, OutputMode::RequiredTool),
-            (&self.offered_tool, OutputMode::OfferedTool),
-            (&self.json_schema, OutputMode::JsonSchema),
-            (&self.json_object, OutputMode::JsonObject),
-        ];
-        rungs.iter().find(|(check, _)| check.ok).map_or(OutputMode::Text, |(_, rung)| *rung)
-    }
-
-    /// Every check by name, in the order in which they ran.
-    pub(crate) fn checks(&self) -> [(&'static str, &ProbeCheck); 7] {
-        [
-            ("reachable", &self.reachable),
-            ("forced_tool", &self.forced_tool),
-            ("strict", &self.strict),
-            ("required_tool", &self.required_tool),
-            ("offered_tool", &self.offered_tool),
-            ("json_schema", &self.json_schema),
-            ("json_object", &self.json_object),
-        ]
+fn judged(reply: &Reply, wanted: Wanted) -> Result<&'static str, &'static str> {
+    let object = |text: &str| serde_json::from_str::<Map<String, Value>>(text);
+    match wanted {
+        Wanted::Call(name) => {
+            let call = reply.calls.first().ok_or("no call")?;
+            if call.name != name {
+                return Err("called another tool");
+            }
+            let arguments = object(call.arguments.as_str());
+            arguments.map_err(|_| "called with arguments that are no JSON object")?;
+            Ok("called")
+        }
+        Wanted::Json(field) => {
+            let content = object(reply.content.as_str().trim());
+            let content = content.map_err(|_| "answered without JSON")?;
+            let fits = field.is_none_or(|field| content.contains_key(field));
+            if fits { Ok("answered in JSON") } else { Err("ignores the schema") }
+        }
     }
 }
 
@@ -140,30 +142,6 @@ impl Prober<'_> {
                 (check(false, error.to_string()), Some(error))
             }
         }
-    }
-
-    async fn tool(&self, rung: OutputMode, fields: Value, name: &str) -> ProbeCheck {
-        let judge = |reply: Reply, _| {
-            let call = reply.calls.first().ok_or("no call")?;
-            if call.name != name {
-                return Err("called another tool");
-            }
-            match serde_json::from_str::<Map<String, Value>>(call.arguments.as_str()) {
-                Ok(_) => Ok("called"),
-                Err(_) => Err("called with arguments that are no JSON object"),
-            }
-        };
-        self.check(rung, fields, judge).await.0
-    }
-
-    async fn json(&self, rung: OutputMode, fields: Value, field: Option<&str>) -> ProbeCheck {
-        let judge = |reply: Reply, _| {
-            let map = serde_json::from_str::<Map<String, Value>>(reply.content.as_str().trim())
-                .map_err(|_| "answered without JSON")?;
-            let fits = field.is_none_or(|field| map.contains_key(field));
-            if fits { Ok("answered in JSON") } else { Err("ignores the schema") }
-        };
-        self.check(rung, fields, judge).await.0
     }
 
     async fn models(&self) -> Option<Vec<String>> {

@@ -5,7 +5,7 @@ use crate::domain::Reply;
 use crate::privacy::{Redacted, Woven};
 use crate::text::truncate::bytes;
 use schemars::generate::SchemaSettings;
-use schemars::transform::{Transform, transform_subschemas};
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
@@ -21,26 +21,22 @@ const CALLS_MAX: usize = 8;
 
 /// Schema of `T` for the model: every property required, absent ones null, no additional ones.
 pub(crate) fn wire_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    generate::<T>(settings.with_transform(Wire))
+    generate::<T>(settings().with(|settings| settings.meta_schema = None), wire)
 }
 
 /// Schema of `T` that validates a reply: optional properties may be absent, no text is empty.
 pub(crate) fn full_of<T: JsonSchema>() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    generate::<T>(settings.with_transform(Full))
+    generate::<T>(settings(), full)
 }
 
 /// Published schema of a file of type `T`: optional properties may be absent.
 pub(crate) fn published_of<T: JsonSchema>() -> String {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let schema = generate::<T>(settings.with_transform(Published));
+    let schema = generate::<T>(settings(), published);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true)
 }
 
 /// Name and content of the published schema files of a tool.
@@ -52,53 +48,37 @@ pub(crate) fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(S
     vec![file("", &full_of::<T>()), file(".wire", &wire_of::<T>())]
 }
 
-fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+/// Generates the schema of `T`, changed by `change` at every level.
+fn generate<T: JsonSchema>(settings: SchemaSettings, change: fn(&mut Schema)) -> Value {
+    let settings = settings.with_transform(RecursiveTransform(change));
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-#[derive(Clone)]
-struct Wire;
-
-impl Transform for Wire {
-    fn transform(&mut self, schema: &mut Schema) {
-        transform_subschemas(self, schema);
-        let Some(object) = schema.as_object_mut() else { return };
-        for keyword in NOT_ON_THE_WIRE.split(", ") {
-            object.shift_remove(keyword);
-        }
-        if is_of_type(object, "object") {
-            let properties = object.get("properties").and_then(Value::as_object);
-            let names: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
-            object.insert("required".to_owned(), json!(names));
-            object.insert("additionalProperties".to_owned(), json!(false));
-        }
+fn wire(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    for keyword in NOT_ON_THE_WIRE.split(", ") {
+        object.shift_remove(keyword);
+    }
+    if is_of_type(object, "object") {
+        let properties = object.get("properties").and_then(Value::as_object);
+        let names: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
+        object.insert("required".to_owned(), json!(names));
+        object.insert("additionalProperties".to_owned(), json!(false));
     }
 }
 
 /// Removes line breaks from descriptions, and formats that only Rust knows.
-#[derive(Clone)]
-struct Published;
-
-impl Transform for Published {
-    fn transform(&mut self, schema: &mut Schema) {
-        transform_subschemas(self, schema);
-        if let Some(Value::String(words)) = schema.get_mut("description") {
-            *words = words.replace('\n', " ");
-        }
-        schema.remove("format");
+fn published(schema: &mut Schema) {
+    if let Some(Value::String(words)) = schema.get_mut("description") {
+        *words = words.replace('\n', " ");
     }
+    schema.remove("format");
 }
 
-#[derive(Clone)]
-struct Full;
-
-impl Transform for Full {
-    fn transform(&mut self, schema: &mut Schema) {
-        transform_subschemas(self, schema);
-        let Some(object) = schema.as_object_mut() else { return };
-        if is_of_type(object, "string") {
-            object.insert("minLength".to_owned(), json!(1));
-        }
+fn full(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if is_of_type(object, "string") {
+        object.insert("minLength".to_owned(), json!(1));
     }
 }
 

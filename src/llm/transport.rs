@@ -16,13 +16,11 @@ const RESERVE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of error causes that are inspected.
 const CAUSES_MAX: usize = 8;
 
-/// Sends requests for async-openai.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
     pub(super) http: reqwest::Client,
     /// True if a key is sent. Otherwise the header is removed, since some servers reject an empty one.
     pub(super) keyed: bool,
-    /// Clock, for waits that are given as a date.
     pub(super) now: fn() -> Timestamp,
 }
 
@@ -97,7 +95,6 @@ async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u
     Ok(body)
 }
 
-/// Failure of a connection.
 pub(super) fn broken(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
         "timed out"

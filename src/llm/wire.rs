@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 /// Maximum number of calls that are read; up to 64 have been seen, and only those of our tool matter.
 const CALLS_MAX: usize = 128;
 
-/// Completion of a server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Completion(Value);

@@ -1,7 +1,9 @@
 //! Builds a card from a sequence of messages.
 
-use super::card::{Card, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX};
-use super::excerpt::{self, ExcerptKind, Keywords, is_stop_word};
+use super::card::{
+    Card, ELLIPSIS, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX,
+};
+use super::excerpt::{self, KINDS, Keywords, is_stop_word};
 use crate::domain::{Branch, Entry, EntryKind, Skip, Timestamp};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::{CLOSERS, Mentions, is_blank};
@@ -11,25 +13,20 @@ use crate::text::truncate::letters;
 const HEAD_LETTERS_MAX: usize = 400;
 /// Maximum attempts to shorten and redact a line; a third is rare.
 const FITS_MAX: usize = 4;
-/// Maximum length of a role, in characters.
 const ROLE_LETTERS_MAX: usize = 20;
 /// Roles of tools in various chat formats.
 const TOOL_ROLES: [&str; 5] =
     ["tool", "function", "observation", "tool_response", "function_response"];
-/// Role of a message without one.
 const NO_ROLE: &str = "unknown";
 
 const _: () = assert!(ITEM_LETTERS_MAX * 3 < HEAD_LETTERS_MAX);
 const _: () = assert!(TITLE_LETTERS_MAX <= ITEM_LETTERS_MAX);
-/// Marks a truncation; counts towards the length.
-pub(crate) const ELLIPSIS: &str = "...";
 /// Minimum part of the room that a cut at a word boundary must keep, in percent; otherwise it splits the word.
 const KEPT_PERCENT_MIN: usize = 70;
 
 /// Items that end with `ELLIPSIS`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Ellipsis {
-    /// Truncated items.
     #[default]
     Cut,
     /// All except questions and exclamations, as the card template prints them. Titles only if truncated.
@@ -49,8 +46,8 @@ pub struct CardBuilder<'g> {
     all_roles: bool,
     title: Option<CardLine>,
     bullets: Vec<Redacted>,
-    /// Decisions, todos, quotes, indexed by [`ExcerptKind::place`].
-    excerpts: [Vec<Redacted>; ExcerptKind::COUNT],
+    /// Decisions, todos, quotes, indexed by `ExcerptKind`.
+    excerpts: [Vec<Redacted>; KINDS],
     mentions: Mentions,
     keywords: Keywords,
     last_at: Option<Timestamp>,
@@ -146,7 +143,7 @@ impl<'g> CardBuilder<'g> {
             let rest = words.get(from..).unwrap_or_default();
             let line = self.line(rest, ITEM_LETTERS_MAX, self.ellipsis);
             if let Some(CardLine { text: line, .. }) = line
-                && let Some(found) = self.excerpts.get_mut(kind.place())
+                && let Some(found) = self.excerpts.get_mut(kind as usize)
                 && !found.contains(&line)
             {
                 found.push(line);
@@ -233,7 +230,6 @@ fn one_line(text: &str, letters_max: usize) -> String {
     line
 }
 
-/// Truncates `line` to `letters_max` characters.
 fn cut(line: &str, letters_max: usize, ellipsis: Ellipsis) -> String {
     let room = letters_max.saturating_sub(ELLIPSIS.len());
     let whole = line.chars().nth(letters_max).is_none();

@@ -8,26 +8,13 @@ use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ExcerptKind {
-    /// States a decision.
     Decision,
-    /// States a task.
     Todo,
-    /// A question or an exclamation.
     Quote,
 }
 
-impl ExcerptKind {
-    /// Number of kinds.
-    pub(super) const COUNT: usize = 3;
-
-    pub(super) fn place(self) -> usize {
-        match self {
-            ExcerptKind::Decision => 0,
-            ExcerptKind::Todo => 1,
-            ExcerptKind::Quote => 2,
-        }
-    }
-}
+/// Number of kinds; a kind is the index of what was found of it.
+pub(super) const KINDS: usize = 3;
 
 /// Lower-case phrases of decisions and tasks; an apostrophe matches any apostrophe, a space any run of blanks.
 const PHRASES: [(ExcerptKind, &str); 2] = [
@@ -70,7 +57,7 @@ static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// Calls `each` with the start of the first sentence of each `wanted` kind.
 pub(super) fn find(
     text: &str,
-    mut wanted: [bool; ExcerptKind::COUNT],
+    mut wanted: [bool; KINDS],
     mut each: impl FnMut(ExcerptKind, usize),
 ) {
     let Some(beginnings) = &*BEGINNINGS else { return };
@@ -98,7 +85,7 @@ pub(super) fn find(
             }),
         };
         if let Some(kind) = kind
-            && wanted.get_mut(kind.place()).is_some_and(std::mem::take)
+            && wanted.get_mut(kind as usize).is_some_and(std::mem::take)
         {
             each(kind, sentence.start);
         }
@@ -173,7 +160,6 @@ const STOP_WORDS: [&str; 50] = [
     "being", "other", "those", "these",
 ];
 
-/// Characters inside a contraction.
 const APOSTROPHES: [char; 2] = ['\'', '’'];
 
 /// True for a lower-case word without meaning of its own.
@@ -258,7 +244,7 @@ mod tests {
         #[track_caller]
         fn check(text: &str, expected: &[(ExcerptKind, &str)]) {
             let mut found = Vec::new();
-            find(text, [true; ExcerptKind::COUNT], |kind, at| found.push((kind, at)));
+            find(text, [true; KINDS], |kind, at| found.push((kind, at)));
             let expected: Vec<_> =
                 expected.iter().map(|(kind, from)| (*kind, text.find(from).unwrap())).collect();
             assert_eq!(found, expected, "{text}");

@@ -16,13 +16,11 @@
 
 mod builder;
 mod card;
-mod checklist;
 mod excerpt;
 #[cfg(test)]
 mod laws;
 
 pub use builder::CardBuilder;
 pub(crate) use builder::Ellipsis;
-pub use card::{Card, CardHead, yaml};
-pub(crate) use checklist::CardCheck;
-pub use checklist::checklist;
+pub(crate) use card::CardCheck;
+pub use card::{Card, CardHead, checklist, yaml};

@@ -63,8 +63,8 @@ pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
 pub(crate) use queue::{
-    Cap, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage, JobSelection,
-    OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
+    Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage,
+    JobSelection, OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub(crate) use queue::{Gathering, JobRelease};
@@ -81,7 +81,7 @@ pub(crate) use sessions_at::SessionWithSpan;
 pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;
-pub(crate) use status::{EntryEnd, NamespaceSums, SessionStatus, SessionTotals, Status};
+pub(crate) use status::{EntryEnd, FailedRun, NamespaceSums, SessionStatus, SessionTotals, Status};
 pub(crate) use token::{Token, TokenRight};
 pub(crate) use value::PageRange;
 pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};

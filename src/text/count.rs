@@ -13,6 +13,16 @@ pub(crate) fn count(number: u64) -> String {
     parted
 }
 
+/// Joins texts by commas.
+pub(crate) fn commas<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        joined.push_str(if joined.is_empty() { "" } else { ", " });
+        joined.push_str(text.as_ref());
+    }
+    joined
+}
+
 /// Formats a number with `name`, or with its regular plural.
 pub(crate) fn counted(number: u64, name: &str) -> String {
     let number_of = count(number);

@@ -7,7 +7,6 @@ use crate::store::{JobChange, JobSelection, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead"]))]
@@ -66,7 +65,6 @@ pub(in crate::cli) struct JobChangeRow<'a> {
     why_not: Option<String>,
 }
 
-/// Change requested by a user.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
     Retry,
@@ -106,11 +104,7 @@ impl Order {
     }
 }
 
-pub(super) async fn retry(
-    store: &Store,
-    args: &Retry,
-    now: Timestamp,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<(), Failure> {
     let which = match args.all_dead {
         true => JobSelection::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
         false => JobSelection::Ids(resolve(store, &args.ids).await?),
@@ -122,16 +116,12 @@ pub(super) async fn retry(
     tell(Order::Retry, args.all_dead, &steered, args.json)
 }
 
-pub(super) async fn cancel(
-    store: &Store,
-    args: &Cancel,
-    now: Timestamp,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn cancel(store: &Store, args: &Cancel, now: Timestamp) -> Result<(), Failure> {
     let steered = store.cancel(resolve(store, &args.ids).await?, now).await?;
     tell(Order::Cancel, false, &steered, args.json)
 }
 
-pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<ExitCode, Failure> {
+pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure> {
     let which = if args.all_dead {
         JobSelection::Dead { kind: None, namespace: None }
     } else if args.all_cancelled {
@@ -172,15 +162,9 @@ async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), F
     Ok(())
 }
 
-fn tell(
-    order: Order,
-    all: bool,
-    steered: &[JobChange],
-    as_json: bool,
-) -> Result<ExitCode, Failure> {
+fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result<(), Failure> {
     let left = |it: &JobChange| order.left(&short(&it.id), it.was);
     let fine = steered.iter().all(|it| it.done || left(it).1);
-    let code = ExitCode::from(if fine { 0 } else { output::FAILED });
     if as_json {
         let rows = steered.iter().map(|it| JobChangeRow {
             job: it.id,
@@ -189,10 +173,12 @@ fn tell(
             done: it.done,
             why_not: (!it.done).then(|| left(it).0),
         });
-        return output::json(&rows.collect::<Vec<_>>()).map(|()| code);
+        output::json(&rows.collect::<Vec<_>>())?;
+        return output::fail_if(!fine);
     }
     if all {
-        return sum(order, steered).map(|()| code);
+        sum(order, steered)?;
+        return output::fail_if(!fine);
     }
     for it in steered {
         let id = short(&it.id);
@@ -204,10 +190,9 @@ fn tell(
             output::line(&format!("{YELLOW}left{YELLOW:#} {id}: {}", left(it).0))?;
         }
     }
-    Ok(code)
+    output::fail_if(!fine)
 }
 
-/// Prints the number of changed jobs by failure kind.
 fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
     if steered.is_empty() {
         return Ok(());

@@ -22,7 +22,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::ExitCode;
 
 const MISSING_FILE: &str = "missing-file";
 
@@ -76,7 +75,7 @@ impl LintReport<'_> {
     }
 }
 
-pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
     let DirectoryRead { mut files, skipped, .. } = read(&folder)?;
@@ -107,7 +106,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Fai
         }
     }
     let failed = report.errors > 0 || !skipped.is_empty();
-    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+    output::fail_if(failed)
 }
 
 /// Writes repaired files and updates `files`.
@@ -179,11 +178,11 @@ pub(super) struct SearchArgs {
 }
 
 fn category(name: &str) -> Result<Category, String> {
-    let names = || Category::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+    let names = || output::commas(Category::ALL.iter().map(|it| it.name()));
     Category::of_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
-pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
     let files = read(&folder)?.files;
@@ -210,7 +209,7 @@ pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode,
     if hits.is_empty() {
         output::note("nothing found; `annalist search` looks among records and memories too");
     }
-    Ok(ExitCode::from(if hits.is_empty() { output::FAILED } else { 0 }))
+    output::fail_if(hits.is_empty())
 }
 
 fn print_hit(hit: &Hit) -> Result<(), Failure> {
@@ -243,11 +242,11 @@ pub(in crate::cli) struct TokensReport<'a> {
     start_tokens_max: u32,
 }
 
-pub(super) fn tags(args: &CountArgs) -> Result<ExitCode, Failure> {
+pub(super) fn tags(args: &CountArgs) -> Result<(), Failure> {
     let counts = tags_of(&read(&args.dir.find()?)?.files);
     if args.json {
         output::json(&counts)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let mut table = output::table(&["tag", "kind", "entries"]);
     for (kind, list) in [("category", &counts.categories), ("tag", &counts.tags)] {
@@ -258,11 +257,10 @@ pub(super) fn tags(args: &CountArgs) -> Result<ExitCode, Failure> {
         }
     }
     table.add_row(["src-…".to_owned(), "memories".to_owned(), count(counts.sources)]);
-    output::print_table(&table)?;
-    Ok(ExitCode::SUCCESS)
+    output::print_table(&table)
 }
 
-pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
+pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
     let files = read(&args.dir.find()?)?.files;
     let (config, _) = MemoryConfig::parse(files.get(CONFIG).map_or("", |it| &**it));
     let counts = tokens_of(&files, config.token_budget);
@@ -277,7 +275,7 @@ pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
     };
     if args.json {
         output::json(&report)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let number = |tokens: u32| count(u64::from(tokens));
     let cells = |row: &TokenRow| {
@@ -300,5 +298,5 @@ pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
         report.budget,
         number(report.tokens)
     ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -7,8 +7,7 @@ use crate::cli::settings;
 use crate::config::Config;
 use crate::memory_dir::{FileChange, label_number};
 use crate::pipeline::{
-    DirSync, Directories, Namespaces, SyncError, SyncReport, SyncedDirectory, directory_of,
-    record_tag,
+    DirSync, Directories, Namespaces, SyncError, SyncedDirectory, directory_of, record_tag,
 };
 use crate::privacy::Gate;
 use crate::store::Store;
@@ -16,7 +15,6 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum changed files to list; the rest are counted.
 const CHANGES_MAX: usize = 30;
 
 /// The flag that names the directory.
@@ -28,7 +26,6 @@ pub(in crate::cli) struct DirArgs {
 }
 
 impl DirArgs {
-    /// Returns the project folder.
     pub(in crate::cli) fn root(&self) -> PathBuf {
         let named = self.dir.as_deref().unwrap_or(Path::new("."));
         if !PLACES.iter().any(|place| named.ends_with(place)) {
@@ -42,7 +39,6 @@ impl DirArgs {
         self.dir.is_some()
     }
 
-    /// Finds the directory, which must exist.
     pub(in crate::cli) fn find(&self) -> Result<MemoryFolder, Failure> {
         let root = self.root();
         let found = match self.dir {
@@ -83,7 +79,6 @@ pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failu
     Ok(read)
 }
 
-/// Notes skipped files with the reasons.
 pub(in crate::cli) fn left_out(files: &[(String, &'static str)]) {
     for (path, reason) in files {
         output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
@@ -94,7 +89,6 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{}: {error}", path.display()))
 }
 
-/// Returns the entry of [`PLACES`] that matches a directory.
 pub(super) fn place_of(folder: &MemoryFolder) -> &'static str {
     PLACES.into_iter().find(|place| folder.path().ends_with(place)).unwrap_or(PLACES[0])
 }
@@ -124,14 +118,6 @@ pub(super) fn dir_sync_of(store: Store, config: &Config) -> DirSync {
         clock: clock::now,
         gate: Gate::new(&config.pii),
     }
-}
-
-pub(super) async fn keep(
-    dir_sync: &DirSync,
-    folder: &MemoryFolder,
-    namespace: &str,
-) -> Result<SyncReport, Failure> {
-    dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))
 }
 
 pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
@@ -166,7 +152,6 @@ pub(in crate::cli) async fn after_plan(
     Ok(())
 }
 
-/// Notes changed and skipped files.
 pub(in crate::cli) fn note_files(
     directories: &Directories,
     synced: &[SyncedDirectory],

@@ -1,6 +1,6 @@
-//! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
+//! `annalist memory list`, `show`, `history`, `at` and `verify`: the memories behind the directory.
 
-use super::folder::tag_or_id;
+use super::folder::{DirArgs, namespace_of, tag_or_id};
 use crate::cli::arguments::{date_end, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
@@ -10,19 +10,19 @@ use crate::domain::{
     ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::pipeline::{MemoryChange, memories_at, memory_history, memory_named};
+use crate::pipeline::{
+    MemoryChange, MissingName, Verification, VerifyError, memories_at, memory_history, memory_named,
+};
 use crate::rows::MemoryRow;
-use crate::store::{PrefixLookup, Store};
+use crate::store::{OpenMode, PrefixLookup, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 
 const HEADLINE_LETTERS: usize = 80;
 const TITLE_LETTERS: usize = 100;
-/// Maximum lines shown of a person's version of a memory.
+const CLAIM_LETTERS: usize = 70;
 const EDITED_LINES_MAX: usize = 20;
-/// Maximum records to list; the rest are counted.
 const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -146,32 +146,31 @@ impl HistoryRow {
     }
 }
 
-pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
     print_list(&memories, args)
 }
 
 /// Prints active memories, or all of them, by namespace and time.
-fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure> {
+fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<(), Failure> {
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
     listed.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
     listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let rows: Vec<MemoryRow<'_>> = listed.into_iter().map(MemoryRow::of).collect();
-    output::rows(&rows, args.json, "no memories: `annalist consolidate` makes them of records")?;
-    Ok(ExitCode::SUCCESS)
+    output::rows(&rows, args.json, "no memories: `annalist consolidate` makes them of records")
 }
 
-pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let namespace = args.list.namespace.as_deref();
     let memories = settings::runtime()?.block_on(memories_at(&store, namespace, args.date))?;
     print_list(&memories, &args.list)
 }
 
-pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
@@ -184,11 +183,11 @@ pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode
             output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
             rows.iter().try_for_each(|row| output::line(&row.line()))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }
 
-pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
@@ -196,7 +195,7 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
             true => output::json(&MemoryRow::of(&memory))?,
             false => print(&store, &memory).await?,
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }
 
@@ -276,4 +275,75 @@ pub(in crate::cli) async fn headline(
         }
         PrefixLookup::None | PrefixLookup::Many(_) => short(&id),
     })
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example: annalist memory verify --json
+
+Paths, symbols, commands, versions and ports that a memory names are looked up in the working tree and in \
+git. Only what stood there once can be missed. No memory is changed: `annalist memory supersede`, `close` \
+or an edit of its line does that.")]
+pub(super) struct VerifyArgs {
+    /// The namespace, instead of that of the settings or of the project's folder
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+/// A name that the code no longer has, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct MissingRow {
+    memory: MemoryId,
+    claim: String,
+    name: String,
+    since: String,
+}
+
+impl Row for MissingRow {
+    const HEADER: &'static [&'static str] = &["memory", "claim", "not found in the code", "since"];
+
+    fn cells(&self) -> Vec<String> {
+        let claim = shorten(&self.claim, CLAIM_LETTERS);
+        vec![short(&self.memory), claim, self.name.clone(), self.since.clone()]
+    }
+}
+
+pub(super) fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let config = settings::load(file)?;
+    let folder = args.dir.find()?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let rows = settings::runtime()?.block_on(async {
+        let namespace = match &args.namespace {
+            Some(named) => named.clone(),
+            None => namespace_of(&store, &config, &folder).await?,
+        };
+        let memories = store.memories(Some(&namespace)).await?;
+        let dir = folder.path().display().to_string();
+        let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+        let verification = Verification { store: &store, dir: &dir, root, is_forced: true };
+        match verification.run(memories.values()).await {
+            Ok(found) => Ok(missing_rows(&found, &memories)),
+            Err(VerifyError::Store(error)) => Err(error.into()),
+            Err(VerifyError::Code(error)) => Err(Failure::usage(error.to_string())),
+        }
+    })?;
+    output::rows(
+        &rows,
+        args.json,
+        "the code has everything that memories name and that it once had",
+    )
+}
+
+fn missing_rows(found: &[MissingName], memories: &MemoryMap) -> Vec<MissingRow> {
+    let row = |it: &MissingName| {
+        let claim = memories.get(&it.memory)?.claim.headline().to_owned();
+        let MissingName { memory, name, commit } = it.clone();
+        Some(MissingRow { memory, claim, name, since: commit })
+    };
+    found.iter().filter_map(row).collect()
 }

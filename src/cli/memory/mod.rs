@@ -4,17 +4,14 @@ mod directory;
 pub(super) mod folder;
 mod memories;
 mod reflect;
-mod review;
 mod sync;
 mod verdicts;
-mod verify;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::{HistoryRow, headline, settled};
+pub(super) use memories::{HistoryRow, MissingRow, headline, settled};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
-pub(super) use verify::MissingRow;
 
 use super::output::{self, Failure, in_pages};
 use crate::adapters::clock;
@@ -23,7 +20,6 @@ use crate::memory_dir::{Initial, initial_files};
 use clap::Subcommand;
 use folder::{DirArgs, unreadable};
 use std::path::Path;
-use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -79,14 +75,14 @@ enum Command {
     /// Decide that a memory is wrong; nothing takes its place
     Retract(verdicts::OneArgs),
     /// Go through what is open or contradicts one another, and answer with a key
-    Review(review::Args),
+    Review(verdicts::ReviewArgs),
     /// Find memories that name code which is gone
-    Verify(verify::Args),
+    Verify(memories::VerifyArgs),
     /// Look back: what the records show about how the work went
     Reflect(reflect::Args),
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     match &args.command {
         Command::Init(args) => init(args),
         Command::Sync(args) => sync::sync(args, file),
@@ -104,8 +100,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Command::Close(args) => verdicts::close(args, file),
         Command::Reopen(args) => verdicts::reopen(args, file),
         Command::Retract(args) => verdicts::retract(args, file),
-        Command::Review(args) => review::run(args, file),
-        Command::Verify(args) => verify::run(args, file),
+        Command::Review(args) => verdicts::review(args, file),
+        Command::Verify(args) => memories::verify(args, file),
         Command::Reflect(args) => reflect::run(args, file),
     }
 }
@@ -120,7 +116,7 @@ struct InitArgs {
     dir: DirArgs,
 }
 
-fn init(args: &InitArgs) -> Result<ExitCode, Failure> {
+fn init(args: &InitArgs) -> Result<(), Failure> {
     let root = args.dir.root();
     let folder = MemoryFolder::make(&root).map_err(|error| unreadable(&root, &error))?;
     let which = if args.all { Initial::All } else { Initial::Required };
@@ -139,5 +135,5 @@ fn init(args: &InitArgs) -> Result<ExitCode, Failure> {
         0 => output::note(&format!("{}: no file is missing", folder.path().display())),
         _ => output::note("`annalist memory sync` fills it; keep it in git"),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::cli::arguments::date;
 use crate::cli::consolidate::consolidator;
 use crate::cli::model_args::{self, AdjudicationArgs, CallUsage};
-use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
+use crate::cli::output::{self, BOLD, DIM, Failure, counted, json_row, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::{Category, Made, Note, Retrospective};
 use crate::domain::{Finding, RecordId, Timestamp};
@@ -14,17 +14,13 @@ use crate::memory_dir::{SESSIONS, record_tag, words_line, words_tag};
 use crate::pipeline::{Consolidator, Halt, Reflector, RetrospectiveOutcome, RetrospectiveReport};
 use crate::privacy::Gate;
 use crate::store::{OpenMode, Store};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::ExitCode;
 
 const NOTE_LETTERS: usize = 300;
 /// Maximum letters of a rule's note on a terminal, which is a headline. Lessons are not truncated.
 const LINE_LETTERS: usize = 100;
 const NAME_LETTERS: usize = 80;
-/// Maximum retrospectives per day.
 const OF_DAY_MAX: u32 = 100;
 const FINDINGS_MAX: usize = 20;
 
@@ -62,7 +58,7 @@ pub(super) struct Args {
     dir: DirArgs,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let folder = args.write.then(|| args.dir.find()).transpose()?;
@@ -92,10 +88,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if let (Some(folder), [looked_back], false) = (folder, looked_back.as_slice(), is_empty) {
         write(&folder, &looked_back.retrospective, &gate)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// Creates a retrospective for the named namespace, or for each with records.
 async fn look_back_all(
     store: &Store,
     named: Option<String>,
@@ -126,9 +121,7 @@ async fn look_back(
 ) -> Result<RetrospectiveReport, Failure> {
     let why = match by.reflect(namespace, since, reflector).await? {
         RetrospectiveOutcome::Done(looked_back) => return Ok(*looked_back),
-        RetrospectiveOutcome::Busy => {
-            "another process changes its memory now; try again".to_owned()
-        }
+        RetrospectiveOutcome::Busy => return Err(output::busy(&[namespace])),
         RetrospectiveOutcome::Halted(Halt::Needs(line)) => {
             format!("{line}; no retrospective was made (--no-model makes it by rule)")
         }
@@ -139,42 +132,26 @@ async fn look_back(
     Err(Failure::failed(format!("namespace `{namespace}`: {why}")))
 }
 
-/// A retrospective, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct RetrospectiveRow<'a> {
-    namespace: &'a str,
-    made: &'a Made,
-    sessions: usize,
-    kinds: &'a BTreeMap<&'static str, usize>,
-    failed: usize,
-    notes: &'a [Note],
-    findings: &'a [Finding],
-    asked: AskedRecords,
-    usage: CallUsage,
+json_row! {
+    /// A retrospective, as JSON.
+    pub(in crate::cli) struct RetrospectiveRow<'a> of it: &'a RetrospectiveReport {
+        namespace: &'a str = &it.namespace,
+        made: &'a Made = &it.retrospective.made,
+        sessions: usize = it.retrospective.sessions,
+        kinds: &'a BTreeMap<&'static str, usize> = &it.retrospective.kinds,
+        failed: usize = it.retrospective.failed,
+        notes: &'a [Note] = &it.retrospective.notes,
+        findings: &'a [Finding] = &it.findings,
+        asked: AskedRecords = AskedRecords::of(it),
+        usage: CallUsage = CallUsage::of(&it.usage),
+    }
 }
 
-#[derive(JsonSchema, Serialize)]
-struct AskedRecords {
-    records: u64,
-    questions: u64,
-    journaled: u64,
-}
-
-impl RetrospectiveRow<'_> {
-    fn of(looked: &RetrospectiveReport) -> RetrospectiveRow<'_> {
-        let RetrospectiveReport { namespace, retrospective, findings, shown, usage } = looked;
-        let (questions, journaled) = (usage.questions, usage.journaled);
-        RetrospectiveRow {
-            namespace,
-            made: &retrospective.made,
-            sessions: retrospective.sessions,
-            kinds: &retrospective.kinds,
-            failed: retrospective.failed,
-            notes: &retrospective.notes,
-            findings,
-            asked: AskedRecords { records: *shown, questions, journaled },
-            usage: CallUsage::of(usage),
-        }
+json_row! {
+    struct AskedRecords of it: &RetrospectiveReport {
+        records: u64 = it.shown,
+        questions: u64 = it.usage.questions,
+        journaled: u64 = it.usage.journaled,
     }
 }
 
@@ -190,11 +167,7 @@ fn print(looked: &RetrospectiveReport) -> Result<(), Failure> {
         kinds.join(", "),
         made(looked_back)
     ))?;
-    for &category in Category::ALL {
-        let notes = of(looked_back, category);
-        if notes.is_empty() {
-            continue;
-        }
+    for (category, notes) in by_category(looked_back) {
         output::line(&format!("\n{BOLD}{}{BOLD:#}", title(category)))?;
         for note in notes {
             let letters = match looked_back.made {
@@ -239,8 +212,11 @@ fn shown<'n>(looked_back: &Retrospective, note: &'n Note) -> &'n [RecordId] {
     }
 }
 
-fn of(looked_back: &Retrospective, category: Category) -> Vec<&Note> {
-    looked_back.notes.iter().filter(|note| note.category == category).collect()
+/// Categories that have notes.
+fn by_category(looked_back: &Retrospective) -> impl Iterator<Item = (Category, Vec<&Note>)> {
+    let of = |it: Category| looked_back.notes.iter().filter(move |note| note.category == it);
+    let all = Category::ALL.iter().map(move |it| (*it, of(*it).collect::<Vec<_>>()));
+    all.filter(|(_, notes)| !notes.is_empty())
 }
 
 fn title(category: Category) -> &'static str {
@@ -269,11 +245,7 @@ fn page(looked_back: &Retrospective, day: &str, gate: &Gate) -> String {
         Made::Model { model } => format!("the model {}", words_line(model, NAME_LETTERS, gate)),
     };
     let mut page = format!("# Retrospective: {day}\n\nMade from the records by {made}.\n");
-    for &category in Category::ALL {
-        let notes = of(looked_back, category);
-        if notes.is_empty() {
-            continue;
-        }
+    for (category, notes) in by_category(looked_back) {
         page.push_str(&format!("\n## {}\n", title(category)));
         for note in notes {
             let words = words_line(note.headline.as_str(), NOTE_LETTERS, gate);

@@ -1,22 +1,22 @@
 //! `annalist memory sync` and `render`: sync the directory with the memories, in both directions.
 
-use super::folder::{DirArgs, became, dir_sync_of, failure, keep, namespace_of};
+use super::folder::{DirArgs, became, dir_sync_of, failure, namespace_of};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
-use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
+use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, json_row, shorten};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{Memory, MemoryId, Plan};
+use crate::memory_dir::{Conflict, FileChange};
 use crate::pipeline::{DirSync, SyncReport as DirSyncReport};
 use crate::store::OpenMode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 const OTHERS_MAX: usize = 5;
 const LINE_LETTERS: usize = 90;
@@ -66,7 +66,6 @@ struct Target {
     dir: DirArgs,
 }
 
-/// Directory, its namespace, and the pipeline task that syncs them.
 struct DirectorySync {
     config: Config,
     dir_sync: DirSync,
@@ -99,24 +98,23 @@ impl DirectorySync {
         if store.has_memories(&self.namespace).await? {
             return Ok(());
         }
-        let others: Vec<String> =
-            store.backlog().await?.into_iter().map(|it| it.namespace).take(OTHERS_MAX).collect();
+        let others = store.backlog().await?.into_iter().map(|it| it.namespace);
+        let others = output::commas(others.take(OTHERS_MAX));
         if !others.is_empty() {
             output::note(&format!(
                 "namespace `{}` has no records; some wait in {}: --namespace NAME takes another, \
                  `annalist consolidate` all",
-                self.namespace,
-                others.join(", ")
+                self.namespace, others
             ));
         }
         Ok(())
     }
 
     async fn keep(&self, dry_run: bool, plan: Option<&Plan>) -> Result<DirSyncReport, Failure> {
-        if !dry_run {
-            return keep(&self.dir_sync, &self.folder, &self.namespace).await;
-        }
-        let kept = self.dir_sync.preview(&self.folder, &self.namespace, plan).await;
+        let kept = match dry_run {
+            true => self.dir_sync.preview(&self.folder, &self.namespace, plan).await,
+            false => self.dir_sync.sync(&self.folder, &self.namespace).await,
+        };
         kept.map_err(|error| failure(&self.folder, error))
     }
 }
@@ -168,59 +166,52 @@ pub(in crate::cli) struct SyncWithPlans<'a> {
     plans: Vec<PlanRow<'a>>,
 }
 
-#[derive(JsonSchema, Serialize)]
-struct ChangeRow<'a> {
-    path: &'a str,
-    became: &'static str,
+json_row! {
+    struct ChangeRow<'a> of it: &'a FileChange {
+        path: &'a str = &it.path,
+        became: &'static str = became(it),
+    }
 }
 
-#[derive(JsonSchema, Serialize)]
-struct EditRow {
-    rule: &'static str,
-    memory: MemoryId,
+json_row! {
+    struct EditRow of it: &(&'static str, Memory) {
+        rule: &'static str = it.0,
+        memory: MemoryId = it.1.id,
+    }
 }
 
-#[derive(JsonSchema, Serialize)]
-struct ConflictRow<'a> {
-    path: &'a str,
-    tag: Option<&'a str>,
-    section: &'a str,
-    ours: Option<&'a str>,
-    theirs: &'a str,
+json_row! {
+    struct ConflictRow<'a> of it: &'a (String, Conflict) {
+        path: &'a str = &it.0,
+        tag: Option<&'a str> = it.1.tag.as_deref(),
+        section: &'a str = it.1.section.as_str(),
+        ours: Option<&'a str> = it.1.ours.as_ref().map(|ours| ours.as_str()),
+        theirs: &'a str = it.1.theirs.as_str(),
+    }
 }
 
-#[derive(JsonSchema, Serialize)]
-struct LeftRow<'a> {
-    path: &'a str,
-    reason: &'static str,
+json_row! {
+    struct LeftRow<'a> of it: &'a (String, &'static str) {
+        path: &'a str = &it.0,
+        reason: &'static str = it.1,
+    }
 }
 
 impl<'a> SyncReport<'a> {
     fn of(namespace: &'a str, kept: &'a DirSyncReport) -> SyncReport<'a> {
-        let changes =
-            kept.changes.iter().map(|it| ChangeRow { path: &it.path, became: became(it) });
-        let people = kept.people.iter().map(|it| EditRow { rule: it.0, memory: it.1.id });
-        let conflicts = kept.conflicts.iter().map(|(path, it)| ConflictRow {
-            path,
-            tag: it.tag.as_deref(),
-            section: it.section.as_str(),
-            ours: it.ours.as_ref().map(|ours| ours.as_str()),
-            theirs: it.theirs.as_str(),
-        });
-        let left = kept.left.iter().map(|it| LeftRow { path: &it.0, reason: it.1 });
         SyncReport {
             namespace,
-            changes: changes.collect(),
-            people: people.collect(),
-            conflicts: conflicts.collect(),
-            left: left.collect(),
+            changes: kept.changes.iter().map(ChangeRow::of).collect(),
+            people: kept.people.iter().map(EditRow::of).collect(),
+            conflicts: kept.conflicts.iter().map(ConflictRow::of).collect(),
+            left: kept.left.iter().map(LeftRow::of).collect(),
             deleted: &kept.deleted,
             unplaced: kept.unplaced,
         }
     }
 }
 
-pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<(), Failure> {
     let target = &args.target;
     let sync = DirectorySync::open(target, file)?;
     let kept = settings::runtime()?.block_on(sync.keep(target.dry_run, None))?;
@@ -228,10 +219,10 @@ pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<ExitCode,
         true => output::json(&SyncReport::of(&sync.namespace, &kept))?,
         false => print(&kept, target.dry_run)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> {
     let Target { dry_run, json, .. } = args.target;
     let sync = DirectorySync::open(&args.target, file)?;
     let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
@@ -256,7 +247,7 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     let is_something = results.iter().any(NamespaceResult::is_something);
     if json {
         let sync = SyncReport::of(&sync.namespace, &kept);
-        let plans = results.iter().map(NamespaceResult::row).collect();
+        let plans = results.iter().map(PlanRow::of).collect();
         output::json(&SyncWithPlans { sync, plans })?;
     } else {
         if is_something {
@@ -267,7 +258,7 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
         }
     }
     consolidate::notes(&results);
-    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+    output::fail_if(failed)
 }
 
 fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {

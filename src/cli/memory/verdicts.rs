@@ -1,19 +1,26 @@
-//! `annalist memory keep-both`, `supersede`, `close`, `reopen` and `retract`: a person's verdicts on memories.
+//! `annalist memory keep-both`, `supersede`, `close`, `reopen` and `retract`: a person's verdicts on memories; `review`
+//! asks about open and contradictory ones. Each answer is a separate verdict, so quitting keeps earlier answers.
 
 use super::folder::{after_plan, before_plan};
 use super::memories::named;
+use crate::adapters::files;
 use crate::cli::consolidate::consolidator;
-use crate::cli::output::{self, DIM, Failure, short, shorten};
+use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{Digest, Memory, MemoryId, Plan};
-use crate::pipeline::{Consolidator, DecisionOutcome};
+use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
+use crate::pipeline::{Consolidator, DecisionOutcome, Question, questions};
+use crate::privacy::Gate;
+use crate::store::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::Path;
-use std::process::ExitCode;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
 
 const HEADLINE_LETTERS: usize = 80;
+const QUESTION_LETTERS: usize = 160;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -68,7 +75,7 @@ pub(in crate::cli) struct VerdictRow {
     memories: Vec<MemoryId>,
 }
 
-pub(super) fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<(), Failure> {
     let verdict = |ids: &[MemoryId]| {
         let [one, other] = *ids else { return None };
         Some(PersonVerdict::KeepBoth { one, other })
@@ -76,7 +83,7 @@ pub(super) fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<Exit
     decide(&[&args.one, &args.other], verdict, args.output.json, file)
 }
 
-pub(super) fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<(), Failure> {
     let verdict = |ids: &[MemoryId]| {
         let [old, new] = *ids else { return None };
         Some(PersonVerdict::Supersede { old, new })
@@ -84,17 +91,17 @@ pub(super) fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<Exi
     decide(&[&args.old, &args.new], verdict, args.output.json, file)
 }
 
-pub(super) fn close(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn close(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
     let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Close { memory: *ids.first()? });
     decide(&[&args.id], verdict, args.output.json, file)
 }
 
-pub(super) fn reopen(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn reopen(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
     let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Reopen { memory: *ids.first()? });
     decide(&[&args.id], verdict, args.output.json, file)
 }
 
-pub(super) fn retract(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn retract(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
     let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Retract { memory: *ids.first()? });
     decide(&[&args.id], verdict, args.output.json, file)
 }
@@ -104,7 +111,7 @@ fn decide(
     verdict: impl Fn(&[MemoryId]) -> Option<PersonVerdict>,
     as_json: bool,
     file: Option<&Path>,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let mut memories: Vec<Memory> = Vec::new();
@@ -132,12 +139,11 @@ fn decide(
             output::note(&format!("`annalist consolidate --undo {plan}` takes it back"));
         }
         after_plan(&store, &config, &[namespace]).await?;
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
 }
 
-/// Applies a verdict, or explains why it cannot be applied.
-pub(super) async fn apply(
+async fn apply(
     consolidator: &Consolidator,
     namespace: &str,
     verdict: PersonVerdict,
@@ -145,8 +151,233 @@ pub(super) async fn apply(
     match consolidator.decide(namespace, verdict).await? {
         DecisionOutcome::Done(plan) => Ok(*plan),
         DecisionOutcome::Refused(why) => Err(Failure::usage(why)),
-        DecisionOutcome::Busy => Err(Failure::failed(format!(
-            "namespace `{namespace}`: another process changes its memory now; try again"
-        ))),
+        DecisionOutcome::Busy => Err(output::busy(&[namespace])),
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory review
+  annalist memory review --namespace roofs
+  printf '2\\nb\\nq\\n' | annalist memory review   one letter a line; the end of the input ends the review
+  annalist memory review --gold gold.json         the answers, as gold")]
+pub(super) struct ReviewArgs {
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Add each memory that was answered about to this gold file
+    #[arg(long, value_name = "FILE")]
+    gold: Option<PathBuf>,
+}
+
+enum Answer {
+    Verdict(PersonVerdict),
+    Skip,
+    Quit,
+}
+
+pub(super) fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let (config, store) = settings::existing_store(file)?;
+    let gate = Gate::new(&config.pii);
+    settings::runtime()?.block_on(async {
+        let named = args.namespace.clone();
+        let namespaces = match named {
+            Some(namespace) => vec![namespace],
+            None => store.namespaces().await?,
+        };
+        let mut gold = Drafted::read(args.gold.as_deref(), &gate)?;
+        let mut lines = io::stdin().lock().lines();
+        let mut changed = BTreeSet::new();
+        for namespace in &namespaces {
+            before_plan(&store, &config, namespace).await?;
+        }
+        let reviewer = Reviewer { store: &store, gold: &mut gold };
+        let ended = reviewer.review(&namespaces, &mut lines, &mut changed).await;
+        gold.write()?;
+        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+        after_plan(&store, &config, &changed).await?;
+        ended
+    })
+}
+
+struct Reviewer<'a> {
+    store: &'a Store,
+    gold: &'a mut Drafted,
+}
+
+impl Reviewer<'_> {
+    async fn review(
+        self,
+        namespaces: &[String],
+        lines: &mut impl Iterator<Item = io::Result<String>>,
+        changed: &mut BTreeSet<String>,
+    ) -> Result<(), Failure> {
+        let consolidator = consolidator(self.store.clone(), None);
+        let mut all = Vec::new();
+        for namespace in namespaces {
+            all.extend(questions(self.store, namespace).await?);
+        }
+        let count = all.len();
+        let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
+        output::note(&match count {
+            0 => "nothing is open, and nothing contradicts anything".to_owned(),
+            _ => format!(
+                "{count} to answer: {} left open or in contradiction, {} open requests, questions and failures",
+                counted(pairs as u64, "pair"),
+                count - pairs
+            ),
+        });
+        for (number, mut question) in (1..).zip(all) {
+            // An earlier answer may have resolved it.
+            if !question.refresh(self.store).await? {
+                continue;
+            }
+            print_question(&question, &format!("{number}/{count}"))?;
+            let verdict = match ask(&question, lines)? {
+                Answer::Quit => break,
+                Answer::Skip => continue,
+                Answer::Verdict(verdict) => verdict,
+            };
+            let namespace = &question.memories()[0].namespace;
+            match apply(&consolidator, namespace, verdict).await {
+                Ok(plan) => {
+                    let done = match verdict {
+                        PersonVerdict::KeepBoth { .. } => "both are kept",
+                        PersonVerdict::Supersede { .. } => "the other is out of use",
+                        PersonVerdict::Close { .. } => "closed",
+                        PersonVerdict::Reopen { .. } => "open again",
+                        PersonVerdict::Retract { .. } => "taken out of memory",
+                    };
+                    let plan = short(&plan.id);
+                    let undo = format!("`annalist consolidate --undo {plan}` takes it back");
+                    output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
+                    changed.insert(namespace.clone());
+                    self.gold.add(self.store, &question, verdict).await?;
+                }
+                Err(failure) => output::note(&failure.line),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_question(question: &Question, number: &str) -> Result<(), Failure> {
+    output::line(&format!("{BOLD}{number}{BOLD:#}"))?;
+    for (place, memory) in (1..).zip(question.memories()) {
+        let day = output::day(memory.valid_from.map(|at| at.day()).as_deref());
+        let kind = memory.claim.kind().name();
+        let words = shorten(memory.claim.headline(), QUESTION_LETTERS);
+        let id = short(&memory.id);
+        output::line(&format!("  {place}  {day}  {kind}  {words}  {DIM}{id}{DIM:#}"))?;
+    }
+    Ok(())
+}
+
+fn keys(question: &Question) -> String {
+    match (question, question.asked()) {
+        (Question::Open(_), _) => "c close, s still open, q quit".to_owned(),
+        (Question::Pair { one, .. }, Some(asked)) => {
+            let place = if asked.id == one.id { 1 } else { 2 };
+            let kind = asked.claim.kind().name();
+            format!("c close {place}, the {kind}; b both stay, s skip, q quit")
+        }
+        (Question::Pair { .. }, None) => "1 or 2 holds, b both hold, s skip, q quit".to_owned(),
+    }
+}
+
+/// Reads lines until one is an answer. End of input quits.
+fn ask(
+    question: &Question,
+    lines: &mut impl Iterator<Item = io::Result<String>>,
+) -> Result<Answer, Failure> {
+    output::note(&format!("{}; then Enter", keys(question)));
+    for line in lines {
+        let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
+        match answer(question, line.trim()) {
+            Some(answer) => return Ok(answer),
+            None => output::note(&format!("`{}`: expected {}", line.trim(), keys(question))),
+        }
+    }
+    Ok(Answer::Quit)
+}
+
+fn answer(question: &Question, key: &str) -> Option<Answer> {
+    let verdict = match (key, question, question.asked()) {
+        ("q", ..) => return Some(Answer::Quit),
+        ("s" | "", ..) => return Some(Answer::Skip),
+        ("c", _, Some(asked)) => PersonVerdict::Close { memory: asked.id },
+        ("b", Question::Pair { one, other, .. }, _) => {
+            PersonVerdict::KeepBoth { one: one.id, other: other.id }
+        }
+        ("1", Question::Pair { one, other, .. }, None) => {
+            PersonVerdict::Supersede { old: other.id, new: one.id }
+        }
+        ("2", Question::Pair { one, other, .. }, None) => {
+            PersonVerdict::Supersede { old: one.id, new: other.id }
+        }
+        _ => return None,
+    };
+    Some(Answer::Verdict(verdict))
+}
+
+struct Drafted {
+    file: Option<PathBuf>,
+    gold: Gold,
+}
+
+impl Drafted {
+    fn read(file: Option<&Path>, gate: &Gate) -> Result<Drafted, Failure> {
+        let Some(path) = file else { return Ok(Drafted { file: None, gold: Gold::default() }) };
+        let text = files::read_if_exists(path);
+        let text = text.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+        let gold = match text {
+            Some(text) => Gold::read(&text, gate)
+                .map_err(|finding| Failure::usage(format!("{}: {finding}", path.display())))?,
+            None => Gold::default(),
+        };
+        Ok(Drafted { file: Some(path.to_owned()), gold })
+    }
+
+    /// Adds the memories of an answer: superseded ones as forbidden, all others as expected.
+    async fn add(
+        &mut self,
+        store: &Store,
+        question: &Question,
+        verdict: PersonVerdict,
+    ) -> Result<(), Failure> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        for memory in question.memories() {
+            let (id, words) = (short(&memory.id), memory.claim.headline());
+            self.gold.items.retain(|it| it.id != id);
+            self.gold.forbidden.retain(|it| it.id != id);
+            if matches!(verdict, PersonVerdict::Supersede { old, .. } if old == memory.id) {
+                let terms = vec![vec![words.to_lowercase()]];
+                let statement = words.to_owned();
+                self.gold.forbidden.push(Forbidden { id, why: Why::Reversed, statement, terms });
+                continue;
+            }
+            let first: Vec<_> = memory.sources.iter().take(1).copied().collect();
+            let records = store.records_of(first).await?;
+            let evidence = records.first().and_then(|record| record.evidence.first());
+            let quote = evidence.map(|it| it.words.as_str().to_owned());
+            let (kind, claim) = (memory.claim.kind(), memory.claim.to_json());
+            self.gold.items.push(Item { id, ..gold_item(kind, &claim, quote) });
+        }
+        Ok(())
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let wrong = |error: &dyn std::fmt::Display| {
+            Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+        };
+        let text = serde_json::to_string_pretty(&self.gold).map_err(|error| wrong(&error))?;
+        write_if_changed(path, &format!("{text}\n")).map_err(|error| wrong(&error))?;
+        let items = self.gold.items.len() + self.gold.forbidden.len();
+        output::note(&format!("{}: {}", path.display(), counted(items as u64, "gold item")));
+        Ok(())
     }
 }

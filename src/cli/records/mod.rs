@@ -10,7 +10,7 @@ pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
 use super::arguments::{date, named, one, prefix, session_of};
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, commas, short, shorten};
 use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
@@ -23,9 +23,7 @@ use clap::{Subcommand, ValueEnum};
 use rows::{kind, print_claim};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Letters of a card's title and of its text.
 const CARD_LETTERS: usize = 100;
 const RUNS_MAX: u32 = 100_000;
 
@@ -159,7 +157,7 @@ impl Filter {
     }
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         match args.command {
@@ -185,10 +183,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             Some(Command::Cards { filter, json }) => cards(&store, &filter, json).await,
         }
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// Prints every record of the store.
 pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(list(&store, &Filter::default(), false))
@@ -327,9 +324,8 @@ fn print_card(row: &CardRow<'_>) -> Result<(), Failure> {
             output::line(&format!("  {DIM}{name}{DIM:#} {item}"))?;
         }
     }
-    let names: Vec<&str> = row.card.entities.iter().map(Redacted::as_str).collect();
-    match names.is_empty() {
-        true => Ok(()),
-        false => output::line(&format!("  {DIM}names{DIM:#} {}", names.join(", "))),
+    match commas(row.card.entities.iter().map(Redacted::as_str)).as_str() {
+        "" => Ok(()),
+        names => output::line(&format!("  {DIM}names{DIM:#} {names}")),
     }
 }

@@ -1,24 +1,25 @@
 //! Records, runs and cards as JSON and as table rows.
 
 use crate::cli::output::{
-    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, line, short, shorten,
+    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, json_row, line, short, shorten,
 };
 use crate::domain::{Claim, Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
 use crate::rows::RecordRow;
-use crate::store::StoredRun;
+use crate::store::{Run, RunFailure, StoredRun};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 const HEADLINE_LETTERS: usize = 80;
 
-/// A run's prompt, with the digest of its text: an edited one may have kept its version.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct RunPromptRow<'a> {
-    id: &'a str,
-    version: u32,
-    digest: Option<String>,
+json_row! {
+    /// A run's prompt, with the digest of its text: an edited one may have kept its version.
+    pub(super) struct RunPromptRow<'a> of run: &'a Run {
+        id: &'a str = &run.prompt_id,
+        version: u32 = run.prompt_version,
+        digest: Option<String> = run.prompt_digest.map(|digest| digest.to_string()),
+    }
 }
 
 impl RunPromptRow<'_> {
@@ -47,61 +48,33 @@ impl Row for RecordRow<'_> {
     }
 }
 
-/// A run, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct RunRow<'a> {
-    pub(super) run: Digest,
-    session: Digest,
-    pub(super) slice: Digest,
-    current: bool,
-    entries: (u32, u32),
-    pub(super) model: &'a str,
-    pub(super) prompt: RunPromptRow<'a>,
-    schema_version: u32,
-    rung: OutputMode,
-    state: RunState,
-    failure: Option<FailureRow<'a>>,
-    asks: u32,
-    calls: u32,
-    usage: Usage,
-    cost: f64,
-    findings: &'a [Finding],
-    finished_at: String,
+json_row! {
+    /// A run, as JSON and in a list.
+    pub(in crate::cli) struct RunRow<'a> of it: &'a StoredRun {
+        pub(super) run: Digest = it.run.id.0,
+        session: Digest = it.run.session.0,
+        pub(super) slice: Digest = it.run.slice.0,
+        current: bool = it.current,
+        entries: (u32, u32) = (it.run.first.0, it.run.last.0),
+        pub(super) model: &'a str = &it.run.model,
+        pub(super) prompt: RunPromptRow<'a> = RunPromptRow::of(&it.run),
+        schema_version: u32 = it.run.schema_version,
+        rung: OutputMode = it.run.rung,
+        state: RunState = it.run.state,
+        failure: Option<FailureRow<'a>> = it.run.failure.as_ref().map(FailureRow::of),
+        asks: u32 = it.run.asks,
+        calls: u32 = it.run.calls,
+        usage: Usage = it.run.usage,
+        cost: f64 = dollars(it.run.cost_micros),
+        findings: &'a [Finding] = &it.run.findings,
+        finished_at: String = it.run.finished_at.to_string(),
+    }
 }
 
-#[derive(JsonSchema, Serialize)]
-struct FailureRow<'a> {
-    kind: &'a str,
-    detail: &'a str,
-}
-
-impl<'a> RunRow<'a> {
-    pub(in crate::cli) fn of(stored: &'a StoredRun) -> RunRow<'a> {
-        let run = &stored.run;
-        let failure = run.failure.as_ref();
-        RunRow {
-            run: run.id.0,
-            session: run.session.0,
-            slice: run.slice.0,
-            current: stored.current,
-            entries: (run.first.0, run.last.0),
-            model: &run.model,
-            prompt: RunPromptRow {
-                id: &run.prompt_id,
-                version: run.prompt_version,
-                digest: run.prompt_digest.map(|digest| digest.to_string()),
-            },
-            schema_version: run.schema_version,
-            rung: run.rung,
-            state: run.state,
-            failure: failure.map(|it| FailureRow { kind: &it.kind, detail: &it.detail }),
-            asks: run.asks,
-            calls: run.calls,
-            usage: run.usage,
-            cost: dollars(run.cost_micros),
-            findings: &run.findings,
-            finished_at: run.finished_at.to_string(),
-        }
+json_row! {
+    struct FailureRow<'a> of it: &'a RunFailure {
+        kind: &'a str = &it.kind,
+        detail: &'a str = &it.detail,
     }
 }
 

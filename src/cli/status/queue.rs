@@ -2,158 +2,103 @@
 //! with their remedies.
 
 use crate::adapters::spool::SpooledHandOver;
-use crate::cli::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, counted, lasting, shorten};
+use crate::cli::output::{
+    self, BOLD, DIM, Failure, RED, YELLOW, count, counted, json_row, lasting, shorten, time,
+};
 use crate::domain::{JobState, Timestamp, Wait};
-use crate::store::{DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::time::Duration;
+use crate::store::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
 
 const TABLE_LETTERS: usize = 40;
 const LINE_LETTERS: usize = 200;
 const WORKERS_MAX: usize = 10;
 
-/// The queue, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct QueueReport<'a> {
-    jobs: JobCounts,
-    lag_secs: Option<u64>,
-    oldest_secs: Option<u64>,
-    oldest_gathering_secs: Option<u64>,
-    open: Vec<OpenRow<'a>>,
-    caps: Vec<CapRow<'a>>,
-    expired: Option<OverdueRow>,
-    waited: Option<OverdueRow>,
-    dead: Vec<DeadRow<'a>>,
-    workers: Vec<WorkerRow<'a>>,
-    stuck: Vec<StuckRow>,
-    needs_person: bool,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct JobCounts {
-    waiting: u64,
-    ready: u64,
-    leased: u64,
-    dead: u64,
-    cancelled: u64,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct OpenRow<'a> {
-    state: JobState,
-    wait: Option<Wait>,
-    jobs: u64,
-    oldest: String,
-    since: String,
-    until: Option<String>,
-    detail: Option<&'a str>,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct CapRow<'a> {
-    detail: Option<&'a str>,
-    jobs: u64,
-    until: Option<String>,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct OverdueRow {
-    jobs: u64,
-    since: String,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct DeadRow<'a> {
-    kind: &'a str,
-    jobs: u64,
-    since: String,
-    detail: Option<&'a str>,
-    retry: String,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct WorkerRow<'a> {
-    worker: &'a str,
-    started_at: String,
-    seen_at: String,
-    alive: bool,
-    stopped: Option<&'a str>,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct StuckRow {
-    what: &'static str,
-    #[serde(flatten)]
-    overdue: OverdueRow,
-}
-
-impl From<Overdue> for OverdueRow {
-    fn from(it: Overdue) -> OverdueRow {
-        OverdueRow { jobs: it.jobs, since: it.since.to_string() }
+json_row! {
+    /// The queue, as JSON.
+    pub(super) struct QueueReport<'a> of depth: &'a QueueStats {
+        jobs: JobCounts = JobCounts::of(depth),
+        lag_secs: Option<u64> = depth.lag().map(|it| it.as_secs()),
+        oldest_secs: Option<u64> = depth.oldest().map(|it| it.as_secs()),
+        oldest_gathering_secs: Option<u64> = depth.gathering().map(|it| it.as_secs()),
+        open: Vec<OpenRow<'a>> = depth.open.iter().map(OpenRow::of).collect(),
+        caps: Vec<CapRow<'a>> = depth.caps.iter().map(CapRow::of).collect(),
+        expired: Option<OverdueRow> = depth.expired.map(OverdueRow::of),
+        waited: Option<OverdueRow> = depth.waited.map(OverdueRow::of),
+        dead: Vec<DeadRow<'a>> = depth.dead.iter().map(DeadRow::of).collect(),
+        workers: Vec<WorkerRow<'a>> = {
+            let row = |it| WorkerRow { alive: depth.is_alive(it), ..WorkerRow::of(it) };
+            depth.workers.iter().map(row).collect()
+        },
+        stuck: Vec<StuckRow> = depth.stuck().into_iter().map(StuckRow::of).collect(),
+        needs_person: bool = depth.needs_person(),
     }
 }
 
-impl QueueReport<'_> {
-    pub(super) fn of(depth: &QueueStats) -> QueueReport<'_> {
-        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        let secs = |it: Option<Duration>| it.map(|it| it.as_secs());
-        let open = depth.open.iter().map(|it| OpenRow {
-            state: it.state,
-            wait: it.wait,
-            jobs: it.jobs,
-            oldest: it.oldest.to_string(),
-            since: it.since.to_string(),
-            until: time(it.until),
-            detail: it.detail.as_deref(),
-        });
-        let caps = depth.caps.iter().map(|it| CapRow {
-            detail: it.detail.as_deref(),
-            jobs: it.jobs,
-            until: time(it.until),
-        });
-        let dead = depth.dead.iter().map(|it| DeadRow {
-            kind: &it.kind,
-            jobs: it.jobs,
-            since: it.since.to_string(),
-            detail: it.detail.as_deref(),
-            retry: retry(it),
-        });
-        let workers = depth.workers.iter().map(|it| WorkerRow {
-            worker: &it.id,
-            started_at: it.started_at.to_string(),
-            seen_at: it.seen_at.to_string(),
-            alive: depth.is_alive(it),
-            stopped: it.stopped.as_deref(),
-        });
-        let stuck = depth.stuck().into_iter().map(|it| {
-            let (what, overdue) = parts(it);
-            StuckRow { what, overdue: overdue.into() }
-        });
-        QueueReport {
-            jobs: JobCounts {
-                waiting: depth.jobs_in(JobState::Waiting),
-                ready: depth.jobs_in(JobState::Ready),
-                leased: depth.jobs_in(JobState::Leased),
-                dead: depth.dead_jobs(),
-                cancelled: depth.cancelled,
-            },
-            lag_secs: secs(depth.lag()),
-            oldest_secs: secs(depth.oldest()),
-            oldest_gathering_secs: secs(depth.gathering()),
-            open: open.collect(),
-            caps: caps.collect(),
-            expired: depth.expired.map(OverdueRow::from),
-            waited: depth.waited.map(OverdueRow::from),
-            dead: dead.collect(),
-            workers: workers.collect(),
-            stuck: stuck.collect(),
-            needs_person: depth.needs_person(),
-        }
+json_row! {
+    struct JobCounts of depth: &QueueStats {
+        waiting: u64 = depth.jobs_in(JobState::Waiting),
+        ready: u64 = depth.jobs_in(JobState::Ready),
+        leased: u64 = depth.jobs_in(JobState::Leased),
+        dead: u64 = depth.dead_jobs(),
+        cancelled: u64 = depth.cancelled,
     }
 }
 
-/// Prints the queue, unless it is empty.
+json_row! {
+    struct OpenRow<'a> of it: &'a OpenJobs {
+        state: JobState = it.state,
+        wait: Option<Wait> = it.wait,
+        jobs: u64 = it.jobs,
+        oldest: String = it.oldest.to_string(),
+        since: String = it.since.to_string(),
+        until: Option<String> = time(it.until),
+        detail: Option<&'a str> = it.detail.as_deref(),
+    }
+}
+
+json_row! {
+    struct CapRow<'a> of it: &'a CapJobs {
+        detail: Option<&'a str> = it.detail.as_deref(),
+        jobs: u64 = it.jobs,
+        until: Option<String> = time(it.until),
+    }
+}
+
+json_row! {
+    struct OverdueRow of it: Overdue {
+        jobs: u64 = it.jobs,
+        since: String = it.since.to_string(),
+    }
+}
+
+json_row! {
+    struct DeadRow<'a> of it: &'a DeadJobs {
+        kind: &'a str = &it.kind,
+        jobs: u64 = it.jobs,
+        since: String = it.since.to_string(),
+        detail: Option<&'a str> = it.detail.as_deref(),
+        retry: String = retry(it),
+    }
+}
+
+json_row! {
+    struct WorkerRow<'a> of it: &'a WorkerStatus {
+        worker: &'a str = &it.id,
+        started_at: String = it.started_at.to_string(),
+        seen_at: String = it.seen_at.to_string(),
+        // Set by the report: a lease ends with time.
+        alive: bool = false,
+        stopped: Option<&'a str> = it.stopped.as_deref(),
+    }
+}
+
+json_row! {
+    struct StuckRow of it: Stuck {
+        what: &'static str = parts(it).0,
+        #[serde(flatten)]
+        overdue: OverdueRow = OverdueRow::of(parts(it).1),
+    }
+}
+
 pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     if depth.is_empty() {
         return Ok(());
@@ -174,7 +119,6 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     print_unwell(depth)
 }
 
-/// Command that retries jobs with one kind of failure.
 fn retry(it: &DeadJobs) -> String {
     format!("annalist jobs retry --all-dead --kind {}", it.kind)
 }

@@ -1,25 +1,22 @@
 //! Combinations of models and prompts, and runs against an endpoint.
 
-use super::super::interrupt::cancelled_by_signal;
 use super::super::model_args;
 use super::super::output::{self, Failure};
-use super::super::progress::{self, OFTEN, Progress};
+use super::super::progress::{self, OFTEN, Progress, cancelled_by_signal};
 use super::super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::eval::{EvalResult, EvalRun, LiveModel, Variation};
-use crate::llm::prompt_files;
+use crate::llm::prompt::read_extraction;
 use crate::pipeline::Tally;
 use crate::store::OpenMode;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Default folder of cases.
 pub(super) const CASES: &str = "tests/fixtures/cases";
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {wide_msg}";
 
-/// Combines each model with each prompt.
 pub(super) fn variations(
     config: &Config,
     models: &[String],
@@ -27,7 +24,7 @@ pub(super) fn variations(
 ) -> Result<Vec<Variation>, Failure> {
     let mut sets = Vec::new();
     for path in paths {
-        let read = prompt_files::read_extraction(path).map_err(Failure::usage)?;
+        let read = read_extraction(path).map_err(Failure::usage)?;
         sets.push((Some(label(path)), read));
     }
     if sets.is_empty() {
@@ -77,8 +74,7 @@ fn label(path: &Path) -> String {
 
 /// Runs the cases against the configured endpoint, with a progress bar.
 pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
-    let runtime = settings::runtime()?;
-    runtime.block_on(async {
+    settings::runtime()?.block_on(async {
         let endpoint = model_args::endpoint(&run.config)?;
         let store = settings::open_store(&run.config, OpenMode::Create)?;
         let (cancel, tally) = (cancelled_by_signal()?, Arc::new(Tally::default()));

@@ -14,9 +14,7 @@ use crate::eval::{
 use clap::Subcommand;
 use live::{CASES, run_live, variations};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// File name of standard output.
 const STDOUT: &str = "-";
 
 #[derive(Debug, clap::Args)]
@@ -101,14 +99,14 @@ struct RunArgs {
     update: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     match args.command {
         Some(Command::New(args)) => new::run(&args, file),
         None => run_cases(&args.run, file),
     }
 }
 
-fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     let mut config = settings::load(file)?;
     if let Some(concurrency) = args.concurrency {
         config.model.concurrency = concurrency as usize;
@@ -145,7 +143,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let passed = cases.all(|case| case.outcome == CaseOutcome::Passed);
     let compared = comparison.is_none_or(|it| it.passes());
     let good = passed && compared && result.stopped.is_none();
-    Ok(ExitCode::from(if good { 0 } else { output::FAILED }))
+    output::fail_if(!good)
 }
 
 /// Finds the named cases: folders, or names in the default folder; by default all of that folder.
@@ -237,9 +235,7 @@ fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
 }
 
 fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    write_if_changed(path, text).map_err(|error| {
-        Failure::failed(format!("{}: cannot be written: {error}", path.display()))
-    })?;
+    write_if_changed(path, text).map_err(output::unwritable(path))?;
     output::note(&format!("{DIM}wrote {}{DIM:#}", path.display()));
     Ok(())
 }
@@ -266,7 +262,7 @@ fn record(recordings: &[Recording]) -> Result<(), Failure> {
 }
 
 /// Regenerates derived files of the cases.
-fn update_cases(run: &EvalRun) -> Result<ExitCode, Failure> {
+fn update_cases(run: &EvalRun) -> Result<(), Failure> {
     let [variation] = run.variations.as_slice() else {
         return Err(Failure::usage("--update: expected one model and one prompt at most"));
     };
@@ -287,7 +283,7 @@ fn update_cases(run: &EvalRun) -> Result<ExitCode, Failure> {
             }
             Err(what) => {
                 failed = true;
-                output::note(&format!("{RED}error:{RED:#} {}: {what}", case.name));
+                output::note(&output::error(&format!("{}: {what}", case.name)));
             }
         }
     }
@@ -295,5 +291,5 @@ fn update_cases(run: &EvalRun) -> Result<ExitCode, Failure> {
         let cases = counted(run.cases.len() as u64, "case");
         output::note(&format!("{cases}: everything that is derived is up to date"));
     }
-    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+    output::fail_if(failed)
 }

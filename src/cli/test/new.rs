@@ -10,9 +10,7 @@ use crate::eval::{
     copy_transcript, create, draft_gold, summarize, write_if_changed,
 };
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Maximum conversations to list when the user must choose one.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -49,7 +47,7 @@ pub(super) struct Args {
     model: Option<String>,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let lawful = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
     if args.name.is_empty() || args.name.starts_with('.') || !args.name.chars().all(lawful) {
@@ -75,18 +73,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     write_if_changed(&folder.join(GOLD_FILE), empty).map_err(wrong)?;
     write_if_changed(&folder.join(CASE_FILE), &case_toml(args, &config, None)).map_err(wrong)?;
     describe(&folder, &summary);
-    let code = if args.live || args.cassette.is_some() {
-        add_answers(args, config, &folder)?
-    } else {
-        ExitCode::SUCCESS
-    };
+    let was_stopped = (args.live || args.cassette.is_some()) && add_answers(args, config, &folder)?;
     output::line(&format!("made {}", folder.display()))?;
     output::note(&format!(
         "next: say in {CASE_FILE} what it shows, write {GOLD_FILE} from the transcript, then \
          `annalist test {}`",
         folder.display()
     ));
-    Ok(code)
+    output::fail_if(was_stopped)
 }
 
 /// Fails if the transcript has several conversations.
@@ -94,14 +88,13 @@ fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure>
     if summary.conversations.len() < 2 {
         return Ok(());
     }
-    let named: Vec<&str> =
-        summary.conversations.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let named = output::commas(summary.conversations.iter().take(NAMED_MAX));
     let more = if summary.conversations.len() > NAMED_MAX { ", …" } else { "" };
     Err(Failure::usage(format!(
         "{}: holds {} conversations: name one with --conversation: {}{more}",
         args.from.display(),
         summary.conversations.len(),
-        named.join(", ")
+        named
     )))
 }
 
@@ -121,8 +114,8 @@ fn describe(folder: &Path, summary: &TranscriptSummary) {
     }
 }
 
-/// Adds answers to the new case, and their records as a draft of the gold.
-fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<ExitCode, Failure> {
+/// Adds answers to the new case, and their records as a draft of the gold; true if the run was stopped.
+fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<bool, Failure> {
     let models: Vec<String> = args.model.iter().cloned().collect();
     let answers = args.cassette.clone().map_or(Answers::Live, Answers::From);
     let is_live = answers == Answers::Live;
@@ -156,7 +149,7 @@ fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<ExitCode, F
         recording.name,
         counted(items, "record")
     ));
-    Ok(ExitCode::from(if result.stopped.is_some() { output::FAILED } else { 0 }))
+    Ok(result.stopped.is_some())
 }
 
 fn case_toml(args: &Args, config: &Config, model: Option<&str>) -> String {

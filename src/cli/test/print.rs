@@ -14,7 +14,6 @@ use crate::eval::{
 use anstyle::Style;
 use std::collections::BTreeSet;
 
-/// Maximum lines of a problem; a difference of two requests is long.
 const PROBLEM_LINES_MAX: usize = 40;
 /// Maximum problems, items or records listed per case, of each sort.
 const LIST_MAX: usize = 20;
@@ -100,7 +99,6 @@ fn cases(variant: &Variant) -> Table {
     table
 }
 
-/// Builds a table with a row for each case and a column for each variant.
 fn cases_side_by_side(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["case"]);
     table.header.extend(variants.iter().map(|it| it.name.clone()));
@@ -189,7 +187,6 @@ fn list(lines: &mut Vec<String>, name: &str, style: Style, texts: impl Iterator<
     lines.extend((more > 0).then(|| format!("  {DIM}and {more} more{DIM:#}")));
 }
 
-/// Colours a line of a difference: red for removed, green for added.
 fn difference_line(line: &str) -> String {
     let style = match line.as_bytes().first() {
         Some(b'-') => RED,

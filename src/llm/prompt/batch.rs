@@ -1,9 +1,7 @@
 //! Prompts about a batch of records, and the summary prompt. They are versioned separately: changing one causes no
 //! new extraction runs.
 
-use super::template::{
-    Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
-};
+use super::template::{Form, FormTemplates, Input, PromptError, PromptText, Template, fence_token};
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
@@ -43,17 +41,25 @@ impl BatchPrompt {
     /// Parses and validates the prompt `id`, as [`Prompts::read`](super::Prompts::read) does.
     pub fn read(id: &'static str, text: &str) -> Result<BatchPrompt, PromptError> {
         let file = PromptText::read(id, text)?;
-        let (rules, again) = (Setting::named("part", "rules"), Setting::named("part", "again"));
-        let none = Setting::yes_or_no("problems", false);
-        let batch = [Setting::named("part", "batch"), Setting::yes_or_no("tool", true)];
+        let part = |name: &'static str| ("part", name.into());
+        let batch = [part("batch"), ("tool", true.into())];
+        let silent = [part("again"), ("problems", false.into())];
         Ok(BatchPrompt {
             version: file.version,
             digest: Digest::of(&[text]),
             line: file.line(),
-            rules: FormTemplates::compile(&file, &[rules], &[Input::Language, Input::Schema])?,
+            rules: FormTemplates::compile(
+                &file,
+                &[part("rules")],
+                &[Input::Language, Input::Schema],
+            )?,
             batch: Template::compile(&file, &batch, &[Input::Fence, Input::Batch])?,
-            again: FormTemplates::compile(&file, &[again], &[Input::Kept, Input::Problems])?,
-            silent: FormTemplates::compile(&file, &[again, none], &[])?,
+            again: FormTemplates::compile(
+                &file,
+                &[part("again")],
+                &[Input::Kept, Input::Problems],
+            )?,
+            silent: FormTemplates::compile(&file, &silent, &[])?,
         })
     }
 

@@ -1,9 +1,7 @@
 //! Extraction prompts: the rules, the frame around a slice, and the retry message.
 
-use super::template::{
-    Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
-};
-use crate::domain::Digest;
+use super::template::{Form, FormTemplates, Input, PromptError, PromptText, Template, fence_token};
+use crate::domain::{Digest, named};
 use crate::privacy::{Redacted, Woven};
 
 /// The three texts of the extraction prompt set, each with its front matter.
@@ -17,37 +15,23 @@ pub struct ExtractionTexts<'a> {
     pub retry: &'a str,
 }
 
-/// The built-in texts.
 pub(crate) const BUILT_IN: ExtractionTexts<'static> = ExtractionTexts {
     extract: include_str!("../../../prompts/extract.md"),
     slice: include_str!("../../../prompts/slice.md"),
     retry: include_str!("../../../prompts/retry.md"),
 };
 
-/// Reason for a retry.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum RetryReason {
-    /// Some claims violate the schema; the others are kept.
-    Broken,
-    /// The reply was truncated.
-    Cut,
-    /// The reply did not contain the requested object.
-    Shapeless,
-    /// The reply was empty.
-    Silent,
-}
-
-impl RetryReason {
-    pub(super) const ALL: [RetryReason; 4] =
-        [RetryReason::Broken, RetryReason::Cut, RetryReason::Shapeless, RetryReason::Silent];
-
-    fn name(self) -> &'static str {
-        match self {
-            RetryReason::Broken => "broken",
-            RetryReason::Cut => "cut",
-            RetryReason::Shapeless => "shapeless",
-            RetryReason::Silent => "silent",
-        }
+named! {
+    /// Reason for a retry.
+    pub RetryReason {
+        /// Some claims violate the schema; the others are kept.
+        Broken = "broken",
+        /// The reply was truncated.
+        Cut = "cut",
+        /// The reply did not contain the requested object.
+        Shapeless = "shapeless",
+        /// The reply was empty.
+        Silent = "silent",
     }
 }
 
@@ -103,13 +87,13 @@ impl Prompts {
             }
         }
         let complaint = |reason: RetryReason| {
-            let reason_name = Setting::named("reason", reason.name());
+            let setting = ("reason", reason.name().into());
             let inputs = [Input::Kept, Input::Problems];
-            Ok((reason, FormTemplates::compile(&again, &[reason_name], &inputs)?))
+            Ok((reason, FormTemplates::compile(&again, &[setting], &inputs)?))
         };
         let alone = [Input::Fence, Input::Transcript];
         let with = [Input::Fence, Input::Transcript, Input::Context];
-        let none = Setting::yes_or_no("context", false);
+        let none = ("context", false.into());
         Ok(Prompts {
             id: extract.id.to_owned(),
             version: extract.version,
@@ -118,7 +102,7 @@ impl Prompts {
             slice: Template::compile(&slice, &[none], &alone)?,
             slice_with_context: Template::compile(&slice, &[], &with)?,
             rules: FormTemplates::compile(&extract, &[], &[Input::Language, Input::Schema])?,
-            again: RetryReason::ALL.into_iter().map(complaint).collect::<Result<_, _>>()?,
+            again: RetryReason::ALL.iter().copied().map(complaint).collect::<Result<_, _>>()?,
         })
     }
 

@@ -9,8 +9,7 @@ mod template;
 mod tests;
 
 pub(crate) use batch::{BatchPrompt, SummaryPrompt};
-pub(crate) use custom::{CustomPrompts, PromptFile};
-pub(crate) use custom::{CustomTexts, FORMER_RETRY_NAME};
+pub(crate) use custom::{CustomPrompts, read_extraction, read_prompts, write_built_in};
 #[cfg(test)]
 pub(crate) use extraction::BUILT_IN;
 pub use extraction::Prompts;

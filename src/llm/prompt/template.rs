@@ -19,9 +19,7 @@ const TOKENS_MAX: u32 = 64;
 /// Output form of a reply.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Form {
-    /// A tool call.
     Tool,
-    /// A JSON object in the content.
     Json,
 }
 
@@ -132,22 +130,8 @@ impl Input {
     }
 }
 
-/// Value that selects a branch of a template.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    name: &'static str,
-    value: Result<bool, &'static str>,
-}
-
-impl Setting {
-    pub(super) fn yes_or_no(name: &'static str, value: bool) -> Setting {
-        Setting { name, value: Ok(value) }
-    }
-
-    pub(super) fn named(name: &'static str, value: &'static str) -> Setting {
-        Setting { name, value: Err(value) }
-    }
-}
+/// Name and value that select a branch of a template.
+pub(super) type Setting = (&'static str, Value);
 
 /// A template for each form of answer.
 #[derive(Debug)]
@@ -163,7 +147,7 @@ impl FormTemplates {
         inputs: &[Input],
     ) -> Result<FormTemplates, PromptError> {
         let compile = |tool: bool| {
-            let settings = [&[Setting::yes_or_no("tool", tool)], settings].concat();
+            let settings = [&[("tool", tool.into())], settings].concat();
             Template::compile(file, &settings, inputs)
         };
         Ok(FormTemplates { tool: compile(true)?, json: compile(false)? })
@@ -223,10 +207,7 @@ impl Template {
         for input in inputs {
             values.insert(input.name(), Value::from(format!("{MARK}{}{MARK}", input.name())));
         }
-        for setting in settings {
-            let value = setting.value.map_or_else(Value::from, Value::from);
-            values.insert(setting.name, value);
-        }
+        values.extend(settings.iter().cloned());
         let rendered = template.render(values).map_err(wrong)?;
         Ok(Template::split(rendered.trim()))
     }

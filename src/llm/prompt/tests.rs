@@ -85,7 +85,7 @@ fn asking_again_says_why() {
         ["decisions[0].rationale: missing; expected a string".to_owned(), "x: y".to_owned()];
     let mut all = String::new();
     for form in [Form::Tool, Form::Json] {
-        for reason in RetryReason::ALL {
+        for &reason in RetryReason::ALL {
             let complaint = Complaint { reason, form, kept: 3, problems: &problems };
             all.push_str(&format!(
                 "--- {reason:?} {form:?}\n{}\n",

@@ -1,6 +1,6 @@
 //! Lint rules. Their names are stable, because users filter by them.
 
-use super::issue::{FIXABLE, Issue, Linting, severity_of};
+use super::{FIXABLE, Issue, Linting, severity_of};
 use crate::domain::{MemoryId, MemoryState, Tokens};
 use crate::memory_dir::budget::{tokens, tokens_of};
 use crate::memory_dir::config::MemoryConfig;
@@ -17,6 +17,7 @@ use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
 use crate::privacy::{
     PRIVATE_MENTION, Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private,
 };
+use crate::text::count::commas;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -220,8 +221,7 @@ impl Checker<'_> {
             return;
         }
         let names = |takes: &dyn Fn(&Category) -> bool| {
-            let names = Category::ALL.iter().filter(|it| takes(it)).map(|it| it.name());
-            names.collect::<Vec<_>>().join(", ")
+            commas(Category::ALL.iter().filter(|it| takes(it)).map(|it| it.name()))
         };
         let is_retro = kind == Kind::Retrospective;
         match tag.category() {

@@ -1,7 +1,7 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
 use super::check::{doubles, misplaced_footer, needs_headings};
-use super::issue::{FIXABLE, Linting};
+use super::{FIXABLE, Linting};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};

@@ -1,7 +1,6 @@
 //! Tests that each rule finds violations and that its fix leaves none.
 
 use super::fix::fix_rule;
-use super::issue::FIXABLE;
 use super::*;
 use crate::domain::{MemoryId, MemoryState, Timestamp};
 use crate::memory_dir::kind::CONFIG;

@@ -26,7 +26,7 @@ pub(crate) use intake::EnqueueResult;
 pub(crate) use intake::Gathering;
 pub use intake::Intake;
 pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
-pub(crate) use stats::{DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
+pub(crate) use stats::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
 pub(crate) use workers::WorkerStatus;
 
 pub(super) use admin::close_covered_jobs;

@@ -1,0 +1,399 @@
+//! `annalist worker`: processes the queue, continuously or until it is empty.
+
+use super::enqueue::enqueuer_of;
+use super::model_args::ModelArgs;
+use super::output::{self, Failure, GREEN, RED, YELLOW, count, counted, json_row, pairs, remark};
+use super::progress::{self, OFTEN, Progress, SELDOM, cancelled_with_note};
+use super::serve::{meters, status_pages};
+use super::{hand_over, settings};
+use crate::adapters::http_server::HttpListener;
+use crate::adapters::metrics::Meters;
+use crate::adapters::watch::{Options, Watch};
+use crate::adapters::{clock, process};
+use crate::config::Config;
+use crate::pipeline::{
+    Consumer, Counts, End, EnqueueOptions, Feed, Jobs, Report, Tally, TokenTotals, Totals, Until,
+};
+use crate::store::{OpenMode, RemainingJobs, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {wide_msg}";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist worker                                until it is stopped
+  annalist worker --drain                        what waits now, then end
+  annalist worker --drain --concurrency 2 --json
+  annalist worker --watch ~/.claude/projects     follow folders while it works
+  annalist worker --from nats://127.0.0.1:4222/SLICES --metrics 127.0.0.1:9464
+  annalist worker --drain --from nats://127.0.0.1:4222/SLICES
+                                                 what the stream holds now, then end
+
+Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in \
+between: answers are kept before they are used, and a job that a worker holds goes to another when \
+the worker was silent for queue.lease_secs.
+
+Ctrl-C or SIGTERM once: no new jobs, calls under way may end (queue.grace_secs), the rest goes back; \
+exits 0. Twice: stops at once and exits 1; nothing is lost. \
+Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a person.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// End when no job is left that can be done, now or later
+    #[arg(long)]
+    drain: bool,
+    /// End after one job
+    #[arg(long, conflicts_with = "drain")]
+    once: bool,
+    #[command(flatten)]
+    services: ServiceArgs,
+    /// Print the results as one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+    let mut config = settings::load(file)?;
+    args.model.override_settings(&mut config);
+    let until = match (args.drain, args.once) {
+        (true, _) => Until::Drained,
+        (false, true) => Until::OneJob,
+        (false, false) => Until::Stopped,
+    };
+    hand_over::retry();
+    let (summary, totals, end) = settings::runtime()?.block_on(work(args, config, until))?;
+    if args.json {
+        output::json(&summary)?;
+    } else if until != Until::Stopped {
+        summary.print()?;
+    }
+    summary.notes();
+    output::warn_of_empty_answers(&totals);
+    if let End::Needs(line) = &end {
+        output::note(&format!("{RED}stopped:{RED:#} {line}"));
+    }
+    output::fail_if(!summary.well)
+}
+
+/// Works with its services until the end.
+async fn work(
+    args: &Args,
+    config: Config,
+    until: Until,
+) -> Result<(Summary, Totals, End), Failure> {
+    let meters = meters();
+    let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
+    let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
+    let (model, model_name) = args.model.model(&config)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
+    let secs = config.queue.grace.as_secs();
+    let closing = cancelled_with_note(
+        format!("stopping: calls under way may end within {secs} s (again stops at once)"),
+        || "jobs under way are free again when their leases end".to_owned(),
+    )?;
+    let drain = (until == Until::Drained).then(Arc::default);
+    let feeding = drain.as_ref().map(Arc::downgrade).unwrap_or_default();
+    let context = WorkerContext {
+        drain,
+        config: &config,
+        model_name: &model_name,
+        store: &store,
+        closing: &closing,
+        meters: &meters,
+    };
+    let services = start_services(&args.services, context).await?;
+    let state = || {
+        let text = line(&counts.jobs(), &tally.totals());
+        Progress { at: 0, of: 1, text }
+    };
+    let every = if until == Until::Stopped { SELDOM } else { OFTEN };
+    let progress = progress::show(SPINNER, model_name.clone(), every, state);
+    let consumer = Consumer {
+        config,
+        model,
+        model_name,
+        store,
+        id: process::name().to_owned(),
+        until,
+        closing: closing.clone(),
+        feeding,
+        tally: Arc::clone(&tally),
+        counts: Arc::clone(&counts),
+        tell: output::note,
+        clock: clock::now,
+    };
+    let ended = progress::during(progress, async {
+        let report = consumer.run().await;
+        // Stops the services of a worker that ended by itself.
+        closing.cancel();
+        let problem = end_services(services).await;
+        report.map(|report| (report, problem))
+    });
+    let (mut report, problem) = ended.await?;
+    if let Some(line) = problem {
+        report.end = End::Needs(line);
+    }
+    let totals = tally.totals();
+    let summary = Summary::of(&report, until, &counts.jobs(), &totals);
+    Ok((summary, totals, report.end))
+}
+
+/// Interval between retries of failed hand-overs of hooks.
+const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
+
+#[derive(Debug, clap::Args)]
+struct ServiceArgs {
+    /// Watch these folders and enqueue new entries of their transcripts
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    watch: Vec<PathBuf>,
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+}
+
+/// Worker that the services belong to.
+struct WorkerContext<'a> {
+    config: &'a Config,
+    model_name: &'a str,
+    store: &'a Store,
+    closing: &'a CancellationToken,
+    meters: &'a Arc<Meters>,
+    /// Held by each folder and stream until it has been read to its end; `None` to follow them.
+    drain: Option<Arc<()>>,
+}
+
+/// Running services; each returns the problem that a person must solve, if there is one.
+type Services = JoinSet<Result<(), String>>;
+
+async fn start_services(
+    args: &ServiceArgs,
+    worker: WorkerContext<'_>,
+) -> Result<Services, Failure> {
+    let WorkerContext { config, model_name, store, closing, meters, drain } = worker;
+    let mut services = Services::new();
+    if let Some(addr) = args.metrics {
+        let listener = HttpListener::bind(addr).await;
+        let listener = listener.map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
+        let open = listener.addr();
+        output::note(&format!("metrics at http://{open}/metrics"));
+        if !open.ip().is_loopback() {
+            output::note(&output::warning(
+                "the network can read them; 127.0.0.1 is for this machine",
+            ));
+        }
+        let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
+        let closing = closing.clone();
+        services.spawn(async move {
+            listener.serve(pages.router(), closing).await;
+            Ok(())
+        });
+    }
+    let stopping = closing.clone();
+    services.spawn(async move {
+        let pause = || tokio::time::sleep(HAND_OVER_EVERY);
+        while stopping.run_until_cancelled(pause()).await.is_some() {
+            let _ = tokio::task::spawn_blocking(hand_over::retry).await;
+        }
+        Ok(())
+    });
+    if args.watch.is_empty() && args.from.is_none() {
+        return Ok(services);
+    }
+    let counted = Arc::clone(meters);
+    let feed = Feed {
+        enqueuer: enqueuer_of(config, store.clone(), model_name),
+        closing: closing.clone(),
+        drain,
+        tell: output::note,
+        enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
+    };
+    // With `--drain` no later entries complete a partial slice.
+    let how = EnqueueOptions { flush: feed.drain.is_some(), ..EnqueueOptions::default() };
+    if !args.watch.is_empty() {
+        for path in args.watch.iter().filter(|path| !path.exists()) {
+            let path = path.display();
+            output::note(&format!("{path}: is not there yet; it is followed once it is"));
+        }
+        let watch = Watch::start(&args.watch, Options::default());
+        services.spawn(feed.clone().watching(watch, how.clone()));
+    }
+    if let Some(url) = &args.from {
+        receive(url, feed, how, &mut services).await?;
+    }
+    Ok(services)
+}
+
+#[cfg(feature = "nats")]
+async fn receive(
+    url: &str,
+    feed: Feed,
+    how: EnqueueOptions,
+    services: &mut Services,
+) -> Result<(), Failure> {
+    use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
+    let url = NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
+    let source = Source::connect(&url, SourceConfig::default()).await;
+    let source = source.map_err(|error| Failure::failed(error.to_string()))?;
+    services.spawn(feed.receiving(source, how));
+    Ok(())
+}
+
+#[cfg(not(feature = "nats"))]
+async fn receive(_: &str, _: Feed, _: EnqueueOptions, _: &mut Services) -> Result<(), Failure> {
+    let how = "build it with `cargo build --release --features nats`";
+    Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
+}
+
+/// Waits until all services have ended, and returns the first problem.
+async fn end_services(mut services: Services) -> Option<String> {
+    let mut needs = None;
+    while let Some(ended) = services.join_next().await {
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(line)) => needs = needs.or(Some(line)),
+            Err(died) => {
+                if let Ok(panic) = died.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+    needs
+}
+
+const LISTED_MAX: usize = 20;
+
+/// Results of a worker.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct Summary {
+    /// True if nothing needs a person.
+    well: bool,
+    jobs: Jobs,
+    /// Calls of the model, paid for.
+    calls: u64,
+    /// Answers taken from the journal instead.
+    journaled: u64,
+    tokens: TokenTotals,
+    /// US dollars; `null` where the price of the model is not known.
+    cost: Option<f64>,
+    left: RemainingSummary,
+    /// Problem that stopped the worker.
+    needs: Option<String>,
+}
+
+json_row! {
+    /// Open jobs of the queue.
+    #[derive(Debug)]
+    struct RemainingSummary of it: &RemainingJobs {
+        ready: u64 = it.ready,
+        leased: u64 = it.leased,
+        waiting: u64 = it.passing,
+        gathering: u64 = it.gathering,
+        at_a_cap: u64 = it.capped,
+        cap: Option<String> = it.cap.clone(),
+    }
+}
+
+impl Summary {
+    fn of(report: &Report, until: Until, jobs: &Jobs, totals: &Totals) -> Summary {
+        let well = match (&report.end, until) {
+            (End::Needs(_), _) => false,
+            (End::Asked, _) => true,
+            (End::Nothing, Until::OneJob) => jobs.dead + jobs.retried + jobs.released == 0,
+            // Counts dead jobs of the whole queue, since other workers may have held them.
+            (End::Nothing, Until::Drained | Until::Stopped) => {
+                report.left.died + report.left.capped == 0
+            }
+        };
+        let needs = match &report.end {
+            End::Needs(line) => Some(line.clone()),
+            End::Asked | End::Nothing => None,
+        };
+        Summary {
+            well,
+            jobs: jobs.clone(),
+            calls: totals.calls,
+            journaled: totals.journaled,
+            tokens: totals.tokens,
+            cost: totals.cost,
+            left: RemainingSummary::of(&report.left),
+            needs,
+        }
+    }
+
+    fn print(&self) -> Result<(), Failure> {
+        let (jobs, some) =
+            (&self.jobs, |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() });
+        let known = remark(jobs.known, "extracted before");
+        let journaled = remark(self.journaled, "from the journal");
+        let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));
+        pairs([
+            ("jobs done", format!("{}{known}", count(jobs.done + jobs.known))),
+            ("  cut in two", some(jobs.cut)),
+            ("  to be tried again", some(jobs.retried)),
+            ("  given back", some(jobs.released)),
+            ("  taken by others", some(jobs.lost)),
+            ("  dead", count(jobs.dead)),
+            ("records", count(jobs.staged)),
+            ("quarantined", count(jobs.quarantined)),
+            ("calls", format!("{}{journaled}", count(self.calls))),
+            ("tokens", format!("{sent} sent, {answered} answered")),
+            ("cost", self.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
+        ])
+    }
+
+    fn notes(&self) {
+        for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
+            let jobs = counted(*jobs, "job");
+            output::note(&format!("{RED}dead:{RED:#} {jobs} as {kind}: {example}"));
+        }
+        let left = &self.left;
+        if left.at_a_cap > 0 {
+            let cap = left.cap.as_deref().unwrap_or("a cap is reached");
+            let jobs = counted(left.at_a_cap, "job");
+            output::note(&format!(
+                "{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; this goes on the next day (UTC), or \
+                 when a worker begins with a higher cap"
+            ));
+        }
+        if left.gathering > 0 {
+            let sessions = counted(left.gathering, "session");
+            output::note(&format!("gathering more before a model is asked: {sessions}"));
+        }
+        let open = left.ready + left.leased + left.waiting;
+        if open > 0 {
+            output::note(&format!("left in the queue: {}", counted(open, "job")));
+        } else if self.well && left.gathering == 0 {
+            output::note(&format!("{GREEN}nothing is left to do{GREEN:#}"));
+        }
+    }
+}
+
+fn line(jobs: &Jobs, totals: &Totals) -> String {
+    let ended =
+        [jobs.done, jobs.known, jobs.cut, jobs.dead, jobs.retried, jobs.released, jobs.lost];
+    let under_way = jobs.claimed.saturating_sub(ended.iter().sum());
+    let mut line = format!(
+        "{} done, {} under way, {}",
+        counted(jobs.done + jobs.known, "job"),
+        count(under_way),
+        counted(jobs.staged, "record")
+    );
+    for (what, jobs) in [("dead", jobs.dead), ("to be tried again", jobs.retried)] {
+        if jobs > 0 {
+            line.push_str(&format!(", {} {what}", count(jobs)));
+        }
+    }
+    line + &output::spent(totals.cost)
+}
