@@ -135,7 +135,7 @@ impl Asked<'_> {
     fn print(&self, number: &str) -> Result<(), Failure> {
         output::line(&format!("{BOLD}{number}{BOLD:#}"))?;
         for (place, memory) in (1..).zip(self.0.memories()) {
-            let day = output::day(memory.valid_from.map(|at| at.day()).as_deref());
+            let day = output::day(memory.valid_from.map(|at| at.to_string()).as_deref());
             let kind = memory.claim.kind().name();
             let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
             let id = short(&memory.id);
