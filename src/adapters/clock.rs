@@ -16,6 +16,16 @@ pub(crate) fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
+/// Day of `at` in the time zone of this machine, for people.
+pub(crate) fn local_day(at: Timestamp) -> String {
+    at.date_in(&zone()).to_string()
+}
+
+/// Day and minute of `at` in the time zone of this machine, for people.
+pub(crate) fn local_minute(at: Timestamp) -> String {
+    at.civil_in(&zone()).strftime("%F %H:%M").to_string()
+}
+
 /// Compares the wall clock, which people and networks set, with the monotonic clock.
 #[derive(Debug)]
 pub(crate) struct Drift {

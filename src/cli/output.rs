@@ -1,6 +1,7 @@
 //! Printing of results and errors. If the reader disconnects, printing stops but the work goes on.
 
 use super::pager;
+use crate::adapters::clock;
 use crate::config::ConfigError;
 use crate::domain::Timestamp;
 use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
@@ -488,9 +489,9 @@ pub(super) fn shorten(text: &str, letters: usize) -> String {
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
-/// Day of a time, or a dash if there is none.
+/// Local day of a time, or a dash if there is none.
 pub(super) fn day(at: Option<&str>) -> String {
-    at.and_then(|at| at.get(..10)).unwrap_or("–").to_owned()
+    at.and_then(Timestamp::of_rfc3339).map_or_else(|| "–".to_owned(), clock::local_day)
 }
 
 /// First digits of an id; enough to look it up.

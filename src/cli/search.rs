@@ -249,8 +249,8 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     Ok(read.notes)
 }
 
-/// Formats each hit with its quote. A terminal shows the claim and the quote below it, unless it is too narrow for the
-/// claim beside the state.
+/// Formats each hit with its quote. A terminal shows the claim and the quote below it; a narrow one shows the claim below
+/// the state.
 fn lines(rows: &[SearchRow<'_>]) -> String {
     let window = output::window().map(|(width, _)| width);
     let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
@@ -275,9 +275,9 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
         if left(width) < WORDS_LETTERS_MIN {
             let claim = shortened(&claim, whole);
             text.push_str(&format!("{}\n{INDENT}{claim}\n", head.trim_end()));
-            continue;
+        } else {
+            text.push_str(&format!("{head}{}\n", shortened(&claim, left(width))));
         }
-        text.push_str(&format!("{head}{}\n", shortened(&claim, left(width))));
         if *words != claim {
             text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", shortened(words, whole)));
         }

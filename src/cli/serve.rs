@@ -11,6 +11,7 @@ use crate::adapters::metrics::{Health, Jobs, Meters, Snapshot, StatusPages};
 use crate::adapters::{clock, random};
 use crate::config::Config;
 use crate::domain::{Coverage, JobState, Timestamp};
+use crate::pipeline::Embedder;
 use crate::privacy::Gate;
 use crate::server::{HttpServer, Intake, IntakeParts, ServerState, mcp};
 use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
@@ -63,6 +64,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let mcp = args.mcp.then(|| server(file)).transpose()?;
     let config = settings::load(file)?;
+    let embedder = embedder(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
     let meters = meters();
     let page_secret = match args.behind_proxy {
@@ -84,7 +86,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             output::note(&format!("tools at http://{addr}/mcp"));
         }
         let hosts = args.host.clone();
-        let server = Composition { config, store, meters, page_secret, mcp, hosts };
+        let server = Composition { config, store, embedder, meters, page_secret, mcp, hosts };
         listener.serve(server.compose(until.clone()).router(until.clone()), until).await;
         Ok(())
     })
@@ -112,6 +114,7 @@ pub(super) fn meters() -> Arc<Meters> {
 struct Composition {
     config: Config,
     store: Store,
+    embedder: Option<Embedder>,
     meters: Arc<Meters>,
     page_secret: Option<String>,
     mcp: Option<mcp::Server>,
@@ -120,7 +123,7 @@ struct Composition {
 
 impl Composition {
     fn compose(self, until: CancellationToken) -> HttpServer {
-        let Composition { config, store, meters, page_secret, mcp, hosts } = self;
+        let Composition { config, store, embedder, meters, page_secret, mcp, hosts } = self;
         let status = status_pages(store.clone(), Arc::clone(&meters), until.clone());
         let intake = Intake::new(IntakeParts {
             enqueuer: enqueuer_of(&config, store.clone(), &config.model.model),
@@ -134,6 +137,7 @@ impl Composition {
             gate: Gate::new(&config.pii),
             config,
             store,
+            embedder: embedder.map(Arc::new),
             clock: clock::now,
             folders: settings::project_folders(),
             home: settings::home(),
@@ -265,6 +269,7 @@ pub async fn router_for_fuzzing(file: &Path) -> axum::Router {
     let (page_secret, hosts) = (Some("fuzz".to_owned()), Vec::new());
     let meters = meters();
     let until = CancellationToken::new();
-    let parts = Composition { config, store, meters, page_secret, mcp: Some(mcp), hosts };
+    let parts =
+        Composition { config, store, embedder: None, meters, page_secret, mcp: Some(mcp), hosts };
     parts.compose(until.clone()).router(until)
 }

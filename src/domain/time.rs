@@ -1,6 +1,6 @@
 //! A point in time, in milliseconds since 1970 UTC. The core receives it and never reads a clock.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,8 +67,13 @@ impl Timestamp {
 
     /// Date in `zone`.
     pub(crate) fn date_in(self, zone: &TimeZone) -> Date {
+        self.civil_in(zone).date()
+    }
+
+    /// Date and time of day in `zone`.
+    pub(crate) fn civil_in(self, zone: &TimeZone) -> DateTime {
         let stamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
-        stamp.to_zoned(zone.clone()).date()
+        stamp.to_zoned(zone.clone()).datetime()
     }
 
     /// Start of `date` in `zone`; the minimum or maximum timestamp if out of range.

@@ -38,6 +38,13 @@ static SYNONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
     found
 });
 
+/// Words that ask, and say nothing about what is asked for.
+static FILLERS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let words =
+        "why whose whom many much often still ever yet again actually happen happened happens";
+    search_terms(words).iter().map(|it| it.exact).collect()
+});
+
 /// Words of a query, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
@@ -68,6 +75,10 @@ impl Query {
             if words.len() < WORDS_MAX && !words.contains(&word) {
                 words.push(word);
             }
+        }
+        let is_filler = |word: &QueryTerm| FILLERS.contains(&word.exact);
+        if !words.iter().all(is_filler) {
+            words.retain(|word| !is_filler(word));
         }
         let names =
             text.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', ',', '?', '!']));

@@ -109,8 +109,13 @@ pub(super) async fn search_hits(
     let filter =
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };
     let limit = paging.limit as usize;
-    let request =
+    let mut request =
         SearchRequest { words, filter, state: hit_state, limit, ..SearchRequest::default() };
+    if let Some(embedder) = &state.embedder
+        && let Some(note) = embedder.prepare(&state.store, &mut request).await
+    {
+        tracing::info!(%note, "searched");
+    }
     // Notes are files of one machine; agents there read them from their own directory.
     let hits = search(Some(&state.store), &request, Vec::new()).await?;
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();

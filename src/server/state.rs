@@ -3,15 +3,18 @@
 use super::intake::Intake;
 use crate::config::Config;
 use crate::domain::Timestamp;
-use crate::pipeline::{Namespaces, namespace_of_folder, project_namespace};
+use crate::pipeline::{Embedder, Namespaces, namespace_of_folder, project_namespace};
 use crate::privacy::Gate;
 use crate::store::{Store, StoreError};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(crate) struct ServerState {
     pub config: Config,
     pub store: Store,
     pub gate: Gate,
+    /// Embedding model of searches, if the settings name one.
+    pub embedder: Option<Arc<Embedder>>,
     pub intake: Intake,
     pub clock: fn() -> Timestamp,
     /// Folder in which the server was started and its parents, up to the project root.

@@ -151,3 +151,17 @@ fn a_record_is_shown_where_it_was_said_also_when_the_file_is_gone() {
     assert!(after.stderr.contains("as the store keeps it"), "{}", after.stderr);
     assert!(after.stdout.contains(">>"), "{}", after.stdout);
 }
+
+#[test]
+fn days_are_those_of_the_time_zone_of_the_machine() {
+    let mut place = Place::with_examples();
+    let records = place.json(&["records", "--json"]);
+    let late = list(&records).iter().find_map(|it| it["at"].as_str());
+    let day = late.unwrap()[..10].to_owned();
+    assert!(place.run(&["records"]).stdout.contains(&day));
+    // A day ahead of UTC.
+    place.set("TZ", "XXX-24");
+    let next = place.run(&["records"]).stdout;
+    assert!(!next.contains(&day), "{next}");
+    assert_eq!(place.json(&["records", "--json"]), records, "JSON is in UTC");
+}

@@ -2,7 +2,8 @@
 
 use super::judging::{BY_RULE, judge, opposed, place as said_by, says};
 use super::place::{Place, Running};
-use super::stub::Answer;
+use super::searching::about_flaky;
+use super::stub::{Answer, Stub};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -334,4 +335,43 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let cookie = ("Cookie", served.cookie.as_str());
     let left = served.ask("GET", &format!("/session/{session}"), &[cookie], "");
     assert_eq!(left.status, 404);
+}
+
+#[test]
+fn a_search_that_is_sent_off_also_goes_by_meaning_and_one_while_typing_does_not() {
+    let stub = Stub::new(about_flaky);
+    let mut place = Place::with_examples();
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    place.set("ANNALIST__SEARCH__EMBEDDINGS", "small");
+    let page = Served::new(&place);
+    assert!(page.get("/search?q=unreliable&live=1").contains("0 found"));
+    assert_eq!(stub.count(), 0, "a keystroke is not paid for");
+    let found = page.get("/search?q=unreliable");
+    assert!(found.contains("flaky"), "{found}");
+    let named = place.json(&["records", "--json"])[0]["namespace"].as_str().unwrap().to_owned();
+    let new = ["token", "new", "other", "--namespace", &named, "--can", "read", "--json"];
+    let token = place.json(&new)["token"].as_str().unwrap().to_owned();
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str())];
+    let answered = page.ask("GET", "/v1/search?query=unreliable", &headers, "");
+    assert!(answered.status == 200 && answered.body.contains("headline"), "{}", answered.body);
+}
+
+#[test]
+fn a_failure_that_was_solved_is_said_to_be_solved() {
+    let place = Place::with_examples();
+    place.json(&BY_RULE);
+    let failed = place.json(&["search", "--failed", "--all", "--json"]);
+    let failed = failed.as_array().unwrap();
+    let of = |state: &str| failed.iter().filter(|it| it["state"] == state).count();
+    assert!(of("completed") == 2 && of("current") >= 2, "{failed:?}");
+    let page = Served::new(&place);
+    let solved = failed.iter().find(|it| it["state"] == "completed").unwrap();
+    let memories = place.json(&["memory", "list", "--all", "--json"]);
+    let is_it = |memory: &&serde_json::Value| {
+        memory["records"].as_array().unwrap().contains(&solved["record"])
+    };
+    let memory = memories.as_array().unwrap().iter().find(is_it).unwrap();
+    let shown = page.get(&format!("/memory/{}", memory["id"].as_str().unwrap()));
+    assert!(shown.contains(r#"<span class="state good">solved</span>"#), "{shown}");
 }

@@ -265,7 +265,7 @@ impl Reviewer<'_> {
 fn print_question(question: &Question, number: &str) -> Result<(), Failure> {
     output::line(&format!("{BOLD}{number}{BOLD:#}"))?;
     for (place, memory) in (1..).zip(question.memories()) {
-        let day = output::day(memory.valid_from.map(|at| at.day()).as_deref());
+        let day = output::day(memory.valid_from.map(|at| at.to_string()).as_deref());
         let kind = memory.claim.kind().name();
         let words = shorten(memory.claim.headline(), QUESTION_LETTERS);
         let id = short(&memory.id);

@@ -313,10 +313,12 @@ async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), 
 fn print_card(row: &CardRow<'_>) -> Result<(), Failure> {
     let due = if row.due { ", has grown since" } else { "" };
     output::line(&format!("{BOLD}{}{BOLD:#}", shorten(row.card.title.as_str(), CARD_LETTERS)))?;
-    let day = row.started_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
+    let day = row.started_at.as_deref().map(|at| output::day(Some(at))).unwrap_or_default();
     let id = short(&row.session);
-    let about: Vec<&str> =
-        [id.as_str(), day, row.namespace].into_iter().filter(|it| !it.is_empty()).collect();
+    let about: Vec<&str> = [id.as_str(), day.as_str(), row.namespace]
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect();
     output::line(&format!("  {DIM}{}{due}{DIM:#}", about.join("  ")))?;
     for (name, items) in [("decided", &row.card.decisions), ("to do", &row.card.todos)] {
         for item in items {

@@ -5,7 +5,7 @@ use crate::adapters::clock;
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short};
 use crate::cli::settings;
-use crate::domain::Digest;
+use crate::domain::{Digest, Timestamp};
 use crate::pipeline::{
     Certainty, Namespaces, Origin, OriginRequest, RelatedRecord, WorkingSession,
 };
@@ -249,5 +249,5 @@ fn text(report: &WhyCodeReport<'_>) -> String {
 
 /// Time without its seconds.
 fn minute(at: &str) -> String {
-    at.get(..16).unwrap_or(at).replace('T', " ")
+    Timestamp::of_rfc3339(at).map_or_else(|| at.to_owned(), clock::local_minute)
 }

@@ -20,7 +20,7 @@ named! {
         Conflicting = "conflicting",
         /// Another memory took its place.
         Superseded = "superseded",
-        /// Taken back.
+        /// Taken back, or found not to hold.
         Retracted = "retracted",
         /// Proven, and not made into memory yet.
         Staged = "staged",
@@ -227,6 +227,7 @@ fn state(found: &HitSource, memory: Option<&Memory>) -> HitState {
             MemoryState::Superseded => HitState::Superseded,
             MemoryState::Retracted => HitState::Retracted,
             MemoryState::Active if is_completed(memory) => HitState::Completed,
+            MemoryState::Active if memory.stage == Stage::Refuted => HitState::Retracted,
             MemoryState::Active => HitState::Current,
         },
         (HitSource::Record(stored), None) if stored.record.state == RecordState::Quarantined => {
@@ -238,10 +239,9 @@ fn state(found: &HitSource, memory: Option<&Memory>) -> HitState {
 }
 
 fn is_completed(memory: &Memory) -> bool {
-    let was_open = match &memory.claim {
+    match &memory.claim {
         Claim::Decision(_) => false,
-        Claim::Attempt(it) => !it.succeeded,
-        Claim::Request(_) | Claim::Discussion(_) => true,
-    };
-    was_open && memory.stage == Stage::Decided
+        Claim::Attempt(it) => !it.succeeded && !memory.is_open(),
+        Claim::Request(_) | Claim::Discussion(_) => memory.stage == Stage::Decided,
+    }
 }

@@ -1,7 +1,8 @@
 //! Memories by project, and one memory with what it replaced, who confirmed it and its evidence.
 
 use super::shell::{PageError, Visit, encoded, one};
-use super::views::{MemoryView, Pager, address, cut, day, minute, speaker, with_places};
+use super::views::{MemoryView, Pager, address, cut, day, speaker, with_places};
+use crate::adapters::clock;
 use crate::domain::{Claim, Entry, Evidence, Memory, MemoryId, MemoryState};
 use crate::memory_dir::Section;
 use crate::pipeline::{MemoryChange, memory_history, memory_named, why};
@@ -176,7 +177,10 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         fields: fields(&memory.claim),
         edited: memory.edited.clone(),
         until: memory.valid_until.map(|at| day(Some(at))),
-        decided: memory.decided.as_ref().map(|it| format!("{}, {}", it.rule, minute(it.at))),
+        decided: memory
+            .decided
+            .as_ref()
+            .map(|it| format!("{}, {}", it.rule, clock::local_minute(it.at))),
         reason: memory.reason.clone(),
         replaced_by,
         replaced: replaced.iter().map(MemoryView::of).collect(),
@@ -222,7 +226,11 @@ fn sources(of: &RecordSources) -> Vec<SourceView> {
             field: evidence.field.clone(),
             entry: evidence.ordinal,
             line: evidence.line,
-            at: entry.as_ref().and_then(|entry| entry.at).map(minute).unwrap_or_default(),
+            at: entry
+                .as_ref()
+                .and_then(|entry| entry.at)
+                .map(clock::local_minute)
+                .unwrap_or_default(),
             said_by: speaker(evidence.speaker),
             found: evidence.found.name(),
             before,
@@ -257,13 +265,13 @@ fn around(text: &str, evidence: &Evidence) -> (String, String) {
 fn change_view(change: &MemoryChange) -> ChangeView {
     match change {
         MemoryChange::Planned { at, event } => ChangeView {
-            at: minute(*at),
+            at: clock::local_minute(*at),
             deed: event.disposition.to_owned(),
             rule: Some(event.rule.clone()),
             plan: Some(event.plan.to_string()),
         },
         MemoryChange::Audited(entry) => ChangeView {
-            at: minute(entry.at),
+            at: clock::local_minute(entry.at),
             deed: entry.deed.clone(),
             rule: entry.rule.clone(),
             plan: entry.plan.map(|plan| plan.to_string()),

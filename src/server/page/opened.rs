@@ -4,15 +4,17 @@ use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
 use crate::domain::Timestamp;
 use crate::pipeline::task::blocking;
-use crate::pipeline::{Consolidator, DirSync, Directories};
+use crate::pipeline::{Consolidator, DirSync, Directories, Embedder};
 use crate::server::state::ServerState;
 use crate::store::Store;
+use std::sync::Arc;
 use tokio::runtime::Handle;
 
 pub(super) struct Page {
     pub(super) store: Store,
     pub(super) consolidator: Consolidator,
     pub(super) directories: Directories,
+    pub(super) embedder: Option<Arc<Embedder>>,
     pub(super) clock: fn() -> Timestamp,
     /// Secret of this run that grants access to the page.
     pub(super) token: String,
@@ -20,7 +22,9 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn of(state: &ServerState) -> Page {
-        let ServerState { config, store, gate, clock, folders, home, page_secret, .. } = state;
+        let ServerState {
+            config, store, gate, embedder, clock, folders, home, page_secret, ..
+        } = state;
         let here = folders.first().map(|it| MemoryFolder::find_above(it, home.as_deref()));
         let holder = process::name().to_owned();
         Page {
@@ -43,6 +47,7 @@ impl Page {
                 here: here.and_then(Result::ok).flatten(),
                 namespace: config.namespace.clone(),
             },
+            embedder: embedder.clone(),
             clock: *clock,
             token: page_secret.clone().unwrap_or_default(),
         }

@@ -3,7 +3,8 @@
 use super::access::Posted;
 use super::opened::{Page, apart};
 use super::shell::{PageError, Visit, encoded, one, telling, went_on};
-use super::views::{MemoryView, Pager, minute};
+use super::views::{MemoryView, Pager};
+use crate::adapters::clock;
 use crate::domain::{Change, Plan, PlanId};
 use crate::memory_dir::FileChange;
 use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, SyncedDirectory};
@@ -47,8 +48,8 @@ impl PlanView {
         PlanView {
             id: entry.id.to_string(),
             namespace: entry.namespace,
-            at: minute(entry.at),
-            undone_at: entry.undone_at.map(minute),
+            at: clock::local_minute(entry.at),
+            undone_at: entry.undone_at.map(clock::local_minute),
             what: entry.plan.as_ref().map_or("many changes".to_owned(), in_words),
         }
     }
@@ -174,8 +175,8 @@ fn file_view(change: &FileChange) -> FileView {
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
     let stored = stored(&visit.page, &id).await?;
     let view = ShownView {
-        at: Some(minute(stored.at)),
-        undone_at: stored.undone_at.map(minute),
+        at: Some(clock::local_minute(stored.at)),
+        undone_at: stored.undone_at.map(clock::local_minute),
         ..ShownView::of(&stored.plan)
     };
     visit.render("A plan", include_str!("templates/plan.html"), view)

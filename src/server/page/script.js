@@ -12,12 +12,12 @@
   });
   if (!form) return;
   let timer, last = new AbortController();
-  const find = async () => {
+  const find = async (kind = "") => {
     last.abort();
     last = new AbortController();
     const address = form.getAttribute("action") + "?" + new URLSearchParams(new FormData(form));
     try {
-      const response = await fetch(address, { signal: last.signal, credentials: "same-origin" });
+      const response = await fetch(address + kind, { signal: last.signal, credentials: "same-origin" });
       if (!response.ok) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const fresh = page.getElementById(form.dataset.live);
@@ -29,7 +29,7 @@
   };
   form.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(find, 120);
+    timer = setTimeout(find, 120, "&live=1");
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();

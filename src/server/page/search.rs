@@ -11,6 +11,8 @@ use serde::Serialize;
 
 /// Maximum hits on the page.
 const HITS_MAX: usize = 40;
+/// Query parameter of a search as one types.
+const LIVE: &str = "live";
 
 #[derive(Serialize)]
 struct SearchView {
@@ -24,6 +26,8 @@ struct SearchView {
     is_asked: bool,
     /// True if the words occur in every text.
     is_common: bool,
+    /// Notice of the embedding model.
+    note: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -85,11 +89,17 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let is_common = query.is_empty() && !words.is_empty();
     let is_asked = !words.is_empty() || kind.is_some() || open;
     let store = &visit.page.store;
+    let mut note = None;
     let hits = if is_asked && !is_common {
         let filter =
             SearchFilter { namespace: namespace.clone(), kind, open, ..SearchFilter::default() };
         let words = words.clone();
-        let request = SearchRequest { words, filter, limit: HITS_MAX, ..SearchRequest::default() };
+        let mut request =
+            SearchRequest { words, filter, limit: HITS_MAX, ..SearchRequest::default() };
+        // The model is not called at every keystroke.
+        if let Some(embedder) = visit.page.embedder.as_ref().filter(|_| visit.get(LIVE).is_none()) {
+            note = embedder.prepare(store, &mut request).await;
+        }
         let notes = match request.excludes_notes() {
             true => Vec::new(),
             false => visit.page.directories.notes().await?,
@@ -108,6 +118,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         projects: store.namespaces().await?,
         is_asked,
         is_common,
+        note,
     };
     visit.render("Search", include_str!("templates/search.html"), view)
 }

@@ -2,8 +2,8 @@
 
 use super::opened::Page;
 use super::shell::{PageError, Visit, one};
-use super::views::{ENTRIES, Pager, cut, day, minute, speaker};
-use crate::adapters::walk;
+use super::views::{ENTRIES, Pager, cut, day, speaker};
+use crate::adapters::{clock, walk};
 use crate::domain::{
     CoverageState, Entry, Evidence, Record, RecordState, RunState, Session, SessionId,
 };
@@ -134,7 +134,7 @@ impl RunView {
             failure: (run.state == RunState::Failed)
                 .then(|| run.failure.as_ref().map_or("failed".to_owned(), |it| it.detail.clone())),
             calls: counted(u64::from(run.calls), "call"),
-            at: minute(run.finished_at),
+            at: clock::local_minute(run.finished_at),
         }
     }
 }
@@ -253,7 +253,7 @@ fn entry_view(entry: &Entry, end: Option<&EntryEnd>, records: &[Record]) -> Entr
             tool.unwrap_or_default(),
             outcome.unwrap_or_default()
         ),
-        at: entry.at.map(minute).unwrap_or_default(),
+        at: entry.at.map(clock::local_minute).unwrap_or_default(),
         end: format!("{state}{}", reason.unwrap_or_default()),
         is_skipped: end.is_some_and(|it| it.state == CoverageState::Skipped),
         folded_letters: folded.iter().map(|it| it.text.chars().count()).sum(),
@@ -317,7 +317,7 @@ pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response
     let prefix = id.parse().map_err(|_| PageError::bad("expected the id of an extraction"))?;
     let run = one(store.run(prefix).await?, "extraction")?;
     let answers = store.answers_of(run.run.id).await?.into_iter().map(|it| AnswerView {
-        at: minute(it.at),
+        at: clock::local_minute(it.at),
         model: it.model,
         question: it.request.map(|text| pretty(&text)),
         answer: serde_json::to_string_pretty(&it.reply).unwrap_or_default(),

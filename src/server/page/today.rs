@@ -3,7 +3,7 @@
 use super::access::Posted;
 use super::search::HitView;
 use super::shell::{PageError, Visit, telling};
-use super::views::{MemoryView, cut, minute, with_places};
+use super::views::{MemoryView, cut, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
 use crate::pipeline::{SearchHit, SearchRequest, search};
@@ -203,7 +203,7 @@ async fn failed(store: &Store) -> Result<Vec<FailedView>, PageError> {
         run: it.run.to_string(),
         path: it.path,
         detail: format!("{}: {}", it.failure.kind, cut(&it.failure.detail)),
-        at: minute(it.at),
+        at: clock::local_minute(it.at),
     });
     Ok(view.collect())
 }

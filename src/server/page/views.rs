@@ -2,6 +2,7 @@
 
 use super::opened::Page;
 use super::shell::PageError;
+use crate::adapters::clock;
 use crate::domain::{
     Claim, ClaimKind, Memory, MemoryId, MemoryState, Record, RecordId, SessionId, Speaker, Stage,
     Timestamp, shown_words,
@@ -96,9 +97,11 @@ pub(super) async fn with_places(
 
 /// State of a memory in a word or two.
 pub(super) fn standing(memory: &Memory) -> &'static str {
+    let is_failure = is_failure(memory);
     match (memory.state, memory.claim.kind(), memory.stage) {
         (MemoryState::Superseded, ..) => "replaced",
         (MemoryState::Retracted, ..) => "taken back",
+        (MemoryState::Active, _, Stage::Decided | Stage::Refuted) if is_failure => "solved",
         (MemoryState::Active, _, Stage::Refuted) => "found not to hold",
         (MemoryState::Active, ClaimKind::Decision, _) => "holds",
         (MemoryState::Active, ClaimKind::Request, Stage::Proposed) => "open",
@@ -106,21 +109,22 @@ pub(super) fn standing(memory: &Memory) -> &'static str {
         (MemoryState::Active, ClaimKind::Request, Stage::Decided) => "done",
         (MemoryState::Active, ClaimKind::Discussion, Stage::Decided) => "settled",
         (MemoryState::Active, ClaimKind::Discussion, _) => "open",
-        (MemoryState::Active, ClaimKind::Attempt, Stage::Decided) => match &memory.claim {
-            Claim::Attempt(it) if it.succeeded => "worked",
-            Claim::Attempt(_) | Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
-                "solved"
-            }
-        },
+        (MemoryState::Active, ClaimKind::Attempt, Stage::Decided) => "worked",
         (MemoryState::Active, ClaimKind::Attempt, _) => "failed, not solved",
     }
 }
 
+fn is_failure(memory: &Memory) -> bool {
+    matches!(&memory.claim, Claim::Attempt(it) if !it.succeeded)
+}
+
 fn tone(memory: &Memory) -> &'static str {
-    let is_bad = memory.state != MemoryState::Active || memory.stage == Stage::Refuted;
+    let is_bad = match is_failure(memory) {
+        true => memory.is_open(),
+        false => memory.stage == Stage::Refuted,
+    };
     match &memory.claim {
-        _ if is_bad => "bad",
-        Claim::Attempt(it) if !it.succeeded && memory.is_open() => "bad",
+        _ if is_bad || memory.state != MemoryState::Active => "bad",
         Claim::Request(_) | Claim::Discussion(_) if memory.is_open() => "",
         Claim::Decision(_) | Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => "good",
     }
@@ -137,12 +141,7 @@ pub(super) fn speaker(speaker: Speaker) -> &'static str {
 }
 
 pub(super) fn day(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "no date".to_owned(), Timestamp::day)
-}
-
-/// Day and minute, in UTC.
-pub(super) fn minute(at: Timestamp) -> String {
-    at.to_string().chars().take(16).collect::<String>().replace('T', " ")
+    at.map_or_else(|| "no date".to_owned(), clock::local_day)
 }
 
 /// Truncates a text with an ellipsis.
