@@ -8,8 +8,8 @@ use crate::domain::{Memory, MemoryMap, Record, RecordState, Timestamp};
 use crate::memory_dir::{Facts, Files, render};
 use crate::pipeline::dir_sync::notes::{Sources, notes};
 use crate::privacy::Gate;
-use crate::text::count::counted;
 use crate::text::diff::difference;
+use crate::text::phrase::counted;
 
 /// Maximum number of files whose differences are described.
 const FILES_MAX: usize = 5;

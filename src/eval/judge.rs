@@ -13,7 +13,7 @@ use super::score::{Score, score};
 use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
 use crate::pipeline::collect::Collected;
 use crate::slicing::heading;
-use crate::text::count::counted;
+use crate::text::phrase::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of stale requests that are described: the first with its diff, others in a line.
