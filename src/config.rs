@@ -7,7 +7,7 @@ use crate::domain::{OutputMode, Tokens};
 use crate::llm::prompt::CustomPrompts;
 use crate::privacy::Pii;
 use crate::slicing;
-use crate::text::count::commas;
+use crate::text::phrase::commas;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::time::Duration;

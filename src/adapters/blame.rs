@@ -6,9 +6,7 @@ use super::files;
 use crate::domain::Timestamp;
 use std::path::Path;
 
-/// Maximum number of files read per commit.
 const COMMIT_FILES_MAX: usize = 20;
-/// Maximum number of branches read per commit.
 const BRANCHES_MAX: usize = 50;
 /// Number of digits of a commit id shown to users.
 pub(crate) const SHORT_DIGITS: usize = 9;
@@ -92,7 +90,6 @@ impl CodeTree {
         Ok(Some(Commit { id: Some(id), authored_at, committed_at, subject, files, branches }))
     }
 
-    /// Root folder of the working tree.
     pub(crate) fn top(&self) -> Result<Option<String>, CodeError> {
         self.line(&["rev-parse", "--show-toplevel"])
     }

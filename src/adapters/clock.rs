@@ -34,7 +34,6 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
-    /// Starts at wall clock time `now`.
     pub(crate) fn new(now: Timestamp) -> Drift {
         Drift { wall: now, steady: Instant::now() }
     }

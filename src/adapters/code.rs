@@ -11,23 +11,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Maximum number of files read in a tree.
 const FILES_MAX: usize = 50_000;
 /// Maximum size of a file that is read; larger ones are data.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Maximum number of bytes read in a tree.
 const TREE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Maximum size of the list of paths.
 const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Number of latest commits that are searched.
 const COMMITS_MAX: u32 = 5_000;
-/// Maximum number of bytes of their diffs.
 const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum length of a diff line that is searched.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Timeout of git commands with short output.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Maximum size of such output.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 /// Memory folders, which record what was said, not what exists.
 const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];

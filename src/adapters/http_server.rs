@@ -31,7 +31,6 @@ use tower::ServiceExt;
 const CONNECTIONS_MAX: usize = 256;
 /// Maximum wait for the head of a request, including the first byte of the next request.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Maximum size of a request head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 const HEADERS_MAX: usize = 64;
 /// Initial time for a request body, and the minimum transfer rate that extends it.

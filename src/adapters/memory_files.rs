@@ -12,7 +12,6 @@ pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
 const FOLDERS: [&str; 2] = ["decisions", "sessions"];
 /// Maximum number of files read per directory; 2,000 records and 2,000 sessions are many.
 pub(crate) const FILES_MAX: usize = 20_000;
-/// Maximum size of a file that is read, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const DEPTH_MAX: usize = 4;
 
@@ -154,7 +153,6 @@ impl MemoryFolder {
         Ok(read)
     }
 
-    /// Stamp of the file at `path`.
     pub(crate) fn stamp(&self, path: &str) -> Option<String> {
         stamp(&self.inside(path).ok()?)
     }

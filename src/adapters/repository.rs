@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes read from a git file.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Repository, shared by its working trees.

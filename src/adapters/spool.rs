@@ -11,7 +11,6 @@ use std::time::Duration;
 
 /// Folder name below annalist's data folder.
 const FOLDER: &str = "spool";
-/// Maximum number of hand-overs in the spool.
 const HAND_OVERS_MAX: usize = 1_000;
 /// Lifetime of a hand-over. Claude Code deletes transcripts after thirty days.
 const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -23,7 +22,6 @@ pub(crate) struct SpooledHandOver {
     /// Transcript, folder of transcripts, or database of sessions.
     pub transcript: PathBuf,
     /// Session in the database.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Folder from which settings and store are found.
     pub project: PathBuf,

@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::SpooledTempFile;
 
-/// Maximum number of bytes kept in memory.
 const MEMORY_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug)]

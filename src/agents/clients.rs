@@ -1,11 +1,13 @@
-//! Supported clients: one table of their folders, files and event names.
+//! Supported clients: one table of their folders, files and event names, and of where and for how
+//! long they keep transcripts.
 
-use super::codex_servers;
 use super::commands::{COMMANDS, Command, CommandForm, command_file, opencode_plugin, own_file};
 use super::input::Event;
-use super::mcp_servers::{register, unregister};
-use super::retention::{self, Deletion};
+use super::servers::{register, register_in_codex, unregister, unregister_in_codex};
 use super::settings::{HookSettings, Merged, install, remove};
+use crate::text::lenient_json::decode;
+use serde_json::Value;
+use std::path::Path;
 
 /// Hook timeout in seconds. A hook takes milliseconds; the rest is margin for a busy machine.
 const WAIT_SECS: u32 = 10;
@@ -43,7 +45,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".claude",
         home_folder: ".claude",
         variable: "CLAUDE_CONFIG_DIR",
-        deletion: Some(&retention::CLAUDE_CODE),
+        deletion: Some(&CLAUDE_CODE_DELETION),
         next: "start a new session; `annalist context` shows what it begins with",
         contents: &[
             ("settings.json", Content::Hooks(&COMMON_HOOKS)),
@@ -71,7 +73,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".gemini",
         home_folder: ".gemini",
         variable: "",
-        deletion: Some(&retention::GEMINI_CLI),
+        deletion: Some(&GEMINI_CLI_DELETION),
         next: "start a new session; in folders that are not trusted Gemini CLI runs no hooks of a project",
         contents: &[
             ("settings.json", Content::Hooks(&GEMINI_HOOKS)),
@@ -143,7 +145,7 @@ impl Content {
         match self {
             Content::Hooks(hooks) => install(hooks, existing, program),
             Content::Servers | Content::ProjectServers => register(existing, program),
-            Content::CodexServers => codex_servers::register(existing, program),
+            Content::CodexServers => register_in_codex(existing, program),
             Content::OpencodePlugin => own_file(existing, Some(&opencode_plugin(program))),
             Content::Command(command, form) => {
                 own_file(existing, Some(&command_file(command, *form, program)))
@@ -156,8 +158,111 @@ impl Content {
         match self {
             Content::Hooks(_) => remove(existing),
             Content::Servers | Content::ProjectServers => unregister(existing),
-            Content::CodexServers => codex_servers::unregister(existing),
+            Content::CodexServers => unregister_in_codex(existing),
             Content::OpencodePlugin | Content::Command(..) => own_file(Some(existing), None),
         }
+    }
+}
+
+/// Deletion of transcripts by a client.
+#[derive(Debug)]
+pub(crate) struct Deletion {
+    /// Folder of the transcripts, relative to the client's folder.
+    pub(crate) folder: &'static str,
+    /// True for the path of a transcript in that folder.
+    pub(crate) is_transcript: fn(&Path) -> bool,
+    /// Hours from a transcript's last change to its deletion, given the text of the client's
+    /// settings; `None` if none are deleted.
+    pub(crate) hours: fn(&str) -> Option<u32>,
+}
+
+/// Name of the settings file of clients that delete transcripts.
+pub(crate) const SETTINGS: &str = "settings.json";
+
+const CLAUDE_CODE_DELETION: Deletion = Deletion {
+    folder: "projects",
+    is_transcript: |path| has_ending(path, &["jsonl"]),
+    hours: claude_code_hours,
+};
+
+const GEMINI_CLI_DELETION: Deletion = Deletion {
+    folder: "tmp",
+    is_transcript: |path| {
+        let folder = path.parent().and_then(Path::file_name);
+        has_ending(path, &["json", "jsonl"]) && folder.is_some_and(|name| name == "chats")
+    },
+    hours: gemini_cli_hours,
+};
+
+/// Default retention of Claude Code and Gemini CLI, in days.
+const DAYS_DEFAULT: u32 = 30;
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|found| endings.iter().any(|ending| found == *ending))
+}
+
+fn claude_code_hours(settings: &str) -> Option<u32> {
+    let (settings, _) = decode(settings, &["cleanupPeriodDays"]);
+    let days = settings.get("cleanupPeriodDays").and_then(Value::as_u64);
+    let days = days.map_or(DAYS_DEFAULT, |days| u32::try_from(days).unwrap_or(u32::MAX));
+    Some(days.saturating_mul(24))
+}
+
+fn gemini_cli_hours(settings: &str) -> Option<u32> {
+    let (settings, _) = decode(settings, &["general"]);
+    let retention = settings.get("general")?.get("sessionRetention")?;
+    retention.get("enabled")?.as_bool().filter(|enabled| *enabled)?;
+    let Some(age) = retention.get("maxAge").and_then(Value::as_str) else {
+        // Sessions may then be limited by number, which gives no time.
+        return retention.get("maxCount").is_none().then_some(DAYS_DEFAULT * 24);
+    };
+    let unit = age.chars().last()?;
+    let number: u32 = age.strip_suffix(unit)?.parse().ok()?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        'm' => 30 * 24,
+        _ => return None,
+    };
+    Some(number.saturating_mul(hours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(client: &Deletion, settings: &str, expected: Option<u32>) {
+        assert_eq!((client.hours)(settings), expected, "{settings}");
+    }
+
+    #[test]
+    fn a_transcript_is_kept_for_as_long_as_the_settings_say() {
+        check(&CLAUDE_CODE_DELETION, "", Some(720));
+        check(&CLAUDE_CODE_DELETION, r#"{"model": "opus"}"#, Some(720));
+        check(&CLAUDE_CODE_DELETION, r#"{"cleanupPeriodDays": 7}"#, Some(168));
+        check(&CLAUDE_CODE_DELETION, r#"{"cleanupPeriodDays": 99999999999}"#, Some(u32::MAX));
+        check(&GEMINI_CLI_DELETION, "", None);
+        let with = |inner: &str| format!(r#"{{"general": {{"sessionRetention": {{{inner}}}}}}}"#);
+        check(&GEMINI_CLI_DELETION, &with(r#""enabled": false, "maxAge": "7d""#), None);
+        check(
+            &GEMINI_CLI_DELETION,
+            &with("\"enabled\": true, // on\n\"maxAge\": \"7d\""),
+            Some(168),
+        );
+        check(&GEMINI_CLI_DELETION, &with(r#""enabled": true, "maxAge": "36h""#), Some(36));
+        check(&GEMINI_CLI_DELETION, &with(r#""enabled": true, "maxAge": "soon""#), None);
+        check(&GEMINI_CLI_DELETION, &with(r#""enabled": true"#), Some(720));
+        check(&GEMINI_CLI_DELETION, &with(r#""enabled": true, "maxCount": 50"#), None);
+    }
+
+    #[test]
+    fn a_transcript_is_known_by_its_place() {
+        let is = |client: &Deletion, path: &str| (client.is_transcript)(Path::new(path));
+        assert!(is(&CLAUDE_CODE_DELETION, "projects/-home-dev/a/subagents/agent-1.jsonl"));
+        assert!(!is(&CLAUDE_CODE_DELETION, "projects/-home-dev/memory/MEMORY.md"));
+        assert!(is(&GEMINI_CLI_DELETION, "tmp/1f/chats/session-2026-11-01.json"));
+        assert!(!is(&GEMINI_CLI_DELETION, "tmp/1f/logs.json"));
     }
 }

@@ -2,64 +2,28 @@
 //! file of the same name is left alone.
 
 use super::settings::{Merged, quoted};
+use crate::text::front_matter;
 use serde_json::{Map, Value, json};
 
 /// Line that identifies a file made by annalist.
 const MARK: &str = "Made by `annalist init`, which updates and removes it.";
-/// Placeholder for a command's arguments.
-const ARGUMENTS: &str = "ARGUMENTS";
-/// Placeholder for the program that runs annalist.
-const PROGRAM: &str = "PROGRAM";
-
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
-    description: &'static str,
-    prompt: &'static str,
+    /// File of the plugin for Claude Code, from which those of other clients are made.
+    text: &'static str,
 }
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "memory-sync",
-        description: "Add this session so far to the project's memory",
-        prompt: "\
-Add this session so far to the project's memory: run `PROGRAM memory sync`, with the `--session` that annalist
-named for this session if it named one. Do not write memory files yourself.
-
-Then say in one or two sentences what was added or changed. If the command fails, show what it printed.",
-    },
-    Command {
-        name: "memory-search",
-        description: "Search this project's memory: decisions, requests, attempts",
-        prompt: "\
-Search this project's memory for: ARGUMENTS
-
-Run `PROGRAM search WORDS` with a few words that describe it best; `--open`, `--failed` and `--since 7d` narrow it down.
-`PROGRAM why ID` shows the quotes that support a hit.
-
-Answer only from the output, with the ids, and say what is superseded or contradicted. If nothing is found, say so.",
-    },
-    Command {
-        name: "memory-reflect",
-        description: "Look back at how the work went, and draw lessons",
-        prompt: "\
-Look back at how the work went. ARGUMENTS
-
-Run `PROGRAM memory reflect`, with `--since DATE` if a time is named. Sum up the result and the lessons that
-hold in a few lines. Ask whether to keep it; if so, run the same command with `--write`.",
-    },
-    Command {
-        name: "memory-init",
-        description: "Set up this project's memory",
-        prompt: "\
-Set up this project's memory:
-
-1. Run `PROGRAM memory init`.
-2. Read the README and the files that describe the architecture, and fill in product-context.md in the memory directory:
-   overview, architecture, constraints, non-goals. Write only what the files or I say; ask about what is missing.
-3. Run `PROGRAM doctor`, and list what is left to do, one line each.",
-    },
+    command("memory-sync", include_str!("../../plugins/claude-code/commands/memory-sync.md")),
+    command("memory-search", include_str!("../../plugins/claude-code/commands/memory-search.md")),
+    command("memory-reflect", include_str!("../../plugins/claude-code/commands/memory-reflect.md")),
+    command("memory-init", include_str!("../../plugins/claude-code/commands/memory-init.md")),
 ];
+
+const fn command(name: &'static str, text: &'static str) -> Command {
+    Command { name, text }
+}
 
 /// File format of a client's slash commands, with its placeholder for arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -78,14 +42,23 @@ impl CommandForm {
 }
 
 impl Command {
+    fn description(&self) -> &str {
+        let front = front_matter::split(self.text).map_or("", |(front, _)| front);
+        let description = front_matter::pairs(front).find(|(key, _)| *key == "description");
+        description.map_or("", |(_, value)| value.trim_matches('"'))
+    }
+
+    /// Prompt for a client with this placeholder for arguments, in which `program` is run.
     fn prompt(&self, arguments: &str, program: &str) -> String {
-        self.prompt.replace(PROGRAM, &quoted(program)).replace(ARGUMENTS, arguments)
+        let prompt = front_matter::split(self.text).map_or("", |(_, prompt)| prompt).trim();
+        let prompt = prompt.replace("`annalist ", &format!("`{} ", quoted(program)));
+        prompt.replace("$ARGUMENTS", arguments)
     }
 }
 
 /// Contents of a slash command's file.
 pub(crate) fn command_file(command: &Command, form: CommandForm, program: &str) -> String {
-    let description = command.description;
+    let description = command.description();
     match form {
         CommandForm::Markdown(arguments) => {
             let prompt = command.prompt(arguments, program);
@@ -105,7 +78,7 @@ pub(super) fn opencode_plugin(program: &str) -> String {
         .iter()
         .map(|command| {
             let template = command.prompt("$ARGUMENTS", program);
-            let value = json!({"description": command.description, "template": template});
+            let value = json!({"description": command.description(), "template": template});
             (command.name.to_owned(), value)
         })
         .collect();
@@ -136,22 +109,12 @@ mod tests {
             let text = command_file(command, CommandForm::Toml("{{args}}"), "/my tools/annalist");
             let table: toml::Table = toml::from_str(&text).unwrap();
             let prompt = table["prompt"].as_str().unwrap();
-            assert!(prompt.contains("`'/my tools/annalist' ") && !prompt.contains(PROGRAM));
-            assert_eq!(table["description"].as_str(), Some(command.description));
+            assert!(prompt.contains("`'/my tools/annalist' ") && !prompt.contains("`annalist "));
+            assert_eq!(table["description"].as_str(), Some(command.description()));
             let text = command_file(command, CommandForm::Markdown("$ARGUMENTS"), "annalist");
             let (head, body) = text.strip_prefix("---\n").unwrap().split_once("\n---\n\n").unwrap();
             assert!(head.starts_with("description: \"") && body.contains("`annalist "), "{text}");
-            assert_eq!(body.contains("$ARGUMENTS"), command.prompt.contains(ARGUMENTS));
-        }
-    }
-
-    #[test]
-    fn the_plugin_for_marketplaces_has_the_same_commands() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/plugins/claude-code/commands/");
-        for command in COMMANDS {
-            let text = command_file(command, CommandForm::Markdown("$ARGUMENTS"), "annalist");
-            let published = std::fs::read_to_string(format!("{folder}{}.md", command.name));
-            assert_eq!(published.unwrap(), text.replace(&format!("# {MARK}\n"), ""));
+            assert_eq!(body.contains("$ARGUMENTS"), command.text.contains("$ARGUMENTS"));
         }
     }
 

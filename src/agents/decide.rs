@@ -18,22 +18,16 @@ const COMPACT_PERCENT: u32 = 90;
 #[serde(default)]
 pub(crate) struct State {
     /// True once the session received its context.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_started: bool,
     /// Model that the client named at the session's start; its name gives the window size.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Time at which a sync was requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_at: Option<Timestamp>,
     /// Time since when the hard threshold is exceeded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reached_hard_at: Option<Timestamp>,
     /// Time of the last sync.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub synced_at: Option<Timestamp>,
     /// Time at which the user chose to continue without a sync.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub overridden_at: Option<Timestamp>,
 }
 
@@ -156,7 +150,7 @@ pub(crate) fn decide(
     let mut state = kept.at(seen.now);
     state.synced_at = state.synced_at.max(seen.synced_at.filter(|at| *at <= seen.now));
     let percent = seen.percent.filter(|_| seen.is_window_known);
-    state.fills(percent, thresholds.hard_percent(), seen.now);
+    state.fills(percent, thresholds.hard_percent, seen.now);
     let say = match input.event {
         Event::SessionStart => {
             if let Some(model) = &input.model {
@@ -201,7 +195,7 @@ fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds
             Say::Sync { percent: seen.percent.and_then(known) }
         }
         Prompt::Plain => {
-            let Some(percent) = seen.percent.filter(|share| thresholds.auto_percent() <= *share)
+            let Some(percent) = seen.percent.filter(|share| thresholds.auto_percent <= *share)
             else {
                 return Say::Nothing;
             };
@@ -209,7 +203,7 @@ fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds
                 state.nudged_at = Some(seen.now);
                 return Say::Sync { percent: known(percent) };
             }
-            let hard_percent = thresholds.hard_percent();
+            let hard_percent = thresholds.hard_percent;
             match known(percent).filter(|_| state.waits()) {
                 Some(percent) => Say::Block { percent, hard_percent },
                 None => Say::Nothing,

@@ -1,7 +1,7 @@
 //! ConKeeper's thresholds, recorded from running it.
 
 use super::tests::SYNC;
-use super::usage_test::answered;
+use super::window_test::answered;
 use super::*;
 use crate::domain::Timestamp;
 use crate::privacy::Redacted;

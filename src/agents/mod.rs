@@ -6,7 +6,6 @@
 
 mod answer;
 mod clients;
-mod codex_servers;
 mod commands;
 mod decide;
 #[cfg(test)]
@@ -14,21 +13,18 @@ mod golden;
 mod input;
 #[cfg(test)]
 mod laws;
-mod mcp_servers;
 mod output;
-mod retention;
+mod servers;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod usage;
-#[cfg(test)]
-mod usage_test;
 mod window;
+#[cfg(test)]
+mod window_test;
 
 pub(crate) use answer::AnswerEnd;
-pub(crate) use clients::{CLIENTS, Client, Content};
-pub(crate) use decide::{Answer, STATE_TTL, Say};
-pub(crate) use decide::{Seen, State, decide};
+pub(crate) use clients::{CLIENTS, Client, Content, Deletion, SETTINGS};
+pub(crate) use decide::{Answer, STATE_TTL, Say, Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
@@ -36,8 +32,6 @@ pub(crate) use input::{Event, Input};
 use output::EXIT_BLOCKED;
 pub use output::OUTPUT_UNITS_MAX;
 pub(crate) use output::Output;
-pub(crate) use retention::{Deletion, SETTINGS};
 pub(crate) use settings::{Merged, changes};
-pub use usage::{TAIL_BYTES, last_usage};
-pub(crate) use usage::{Tail, Usage};
-pub(crate) use window::{SessionModels, Thresholds, model_in_settings, percent};
+pub(crate) use window::{SessionModels, Tail, Thresholds, Usage, model_in_settings, percent};
+pub use window::{TAIL_BYTES, last_usage};

@@ -55,7 +55,7 @@ fn the_plugin_for_marketplaces_has_the_same_hooks_and_tools() {
     let hooks = include_str!("../../plugins/claude-code/hooks/hooks.json");
     assert_eq!(hooks, installed(None));
     let servers = include_str!("../../plugins/claude-code/.mcp.json");
-    let registered = crate::agents::mcp_servers::register(None, "annalist");
+    let registered = crate::agents::servers::register(None, "annalist");
     assert_eq!(registered, Merged::Changed(servers.to_owned()));
 }
 

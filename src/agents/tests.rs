@@ -311,7 +311,7 @@ fn a_session_without_a_safe_name_is_left_alone() {
 fn thresholds_that_cannot_be_are_the_defaults() {
     let shares = |auto, hard| {
         let (read, findings) = Thresholds::new(auto, hard, None);
-        ((read.auto_percent(), read.hard_percent()), findings.len())
+        ((read.auto_percent, read.hard_percent), findings.len())
     };
     assert_eq!(shares(None, None), ((60, 80), 0));
     assert_eq!(shares(Some(1), Some(100)), ((1, 100), 0));

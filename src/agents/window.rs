@@ -1,8 +1,12 @@
-//! The context window, and the two thresholds on its use.
+//! The context window: the tokens in it, and the two thresholds on its use. The tokens are read from
+//! the end of a Claude Code transcript, since it may have hundreds of megabytes and a hook has
+//! milliseconds.
 
-use super::usage::Usage;
 use crate::domain::{Finding, Severity};
+use memchr::{memmem, memrchr};
+use serde::Deserialize;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Default of the `auto` threshold, in percent.
 const AUTO_PERCENT: u32 = 60;
@@ -20,8 +24,10 @@ const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_P
 /// Checked thresholds: `0 < auto <= hard <= 100`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Thresholds {
-    auto_percent: u32,
-    hard_percent: u32,
+    /// Window use from which a sync is requested.
+    pub(crate) auto_percent: u32,
+    /// Window use from which prompts are blocked until a sync.
+    pub(crate) hard_percent: u32,
     window_tokens: Option<u64>,
 }
 
@@ -64,16 +70,6 @@ impl Thresholds {
             tokens
         });
         (Thresholds { auto_percent, hard_percent, window_tokens: window }, findings)
-    }
-
-    /// Window use from which a sync is requested.
-    pub(crate) fn auto_percent(&self) -> u32 {
-        self.auto_percent
-    }
-
-    /// Window use from which prompts are blocked until a sync.
-    pub(crate) fn hard_percent(&self) -> u32 {
-        self.hard_percent
     }
 
     /// Window of `usage`: the setting, else 1,000,000 if a model's name says so, else 200,000. The
@@ -123,4 +119,112 @@ pub(crate) fn percent(tokens: u64, window_tokens: u64) -> u32 {
 pub(crate) fn model_in_settings(text: &str) -> Option<String> {
     let settings: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
     settings.get("model")?.as_str().map(str::to_owned)
+}
+
+/// Sizes of the tail to read, in turn: the first is nearly always enough, the others are for long
+/// tool output after the last answer.
+pub const TAIL_BYTES: [u64; 3] = [64 * 1024, 1024 * 1024, 8 * 1024 * 1024];
+
+/// Model name of answers that the client generated; they say nothing about the window.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Token usage of the model's last answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Usage {
+    /// Tokens in the window: sent, read from a cache, and written to one.
+    pub tokens: u64,
+    /// Model that answered.
+    pub model: Option<String>,
+}
+
+/// Usage found in a tail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Tail {
+    /// Usage of the last answer.
+    Usage(Usage),
+    /// No answer yet, or none since the conversation was compacted.
+    Nothing,
+    /// Not found in this tail; a longer one may contain it.
+    CutOff,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TranscriptLine<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(default)]
+    is_sidechain: Option<bool>,
+    #[serde(default)]
+    is_api_error_message: Option<bool>,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u64>,
+}
+
+/// Usage of the last answer in the main conversation; `is_whole` if `tail` is the whole file. Skips
+/// sub-agents, malformed lines and an unfinished last line.
+pub fn last_usage(tail: &[u8], is_whole: bool) -> Tail {
+    let mut rest = tail;
+    while !rest.is_empty() {
+        let (before, line) = match memrchr(b'\n', rest) {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            // The first line of a tail may be cut off.
+            None if is_whole => (&rest[..0], rest),
+            None => return Tail::CutOff,
+        };
+        match read(line) {
+            Some(known) => return known,
+            None => rest = before,
+        }
+    }
+    if is_whole { Tail::Nothing } else { Tail::CutOff }
+}
+
+fn read(line: &[u8]) -> Option<Tail> {
+    let holds = |words: &str| memmem::find(line, words.as_bytes()).is_some();
+    // Most lines are tool output, and searching costs a fraction of parsing.
+    if !holds("input_tokens") && !holds("compact_boundary") {
+        return None;
+    }
+    let line: TranscriptLine<'_> = serde_json::from_slice(line).ok()?;
+    match line.kind.as_ref() {
+        // Earlier answers are no longer in the window.
+        "system" if line.subtype.as_deref() == Some("compact_boundary") => Some(Tail::Nothing),
+        "assistant"
+            if line.is_sidechain != Some(true) && line.is_api_error_message != Some(true) =>
+        {
+            usage(line.message?).map(Tail::Usage)
+        }
+        _ => None,
+    }
+}
+
+fn usage(message: Message<'_>) -> Option<Usage> {
+    let used = message.usage?;
+    let model = message.model.map(Cow::into_owned);
+    let counts =
+        [used.input_tokens, used.cache_read_input_tokens, used.cache_creation_input_tokens];
+    let tokens = counts.into_iter().flatten().fold(0_u64, u64::saturating_add);
+    let is_told = tokens > 0 && model.as_deref() != Some(SYNTHETIC);
+    is_told.then_some(Usage { tokens, model })
 }

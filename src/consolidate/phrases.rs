@@ -1,7 +1,7 @@
 //! Words that decide how two statements relate: words of change, words that limit or negate, and exact names. In
 //! English, German, Turkish, Spanish, French, Japanese, Chinese and, in part, others.
 
-use crate::text::negation::{NEGATIONS, is_no};
+use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
 use std::collections::{HashMap, HashSet};

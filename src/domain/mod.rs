@@ -8,8 +8,6 @@ mod limits;
 mod memory;
 mod model;
 mod plan;
-mod record;
-mod session;
 mod slice;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -18,7 +16,8 @@ mod time;
 pub(crate) use entry::{Coverage, SPEAKER_LABELS, Skip, Tool, named};
 
 pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, WriteExtracted};
-pub use entry::{Branch, CoverageState, Entry, EntryKind, Outcome, Speaker};
+pub use claim::{Evidence, Match, Provenance, Record, RecordState, RunState};
+pub use entry::{Branch, CoverageState, Entry, EntryKind, Format, Outcome, Session, Speaker};
 pub(crate) use finding::{Finding, Severity};
 pub use id::{Digest, JobId, MemoryId, RecordId, RunId, SessionId, SliceId};
 pub(crate) use id::{PlanId, RequestDigest};
@@ -32,8 +31,6 @@ pub(crate) use plan::{
     BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan,
     RELATED, Settlement,
 };
-pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
-pub use session::{Format, Session};
 pub(crate) use slice::Wait;
 pub use slice::{Claimed, Job, Part, Slice};
 pub(crate) use slice::{JobState, Lease};

@@ -14,7 +14,7 @@ use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severit
 use crate::llm::Origins;
 use crate::pipeline::collect::Collected;
 use crate::slicing::heading;
-use crate::text::count::counted;
+use crate::text::phrase::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of stale requests that are described: the first with its diff, others in a line.

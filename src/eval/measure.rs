@@ -2,7 +2,7 @@
 
 use crate::domain::{ClaimKind, Coverage, named};
 use crate::llm::Origins;
-use crate::text::count::commas;
+use crate::text::phrase::commas;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;

@@ -4,7 +4,7 @@ use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison}
 use super::measure::{Counts, Measure, Rate, Sums};
 use super::report::{Variant, headline};
 use crate::domain::{ClaimKind, CoverageState};
-use crate::text::count::{commas, counted};
+use crate::text::phrase::{commas, counted};
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, Serialize)]

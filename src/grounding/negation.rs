@@ -1,7 +1,7 @@
 //! Detects evidence that contradicts its claim: "keep Redis" where somebody said "not Redis".
 
 use crate::domain::{Claim, Evidence, Slice};
-use crate::text::negation::is_no;
+use crate::text::stems::is_no;
 use crate::text::stems::lowered;
 use crate::text::tokens::words;
 use std::collections::HashSet;

@@ -332,7 +332,7 @@ impl ModelClient {
                     true => "limits.tries_max".to_owned(),
                     false => format!("limits.wait_secs_max; it asks for {} s", pause.as_secs()),
                 };
-                let tries = crate::text::count::counted(failures.into(), "try");
+                let tries = crate::text::phrase::counted(failures.into(), "try");
                 let (secs, detail) = (waited.as_secs(), error.detail);
                 let detail =
                     format!("{detail}; given up after {tries} and {secs} s of waiting ({why})");

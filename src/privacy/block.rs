@@ -226,7 +226,6 @@ struct TagHead {
 
 /// Parses the head of a tag after its opening bracket.
 fn tag_head(text: &str, at: usize) -> Option<TagHead> {
-    /// Maximum number of blanks before the name.
     const BLANKS_MAX: usize = 4;
     let next = text.as_bytes().get(at)?;
     if next.is_ascii() && !matches!(next, b' ' | b'\t' | b'/' | b'p' | b'P') {
@@ -282,17 +281,14 @@ fn openings(text: &str, disguised: bool) -> Box<dyn Iterator<Item = (usize, usiz
     }
 }
 
-/// Maximum digits of a list item's or line's number.
 const NUMBER_DIGITS_MAX: usize = 9;
 
-/// A private tag in the text.
 struct Tag {
     at: Range<usize>,
     closes: bool,
     stand: LinePosition,
 }
 
-/// Position of a tag on its line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum LinePosition {
     /// Only blanks precede it.

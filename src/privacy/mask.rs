@@ -17,7 +17,6 @@ pub enum Only {
     Pii,
 }
 
-/// Rule name of private blocks in a [`Report`].
 const PRIVATE: &str = "private";
 
 /// The redactor. It cannot be disabled; the PII patterns that it masks are configurable.
@@ -65,7 +64,7 @@ impl Gate {
             }
         }
         // Only nested constructed tags get here; everything from the first tag on is dropped.
-        if self.masks_private()
+        if self.applies(Only::Private)
             && let Some(head) = block::before_first_tag(&text)
         {
             return Cow::Owned(head.to_owned());
@@ -84,23 +83,14 @@ impl Gate {
         [PRIVATE].into_iter().chain(secret::rules()).chain(kinds).collect()
     }
 
-    fn masks_private(&self) -> bool {
-        match self.only {
-            Only::Everything | Only::Private => true,
-            Only::Secrets | Only::Pii => false,
-        }
+    fn applies(&self, part: Only) -> bool {
+        self.only == Only::Everything || self.only == part
     }
 
     /// Runs one pass over the text; `None` if it changes nothing.
     fn pass(&self, raw: &str, report: &mut Report) -> Option<String> {
-        let (secrets, pii) = match self.only {
-            Only::Everything => (true, true),
-            Only::Private => (false, false),
-            Only::Secrets => (true, false),
-            Only::Pii => (false, true),
-        };
         let mut text = Cow::Borrowed(raw);
-        if self.masks_private() {
+        if self.applies(Only::Private) {
             let found = block::PrivateText::find(raw);
             let mentions = found.remarks.iter().filter(|it| it.what == block::PRIVATE_MENTION);
             report.mentions += mentions.count() as u64;
@@ -109,10 +99,14 @@ impl Gate {
                 text = found.left;
             }
         }
-        if secrets && let Some(masked) = secret::mask(&text, report) {
+        if self.applies(Only::Secrets)
+            && let Some(masked) = secret::mask(&text, report)
+        {
             text = Cow::Owned(masked);
         }
-        if pii && let Cow::Owned(masked) = pii::mask(&text, &self.pii, report) {
+        if self.applies(Only::Pii)
+            && let Cow::Owned(masked) = pii::mask(&text, &self.pii, report)
+        {
             text = Cow::Owned(masked);
         }
         match text {

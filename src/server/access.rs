@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::state::ServerState;
 use crate::domain::Digest;
 use crate::store::TokenRight;
-use crate::text::causes::with_causes;
+use crate::text::phrase::with_causes;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;

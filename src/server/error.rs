@@ -1,7 +1,7 @@
 //! Request errors as JSON: the problem, its place and the expectation.
 
 use crate::store::StoreError;
-use crate::text::causes::with_causes;
+use crate::text::phrase::with_causes;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};

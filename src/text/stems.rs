@@ -1,110 +1,46 @@
-//! Stems of words in several languages, and the language of a text.
+//! Words of several languages: their stems, function words and negations, and the language of a text.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Number of first letters that serve as the stem in languages with unknown endings.
 const BEGINNING_LETTERS: usize = 5;
 
-/// English stop words, sorted. Claims are mostly in English; words of other languages are weighted
-/// by their rarity instead.
-const STOP: &[&str] = &[
-    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because",
-    "been", "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from",
-    "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "instead", "into", "is",
-    "it", "its", "just", "let", "may", "more", "most", "no", "not", "now", "of", "on", "one",
-    "only", "or", "other", "our", "out", "over", "per", "same", "she", "should", "so", "some",
-    "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-    "those", "to", "too", "under", "up", "us", "use", "used", "user", "using", "via", "was", "we",
-    "were", "what", "when", "where", "which", "while", "who", "will", "with", "without", "would",
-    "you", "your",
-];
-
-/// Number of stop words that begin with an earlier letter, for each letter.
-const STOP_STARTS: [usize; 27] = stop_starts();
-
-const fn stop_starts() -> [usize; 27] {
-    let (mut starts, mut at) = ([0; 27], 0);
-    while at < STOP.len() {
-        let mut behind = (STOP[at].as_bytes()[0] - b'a') as usize + 1;
-        while behind < starts.len() {
-            starts[behind] += 1;
-            behind += 1;
-        }
-        at += 1;
-    }
-    starts
-}
-
-/// True for a folded English stop word.
-pub(super) fn is_stop_word(folded: &str) -> bool {
-    let letter = match folded.as_bytes().first() {
-        Some(letter @ b'a'..=b'z') => usize::from(letter - b'a'),
-        _ => return false,
-    };
-    STOP[STOP_STARTS[letter]..STOP_STARTS[letter + 1]].contains(&folded)
-}
-
 /// Length of the longest function word, in bytes.
 const FUNCTION_BYTES_MAX: usize = 8;
 
-/// A language with known endings.
-struct Language {
-    algorithm: Algorithm,
-    /// Function words, which are stop words too. Those of English are [`STOP`].
-    words: &'static str,
-}
-
-/// Supported languages. Of equal counts the last one wins: English.
-const LANGUAGES: [Language; 7] = [
-    Language {
-        algorithm: Algorithm::German,
-        words: "aber als am auch auf aus bei bin bis da das dass dem den der des die durch ein eine einem einen einer \
-            es für hat haben ich ihr im in ist kann man mit nach nicht noch nur oder sein sich sie sind so über um und \
-            uns von vor war was wenn wer wie wir wird wo wurde zu zum zur",
-    },
-    Language {
-        algorithm: Algorithm::French,
-        words: "au aux avec ce ces cette dans de des du elle en est et il ils je la le les leur mais ne nous on ou où \
-            par pas plus pour qu que qui sa se ses son sont sur un une vous était",
-    },
-    Language {
-        algorithm: Algorithm::Spanish,
-        words: "a al como con de del el ella en es esta este fue ha hay la las lo los me más no nos o para pero por \
-            que qué se ser si sin sobre son su sus también un una uno y ya",
-    },
-    Language {
-        algorithm: Algorithm::Italian,
-        words: "a al alla anche c che chi come con da dal dei del della delle di e è ed gli ha hanno i il in io la le lo \
-            ma nel nella noi non o per più quando quello questo se si sono su sul un una",
-    },
-    Language {
-        algorithm: Algorithm::Portuguese,
-        words: "a ao aos as com como da das de do dos e é ela ele em era esta este eu foi mais mas na não nas no nos o os \
-            ou para pela pelo por que quem se sem ser seu sua são também um uma",
-    },
-    Language {
-        algorithm: Algorithm::Dutch,
-        words: "aan al als bij dan dat de deze die dit door een en er geen had heeft het hij hoe ik in is je kan maar \
-            met mijn na naar niet nog of om ook op over te tot uit van voor was wat we wel werd wij worden zijn zo",
-    },
-    Language { algorithm: Algorithm::English, words: "" },
+/// Languages with known endings, in the order of their bits in [`FUNCTION_WORDS`]. Of equal counts the
+/// last one wins: English.
+const LANGUAGES: [Algorithm; 7] = [
+    Algorithm::German,
+    Algorithm::French,
+    Algorithm::Spanish,
+    Algorithm::Italian,
+    Algorithm::Portuguese,
+    Algorithm::Dutch,
+    Algorithm::English,
 ];
+/// Bit of English, in which most claims are: its function words are the stop words of all texts.
+/// Words of other languages are weighted by their rarity instead.
+const ENGLISH: u8 = 1 << (LANGUAGES.len() - 1);
 
-/// Languages of each function word, as a bit set.
+/// Languages of each function word, as a bit set. The file has a language a line, named first.
 static FUNCTION_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut found: HashMap<&str, u8> = HashMap::new();
-    for (at, language) in LANGUAGES.iter().enumerate() {
-        let is_english = language.algorithm == Algorithm::English;
-        let english = STOP.iter().copied().filter(|_| is_english);
-        for word in language.words.split_ascii_whitespace().chain(english) {
+    for (at, line) in include_str!("function_words.txt").lines().enumerate() {
+        for word in line.split(' ').skip(1) {
             *found.entry(word).or_default() |= 1 << at;
         }
     }
     found
 });
+
+/// True for a folded English stop word.
+pub(super) fn is_stop_word(folded: &str) -> bool {
+    languages_with(folded) & ENGLISH != 0
+}
 
 /// `word` in lower case, without a copy if it already is.
 pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
@@ -160,7 +96,7 @@ impl Stems {
     /// Stem of a folded word; its first letters if the language is unknown and the word not ASCII.
     pub(super) fn stem(self, folded: &str) -> String {
         match LANGUAGES.get(self.language(folded)) {
-            Some(language) => Stemmer::create(language.algorithm).stem(folded).into_owned(),
+            Some(language) => Stemmer::create(*language).stem(folded).into_owned(),
             None => folded.chars().take(BEGINNING_LETTERS).collect(),
         }
     }
@@ -177,15 +113,36 @@ pub(super) fn all_stems(folded: &str) -> Vec<String> {
     stems
 }
 
+/// Length of the longest negation, in bytes.
+const NEGATION_BYTES_MAX: usize = 9;
+
+/// Folded negations. Every comparison of statements uses these.
+pub(crate) static NEGATIONS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("negations.txt").split_whitespace().collect());
+
+/// True for a folded negation.
+pub(crate) fn is_no(word: &str) -> bool {
+    word.len() <= NEGATION_BYTES_MAX && NEGATIONS.contains(word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_stop_word_is_found_and_nothing_else() {
-        assert!(STOP.iter().all(|word| is_stop_word(word)));
+        let english = include_str!("function_words.txt").lines().last().unwrap();
+        let words = english.strip_prefix("English ").unwrap();
+        assert!(words.split(' ').all(is_stop_word));
         assert!(["", "thee", "zebra", "queue", "über", "9"].iter().all(|word| !is_stop_word(word)));
         let longest = FUNCTION_WORDS.keys().map(|word| word.len()).max();
         assert_eq!(longest, Some(FUNCTION_BYTES_MAX));
+    }
+
+    #[test]
+    fn no_negation_is_longer_than_is_looked_for() {
+        let longest = NEGATIONS.iter().map(|word| word.len()).max();
+        assert_eq!(longest, Some(NEGATION_BYTES_MAX));
+        assert!(is_no("shouldn't") && !is_no("shoulders"));
     }
 }

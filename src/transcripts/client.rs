@@ -6,19 +6,13 @@ use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
 use super::lines::Lines;
-use super::raw::Sink;
+use super::raw::{Input, Sink};
 use crate::domain::{Format, LINE_BYTES_MAX, Severity};
 use serde_json::{Map, Value};
 use std::io;
 use std::ops::ControlFlow;
 
-/// Input of a reader.
-pub(super) trait Input: io::Read + io::Seek {}
-
-impl<T: io::Read + io::Seek> Input for T {}
-
-/// Function that reads one record of a kind.
-pub(super) type ReadRecord = fn(&Value, &mut Conversation<'_, '_>);
+pub(super) type ReadRecord = fn(&Value, &mut Conversation<'_>);
 
 /// Client whose files have records of several kinds.
 pub(super) struct Client {
@@ -30,14 +24,13 @@ pub(super) struct Client {
     /// Field of a document with its records, or several separated by `|`. The fields beside it form
     /// the first record, in which the list itself is null.
     pub(super) list: &'static str,
-    /// Returns the kind of a record.
     pub(super) kind: fn(&Value) -> &str,
     /// Readers by kind; `|` separates kinds that are read the same way.
     pub(super) kinds: &'static [(&'static str, ReadRecord)],
 }
 
 /// Ignores a record: bookkeeping, reasoning, copies.
-pub(super) fn ignore(_: &Value, _: &mut Conversation<'_, '_>) {}
+pub(super) fn ignore(_: &Value, _: &mut Conversation<'_>) {}
 
 /// Reads a file twice: replacements, rewinds and titles must be known before the first entry.
 pub(super) fn read(
@@ -60,7 +53,7 @@ fn walk(
     client: &Client,
     layout: Layout,
     input: &mut dyn Input,
-    talk: &mut Conversation<'_, '_>,
+    talk: &mut Conversation<'_>,
 ) -> io::Result<()> {
     input.rewind()?;
     match layout {
@@ -74,11 +67,7 @@ fn walk(
     }
 }
 
-fn lines(
-    client: &Client,
-    input: &mut dyn Input,
-    talk: &mut Conversation<'_, '_>,
-) -> io::Result<()> {
+fn lines(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>) -> io::Result<()> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next()? {
         if talk.emit.stopped() {
@@ -99,31 +88,21 @@ fn lines(
 fn elements(
     client: &Client,
     cutter: &mut Cutter<impl io::Read>,
-    talk: &mut Conversation<'_, '_>,
+    talk: &mut Conversation<'_>,
 ) -> io::Result<Cut> {
     let mut number = 0;
     cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
         number += 1;
         talk.line = number;
-        talk.emit.cut(cut, line);
-        if cut == Cut::Whole {
-            match json::parse(&talk.emit.text(bytes, line)) {
-                Ok(json) => record(client, &json, talk),
-                Err(expected) => {
-                    talk.emit.finding(Severity::Warning, "bad-json", line, expected);
-                }
-            }
+        if let Some(json) = talk.emit.value(cut, bytes, line) {
+            record(client, &json, talk);
         }
         !talk.emit.stopped()
     })
 }
 
 /// Reads one object: the fields beside its list, then the list.
-fn document(
-    client: &Client,
-    input: &mut dyn Input,
-    talk: &mut Conversation<'_, '_>,
-) -> io::Result<()> {
+fn document(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>) -> io::Result<()> {
     let mut beside = Map::new();
     let bytes_max = if client.list.is_empty() { LINE_BYTES_MAX } else { FIELD_BYTES_MAX };
     Cutter::new(&mut *input).fields(|cutter, key, buffer| {
@@ -162,7 +141,7 @@ fn is_list(client: &Client, key: &str) -> bool {
 }
 
 /// Reads one record, or each of a list of them.
-pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_, '_>) {
+pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_>) {
     if json.is_array() {
         return json.list().iter().for_each(|json| record(client, json, talk));
     }

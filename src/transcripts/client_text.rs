@@ -6,7 +6,6 @@ use super::text::block;
 use crate::domain::{EntryKind, Skip, Speaker};
 use std::borrow::Cow;
 
-/// Blocks that a client adds.
 const INJECTED_TAGS: [&str; 6] = [
     "environment_details",
     "system-reminder",

@@ -4,9 +4,8 @@
 use super::chat::{MessageReader, call_text, is_shell};
 use super::client_text::{ClientText, own_result, split_message};
 use super::emit::Emit;
-use super::file_index::FileIndex;
-use super::marks::{NameMap, NameSet, name_of};
-use super::raw::{EntryFrame, RawEntry, RawSession, short_title};
+use super::marks::{FileIndex, NameMap, NameSet, name_of};
+use super::raw::{RawEntry, RawSession, short_title};
 use super::text::clean;
 use super::tools::{OpenCalls, is_web, outcome_of_code, outcome_of_output, trailing_code};
 use crate::domain::{Branch, Digest, EntryKind, Outcome, Severity, Skip, Speaker, Timestamp};
@@ -17,8 +16,8 @@ use std::collections::{BTreeSet, HashMap};
 /// Maximum number of unknown kinds reported per file.
 const UNKNOWN_MAX: usize = 20;
 
-pub(super) struct Conversation<'e, 's> {
-    pub(super) emit: Emit<'e, 's>,
+pub(super) struct Conversation<'e> {
+    pub(super) emit: Emit<'e>,
     /// Line of the record, or its number in its list.
     pub(super) line: u32,
     /// True if a parent agent speaks in the user's place.
@@ -35,7 +34,8 @@ pub(super) struct Conversation<'e, 's> {
     history: NameMap<u32>,
     request: NameMap<u32>,
     called: NameSet,
-    frame: EntryFrame,
+    /// Fields that all entries of the current record share.
+    frame: RawEntry,
     seen: NameSet,
     /// Record ids in file order, for rewinding.
     order: Vec<u64>,
@@ -63,10 +63,8 @@ pub(super) struct ToolResult<'j> {
     pub(super) exit_code: Option<i32>,
 }
 
-impl<'e, 's> Conversation<'e, 's> {
-    pub(super) fn new(emit: Emit<'e, 's>) -> Conversation<'e, 's> {
-        let frame =
-            EntryFrame { line: 0, native_id: None, at: None, branch: Branch::Active, skip: None };
+impl<'e> Conversation<'e> {
+    pub(super) fn new(emit: Emit<'e>) -> Conversation<'e> {
         Conversation {
             emit,
             line: 0,
@@ -79,7 +77,7 @@ impl<'e, 's> Conversation<'e, 's> {
             history: NameMap::default(),
             request: NameMap::default(),
             called: NameSet::default(),
-            frame,
+            frame: RawEntry::new(0, Speaker::Client, EntryKind::Notice, ""),
             seen: NameSet::default(),
             order: Vec::new(),
             calls: OpenCalls::default(),
@@ -90,7 +88,7 @@ impl<'e, 's> Conversation<'e, 's> {
     }
 
     /// Starts the second pass with the index of the first.
-    pub(super) fn again<'f, 't>(self, emit: Emit<'f, 't>) -> Conversation<'f, 't> {
+    pub(super) fn again<'f>(self, emit: Emit<'f>) -> Conversation<'f> {
         let known = self.found.closed();
         Conversation { known, ..Conversation::new(emit) }
     }
@@ -280,10 +278,7 @@ impl<'e, 's> Conversation<'e, 's> {
     /// Adds a text entry unless it is blank.
     pub(super) fn say(&mut self, speaker: Speaker, kind: EntryKind, text: &str) {
         let mut entry = RawEntry::new(self.line, speaker, kind, clean(Cow::Borrowed(text.trim())));
-        entry.skip = match kind == EntryKind::Injected {
-            true => Some(Skip::Injected),
-            false => (kind == EntryKind::Summary).then_some(Skip::Summarised),
-        };
+        entry.skip = entry.skip.or((kind == EntryKind::Summary).then_some(Skip::Summarised));
         if !entry.text.trim().is_empty() {
             self.push(entry);
         }

@@ -2,12 +2,12 @@
 //! brackets and quotes only, so that a value that does not parse never affects the next one.
 
 use super::lines::{Line, Lines};
+use super::raw::Input;
 use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX};
 use memchr::memmem;
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read};
 
-/// Size of the read buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Maximum size of a field beside a list: ids, titles, system prompts.
 pub(super) const FIELD_BYTES_MAX: usize = 1024 * 1024;
@@ -240,7 +240,7 @@ pub(super) enum Layout {
 }
 
 /// Determines the layout from the end of the first value; file extensions are not reliable.
-pub(super) fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
+pub(super) fn layout(input: &mut dyn Input) -> io::Result<Layout> {
     let head = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
     let mut cutter = Cutter::new(head);
     let alone = match cutter.peek()? {
@@ -271,7 +271,7 @@ pub(super) fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
 }
 
 /// True if the second line begins a value of its own, not one nested in the first line's.
-fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
+fn breaks_at_records(input: &mut dyn Input) -> io::Result<bool> {
     let mut lines = Lines::new(input);
     let mut first = None;
     while let Some(line) = lines.next()? {
@@ -287,8 +287,8 @@ fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
 
 /// Visits each record from the beginning until `take` returns false: the elements of the list
 /// under `key`, or the lines if there is no key.
-pub(super) fn each_record<R: Read + Seek>(
-    input: &mut R,
+pub(super) fn each_record(
+    input: &mut dyn Input,
     key: Option<&str>,
     mut take: impl FnMut(Line<'_>) -> bool,
 ) -> io::Result<Cut> {
@@ -306,7 +306,7 @@ pub(super) fn each_record<R: Read + Seek>(
 }
 
 /// True if the input is one object with a list under `key`.
-pub(super) fn has_list<R: Read + Seek>(input: &mut R, key: &str) -> io::Result<bool> {
+pub(super) fn has_list(input: &mut dyn Input, key: &str) -> io::Result<bool> {
     let limit = u64::try_from(DETECT_BYTES_MAX).unwrap_or(u64::MAX);
     let mut head = Vec::new();
     input.rewind()?;
@@ -325,7 +325,7 @@ pub(super) fn has_list<R: Read + Seek>(input: &mut R, key: &str) -> io::Result<b
 
 /// Visits each element of the list under `key`, numbered from 1, until `take` returns false.
 fn each_element(
-    input: &mut impl Read,
+    input: &mut dyn Input,
     key: &str,
     bytes_max: usize,
     mut take: impl FnMut(Line<'_>) -> bool,
@@ -423,7 +423,7 @@ mod record_tests {
     #[track_caller]
     fn check(json: &str, expected: &[&str], end: Cut) {
         let mut got = Vec::new();
-        let read = each_element(&mut json.as_bytes(), "list", 20, |line| {
+        let read = each_element(&mut io::Cursor::new(json), "list", 20, |line| {
             got.push(if line.too_long { "…".to_owned() } else { line.text.into_owned() });
             got.len() < 3
         });

@@ -1,17 +1,21 @@
 //! Output of a reader. Findings are bounded and use the same rules for every format.
 
 use super::cutter::{Cut, Cutter};
-use super::json::Parsed;
+use super::json::{self, Parsed};
 use super::lines::Line;
-use super::own_output::OwnOutput;
+use super::marks::{NameSet, name_of};
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
-use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity};
-use crate::text::count::counted;
+use crate::domain::{
+    EntryKind, FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker,
+};
+use crate::text::own_output::{is_notice, is_request_to_sync, runs_annalist, without_memory};
+use crate::text::phrase::counted;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-pub(super) struct Emit<'e, 's> {
-    sink: &'e mut Sink<'s>,
+pub(super) struct Emit<'e> {
+    sink: &'e mut Sink<'e>,
     findings: usize,
     repairs: Repairs,
     stopped: bool,
@@ -26,8 +30,8 @@ struct Repairs {
     count: usize,
 }
 
-impl<'e, 's> Emit<'e, 's> {
-    pub(super) fn new(sink: &'e mut Sink<'s>) -> Emit<'e, 's> {
+impl<'e> Emit<'e> {
+    pub(super) fn new(sink: &'e mut Sink<'_>) -> Emit<'e> {
         let (repairs, own) = (Repairs::default(), OwnOutput::default());
         Emit { sink, findings: 0, repairs, stopped: false, own }
     }
@@ -122,6 +126,16 @@ impl<'e, 's> Emit<'e, 's> {
         self.finding(Severity::Warning, rule, line, detail);
     }
 
+    /// Parses a value that was cut out of a document; reports one that is incomplete or broken.
+    pub(super) fn value(&mut self, cut: Cut, bytes: &[u8], line: u32) -> Option<Value> {
+        self.cut(cut, line);
+        if cut != Cut::Whole {
+            return None;
+        }
+        let parsed = json::parse(&self.text(bytes, line));
+        parsed.map_err(|expected| self.finding(Severity::Warning, "bad-json", line, expected)).ok()
+    }
+
     /// Reports content after a complete value.
     pub(super) fn rest<R: Read>(&mut self, cutter: &mut Cutter<R>, cut: Cut) -> io::Result<()> {
         if cut == Cut::Whole && !self.stopped && cutter.peek()?.is_some() {
@@ -167,12 +181,51 @@ impl<'e, 's> Emit<'e, 's> {
     }
 }
 
+/// Beginning of the names of annalist's tools in a client.
+const SERVER: &str = "mcp__annalist";
+
+/// Marks annalist's own output in a conversation as context, so that no claim rests on it.
+#[derive(Debug, Default)]
+struct OwnOutput {
+    /// Calls of the `annalist` command whose results have not been read yet.
+    calls: NameSet,
+    /// True if the last entry is a call without an id.
+    ran: bool,
+}
+
+impl OwnOutput {
+    fn mark(&mut self, entry: &mut RawEntry) {
+        let call = entry.call_id.as_deref().map(name_of);
+        let is_call = matches!(entry.kind, EntryKind::ToolCall | EntryKind::Command);
+        let is_result = entry.kind == EntryKind::ToolResult;
+        let answers = is_result && call.map_or(self.ran, |call| self.calls.remove(&call));
+        let named = entry.tool.as_deref().is_some_and(|tool| tool.starts_with(SERVER));
+        let runs = is_call && (named || runs_annalist(&entry.text));
+        self.ran = runs && call.is_none() || self.ran && is_result;
+        self.calls.extend(call.filter(|_| runs));
+        let own = without_memory(&entry.text);
+        let blank = own.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric));
+        let notice = match entry.speaker {
+            Speaker::Client => is_notice(&entry.text),
+            Speaker::Person => is_request_to_sync(&entry.text),
+            Speaker::Assistant | Speaker::Tool | Speaker::Web => false,
+        };
+        // A note is already in the store as a note.
+        if answers || blank || notice || (is_call && named) {
+            (entry.speaker, entry.kind) = (Speaker::Client, EntryKind::Injected);
+            entry.skip = entry.skip.or(Some(Skip::Injected));
+        } else if let Some(own) = own {
+            entry.text = own.trim().to_owned();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
-    fn findings(work: impl FnOnce(&mut Emit<'_, '_>)) -> Vec<Finding> {
+    fn findings(work: impl FnOnce(&mut Emit<'_>)) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut sink = |item| {
             if let TranscriptItem::Finding(finding) = item {
@@ -221,5 +274,28 @@ mod tests {
         emit.finish();
         assert!(emit.stopped());
         assert_eq!(seen, 1);
+    }
+}
+
+#[cfg(test)]
+mod own_output_tests {
+    use super::*;
+
+    #[test]
+    fn a_note_over_mcp_and_its_answer_are_nobodys_words() {
+        let mut own = OwnOutput::default();
+        let mut entries = [
+            (EntryKind::ToolCall, Some("mcp__annalist__note")),
+            (EntryKind::ToolResult, None),
+            (EntryKind::ToolCall, Some("mcp__other__note")),
+        ]
+        .map(|(kind, tool)| RawEntry {
+            tool: tool.map(str::to_owned),
+            call_id: tool.is_none_or(|tool| tool.starts_with(SERVER)).then(|| "c1".to_owned()),
+            ..RawEntry::new(1, Speaker::Assistant, kind, "Use zebra")
+        });
+        entries.iter_mut().for_each(|entry| own.mark(entry));
+        let skips = entries.map(|entry| entry.skip);
+        assert_eq!(skips, [Some(Skip::Injected), Some(Skip::Injected), None]);
     }
 }

@@ -1,9 +1,9 @@
 //! Tables of the supported formats. A new client is a folder with a [`Client`], and one entry here.
 
 use super::chat::{self, chatgpt};
-use super::client::{self, Client, Input, has_fields};
+use super::client::{self, Client, has_fields};
 use super::markdown::{aider, plain, specstory};
-use super::raw::Sink;
+use super::raw::{Input, Sink};
 use super::{
     claude, codex, copilot, cursor, gemini, opencode, openhands, otel, pi, qwen, responses,
     slice_doc, swe,
@@ -52,15 +52,15 @@ fn client_with(json: &Value, signatures: fn(&Client) -> Signatures) -> Option<Fo
 
 /// Readers of the other formats, in the order of detection.
 pub(super) const READERS: [FormatReader; 9] = [
-    reader(Format::Slice, slice_doc::is_slice, |input, sink| slice_doc::read(input, sink)),
-    reader(Format::Codex, codex::is_record, |input, sink| codex::read(input, sink)),
-    reader(Format::ClaudeCode, claude::is_record, |input, sink| claude::read(input, sink)),
-    reader(Format::Chatgpt, chatgpt::is_export, |input, sink| chatgpt::read(input, sink)),
-    reader(Format::Openai, |_| false, |input, sink| chat::read(input, sink)),
-    reader(Format::Anthropic, |_| false, |input, sink| chat::read(input, sink)),
-    reader(Format::Aider, |_| false, |input, sink| aider::read(input, sink)),
-    reader(Format::Specstory, |_| false, |input, sink| specstory::read(input, sink)),
-    reader(Format::Plain, |_| false, |input, sink| plain::read(input, sink)),
+    reader(Format::Slice, slice_doc::is_slice, slice_doc::read),
+    reader(Format::Codex, codex::is_record, codex::read),
+    reader(Format::ClaudeCode, claude::is_record, claude::read),
+    reader(Format::Chatgpt, chatgpt::is_export, chatgpt::read),
+    reader(Format::Openai, |_| false, chat::read),
+    reader(Format::Anthropic, |_| false, chat::read),
+    reader(Format::Aider, |_| false, aider::read),
+    reader(Format::Specstory, |_| false, specstory::read),
+    reader(Format::Plain, |_| false, plain::read),
 ];
 
 const fn reader(

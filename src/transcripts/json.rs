@@ -25,11 +25,17 @@ pub(super) trait JsonExt {
     /// Returns the first of `keys` that is a non-empty string.
     fn first_text(&self, keys: &[&str]) -> Option<&str>;
 
+    /// Returns the first of `keys` that is not null, or null.
+    fn first(&self, keys: &[&str]) -> &Value;
+
     /// True if the value is an object with a field `key` that is not null.
     fn has(&self, key: &str) -> bool;
 
     /// Returns a number, including one written as a string.
     fn number(&self) -> Option<f64>;
+
+    /// Returns a small integer, such as an exit code.
+    fn int(&self) -> Option<i32>;
 
     fn list(&self) -> &[Value];
 
@@ -45,12 +51,20 @@ impl JsonExt for Value {
         keys.iter().map(|key| self.text(key)).find(|text| !text.is_empty())
     }
 
+    fn first(&self, keys: &[&str]) -> &Value {
+        keys.iter().map(|key| &self[*key]).find(|it| !it.is_null()).unwrap_or(&Value::Null)
+    }
+
     fn has(&self, key: &str) -> bool {
         !self[key].is_null()
     }
 
     fn number(&self) -> Option<f64> {
         self.as_f64().or_else(|| self.as_str()?.trim().parse().ok())
+    }
+
+    fn int(&self) -> Option<i32> {
+        i32::try_from(self.as_i64()?).ok()
     }
 
     fn list(&self) -> &[Value] {

@@ -4,12 +4,10 @@ use crate::domain::LINE_BYTES_MAX;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Size of the read buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Line number, 1-based.
     pub(super) number: u32,
     /// Text without its line end; invalid UTF-8 is replaced. Empty if the line was too long.
     pub(super) text: Cow<'a, str>,

@@ -1,5 +1,9 @@
-//! Results of a first pass over a transcript: one byte of flags per line, and hashes of ids.
+//! Results of a first pass over a transcript for the second: one byte of flags per line, hashes of
+//! ids, session headers, last versions of records, and abandoned records.
 
+use super::raw::RawSession;
+use crate::domain::Digest;
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
@@ -32,6 +36,45 @@ impl LineMarks {
 
     pub(super) fn has(&self, line: u32, bits: u8) -> bool {
         self.0.get(line as usize).is_some_and(|mark| mark & bits != 0)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FileIndex {
+    pub(super) heads: Vec<RawSession>,
+    /// Last version of each record that a file repeats, by id.
+    pub(super) latest: NameMap<Value>,
+    /// Document that the file's lines change.
+    pub(super) rebuilt: Value,
+    /// Records on abandoned branches.
+    pub(super) abandoned: NameSet,
+    /// Parent of each record, by id, and the last record.
+    parents: NameMap<u64>,
+    leaf: Option<u64>,
+}
+
+impl FileIndex {
+    /// Sets a record's parent. An unknown parent is replaced by the previous record.
+    pub(super) fn link(&mut self, name: u64, parent: u64) {
+        let parent = Some(parent).filter(|parent| self.parents.contains_key(parent));
+        let parent = parent.or(self.leaf).unwrap_or(name);
+        self.parents.entry(name).or_insert(parent);
+        self.leaf = Some(name);
+    }
+
+    /// Gives ids to sessions without one, and abandons all records not on the path to the last one.
+    pub(super) fn closed(mut self) -> FileIndex {
+        for head in self.heads.iter_mut().filter(|head| head.native_id.is_empty()) {
+            let begun = head.started_at.map(|at| at.to_string()).unwrap_or_default();
+            let cwd = head.cwd.as_deref().unwrap_or_default();
+            head.native_id = Digest::of(&[begun.as_str(), cwd]).to_string();
+        }
+        let (mut path, mut at) = (NameSet::default(), self.leaf);
+        while let Some(name) = at.filter(|name| path.insert(*name)) {
+            at = self.parents.get(&name).copied();
+        }
+        self.abandoned.extend(self.parents.keys().filter(|name| !path.contains(*name)));
+        self
     }
 }
 

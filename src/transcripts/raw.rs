@@ -5,6 +5,7 @@ use crate::domain::{
     Speaker, Timestamp, Tool,
 };
 use crate::privacy::{Gate, Redacted, Report};
+use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 
 /// Header of a session before redaction.
@@ -79,7 +80,7 @@ pub struct RawEntry {
 }
 
 impl RawEntry {
-    /// Creates an entry on the active branch with only a text.
+    /// Creates an entry on the active branch with only a text. No model reads injected context.
     pub fn new(line: u32, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {
         RawEntry {
             line,
@@ -93,36 +94,23 @@ impl RawEntry {
             outcome: None,
             exit_code: None,
             at: None,
-            skip: None,
+            skip: (kind == EntryKind::Injected).then_some(Skip::Injected),
         }
     }
-}
 
-/// Fields that all entries of one record share.
-pub(super) struct EntryFrame {
-    pub(super) line: u32,
-    pub(super) native_id: Option<String>,
-    pub(super) at: Option<Timestamp>,
-    pub(super) branch: Branch,
-    pub(super) skip: Option<Skip>,
-}
-
-impl EntryFrame {
+    /// Creates an entry of the same record.
     pub(super) fn entry(
         &self,
         speaker: Speaker,
         kind: EntryKind,
         text: impl Into<String>,
     ) -> RawEntry {
-        let mut entry = RawEntry::new(self.line, speaker, kind, text);
-        entry.native_id.clone_from(&self.native_id);
-        entry.at = self.at;
-        entry.branch = self.branch;
-        entry.skip = self.skip;
-        entry
+        let own = RawEntry::new(self.line, speaker, kind, text);
+        let (native_id, skip) = (self.native_id.clone(), self.skip.or(own.skip));
+        RawEntry { native_id, branch: self.branch, at: self.at, skip, ..own }
     }
 
-    /// Creates a notice of the client.
+    /// Creates a notice of the client in the same record.
     pub(super) fn notice(&self, text: impl Into<String>) -> RawEntry {
         self.entry(Speaker::Client, EntryKind::Notice, text)
     }
@@ -138,6 +126,10 @@ pub enum TranscriptItem {
     /// Content that could not be read; reading continues.
     Finding(Finding),
 }
+
+pub(crate) trait Input: Read + Seek {}
+
+impl<T: Read + Seek> Input for T {}
 
 /// Receiver of items; returns whether to continue.
 pub(crate) type Sink<'a> = dyn FnMut(TranscriptItem) -> ControlFlow<()> + 'a;

@@ -2,7 +2,7 @@
 //! counts given in its description.
 
 use super::raw::{RawEntry, TranscriptItem};
-use super::testing::{read, samples, show_item};
+use super::testing::{items, samples, show_item};
 use super::{DetectError, detect};
 use crate::domain::{Branch, EntryKind, Format, Outcome, Severity, Skip};
 use std::fs;
@@ -110,7 +110,7 @@ fn counts(path: &str) -> Option<Counts> {
     let path = samples()?.join(path);
     let bytes = fs::read(&path).unwrap();
     let format = detect(&bytes, Some(&name(&path))).unwrap();
-    let items = read(|input, sink| super::read(detected(input.get_ref()), input, sink), &bytes);
+    let items = items(format, &bytes);
     let mut ids = std::collections::HashSet::new();
     let (mut entries, mut begun) = (Vec::new(), false);
     for item in &items {
@@ -136,10 +136,6 @@ fn counts(path: &str) -> Option<Counts> {
         }
     }
     Some(Counts { sessions: ids.len(), entries, items })
-}
-
-fn detected(head: &[u8]) -> Format {
-    detect(head, Some("api_conversation_history.json")).unwrap()
 }
 
 impl Counts {

@@ -4,7 +4,7 @@
 use super::chat::time_of;
 use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX};
 use super::emit::Emit;
-use super::json::{self, JsonExt};
+use super::json::JsonExt;
 use super::raw::TranscriptItem;
 use super::text::push_piece;
 use crate::domain::{Finding, LINE_BYTES_MAX, Severity, Timestamp};
@@ -54,10 +54,8 @@ pub(crate) fn read_session<R: Read + Seek>(
             return cutter.value(buffer, 0);
         }
         cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-            emit.cut(cut, line);
-            if cut == Cut::Whole
-                && let Some(message) = message(bytes, line, &mut emit)
-            {
+            let json = emit.value(cut, bytes, line);
+            if let Some(message) = json.and_then(|json| message(&json, line, &mut emit)) {
                 count += 1;
                 each(message);
             }
@@ -89,24 +87,14 @@ fn head<R: Read>(input: &mut R) -> io::Result<Option<String>> {
 }
 
 /// Reads one message; reports anything else.
-fn message(bytes: &[u8], line: u32, emit: &mut Emit<'_, '_>) -> Option<RawMessage> {
-    let text = emit.text(bytes, line);
-    match json::parse(&text) {
-        Ok(json) if json.is_object() => Some(RawMessage {
-            role: json.text("role").to_owned(),
-            text: words(&json["content"]),
-            at: time_of(&json),
-        }),
-        Ok(_) => {
-            let expected = "expected a message: an object with a role and content";
-            emit.finding(Severity::Warning, "no-message", line, expected);
-            None
-        }
-        Err(expected) => {
-            emit.finding(Severity::Warning, "bad-json", line, expected);
-            None
-        }
+fn message(json: &Value, line: u32, emit: &mut Emit<'_>) -> Option<RawMessage> {
+    if !json.is_object() {
+        let expected = "expected a message: an object with a role and content";
+        emit.finding(Severity::Warning, "no-message", line, expected);
+        return None;
     }
+    let role = json.text("role").to_owned();
+    Some(RawMessage { role, text: words(&json["content"]), at: time_of(json) })
 }
 
 fn words(content: &Value) -> String {

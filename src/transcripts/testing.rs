@@ -1,24 +1,33 @@
 //! Helpers for the readers' tests: reading a text, and rendering items as one line each.
 
 use super::marks;
-use super::raw::{RawEntry, Sink, TranscriptItem};
-use crate::domain::{Branch, EntryKind, Speaker};
+use super::raw::{Input, RawEntry, Sink, TranscriptItem};
+use crate::domain::{Branch, EntryKind, Format, Speaker};
 use crate::testing::shared;
 use std::fs;
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-pub(super) type Reader = fn(Cursor<Vec<u8>>, &mut Sink<'_>) -> io::Result<()>;
+pub(super) type Reader = fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>;
 
 /// Returns all items that a reader emits.
 pub(super) fn read(reader: Reader, input: &[u8]) -> Vec<TranscriptItem> {
+    collect(|sink| reader(&mut Cursor::new(input), sink))
+}
+
+/// Returns all items of a transcript of `format`.
+pub(super) fn items(format: Format, input: &[u8]) -> Vec<TranscriptItem> {
+    collect(|sink| super::read(format, Cursor::new(input), sink))
+}
+
+fn collect(read: impl FnOnce(&mut Sink<'_>) -> io::Result<()>) -> Vec<TranscriptItem> {
     let mut items = Vec::new();
-    let mut sink = |item: TranscriptItem| {
+    read(&mut |item| {
         items.push(item);
         ControlFlow::Continue(())
-    };
-    reader(Cursor::new(input.to_vec()), &mut sink).unwrap();
+    })
+    .unwrap();
     items
 }
 

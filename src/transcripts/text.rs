@@ -143,7 +143,6 @@ pub(super) fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     text.get(block(text, tag)?.inner)
 }
 
-/// Position of `<tag>…</tag>`.
 pub(super) struct TagSpan {
     pub(super) start: usize,
     pub(super) inner: Range<usize>,

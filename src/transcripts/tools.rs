@@ -3,7 +3,6 @@
 use super::marks::{NameMap, name_of};
 use crate::domain::Outcome;
 use serde::Deserialize;
-use std::collections::VecDeque;
 
 /// Parts of the names of tools that return content written by strangers.
 const WEB: [&str; 9] = [
@@ -24,45 +23,33 @@ pub(super) fn is_web(name: &str) -> bool {
     own || WEB.iter().any(|part| name.contains(part))
 }
 
-/// Maximum number of calls that wait for their result; the oldest are evicted.
+/// Maximum number of calls that wait for their result; at one more, all of them are forgotten.
 const CALLS_MAX: usize = 4096;
 
 /// Tool calls whose results have not been read yet, by id.
 #[derive(Debug)]
-pub(super) struct OpenCalls<V> {
-    calls: NameMap<V>,
-    order: VecDeque<u64>,
-}
+pub(super) struct OpenCalls<V>(NameMap<V>);
 
 impl<V> Default for OpenCalls<V> {
     fn default() -> OpenCalls<V> {
-        OpenCalls { calls: NameMap::default(), order: VecDeque::new() }
+        OpenCalls(NameMap::default())
     }
 }
 
 impl<V> OpenCalls<V> {
     pub(super) fn open(&mut self, call_id: &str, call: V) {
-        let name = name_of(call_id);
-        if self.calls.insert(name, call).is_none() {
-            self.order.push_back(name);
+        if CALLS_MAX <= self.0.len() {
+            self.0.clear();
         }
-        if CALLS_MAX < self.order.len()
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.calls.remove(&oldest);
-        }
+        self.0.insert(name_of(call_id), call);
     }
 
-    /// Returns an open call.
     pub(super) fn get(&self, call_id: &str) -> Option<&V> {
-        self.calls.get(&name_of(call_id))
+        self.0.get(&name_of(call_id))
     }
 
     pub(super) fn close(&mut self, call_id: &str) -> Option<V> {
-        let name = name_of(call_id);
-        let call = self.calls.remove(&name)?;
-        self.order.retain(|open| *open != name);
-        Some(call)
+        self.0.remove(&name_of(call_id))
     }
 }
 
@@ -211,21 +198,5 @@ mod outcome_tests {
     #[test]
     fn words_tell_nothing() {
         check("Error: all is lost\nExit code 1", None, None);
-    }
-}
-
-#[cfg(test)]
-mod open_call_tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_open_call_gives_way() {
-        let mut calls = OpenCalls::default();
-        for id in 0..=CALLS_MAX {
-            calls.open(&id.to_string(), id);
-        }
-        assert_eq!(calls.close("0"), None);
-        assert_eq!(calls.close("1"), Some(1));
-        assert_eq!(calls.close("1"), None);
     }
 }

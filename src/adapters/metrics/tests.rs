@@ -1,5 +1,4 @@
 use super::checker_test::{self as checker, Samples};
-use super::pages::SNAPSHOT_KEPT;
 use super::*;
 use crate::adapters::http_server::HttpListener;
 use crate::domain::{

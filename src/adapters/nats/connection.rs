@@ -1,8 +1,10 @@
 //! The connection: the client reconnects by itself, and every request has a timeout. Requests sent
 //! before a connection loss are never answered, so losses are tracked.
 
-use super::config::{Login, NatsUrl, PING_EVERY, SourceConfig};
-use super::error::{NatsError, NatsErrorKind, kind_of_answer, kind_of_connect};
+use super::config::{
+    Login, NatsError, NatsErrorKind, NatsUrl, PING_EVERY, SourceConfig, kind_of_answer,
+    kind_of_connect,
+};
 use async_nats::jetstream::context::{ContextBuilder, RequestError, RequestErrorKind};
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::{Context, Error as ServerError, ErrorCode};
@@ -15,7 +17,6 @@ use tokio::time::timeout;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Health {
-    /// Number of connection losses.
     pub(super) losses: u64,
     /// True if the server refused something since the last connect.
     pub(super) denied: bool,
@@ -84,7 +85,6 @@ impl Connection {
         self.error(kind_of_answer(&error, self.url.stream()), doing).caused(error)
     }
 
-    /// Error for a missing reply.
     pub(super) fn no_reply_error(&self, doing: &'static str) -> NatsError {
         self.error(self.no_reply_kind(), doing)
     }
@@ -105,7 +105,6 @@ impl Connection {
     }
 }
 
-/// True if the error means that the consumer does not exist.
 pub(super) fn is_consumer_not_found(error: &ServerError) -> bool {
     error.error_code() == ErrorCode::CONSUMER_NOT_FOUND
 }

@@ -1,9 +1,8 @@
 //! A message and its acknowledgements. No outcome loses it: an unacknowledged message is
 //! redelivered, and a rejected one is stored as a dead letter before it is ended.
 
-use super::config::{REASON_BYTES_MAX, REJECT_RETRY};
+use super::config::{NatsError, NatsErrorKind, REASON_BYTES_MAX, REJECT_RETRY};
 use super::connection::Connection;
-use super::error::{NatsError, NatsErrorKind};
 use super::setup::DeadLetterTarget;
 use crate::privacy::{Gate, Pii};
 use crate::text::truncate;

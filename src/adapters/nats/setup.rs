@@ -1,9 +1,8 @@
 //! Set-up of the stream, the consumer and the stream of dead letters. Anything that could lose a
 //! message is an error.
 
-use super::config::{CONSUMER, DEAD_STREAM, DEAD_WINDOW};
+use super::config::{CONSUMER, DEAD_STREAM, DEAD_WINDOW, NatsError, NatsErrorKind};
 use super::connection::{Connection, is_consumer_not_found};
-use super::error::{NatsError, NatsErrorKind};
 use async_nats::jetstream::consumer::{
     AckPolicy, Config as ConsumerConfig, DeliverPolicy, Info as ConsumerInfo,
 };
@@ -15,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// Prefix of subjects of dead letters; the stream's name follows.
 pub(super) const DEAD_PREFIX: &str = "annalist.dead.";
 
-/// Destination of dead letters.
 #[derive(Clone, Debug)]
 pub(super) struct DeadLetterTarget {
     pub(super) subject: String,

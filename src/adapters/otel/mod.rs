@@ -72,7 +72,6 @@ pub(crate) struct ChatSpan {
 }
 
 impl ChatSpan {
-    /// Starts the span for a request to a server.
     pub(crate) fn begin(request: &Request, server: &Server) -> ChatSpan {
         let Request { model, rung, reply_tokens_max, temperature, .. } = request;
         let json = matches!(rung, OutputMode::JsonSchema | OutputMode::JsonObject);
@@ -122,7 +121,6 @@ impl ChatSpan {
         finished(&self.span, reply.finish);
     }
 
-    /// Ends with the kind of the error, by [`ErrorKind::name`].
     pub(crate) fn failed(mut self, kind: &ErrorKind) {
         self.ended = true;
         failed(&self.span, kind.name());

@@ -60,7 +60,6 @@ pub(super) fn open(signal: Arc<Signal>) -> notify::Result<Source> {
     Ok(Source { watcher, takes_trees })
 }
 
-/// Event source, if available.
 pub(super) enum Events {
     /// Watched paths, with the identity that each had when it was added.
     On(Source, HashMap<PathBuf, Option<(u64, u64)>>),

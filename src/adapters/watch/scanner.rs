@@ -45,7 +45,6 @@ struct Root {
     target: Option<Target>,
 }
 
-/// Target of a root.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Target {
     /// Path without links, which identifies a file that two paths lead to.

@@ -4,7 +4,7 @@ use super::batch::{self, BatchPrompt};
 use super::extraction::{BUILT_IN, ExtractionTexts, Prompts};
 use super::template::{PromptError, PromptText, with_version};
 use crate::adapters::files;
-use crate::text::count::commas;
+use crate::text::phrase::commas;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

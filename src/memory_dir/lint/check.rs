@@ -17,7 +17,7 @@ use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
 use crate::privacy::{
     PRIVATE_MENTION, Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private,
 };
-use crate::text::count::commas;
+use crate::text::phrase::commas;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

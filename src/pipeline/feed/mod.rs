@@ -12,7 +12,7 @@ mod watching_test;
 
 use super::ingest::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::adapters::watch::{Batch, Watch};
-use crate::text::count::counted;
+use crate::text::phrase::counted;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;

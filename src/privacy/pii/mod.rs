@@ -1,14 +1,11 @@
 //! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
 //! kind matches part of an earlier one. No pattern can match inside a placeholder.
 
-mod cursor;
 mod patterns;
 
-use super::letter::{digit_value, is_digit, is_space, is_word};
+use super::letter::{Cursor, Span, digit_value, is_digit, is_space, is_word};
 use super::redacted::Report;
-use cursor::{Cursor, Span};
 use std::borrow::Cow;
-use std::fmt;
 use std::str::FromStr;
 
 /// A kind of personal data that the gate masks.
@@ -33,21 +30,12 @@ pub enum Pii {
 }
 
 /// An unknown name of a kind of personal data.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{name}` is no kind of personal data; there are {}", Pii::ALL.map(Pii::name).join(" "))]
 pub struct UnknownPii {
     /// The unknown name.
     pub name: String,
 }
-
-impl fmt::Display for UnknownPii {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no kind of personal data; there are", self.name)?;
-        let mut names = Pii::ALL.iter().map(|kind| kind.name());
-        names.try_for_each(|name| write!(f, " {name}"))
-    }
-}
-
-impl std::error::Error for UnknownPii {}
 
 impl Pii {
     /// Every kind, in matching order.

@@ -1,22 +1,17 @@
 //! Patterns of personal data. One pass over the digits of a text selects the patterns to try.
 
-use super::cursor::{Cursor, Span};
-use crate::privacy::letter::{is_alnum, is_digit, is_space, is_word};
+use crate::privacy::letter::{Cursor, Span, is_alnum, is_digit, is_space, is_word};
 
 /// The shortest number, a social security number, has nine digits.
 const DIGITS_MIN: usize = 9;
 /// Maximum bytes between two digits of one number: two separators, each a blank of any script.
 const GAP_BYTES_MAX: usize = 6;
-/// Bytes tested for digits at a time.
 const LANE: usize = 32;
 
-/// Result of one pass over the text.
 pub(super) struct Survey {
     /// Groups of nearby digits that are long enough to be a number of some kind.
     pub(super) clusters: Vec<Span>,
-    /// An IBAN may be present.
     pub(super) iban: bool,
-    /// A street address may be present.
     pub(super) address: bool,
     pub(super) digits: Digits,
 }
@@ -336,7 +331,6 @@ fn number_before_blanks<'a>(text: &'a str, run: &Span) -> Option<Cursor<'a>> {
 }
 
 const ID_BYTES: usize = 36;
-/// Positions of the dashes.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
 /// The clusters without UUIDs.

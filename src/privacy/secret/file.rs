@@ -1,9 +1,9 @@
 //! Secrets in files, located by the file's format: keys without their first or last line, password
 //! files, manifests, JSON web keys, and tables.
 
-use super::name::{self, Kind};
 use super::scan::Scan;
-use super::{shape, value, words};
+use super::words::{self, Kind};
+use super::{shape, value};
 use std::ops::Range;
 
 /// Bytes that are read around the word that identifies the format.
@@ -195,7 +195,7 @@ pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
     let marks = [b'|', b',', b';'];
     let (next, last) = (scan.byte(after), scan.before(before));
     let Some(mark) = marks.into_iter().find(|mark| next == *mark || last == *mark) else { return };
-    let Some(kind) = name::kind(scan.piece(name.clone())) else { return };
+    let Some(kind) = words::kind(scan.piece(name.clone())) else { return };
     let start = scan.line_start(name.start, LINE_MAX);
     let end = scan.line_end(name.end, LINE_MAX);
     let header = scan.piece(start..end);

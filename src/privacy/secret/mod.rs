@@ -10,12 +10,10 @@ mod command;
 mod file;
 mod header;
 mod separator;
-mod name;
 mod named;
 mod rules;
 mod scan;
 mod shape;
-mod spoken;
 mod value;
 mod words;
 

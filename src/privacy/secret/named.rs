@@ -4,10 +4,10 @@
 //! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
 
 use super::file;
-use super::name::{self, Kind};
 use super::scan::{Quote, Scan, is_blank};
 use super::separator::{Separator, pair_value, separator};
 use super::value;
+use super::words::{self, Kind};
 use std::ops::Range;
 
 /// Maximum length of a name; anything longer is data.
@@ -93,7 +93,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
 fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Option<Kind> {
     let in_query = matches!(scan.before(start), b'?' | b'&') && separator == Separator::Equals;
     let short = in_query && ["key", "code", "sig"].contains(&name);
-    name::kind(name).or(short.then_some(Kind::Maybe))
+    words::kind(name).or(short.then_some(Kind::Maybe))
 }
 
 fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usize) {
@@ -315,7 +315,7 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
 /// `password: plain` that fills its line, and `password=plain` among words. With blanks around the
 /// separator, a word among words must look like a secret.
 fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
-    if named.quote.is_some() || !name::is_login(named.name) {
+    if named.quote.is_some() || !words::is_login(named.name) {
         return false;
     }
     let colon = named.separator == Separator::Colon;

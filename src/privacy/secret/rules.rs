@@ -3,7 +3,7 @@
 //! cycles per byte, however many keywords there are: half the time of an automaton.
 
 use super::scan::Scan;
-use super::{command, file, header, named, shape, spoken, words};
+use super::{command, file, header, named, shape, words};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -58,8 +58,8 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             &["auth=(", "Credential(", "Credentials(", "BasicAuth("],
         ),
         Rule { name: "named-secret", words: words::phrases("names"), read: named::read },
-        Rule { name: "named-secret", words: words::phrases("told"), read: spoken::told },
-        Rule { name: "named-secret", words: words::phrases("told-tokens"), read: spoken::told },
+        Rule { name: "named-secret", words: words::phrases("told"), read: command::told },
+        Rule { name: "named-secret", words: words::phrases("told-tokens"), read: command::told },
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });
@@ -70,21 +70,7 @@ const TRIPLES: usize = 1 << 15;
 const LANE: usize = 8;
 /// Letter pairs that are common in code and prose, most common first; a guess is enough. `_` is
 /// literal, a line end is `*`.
-const COMMON: [&str; 13] = [
-    "  e t  tths in ahereonerstornteste, ense sanat iitd me c* tindy  w ocoecn lecadengeted m",
-    "ue l ntoem b.*ke f rquisns**ilusmonesor trio\":asno|n: taobunaramhaptliloch palveo odriro",
-    " e,\"|ttsl a  q\",rat. `omeassbeg masiepiegeacutosf ctidexcery {elniweau d uoupeolrnfi || ",
-    "airsm bo= fo;*:\"oflypa jrddiprla =--na)  kjon|uincagad. ()saxtmpllhobsoteutldsdyh ::wh//",
-    "puuropclir` ice.}*hi``okplul|\"ckt|ttpo);s.owoosue,rtefwiims,ld- darre\"sh,*fa hruwo{* (e(",
-    "*- \"/ t_crty -tuap;  }d\"*`).evmido_t), &ifs\"))e_> \"tmmwas_lseet,lt\"ce:*#iv{\"js# giumsc\"s",
-    "goeqewayocd,lubl##`-va g`:spbyt\"n.yptc.cwrd.gst(oibaigt:s:|*upub*|.m v`*lfrkt*rm_snuipe)",
-    ":{nvkiabfr)|n\"og 1sl_ici.t},munpcu/cskw rcs/s*ov(&.smd(sd(k tp`,viak\")kst)e-r(.id:t}y.(|",
-    "eg\"}*tfeswe`n,rgwnnf00r)fn(\"gr01\"e{|s(\"i *ga\"mnld)}|l_je_c02f.-4`t /.a)*r,bueybr\"a's-ssy",
-    "d`r.n(udd_pi(cucmsia*}\"ufu&s 0*u-cei20.gytg.t/n`p__en:ys_mc e*\"r!(s)l,s`}}ftpp_off_rn_e/",
-    "ddkp:n 2y,p tw_a*cug.r/s{}} mb->})(t*/-0afr:t`fl=>yn6-avua};nn*pdrny/e :-|uul.\"p:=g,rv26",
-    " !ebn*i/xiax||0 ze,|`c.f0.ph-ak(ps\" cs*a:fe|#{r_11.exa-b.j..p(iz`.*mtdb *qs}.1/p1.wsr\"b(",
-    "xp.p*e-1_u12y:oj{ \"|*f\"2-ft-s|l\"10|-cce;eo(ro_gnguf(==y(.0*ln)aw",
-];
+static COMMON: &str = include_str!("common_pairs.txt");
 
 struct Word {
     letters: &'static [u8],
@@ -114,7 +100,8 @@ fn triple(first: u8, second: u8, third: u8) -> usize {
 /// Rough frequency of a letter pair.
 fn commonness(first: u8, second: u8) -> usize {
     let two = [first, second].map(|byte| byte | 0x20);
-    let mut common = COMMON.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
+    let rows: Vec<&str> = COMMON.lines().collect();
+    let mut common = rows.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
     let place = common.position(|pair| pair.map(|byte| byte | 0x20) == two);
     place.map_or(1, |place| place + 2)
 }

@@ -85,7 +85,7 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
         scan.run_within(at, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte));
     let word = scan.piece(at..end).trim_end_matches(['.', ':']);
     let marks = word.bytes().filter(|byte| b"!@#$%^&*?~".contains(byte)).count();
-    let is_login = || super::name::kind(scan.piece(name)) == Some(super::name::Kind::Password);
+    let is_login = || words::kind(scan.piece(name)) == Some(words::Kind::Password);
     let digits = word.bytes().any(|byte| byte.is_ascii_digit());
     STRONG_MIN <= word.len()
         && digits

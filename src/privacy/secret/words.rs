@@ -1,4 +1,6 @@
-//! Word lists of the rules, from `words.txt`.
+//! Word lists of the rules, from `words.txt`; and names that denote a secret (`DB_PASSWORD`,
+//! `githubToken`, `aws_secret_access_key`), among similar ones that do not (`max_tokens`,
+//! `api_key_env`, `public_key`).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -8,11 +10,11 @@ type Words = LazyLock<HashSet<&'static str>>;
 /// Words that code and prose use as values of such names.
 pub(super) static PLAIN: Words = LazyLock::new(|| list("plain"));
 /// Words that may follow the noun in a secret's name.
-pub(super) static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
+static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
 /// Purposes of secret keys.
-pub(super) static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
+static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
 /// Keys that are not secret.
-pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
+static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
 /// Words that may occur between a name and its separator.
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
 /// Link words that need no separator.
@@ -20,7 +22,7 @@ pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
 /// Names that a blank separates from the value.
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
 /// Tokens of texts, pages and tests, not credentials.
-pub(super) static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
+static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
 /// Words that schemas and forms use to describe a secret.
 pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
 /// Parts of variable names that hold a secret.
@@ -57,6 +59,114 @@ fn list(section: &str) -> HashSet<&'static str> {
     lines(section).into_iter().flat_map(str::split_whitespace).collect()
 }
 
+/// Confidence that a name denotes a secret.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Every value is secret, even a number.
+    Password,
+    /// A key or token; a bare number is a count.
+    Token,
+    /// Secret only if the value looks like one.
+    Maybe,
+    /// A key of unknown purpose: secret if it looks like one.
+    Key,
+}
+
+const PASSWORDS: [&str; 26] = [
+    "password", "passwd", "passphrase", "passcode", "pwd", "pw", "psk", "passwort", "kennwort",
+    "motdepasse", "mdp", "contraseña", "contrasena", "senha", "wachtwoord", "hasło", "şifre",
+    "пароль", "密码", "密碼", "パスワード", "비밀번호", "requirepass", "masterauth", "storepass",
+    "keypass",
+];
+/// Suffixes that names are joined to without a separator.
+const ENDINGS: [&str; 14] = [
+    "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
+    "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring",
+];
+
+/// Confidence that `name` denotes a secret; `None` if it does not.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    let mut words = split(name);
+    while let [_, .., last] = words.as_slice()
+        && (QUALIFIERS.contains(last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        words.pop();
+    }
+    let (last, before) = words.split_last()?;
+    let last = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let before_last = before.last().map_or("", String::as_str);
+    let is_login = !TOKENS_OF.contains(before_last);
+    match last {
+        _ if PASSWORDS.contains(&last) => Some(Kind::Password),
+        "pass" => Some(if before.is_empty() { Kind::Maybe } else { Kind::Password }),
+        "secret" | "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
+            Some(Kind::Token)
+        }
+        "token" => is_login.then_some(Kind::Token),
+        "passe" | "wort" => Some(Kind::Password),
+        "pat" => (!before.is_empty()).then_some(Kind::Key),
+        "key" if KEYS_OF.contains(before_last) => Some(Kind::Token),
+        "key" => (!before_last.is_empty() && !KEYS_NOT.contains(before_last)).then_some(Kind::Key),
+        "dockerconfigjson" | "jeton" | "geheimnis" => Some(Kind::Token),
+        "clé" | "clave" | "parola" | "chiave" | "chave" | "schlüssel" => Some(Kind::Maybe),
+        "string" | "str" => {
+            matches!(before_last, "connection" | "conn" | "connect").then_some(Kind::Token)
+        }
+        "auth" | "signature" | "sig" => Some(Kind::Maybe),
+        _ => {
+            if last != "key" && last.ends_with("key") {
+                let purpose = last.trim_end_matches("key");
+                return KEYS_OF.contains(purpose).then_some(Kind::Token);
+            }
+            let ending = ENDINGS.iter().find(|ending| last.ends_with(*ending))?;
+            let password = PASSWORDS.contains(ending) || *ending == "bindpw";
+            Some(if password { Kind::Password } else { Kind::Token })
+        }
+    }
+}
+
+/// Returns whether settings assign only secrets to this name, even if the value is a plain word.
+pub(super) fn is_login(name: &str) -> bool {
+    const TOKENS: [&str; 8] =
+        ["auth", "access", "api", "bearer", "refresh", "session", "github", "bot"];
+    const JOINED: [&str; 4] = ["apikey", "authtoken", "accesstoken", "clientsecret"];
+    let words = split(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    let before_last = before.last().map_or("", String::as_str);
+    match last.as_str() {
+        "pass" | "secret" => true,
+        "key" => ["api", "secret"].contains(&before_last),
+        "token" => TOKENS.contains(&before_last),
+        "passe" => true,
+        last => PASSWORDS.contains(&last) || JOINED.contains(&last) || last.ends_with("wort"),
+    }
+}
+
+/// Splits a name into lower-case words at `_`, `-`, blanks and capitals.
+fn split(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut fresh, mut before) = (true, '_');
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if !letter.is_alphanumeric() {
+            (fresh, before) = (true, letter);
+            continue;
+        }
+        let falls = letters.peek().is_some_and(|after| after.is_ascii_lowercase());
+        if fresh || (letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || falls)) {
+            words.push(String::new());
+        }
+        (fresh, before) = (false, letter);
+        if let Some(word) = words.last_mut() {
+            match letter.is_ascii() {
+                true => word.push(letter.to_ascii_lowercase()),
+                false => word.extend(letter.to_lowercase()),
+            }
+        }
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +179,34 @@ mod tests {
         ];
         assert!(lists.iter().all(|list| list.len() > 5));
         assert!(lines("commands").len() > 10 && lines("names").len() > 5);
+    }
+}
+
+#[cfg(test)]
+mod name_tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known_in_any_style() {
+        for name in [
+            "DB_PASSWORD", "githubToken", "aws_secret_access_key", "MY_APP_SECRET_KEY",
+            "x-api-key", "APIKey", "clientSecret", "SECRET_KEY_BASE", "ConnectionString",
+            "authtoken", "SMTP_PASS", "OPENAI_API_KEY_2", "Secret Access Key", "dbPassword1",
+            "new_password_confirmation", "AccountKey", "_authToken",
+        ] {
+            assert!(kind(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_alike_hold_none() {
+        for name in [
+            "max_tokens", "completion_tokens", "tokenizer", "api_key_env", "public_key",
+            "primary_key", "keyboard", "token_type", "passwordReset", "secret_name", "eos_token",
+            "nextPageToken", "tokens", "compass", "aws_access_key_id", "author", "SecretManager",
+            "password_file", "CancellationToken2x",
+        ] {
+            assert_eq!(kind(name), None, "{name}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::views::cut;
 use crate::domain::Change;
 use crate::pipeline::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
 use crate::store::Erased;
-use crate::text::count::{count, counted};
+use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use serde::Serialize;
 

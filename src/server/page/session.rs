@@ -8,7 +8,7 @@ use crate::domain::{
     CoverageState, Entry, Evidence, Record, RecordState, RunState, Session, SessionId,
 };
 use crate::store::{EntryEnd, RecordFilter, StoredRun};
-use crate::text::count::counted;
+use crate::text::phrase::counted;
 use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;

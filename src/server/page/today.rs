@@ -9,7 +9,7 @@ use crate::domain::{ClaimKind, JobState, Timestamp};
 use crate::pipeline::{SearchHit, SearchRequest, search};
 use crate::search::Query;
 use crate::store::{JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
-use crate::text::count::{count, counted};
+use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use jiff::Span;
 use serde::Serialize;

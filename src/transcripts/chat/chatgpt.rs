@@ -3,30 +3,26 @@
 
 use super::messages::{MessageReader, time_of};
 use super::parts::{Words, mark, words_of};
-use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker};
-use crate::transcripts::cutter::{Cut, Cutter};
+use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Outcome, Severity, Speaker};
+use crate::transcripts::cutter::Cutter;
 use crate::transcripts::emit::Emit;
-use crate::transcripts::json::{self, JsonExt};
-use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use crate::transcripts::json::JsonExt;
+use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
 use crate::transcripts::tools;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::io::{self, Read, Seek};
+use std::io;
 
 /// Maximum number of ancestors of a result that are searched for its call.
 const CALL_DISTANCE_MAX: usize = 16;
 
-pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
     let mut cutter = Cutter::new(input);
     let mut number = 0;
     let cut = cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-        emit.cut(cut, line);
-        if cut == Cut::Whole {
-            match json::parse(&emit.text(bytes, line)) {
-                Ok(json) => conversation(&json, number, line, &mut emit),
-                Err(expected) => emit.finding(Severity::Warning, "bad-json", line, expected),
-            }
+        if let Some(json) = emit.value(cut, bytes, line) {
+            conversation(&json, number, line, &mut emit);
         }
         number += 1;
         !emit.stopped()
@@ -40,7 +36,7 @@ pub(crate) fn is_export(json: &Value) -> bool {
     json["mapping"].is_object() || json["chat_messages"].is_array()
 }
 
-fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
+fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_>) {
     let nested = &json["conversations"];
     if !json.has("mapping") && nested.is_array() {
         // Some browser exporters put the array into an object.
@@ -63,7 +59,7 @@ fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
     if json["mapping"].is_object() { tree(json, emit) } else { linear(json, emit) }
 }
 
-fn linear(json: &Value, emit: &mut Emit<'_, '_>) {
+fn linear(json: &Value, emit: &mut Emit<'_>) {
     let (mut reader, mut entries) = (MessageReader::default(), Vec::new());
     for (number, message) in (1..).zip(json["chat_messages"].list()) {
         // Either the text or the blocks may be empty.
@@ -97,7 +93,7 @@ struct Node<'j> {
 
 /// Emits a conversation's messages in tree order: parents before children, abandoned branches
 /// before the active one. Timestamps are not monotonic, so they do not determine the order.
-fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
+fn tree(json: &Value, emit: &mut Emit<'_>) {
     let mut nodes = nodes(&json["mapping"]);
     activate(&mut nodes, json["current_node"].as_str());
     let order = order(&nodes);
@@ -112,7 +108,7 @@ fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
                     && before.branch == entry.branch
                     && continues(&nodes, *from, at) =>
             {
-                before.text.push_str(if cut_short(&nodes, *from) { "" } else { "\n\n" });
+                before.text.push_str(if cut_short(&nodes[*from]) { "" } else { "\n\n" });
                 before.text.push_str(&entry.text);
                 *from = at;
             }
@@ -133,10 +129,9 @@ const SILENT_MAX: usize = 8;
 
 /// True if node `at` continues the text of node `from`, as after "continue generating".
 fn continues(nodes: &[Node<'_>], from: usize, at: usize) -> bool {
-    let node = |at: usize| nodes.get(at);
-    let mut parent = node(at).and_then(|node| node.parent);
+    let mut parent = nodes[at].parent;
     for _ in 0..SILENT_MAX {
-        let silent = parent.and_then(node).filter(|node| !node.message.is_object());
+        let silent = parent.map(|at| &nodes[at]).filter(|node| !node.message.is_object());
         let Some(silent) = silent else { break };
         parent = silent.parent;
     }
@@ -144,12 +139,8 @@ fn continues(nodes: &[Node<'_>], from: usize, at: usize) -> bool {
 }
 
 /// True if an answer was cut off at the token limit.
-fn cut_short(nodes: &[Node<'_>], at: usize) -> bool {
-    let details = |node: &Node<'_>| {
-        let details = &node.message["metadata"]["finish_details"];
-        details.first_text(&["type"]) == Some("max_tokens")
-    };
-    nodes.get(at).is_some_and(details)
+fn cut_short(node: &Node<'_>) -> bool {
+    node.message["metadata"]["finish_details"].text("type") == "max_tokens"
 }
 
 fn nodes(mapping: &Value) -> Vec<Node<'_>> {
@@ -168,29 +159,18 @@ fn nodes(mapping: &Value) -> Vec<Node<'_>> {
         })
         .collect();
     // Children in the order of their parent's list, then those that only name their parent.
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
     for (at, (_, node)) in fields.iter().enumerate() {
-        for child in node["children"].list().iter().filter_map(index) {
-            if let Some(child) = nodes.get_mut(child)
-                && child.parent.is_none()
-            {
-                child.parent = Some(at);
-            }
-        }
+        pairs.extend(node["children"].list().iter().filter_map(index).map(|child| (at, child)));
     }
-    let listed = fields.iter().enumerate().flat_map(|(at, (_, node))| {
-        node["children"].list().iter().filter_map(index).map(move |child| (at, child))
-    });
-    let own = (0..fields.len()).filter_map(|at| Some((nodes.get(at)?.parent?, at)));
-    let pairs: Vec<(usize, usize)> = listed.chain(own).collect();
+    for (parent, child) in &pairs {
+        nodes[*child].parent.get_or_insert(*parent);
+    }
+    pairs.extend(nodes.iter().enumerate().filter_map(|(at, node)| Some((node.parent?, at))));
     let mut given = vec![false; nodes.len()];
     for (parent, child) in pairs {
-        let is_parent = nodes.get(child).is_some_and(|node| node.parent == Some(parent));
-        if let Some(given) = given.get_mut(child)
-            && is_parent
-            && !std::mem::replace(given, true)
-            && let Some(parent) = nodes.get_mut(parent)
-        {
-            parent.children.push(child);
+        if nodes[child].parent == Some(parent) && !std::mem::replace(&mut given[child], true) {
+            nodes[parent].children.push(child);
         }
     }
     nodes
@@ -199,9 +179,8 @@ fn nodes(mapping: &Value) -> Vec<Node<'_>> {
 /// Marks the path to the root from the current node, or from the latest leaf without one.
 fn activate(nodes: &mut [Node<'_>], current: Option<&str>) {
     let named = current.and_then(|id| nodes.iter().position(|node| node.id == id));
-    let time = |at: &usize| nodes.get(*at).and_then(|node| time_of(node.message));
-    let leaf = |at: &usize| nodes.get(*at).is_some_and(|node| node.children.is_empty());
-    let latest = || (0..nodes.len()).filter(leaf).max_by_key(time);
+    let leaves = || (0..nodes.len()).filter(|at| nodes[*at].children.is_empty());
+    let latest = || leaves().max_by_key(|at| time_of(nodes[*at].message));
     let mut at = named.or_else(latest).or(nodes.len().checked_sub(1));
     // An active node closes a cycle.
     while let Some(node) = at.and_then(|at| nodes.get_mut(at))
@@ -216,32 +195,25 @@ fn activate(nodes: &mut [Node<'_>], current: Option<&str>) {
 fn order(nodes: &[Node<'_>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let mut seen = vec![false; nodes.len()];
-    let is_root = |at: &usize| nodes.get(*at).is_some_and(|node| node.parent.is_none());
-    let roots = (0..nodes.len()).filter(is_root);
+    let roots = (0..nodes.len()).filter(|at| nodes[*at].parent.is_none());
     // Cycles have no root; they start at their first node.
-    let mut starts: Vec<usize> = roots.chain(0..nodes.len()).collect();
-    starts.reverse();
-    let mut stack = Vec::new();
-    while let Some(start) = starts.pop() {
-        stack.push(start);
-        while let Some(at) = stack.pop() {
-            let Some(node) = nodes.get(at) else { continue };
-            match seen.get_mut(at) {
-                Some(seen) if !*seen => *seen = true,
-                Some(_) | None => continue,
-            }
-            order.push(at);
-            let active = |child: &&usize| nodes.get(**child).is_some_and(|node| node.active);
-            stack.extend(node.children.iter().filter(active));
-            stack.extend(node.children.iter().rev().filter(|child| !active(child)));
+    let mut stack: Vec<usize> = roots.chain(0..nodes.len()).collect();
+    stack.reverse();
+    while let Some(at) = stack.pop() {
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
         }
+        order.push(at);
+        let children = &nodes[at].children;
+        stack.extend(children.iter().filter(|child| nodes[**child].active));
+        stack.extend(children.iter().rev().filter(|child| !nodes[**child].active));
     }
     order
 }
 
 /// Entry of a node; `None` for stubs and reasoning.
 fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
-    let node = nodes.get(at)?;
+    let node = &nodes[at];
     let (message, content) = (node.message, &node.message["content"]);
     let author = &message["author"];
     let kind = content.first_text(&["content_type"]).unwrap_or_default();
@@ -271,7 +243,6 @@ fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
         }
         Some(_) | None => RawEntry::new(number, Speaker::Client, EntryKind::Injected, text),
     };
-    entry.skip = (entry.kind == EntryKind::Injected).then_some(Skip::Injected);
     entry.branch = if node.active { Branch::Active } else { Branch::Abandoned };
     entry.native_id = Some(message.first_text(&["id"]).unwrap_or(node.id).to_owned());
     entry.at = time_of(message);
@@ -338,9 +309,9 @@ fn add_marks(text: &mut String, marks: &[String]) {
 
 /// Finds the call of a result; other results of the same call may lie between them.
 fn call_above<'j>(nodes: &[Node<'j>], at: usize) -> Option<&'j str> {
-    let mut above = nodes.get(at)?.parent;
+    let mut above = nodes[at].parent;
     for _ in 0..CALL_DISTANCE_MAX {
-        let node = nodes.get(above?)?;
+        let node = &nodes[above?];
         let is = |role: &str| node.message["author"].first_text(&["role"]) == Some(role);
         let calls = node.message.first_text(&["recipient"]).is_some_and(|to| to != "all");
         if is("assistant") && calls {

@@ -4,10 +4,10 @@
 //! Without an own id it is a digest of the file's text up to the first message that is not
 //! context: that part does not change when the file grows.
 
-use super::messages::{self, MessageReader, is_hollow, is_message};
-use super::record::{Record, is_empty};
+use super::messages::{self, MessageReader, is_hollow, is_message, time_of};
 use crate::domain::{Digest, EntryKind, Severity};
 use crate::transcripts::emit::Emit;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::raw::{RawEntry, RawSession};
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,8 +24,8 @@ struct RecordEntries {
     messages: Vec<(u64, usize)>,
 }
 
-pub(super) struct ChatLog<'e, 's> {
-    pub(super) emit: Emit<'e, 's>,
+pub(super) struct ChatLog<'e> {
+    pub(super) emit: Emit<'e>,
     /// Number of records so far, unreadable ones included.
     records: u64,
     prefix: Option<Digest>,
@@ -42,8 +42,8 @@ struct OpenSession {
     emitted: bool,
 }
 
-impl<'e, 's> ChatLog<'e, 's> {
-    pub(super) fn new(emit: Emit<'e, 's>) -> ChatLog<'e, 's> {
+impl<'e> ChatLog<'e> {
+    pub(super) fn new(emit: Emit<'e>) -> ChatLog<'e> {
         ChatLog {
             emit,
             records: 0,
@@ -236,4 +236,142 @@ fn digest(entries: &[RawEntry]) -> Digest {
         [entry.speaker.name(), entry.kind.name(), tool, entry.text.as_str()]
     });
     Digest::of(&parts.collect::<Vec<_>>())
+}
+
+/// Fields with a conversation's id, most reliable first.
+const IDS: [&str; 7] =
+    ["conversation_id", "session_id", "sessionId", "thread_id", "chat_id", "uuid", "id"];
+/// Minimum size of an `id` that identifies a conversation; shorter ones only number records.
+const ID_BYTES_MIN: usize = 16;
+pub(super) const LISTS: [&str; 6] =
+    ["messages", "traj", "conversations", "conversation", "chat_messages", "items"];
+pub(super) const SYSTEMS: [&str; 3] = ["system", "system_prompt", "systemPrompt"];
+
+pub(super) struct Record<'j> {
+    /// Session header; its id may be empty.
+    pub(super) head: RawSession,
+    pub(super) system: &'j Value,
+    pub(super) messages: Vec<&'j Value>,
+}
+
+impl<'j> Record<'j> {
+    pub(super) fn of(json: &'j Value) -> Option<Record<'j>> {
+        if json.is_array() {
+            let messages: Vec<_> = json.list().iter().filter(|m| is_message(m)).collect();
+            let head = RawSession::default();
+            return (!messages.is_empty()).then_some(Record {
+                head,
+                system: &Value::Null,
+                messages,
+            });
+        }
+        let inner = ["request", "body", "input", "data"].iter().map(|key| &json[key]);
+        let carriers = [json].into_iter().chain(inner.filter(|inner| inner.is_object()));
+        let found = carriers.clone().find_map(|carrier| Some((carrier, list_of(carrier)?)));
+        let (carrier, list) = found.unwrap_or((json, &[]));
+        let mut messages: Vec<_> = list.iter().filter(|message| is_message(message)).collect();
+        messages.extend(json["preferred_output"].list());
+        messages.extend(answer(&json["response"]));
+        if messages.is_empty() {
+            return None;
+        }
+        Some(Record { head: head(json), system: carrier.first(&SYSTEMS), messages })
+    }
+}
+
+pub(super) fn head(json: &Value) -> RawSession {
+    let ids = IDS.iter().filter_map(|key| Some((*key, json.first_text(&[key])?)));
+    let id = ids.filter(|(key, id)| *key != "id" || id.len() >= ID_BYTES_MIN);
+    let id = id.map(|(_, id)| id.to_owned()).next();
+    RawSession {
+        native_id: id.unwrap_or_default(),
+        title: json.first_text(&["title", "name"]).map(str::to_owned),
+        cwd: json.first_text(&["cwd"]).map(str::to_owned),
+        started_at: time_of(json),
+        ..RawSession::default()
+    }
+}
+
+/// True if an object is a conversation without messages: `{"messages":[]}`.
+pub(super) fn is_empty(json: &Value) -> bool {
+    let mut lists = LISTS.iter().map(|key| &json[key]).filter(|value| value.is_array());
+    lists.any(|value| value.list().is_empty())
+}
+
+fn list_of(carrier: &Value) -> Option<&[Value]> {
+    let lists = LISTS.iter().map(|key| carrier[key].list());
+    lists.into_iter().find(|list| list.iter().any(is_message))
+}
+
+/// Message of a logged response: OpenAI's first choice, or Anthropic's message itself.
+fn answer(response: &Value) -> Option<&Value> {
+    let body = if response["body"].is_object() { &response["body"] } else { response };
+    let choice = body["choices"].list().first().map(|choice| &choice["message"]);
+    let own = [&body["message"], body].into_iter().find(|message| is_message(message));
+    choice.filter(|message| message.is_object()).or(own)
+}
+
+#[cfg(test)]
+mod record_tests {
+    use super::*;
+    use crate::transcripts::json;
+
+    #[track_caller]
+    fn check(json: &str, id: &str, messages: usize) {
+        let json = json::parse(json).unwrap();
+        let record = Record::of(&json);
+        let got = record.map(|record| (record.head.native_id, record.messages.len()));
+        assert_eq!(got.unwrap_or_default(), (id.to_owned(), messages));
+    }
+
+    #[test]
+    fn messages_are_found_in_every_wrapping() {
+        const M: &str = r#"[{"role":"user","content":"a"}]"#;
+        check(M, "", 1);
+        check(&format!(r#"{{"messages":{M},"session_id":"s"}}"#), "s", 1);
+        check(&format!(r#"{{"task_id":3,"reward":1,"traj":{M}}}"#), "", 1);
+        check(&format!(r#"{{"custom_id":"c","body":{{"messages":{M}}}}}"#), "", 1);
+        check(
+            &format!(
+                r#"{{"input":{{"messages":{M}}},"preferred_output":{M},"non_preferred_output":{M}}}"#
+            ),
+            "",
+            2,
+        );
+        check(r#"{"conversations":[{"from":"human","value":"a"}]}"#, "", 1);
+    }
+
+    #[test]
+    fn a_number_within_a_file_is_no_name() {
+        const M: &str = r#"[{"role":"user","content":"a"}]"#;
+        check(&format!(r#"{{"messages":{M},"id":"identity_0"}}"#), "", 1);
+        check(
+            &format!(r#"{{"messages":{M},"id":"chatcmpl-0123456789"}}"#),
+            "chatcmpl-0123456789",
+            1,
+        );
+    }
+
+    #[test]
+    fn a_logged_response_is_the_last_message() {
+        check(
+            r#"{"request":{"messages":[{"role":"user","content":"a"}]},
+                "response":{"id":"r","choices":[{"message":{"role":"assistant","content":"b"}}]}}"#,
+            "",
+            2,
+        );
+        check(
+            r#"{"request":{"messages":[{"role":"user","content":"a"}]},
+                "response":{"role":"assistant","content":[{"type":"text","text":"b"}]}}"#,
+            "",
+            2,
+        );
+    }
+
+    #[test]
+    fn something_else_has_none() {
+        check(r#"{"a":1}"#, "", 0);
+        check("3", "", 0);
+        check(r#"{"messages":[{"text":"no role"}]}"#, "", 0);
+    }
 }

@@ -2,17 +2,17 @@
 //! dialects differ in the fields of calls and results, and never contradict each other.
 
 use super::parts::{Words, words_of};
-use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
+use crate::domain::{EntryKind, Outcome, Speaker, Timestamp};
 use crate::transcripts::client_text::{
     is_of_cline, is_result_heading, own_result, split_cline_result, split_message,
 };
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
-use crate::transcripts::tools;
+use crate::transcripts::tools::{self, OpenCalls};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-/// Maximum number of calls that wait for their results.
+/// Maximum number of calls without an id that wait for their results.
 const CALLS_MAX: usize = 4_096;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,7 +28,7 @@ enum Role {
 #[derive(Debug, Default)]
 pub(crate) struct MessageReader {
     /// Names of tools by call id.
-    names: HashMap<String, String>,
+    names: OpenCalls<String>,
     /// Generated ids of calls without one, in the order in which their results are expected.
     open: VecDeque<String>,
     /// True if a result has come since the last call; earlier calls then stay unanswered.
@@ -190,8 +190,7 @@ impl MessageReader {
             ["function", "custom"].iter().map(|key| &json[key]).find(|body| body.is_object());
         let body = body.unwrap_or(json);
         let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
-        let arguments = ["arguments", "input", "parameters", "args"].iter().map(|key| &body[key]);
-        let arguments = arguments.clone().find(|value| !value.is_null()).unwrap_or(&Value::Null);
+        let arguments = body.first(&["arguments", "input", "parameters", "args"]);
         let id = json.first_text(&["id", "call_id", "tool_use_id", "toolCallId"]);
         let id = id.map_or_else(|| self.make_id(), str::to_owned);
         let mut entry = RawEntry::new(line, Speaker::Assistant, EntryKind::ToolCall, "");
@@ -199,10 +198,7 @@ impl MessageReader {
         entry.call_id = Some(id.clone());
         entry.tool = Some(name.clone());
         out.push(entry);
-        if self.names.len() >= CALLS_MAX {
-            self.names.clear();
-        }
-        self.names.insert(id, name);
+        self.names.open(&id, name);
     }
 
     /// Creates an id for a call without one; results take these ids in order.
@@ -257,9 +253,7 @@ fn flags_of(content: &Value) -> Option<Outcome> {
 }
 
 fn content(json: &Value) -> &Value {
-    let keys = ["content", "value", "text", "markdown", "parts"];
-    let found = keys.iter().map(|key| &json[key]).find(|value| !value.is_null());
-    found.unwrap_or(&json["content"])
+    json.first(&["content", "value", "text", "markdown", "parts"])
 }
 
 /// Parses JSON inside a string, or copies the value itself.
@@ -270,8 +264,7 @@ fn parsed(json: &Value) -> Value {
 
 /// Appends context, such as the system prompt.
 pub(super) fn injected(content: &Value, line: u32, out: &mut Vec<RawEntry>) {
-    let mut entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, words_of(content));
-    entry.skip = Some(Skip::Injected);
+    let entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, words_of(content));
     if !entry.text.is_empty() {
         out.push(entry);
     }

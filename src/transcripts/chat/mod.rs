@@ -4,7 +4,6 @@
 mod log;
 mod messages;
 mod parts;
-mod record;
 pub(super) mod chatgpt;
 #[cfg(test)]
 mod tests;
@@ -16,18 +15,17 @@ pub(super) use parts::words_of;
 
 use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
 use super::emit::Emit;
-use super::json;
+use super::json::{self, JsonExt};
 use super::lines::Lines;
-use super::raw::Sink;
-use crate::domain::{LINE_BYTES_MAX, Severity};
-use log::ChatLog;
-use record::{LISTS, Record, head, system};
+use super::raw::{Input, Sink};
+use crate::domain::LINE_BYTES_MAX;
+use log::{ChatLog, LISTS, Record, SYSTEMS, head};
 use serde_json::Value;
-use std::io::{self, Read, Seek};
+use std::io;
 
-pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut log = ChatLog::new(Emit::new(sink));
-    let layout = layout(&mut input)?;
+    let layout = layout(input)?;
     input.rewind()?;
     match layout {
         Layout::Lines => lines(input, &mut log)?,
@@ -39,7 +37,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+fn lines(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next()? {
         if log.emit.stopped() {
@@ -74,11 +72,11 @@ fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
 }
 
 /// Streams an array of messages (one session) or of records (a session each).
-fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+fn array(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Result<()> {
     let mut number = 0;
     elements(cutter, log, |log, json, line| {
         number += 1;
-        let Ok(json) = json else {
+        let Some(json) = json else {
             if !log.is_open() {
                 log.pass();
             }
@@ -99,34 +97,26 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Resu
     .and_then(|cut| log.emit.rest(cutter, cut))
 }
 
-/// Visits every element of an array. Unreadable elements are reported and visited as `Err`, so that
+/// Visits every element of an array. Unreadable elements are reported and visited as `None`, so that
 /// they count. Returns the cut that ended the walk, already reported.
-fn elements<R: Read>(
-    cutter: &mut Cutter<R>,
-    log: &mut ChatLog<'_, '_>,
-    mut each: impl FnMut(&mut ChatLog<'_, '_>, Result<&Value, ()>, u32),
+fn elements(
+    cutter: &mut Cutter<&mut dyn Input>,
+    log: &mut ChatLog<'_>,
+    mut each: impl FnMut(&mut ChatLog<'_>, Option<&Value>, u32),
 ) -> io::Result<Cut> {
     cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-        log.emit.cut(cut, line);
-        match cut {
-            Cut::Whole => match json::parse(&log.emit.text(bytes, line)) {
-                Ok(json) => each(log, Ok(&json), line),
-                Err(expected) => {
-                    log.emit.finding(Severity::Warning, "bad-json", line, expected);
-                    each(log, Err(()), line);
-                }
-            },
-            Cut::TooLong => each(log, Err(()), line),
-            Cut::Unfinished | Cut::Missing => {}
+        let json = log.emit.value(cut, bytes, line);
+        if matches!(cut, Cut::Whole | Cut::TooLong) {
+            each(log, json.as_ref(), line);
         }
         !log.emit.stopped()
     })
 }
 
 /// Reads one object. Streams its messages after the fields around them are known.
-fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     let mut fields = Fields::default();
-    Cutter::new(&mut input).fields(|cutter, key, buffer| {
+    Cutter::new(&mut *input).fields(|cutter, key, buffer| {
         if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && fields.list.is_none() {
             fields.list = Some(key.to_owned());
             return cutter.value(buffer, 0);
@@ -143,7 +133,7 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
     let beside = format!("{{{}}}", fields.json);
     let beside = json::parse(&beside).unwrap_or(Value::Null);
     log.open(head(&beside));
-    log.system(system(&beside), 1);
+    log.system(beside.first(&SYSTEMS), 1);
     let mut reported = false;
     let cut = cutter.fields(|cutter, key, buffer| {
         if key != list {
@@ -152,7 +142,7 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
         let mut number = 0;
         let cut = elements(cutter, log, |log, json, line| {
             number += 1;
-            if let Ok(json) = json {
+            if let Some(json) = json {
                 log.message(json, number, line);
             }
         })?;
@@ -166,16 +156,12 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
 }
 
 /// Reads one object whose messages are nested deeper.
-fn nested<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+fn nested(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Result<()> {
     let mut buffer = Vec::new();
     let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
-    log.emit.cut(cut, cutter.line());
-    if cut != Cut::Whole {
-        return Ok(());
-    }
-    match json::parse(&log.emit.text(&buffer, 1)) {
-        Ok(json) => log.record(&json, None, 1),
-        Err(expected) => log.emit.finding(Severity::Warning, "bad-json", 1, expected),
+    let line = if cut == Cut::Whole { 1 } else { cutter.line() };
+    if let Some(json) = log.emit.value(cut, &buffer, line) {
+        log.record(&json, None, 1);
     }
     Ok(())
 }

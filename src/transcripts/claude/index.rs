@@ -27,14 +27,12 @@ pub(super) const SUMMARISED: u8 = 32;
 /// Line with another line's id but different text.
 pub(super) const REUSED: u8 = 64;
 
-/// Maximum number of prompts in the queue.
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
 const BLOCKED_MAX: usize = 64;
 /// Beginning of the prompt that the client writes for a plan accepted with a cleared context.
 const PLAN_HEAD: &str = "Implement the following plan:";
 
-/// Result of the first pass.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) session: RawSession,
@@ -49,11 +47,9 @@ pub(super) struct Index {
 pub(super) struct Indexer {
     index: Index,
     tree: Tree,
-    /// Ids of records.
     known: NameSet,
     /// Sessions of records, by hash of id and text.
     sessions: NameMap<u64>,
-    /// Hash of the current record's text.
     words: u64,
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
@@ -349,7 +345,6 @@ pub(super) fn has_result(content: &Content<'_>) -> bool {
     false
 }
 
-/// Hash of a prompt as typed.
 pub(super) fn queued_name(text: &str) -> u64 {
     name_of(text.trim())
 }

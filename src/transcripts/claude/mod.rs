@@ -14,19 +14,19 @@ mod tests;
 use super::cutter::{each_record, has_list};
 use super::emit::Emit;
 use super::json::{JsonExt, parse_object};
-use super::raw::Sink;
+use super::raw::{Input, Sink};
 use serde_json::Value;
-use std::io::{self, Read, Seek};
+use std::io;
 
 /// Field with the records in exports of Claude Code for web.
 const WEB_LIST: &str = "loglines";
 
 /// Reads a session: the JSONL file of a session or sub-agent, `stream-json` output, or the object
 /// that the web client exports.
-pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
-    let list = has_list(&mut input, WEB_LIST)?.then_some(WEB_LIST);
+pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
+    let list = has_list(input, WEB_LIST)?.then_some(WEB_LIST);
     let mut indexer = index::Indexer::default();
-    each_record(&mut input, list, |line| {
+    each_record(input, list, |line| {
         parse_object(&line.text, |json| {
             indexer.add(line.number, &serde_json::from_str(json)?, &line.text);
             Ok(())
@@ -37,7 +37,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     let mut emit = Emit::new(sink);
     emit.session(index.session.clone());
     let mut reader = reader::RecordReader::new(index, emit);
-    let cut = each_record(&mut input, list, |line| {
+    let cut = each_record(input, list, |line| {
         let skipped = reader.skips(line.number) || line.text.trim().is_empty();
         if reader.emit.accepts(&line) && !skipped {
             let parsed = parse_object(&line.text, |json| {

@@ -9,7 +9,7 @@ use crate::transcripts::client_text::{ClientText, INTERRUPTED};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::{Block, Content, Str};
 use crate::transcripts::marks::{NameSet, name_of};
-use crate::transcripts::raw::{EntryFrame, RawEntry};
+use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{clean, flatten, mark, push_piece};
 use crate::transcripts::tools::{OpenCalls, outcome_of_flag};
 use std::borrow::Cow;
@@ -30,8 +30,8 @@ enum Author {
     Unknown,
 }
 
-pub(super) struct RecordReader<'a, 's> {
-    pub(super) emit: Emit<'a, 's>,
+pub(super) struct RecordReader<'a> {
+    pub(super) emit: Emit<'a>,
     index: Index,
     calls: OpenCalls<OpenCall>,
     /// Text that the next line may continue, and the hash of its message id.
@@ -42,8 +42,8 @@ pub(super) struct RecordReader<'a, 's> {
     spoken: bool,
 }
 
-impl<'a, 's> RecordReader<'a, 's> {
-    pub(super) fn new(index: Index, emit: Emit<'a, 's>) -> RecordReader<'a, 's> {
+impl<'a> RecordReader<'a> {
+    pub(super) fn new(index: Index, emit: Emit<'a>) -> RecordReader<'a> {
         RecordReader {
             emit,
             index,
@@ -87,7 +87,8 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit.finish();
     }
 
-    fn frame(&self, line: u32, record: &Record<'_>) -> EntryFrame {
+    /// Fields that all entries of a record share.
+    fn frame(&self, line: u32, record: &Record<'_>) -> RawEntry {
         let marks = &self.index.marks;
         let branch = match (record.is_sidechain(), marks.has(line, index::ABANDONED)) {
             (true, _) => Branch::Sidechain,
@@ -95,16 +96,16 @@ impl<'a, 's> RecordReader<'a, 's> {
             (false, false) => Branch::Active,
         };
         let copied = marks.has(line, index::COPIED) || self.index.compaction_run;
-        EntryFrame {
-            line,
+        RawEntry {
             native_id: record.uuid.owned(),
             at: record.timestamp.some().and_then(Timestamp::parse),
             branch,
             skip: copied.then_some(Skip::Copied),
+            ..RawEntry::new(line, Speaker::Client, EntryKind::Notice, "")
         }
     }
 
-    fn user(&mut self, frame: &EntryFrame, record: Record<'_>) {
+    fn user(&mut self, frame: &RawEntry, record: Record<'_>) {
         let generated = record.is_generated();
         let answers = index::has_result(&record.message.content);
         if record.compact.on() {
@@ -127,7 +128,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn user_text(&mut self, frame: &EntryFrame, mut text: ClientText, author: Author) {
+    fn user_text(&mut self, frame: &RawEntry, mut text: ClientText, author: Author) {
         let person = text.speaker == Speaker::Person;
         if author == Author::Context {
             let kept = matches!(text.kind, EntryKind::Command | EntryKind::Notice);
@@ -148,7 +149,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit(entry);
     }
 
-    fn summary(&mut self, frame: &EntryFrame, content: Content<'_>) {
+    fn summary(&mut self, frame: &RawEntry, content: Content<'_>) {
         let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, flatten(content));
         if self.index.marks.has(frame.line, index::SUMMARISED) {
             entry.skip = frame.skip.or(Some(Skip::Summarised));
@@ -158,7 +159,7 @@ impl<'a, 's> RecordReader<'a, 's> {
 
     fn answers(
         &mut self,
-        frame: &EntryFrame,
+        frame: &RawEntry,
         blocks: Vec<Block<'_>>,
         structured: &ToolUseResult<'_>,
     ) {
@@ -181,7 +182,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn answer(&mut self, frame: &EntryFrame, block: Block<'_>, structured: &ToolUseResult<'_>) {
+    fn answer(&mut self, frame: &RawEntry, block: Block<'_>, structured: &ToolUseResult<'_>) {
         let call_id = block.tool_use_id.owned();
         let call = call_id.as_deref().and_then(|id| self.calls.close(id));
         let answer = tools::read_result(block, structured, call.as_ref());
@@ -196,7 +197,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit(entry);
     }
 
-    fn assistant(&mut self, frame: &EntryFrame, record: Record<'_>) {
+    fn assistant(&mut self, frame: &RawEntry, record: Record<'_>) {
         let message = record.message;
         if record.api_error.on() || message.model.is("<synthetic>") {
             let text = flatten(message.content);
@@ -220,7 +221,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn block(&mut self, frame: &EntryFrame, message: Option<u64>, block: Block<'_>) {
+    fn block(&mut self, frame: &RawEntry, message: Option<u64>, block: Block<'_>) {
         match block.kind.get() {
             "text" => {
                 let words = clean(block.text.0.unwrap_or(Cow::Borrowed("")));
@@ -243,7 +244,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Adds assistant text; texts of one message become one entry.
-    fn words(&mut self, frame: &EntryFrame, message: Option<u64>, words: &str) {
+    fn words(&mut self, frame: &RawEntry, message: Option<u64>, words: &str) {
         if words.trim().is_empty() {
             return;
         }
@@ -259,7 +260,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn call(&mut self, frame: &EntryFrame, block: Block<'_>) {
+    fn call(&mut self, frame: &RawEntry, block: Block<'_>) {
         let name = block.name.some().unwrap_or("unnamed").to_owned();
         let text = block.input.map(|input| tools::render(&name, input)).unwrap_or_default();
         let text = clean(Cow::Owned(text));
@@ -276,7 +277,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit(entry);
     }
 
-    fn queued(&mut self, frame: &EntryFrame, content: &Str<'_>) {
+    fn queued(&mut self, frame: &RawEntry, content: &Str<'_>) {
         let marks = &self.index.marks;
         let taken_back = marks.has(frame.line, index::TAKEN_BACK);
         if !taken_back && !marks.has(frame.line, index::STEERING) {
@@ -288,7 +289,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn steering(&mut self, frame: &EntryFrame, content: Content<'_>, skip: Option<Skip>) {
+    fn steering(&mut self, frame: &RawEntry, content: Content<'_>, skip: Option<Skip>) {
         for mut text in user_text::read_all(content) {
             if text.is_prompt() {
                 text.kind = EntryKind::Steering;
@@ -298,15 +299,13 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn attachment(&mut self, frame: &EntryFrame, attachment: Attachment<'_>) {
+    fn attachment(&mut self, frame: &RawEntry, attachment: Attachment<'_>) {
         let kind = attachment.kind.get();
         if kind != "queued_command" {
             let file = attachment.filename.get();
             let gap = if file.is_empty() { "" } else { " " };
             let text = format!("[{kind}{gap}{file}]");
-            let mut entry = frame.entry(Speaker::Client, EntryKind::Injected, text);
-            entry.skip = frame.skip.or(Some(Skip::Injected));
-            return self.emit(entry);
+            return self.emit(frame.entry(Speaker::Client, EntryKind::Injected, text));
         }
         if self.is_steered(&attachment.prompt) {
             return;
@@ -334,7 +333,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn system(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+    fn system(&mut self, frame: &RawEntry, record: &Record<'_>) {
         let text = record.content.get();
         match record.subtype.get() {
             "local_command" => {
@@ -363,7 +362,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn link(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+    fn link(&mut self, frame: &RawEntry, record: &Record<'_>) {
         let Some(url) = record.pr_url.some() else { return };
         if LINKS_MAX <= self.links.len() || !self.links.insert(name_of(url)) {
             return;
@@ -374,7 +373,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Reads the last record of `stream-json` output, which repeats text of the assistant.
-    fn result(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+    fn result(&mut self, frame: &RawEntry, record: &Record<'_>) {
         let Some(text) = record.result.some() else { return };
         if record.is_error.on() {
             self.emit(frame.notice(clean(Cow::Borrowed(text))));

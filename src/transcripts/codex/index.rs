@@ -14,7 +14,6 @@ pub(super) const COPIED: u8 = 1;
 /// Line of a turn that was rolled back.
 pub(super) const ABANDONED: u8 = 2;
 
-/// Result of the first pass.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) session: RawSession,

@@ -11,19 +11,19 @@ mod tests;
 use super::cutter::{each_record, has_list};
 use super::emit::Emit;
 use super::json::{JsonExt, parse_object};
-use super::raw::Sink;
+use super::raw::{Input, Sink};
 use record::{Envelope, Head, Payload};
 use serde_json::Value;
-use std::io::{self, Read, Seek};
+use std::io;
 
 /// Field with the items in files of the first clients, which wrote one JSON object.
 const OLD_LIST: &str = "items";
 
 /// Reads a rollout, with or without envelopes.
-pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
-    let list = has_list(&mut input, OLD_LIST)?.then_some(OLD_LIST);
+pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
+    let list = has_list(input, OLD_LIST)?.then_some(OLD_LIST);
     let mut indexer = index::Indexer::default();
-    each_record(&mut input, list, |line| {
+    each_record(input, list, |line| {
         parse_object(&line.text, |json| {
             let mut envelope: Envelope<'_, Head<'_>> = serde_json::from_str(json)?;
             let head = envelope.open(json)?;
@@ -36,7 +36,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     let mut emit = Emit::new(sink);
     emit.session(index.session.clone());
     let mut reader = reader::RecordReader::new(index, emit);
-    let cut = each_record(&mut input, list, |line| {
+    let cut = each_record(input, list, |line| {
         if reader.emit.accepts(&line) && !line.text.trim().is_empty() {
             let parsed = parse_object(&line.text, |json| {
                 let mut envelope: Envelope<'_, Payload<'_>> = serde_json::from_str(json)?;

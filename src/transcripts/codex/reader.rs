@@ -8,7 +8,7 @@ use crate::transcripts::client_text::{ClientText, TURN_ABORTED, USER_ACTION};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::Content;
 use crate::transcripts::marks::name_of;
-use crate::transcripts::raw::{EntryFrame, RawEntry};
+use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{between, clean, flatten, mark, mark_url, push_piece};
 use crate::transcripts::tools::{OpenCalls, is_web};
 use std::borrow::Cow;
@@ -18,8 +18,8 @@ const REQUEST: &str = "## My request for Codex:";
 /// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
 
-pub(super) struct RecordReader<'a, 's> {
-    pub(super) emit: Emit<'a, 's>,
+pub(super) struct RecordReader<'a> {
+    pub(super) emit: Emit<'a>,
     index: Index,
     calls: OpenCalls<String>,
     /// Names and ids of calls without an output.
@@ -34,8 +34,8 @@ pub(super) fn is_skipped<P>(envelope: &Envelope<'_, P>) -> bool {
     kinds.contains(&envelope.kind.get()) || envelope.record_type.some().is_some()
 }
 
-impl<'a, 's> RecordReader<'a, 's> {
-    pub(super) fn new(index: Index, emit: Emit<'a, 's>) -> RecordReader<'a, 's> {
+impl<'a> RecordReader<'a> {
+    pub(super) fn new(index: Index, emit: Emit<'a>) -> RecordReader<'a> {
         let calls = OpenCalls::default();
         RecordReader { emit, index, calls, unanswered: Vec::new(), last_event: None }
     }
@@ -52,12 +52,13 @@ impl<'a, 's> RecordReader<'a, 's> {
             (false, true) => Branch::Sidechain,
             (false, false) => Branch::Active,
         };
-        let frame = EntryFrame {
-            line,
+        // Fields that all entries of the record share.
+        let frame = RawEntry {
             at: envelope.timestamp.some().and_then(Timestamp::parse),
             native_id: payload.id.owned(),
             branch,
             skip: marks.has(line, index::COPIED).then_some(Skip::Copied),
+            ..RawEntry::new(line, Speaker::Client, EntryKind::Notice, "")
         };
         match envelope.kind.get() {
             "event_msg" => {
@@ -79,7 +80,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Reads an event. `newer`: the client wrapped it into an item.
-    fn event(&mut self, frame: &EntryFrame, payload: Payload<'_>, newer: bool) {
+    fn event(&mut self, frame: &RawEntry, payload: Payload<'_>, newer: bool) {
         let kind = payload.kind.get();
         if matches!(kind, "user_message" | "agent_message") {
             let event = (newer, name_of(payload.message.get()));
@@ -122,7 +123,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Reads a prompt from the event stream.
-    fn prompt(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+    fn prompt(&mut self, frame: &RawEntry, payload: Payload<'_>) {
         let message = clean(Cow::Borrowed(payload.message.get()));
         let mut pictures = String::new();
         for content in [payload.images, payload.local_images] {
@@ -137,7 +138,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Reads a text attributed to the user.
-    fn user(&mut self, frame: &EntryFrame, text: &str, pictures: &str, injected: bool) {
+    fn user(&mut self, frame: &RawEntry, text: &str, pictures: &str, injected: bool) {
         let ClientText { speaker, kind, skip, text: mut words } = user_text(text);
         // An event repeats it.
         let repeated = (words.starts_with(TURN_ABORTED) && self.index.aborted)
@@ -173,7 +174,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    fn aborted(&mut self, frame: &EntryFrame, reason: &str) {
+    fn aborted(&mut self, frame: &RawEntry, reason: &str) {
         for (name, call_id) in std::mem::take(&mut self.unanswered) {
             let text = "[no output: the turn was aborted]";
             let mut entry = frame.entry(Speaker::Client, EntryKind::ToolResult, text);
@@ -187,7 +188,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit.entry(entry);
     }
 
-    fn item(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+    fn item(&mut self, frame: &RawEntry, payload: Payload<'_>) {
         match payload.kind.get() {
             "message" => self.message(frame, payload),
             "function_call" | "custom_tool_call" | "tool_search_call" => {
@@ -228,7 +229,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 
     /// Reads a message from the item stream, unless an event contains it too.
-    fn message(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+    fn message(&mut self, frame: &RawEntry, payload: Payload<'_>) {
         let Content::Blocks(blocks) = payload.content else {
             let text = flatten(payload.content);
             return self.item_text(frame, payload.role.get(), &text, "");
@@ -252,23 +253,21 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.index.events && self.index.event_texts.contains(&name_of(text.trim()))
     }
 
-    fn item_text(&mut self, frame: &EntryFrame, role: &str, text: &str, pictures: &str) {
+    fn item_text(&mut self, frame: &RawEntry, role: &str, text: &str, pictures: &str) {
         match role {
             _ if self.is_in_events(text) => {}
             "assistant" => self.says(frame, text),
             // Where events hold the prompts, text found only in an item was not typed.
             "user" => self.user(frame, text, pictures, self.index.events),
             "developer" | "system" => {
-                let mut entry = frame.entry(Speaker::Client, EntryKind::Injected, text);
-                entry.skip = entry.skip.or(Some(Skip::Injected));
-                self.emit_words(entry);
+                self.emit_words(frame.entry(Speaker::Client, EntryKind::Injected, text));
             }
             _ => {}
         }
     }
 
     /// Emits assistant text, or the summary that the assistant wrote for a compaction.
-    fn says(&mut self, frame: &EntryFrame, text: &str) {
+    fn says(&mut self, frame: &RawEntry, text: &str) {
         let entry = match self.is_summary(text) {
             true => summary(frame, text),
             false => frame.entry(Speaker::Assistant, EntryKind::Text, text),
@@ -295,7 +294,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         self.emit.entry(entry);
     }
 
-    fn output(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+    fn output(&mut self, frame: &RawEntry, payload: Payload<'_>) {
         let call_id = payload.call_id.some();
         let tool = call_id.and_then(|id| self.calls.close(id));
         let end = call_id.and_then(|id| self.index.ends.get(&name_of(id)).copied());
@@ -323,7 +322,7 @@ impl<'a, 's> RecordReader<'a, 's> {
 }
 
 /// Summary of earlier entries that are in the file too.
-fn summary(frame: &EntryFrame, text: &str) -> RawEntry {
+fn summary(frame: &RawEntry, text: &str) -> RawEntry {
     let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
     entry.skip = entry.skip.or(Some(Skip::Summarised));
     entry
@@ -338,7 +337,7 @@ fn tool_name<'a>(payload: &'a Payload<'_>) -> Cow<'a, str> {
     }
 }
 
-fn call(frame: &EntryFrame, speaker: Speaker, text: String) -> RawEntry {
+fn call(frame: &RawEntry, speaker: Speaker, text: String) -> RawEntry {
     frame.entry(speaker, EntryKind::ToolCall, clean(Cow::Owned(text)))
 }
 

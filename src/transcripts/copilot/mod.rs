@@ -1,7 +1,6 @@
 //! Sessions of GitHub Copilot: the event log of its CLI (JSONL), and VS Code's chat sessions (a
 //! document with requests, or the log of its changes).
 
-mod delta;
 mod vscode;
 
 use super::chat::{time_of, words_of};
@@ -39,7 +38,7 @@ pub(super) const CLIENT: Client = Client {
         ("system.message|skill.invoked", system),
         ("session.compaction_complete", compaction),
         (BOOKKEEPING, ignore),
-        ("delta", delta::delta),
+        ("delta", vscode::delta),
         ("chat", vscode::chat),
         ("request", vscode::request),
     ],
@@ -65,14 +64,14 @@ fn kind(json: &Value) -> &str {
 }
 
 /// Starts an event; a sub-agent's events name the call that started it.
-fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_, '_>) -> &'j Value {
+fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_>) -> &'j Value {
     let data = &json["data"];
     talk.is_sidechain = data.first_text(&["parentToolCallId"]).is_some();
     talk.at(json.text("id"), time_of(json));
     data
 }
 
-fn start(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn start(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.name(data.text("sessionId"));
     talk.cwd(data["context"].text("cwd"));
@@ -81,11 +80,11 @@ fn start(json: &Value, talk: &mut Conversation<'_, '_>) {
     head.started_at = head.started_at.or(Timestamp::parse(data.text("startTime")));
 }
 
-fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn title(json: &Value, talk: &mut Conversation<'_>) {
     talk.title(json["data"].text("title"));
 }
 
-fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn user(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     // Requests of skills and hooks have the role `user` too.
     match data.text("source") {
@@ -98,7 +97,7 @@ fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn assistant(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.assistant(data.text("content"));
     for call in data["toolRequests"].list() {
@@ -108,7 +107,7 @@ fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads a call that no assistant message requested.
-fn execution(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn execution(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     let (id, name) = (data.text("toolCallId"), data.text("toolName"));
     if !talk.has_call(id) {
@@ -116,7 +115,7 @@ fn execution(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn complete(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn complete(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     let result = words_of(&data["result"]["content"]);
     let error = data["error"].first_text(&["message"]).unwrap_or_default();
@@ -128,18 +127,18 @@ fn complete(json: &Value, talk: &mut Conversation<'_, '_>) {
     });
 }
 
-fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn notice(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     let words = data.first_text(&["message", "content", "reason"]).unwrap_or_default();
     talk.notice(words);
 }
 
-fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn system(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.injected(data.text("content"));
 }
 
-fn compaction(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn compaction(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.summary(data.text("summaryContent"));
 }

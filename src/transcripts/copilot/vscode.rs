@@ -1,17 +1,27 @@
-//! Chat sessions of VS Code: requests, with the answers in rounds of tool calls.
+//! Chat sessions of VS Code: requests, with the answers in rounds of tool calls; or the log of a
+//! session's changes, as its `ObjectMutationLog` appends it: a line holds the whole session, a value
+//! set at a path, elements of a list, or a path to remove.
 
 use crate::domain::{Outcome, Timestamp};
 use crate::transcripts::chat::{time_of, words_of};
 use crate::transcripts::conversation::{Conversation, ToolCall, ToolResult};
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::tools::outcome_of_flag;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Ways in which the user answered a request for permission: denied, and skipped.
 const REFUSED: [u64; 2] = [0, 5];
 
+/// Kinds of changes.
+const INITIAL: u64 = 0;
+const SET: u64 = 1;
+const PUSH: u64 = 2;
+const DELETE: u64 = 3;
+/// States of an answer that is not finished yet: pending, and waiting for the user.
+const UNFINISHED: [u64; 2] = [0, 4];
+
 /// Reads the header and the requests of a chat.
-pub(super) fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
+pub(super) fn chat(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("customTitle"));
     let begun = json["creationDate"].as_i64().map(Timestamp);
@@ -19,7 +29,7 @@ pub(super) fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
     json["requests"].list().iter().for_each(|json| request(json, talk));
 }
 
-pub(super) fn request(json: &Value, talk: &mut Conversation<'_, '_>) {
+pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
     talk.at(json.text("requestId"), time_of(json));
     talk.user(json["message"].text("text"));
     for variable in json["variableData"]["variables"].list() {
@@ -47,7 +57,7 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads a part of an answer as VS Code shows it.
-fn shown(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn shown(part: &Value, talk: &mut Conversation<'_>) {
     match part.text("kind") {
         "" => talk.assistant(part.first_text(&["value"]).unwrap_or(part["value"].text("value"))),
         "markdownContent" => talk.assistant(part["content"].text("value")),
@@ -70,7 +80,7 @@ fn shown(part: &Value, talk: &mut Conversation<'_, '_>) {
 /// Result of a call as VS Code shows it: a terminal's output, or the details of another tool.
 fn result(part: &Value) -> Option<ToolResult<'_>> {
     let (terminal, details) = (&part["toolSpecificData"], &part["resultDetails"]);
-    let code = terminal["terminalCommandState"]["exitCode"].as_i64();
+    let code = terminal["terminalCommandState"]["exitCode"].int();
     let mut text = terminal["terminalCommandOutput"].text("text").to_owned();
     if text.is_empty() {
         text = details["output"].list().iter().map(output).collect::<Vec<_>>().join("\n");
@@ -88,7 +98,7 @@ fn result(part: &Value) -> Option<ToolResult<'_>> {
         name: part.text("toolId"),
         text,
         outcome,
-        exit_code: code.and_then(|code| i32::try_from(code).ok()),
+        exit_code: code,
     })
 }
 
@@ -116,5 +126,90 @@ fn texts(json: &Value) -> String {
         },
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// Applies a change. The session as all changes leave it is read at the first of them.
+pub(super) fn delta(json: &Value, talk: &mut Conversation<'_>) {
+    if let Some(session) = talk.rebuilt() {
+        rebuilt(session, talk);
+    }
+    let session = talk.rebuild();
+    let kind = json["kind"].as_u64().unwrap_or_default();
+    match kind {
+        INITIAL => *session = json["v"].clone(),
+        SET => set(session, json["k"].list(), json["v"].clone()),
+        PUSH => push(session, json),
+        DELETE => delete(session, json["k"].list()),
+        _ => talk.unknown(&kind.to_string()),
+    }
+}
+
+/// Reads the session. The last answer is left out until it is finished, since it will change.
+fn rebuilt(mut session: Value, talk: &mut Conversation<'_>) {
+    let requests = session["requests"].take();
+    chat(&session, talk);
+    let count = requests.list().len();
+    for (asked, number) in requests.list().iter().zip(1..) {
+        talk.line = number;
+        if number as usize == count && !is_finished(asked) {
+            let mut begun = asked.clone();
+            begun["response"] = Value::Null;
+            request(&begun, talk);
+        } else {
+            request(asked, talk);
+        }
+    }
+}
+
+fn is_finished(request: &Value) -> bool {
+    let state = request["modelState"]["value"].as_u64();
+    request.has("result")
+        || request["isCanceled"] == true
+        || state.is_some_and(|state| !UNFINISHED.contains(&state))
+}
+
+/// Value at a path. Missing objects are created, and elements at the ends of lists.
+fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
+    for step in path {
+        if value.is_null() {
+            *value = if step.is_u64() { json!([]) } else { json!({}) };
+        }
+        value = if let Value::Array(list) = value {
+            let index = usize::try_from(step.as_u64()?).ok()?;
+            if index == list.len() {
+                list.push(Value::Null);
+            }
+            list.get_mut(index)?
+        } else {
+            value.as_object_mut()?.entry(step.as_str()?).or_insert(Value::Null)
+        };
+    }
+    Some(value)
+}
+
+fn set(session: &mut Value, path: &[Value], new: Value) {
+    if let Some(old) = at(session, path) {
+        *old = new;
+    }
+}
+
+/// Appends elements to a list, which is first cut off at the index `i`, if there is one.
+fn push(session: &mut Value, json: &Value) {
+    let Some(list) = at(session, json["k"].list()) else { return };
+    if list.is_null() {
+        *list = json!([]);
+    }
+    let Value::Array(list) = list else { return };
+    if let Some(end) = json["i"].as_u64().and_then(|end| usize::try_from(end).ok()) {
+        list.truncate(end);
+    }
+    list.extend_from_slice(json["v"].list());
+}
+
+fn delete(session: &mut Value, path: &[Value]) {
+    let Some((Value::String(key), parents)) = path.split_last() else { return };
+    if let Some(Value::Object(fields)) = at(session, parents) {
+        fields.remove(key);
     }
 }

@@ -15,7 +15,7 @@ pub(super) const CLIENT: Client = Client {
     kinds: &[("user|assistant|system|tool", message)],
 };
 
-fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(json: &Value, talk: &mut Conversation<'_>) {
     talk.at("", None);
     talk.message(&json!({ "role": json["role"], "content": json["message"]["content"] }));
 }

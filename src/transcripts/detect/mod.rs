@@ -1,10 +1,10 @@
 //! Detects a transcript's format from the field names at the beginning of its content. The file
 //! name decides only between OpenAI and Anthropic where the messages are the same in both.
 
-mod clients;
 mod partial_json;
 
 use super::chat::{has_known_role, is_message};
+use super::client::has_fields;
 use super::codex;
 use super::formats::{READERS, client_of_document, client_of_line};
 use super::json::JsonExt;
@@ -272,11 +272,51 @@ impl Detector<'_> {
 }
 
 fn of_line(json: &Value) -> Detected {
-    client_of_line(json).map_or_else(|| looks_like(clients::of_line(json)), Ok)
+    client_of_line(json).map_or_else(|| looks_like(unread_line(json)), Ok)
 }
 
 fn of_document(json: &Value) -> Detected {
-    client_of_document(json).map_or_else(|| looks_like(clients::of_document(json)), Ok)
+    client_of_document(json).map_or_else(|| looks_like(unread_document(json)), Ok)
+}
+
+/// Client whose files are recognised but not read, and the fields that identify them.
+type Signature = (&'static str, &'static [&'static str]);
+
+const OPENCODE_PART: &str = "a part of an opencode session (`opencode export ID` writes it whole)";
+
+/// Signatures of one line of a file.
+const UNREAD_LINES: [Signature; 5] = [
+    ("Kimi CLI", &["type=metadata", "protocol_version"]),
+    (OPENCODE_PART, &["sessionID"]),
+    ("Grok CLI", &["type=system|user|assistant", "content", "!role"]),
+    ("a prompt history", &["display", "pastedContents"]),
+    ("a prompt history", &["session_id", "ts", "text", "!role", "!type"]),
+];
+
+/// Signatures of a whole file, or of the first element of a list.
+const UNREAD_DOCUMENTS: [Signature; 11] = [
+    ("Trae agent", &["llm_interactions"]),
+    ("Trae agent", &["agent_steps"]),
+    ("LoCoMo", &["speaker_a", "session_1"]),
+    ("LoCoMo", &["conversation.speaker_a"]),
+    ("LongMemEval", &["haystack_sessions"]),
+    ("LongMemEval", &["haystack_session_ids"]),
+    ("an ATIF trajectory", &["schema_version", "steps[]"]),
+    (OPENCODE_PART, &["sessionID"]),
+    ("Amp", &["messages.0.createdAt", "messages.0.text"]),
+    ("OpenTelemetry or Gemini messages", &["messages.0.parts"]),
+    ("Cline's ui_messages.json", &["type=say|ask"]),
+];
+
+fn unread_line(json: &Value) -> Option<&'static str> {
+    UNREAD_LINES.iter().find(|(_, fields)| has_fields(json, fields)).map(|(name, _)| *name)
+}
+
+fn unread_document(json: &Value) -> Option<&'static str> {
+    let is_otel = json.map().any(|(key, _)| key.starts_with("gen_ai."));
+    let known =
+        UNREAD_DOCUMENTS.iter().find(|(_, fields)| has_fields(json, fields)).map(|(name, _)| *name);
+    known.or(is_otel.then_some("OpenTelemetry"))
 }
 
 fn looks_like(client: Option<&'static str>) -> Detected {

@@ -1,129 +1,101 @@
 //! Parses the beginning of a JSON value that may be cut off anywhere. For detection only.
 
+use crate::transcripts::json::repair_json;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-
-/// Maximum depth of the tree; deeper values do not distinguish formats.
-const DEPTH_MAX: usize = 24;
+use std::fmt;
 
 /// Returns the first value of `text`, as much as there is of it, and the text after it; `None` if
 /// the value is cut off or broken.
 pub(super) fn value(text: &str) -> (Value, Option<&str>) {
-    let mut parser = Parser { bytes: text.as_bytes(), at: 0, broken: false };
-    let json = parser.value(0);
-    let rest = if parser.broken { None } else { text.get(parser.at..) };
-    (json, rest)
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    if let Some(Ok(json)) = values.next() {
+        return (json, text.get(values.byte_offset()..));
+    }
+    // The quote closes a string that is cut off; anywhere else it is one more error.
+    let closed = repair_json(text).unwrap_or_else(|| text.to_owned()) + "\"";
+    let mut json = Value::Null;
+    // What was read before the error counts.
+    let _ = Target(&mut json).deserialize(&mut serde_json::Deserializer::from_str(&closed));
+    (json, None)
 }
 
-struct Parser<'t> {
-    bytes: &'t [u8],
-    at: usize,
-    broken: bool,
+/// Value that is filled in while its text is read.
+struct Target<'v>(&'v mut Value);
+
+impl Target<'_> {
+    fn set<E>(self, value: impl Into<Value>) -> Result<(), E> {
+        *self.0 = value.into();
+        Ok(())
+    }
 }
 
-impl Parser<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let space = |b: &&u8| b.is_ascii_whitespace();
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += rest.iter().take_while(space).count();
-        self.bytes.get(self.at).copied()
+impl<'de> DeserializeSeed<'de> for Target<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Target<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
     }
 
-    fn value(&mut self, depth: usize) -> Value {
-        match self.next() {
-            Some(b'{' | b'[') if depth >= DEPTH_MAX => self.stop(),
-            Some(b'{') => self.map(depth),
-            Some(b'[') => self.list(depth),
-            Some(b'"') => Value::String(self.string()),
-            Some(_) => self.scalar(),
-            None => self.stop(),
-        }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.set(Value::Null)
     }
 
-    fn stop(&mut self) -> Value {
-        self.broken = true;
-        Value::Null
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.set(value)
     }
 
-    fn map(&mut self, depth: usize) -> Value {
-        let mut map = Map::new();
-        self.at += 1;
-        while !self.broken {
-            match self.next() {
-                Some(b'}') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b',') => self.at += 1,
-                Some(b'"') => {
-                    let key = self.string();
-                    if self.broken || self.next() != Some(b':') {
-                        self.broken = true;
-                        break;
-                    }
-                    self.at += 1;
-                    map.insert(key, self.value(depth + 1));
-                }
-                Some(_) | None => self.broken = true,
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.set(value)
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.set(value)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.set(value)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.set(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        *self.0 = Value::Array(Vec::new());
+        let Value::Array(list) = self.0 else { return Err(A::Error::custom("no list")) };
+        loop {
+            let mut element = Value::Null;
+            let read = elements.next_element_seed(Target(&mut element));
+            match read {
+                Ok(None) => return Ok(()),
+                Err(_) if element.is_null() => {}
+                Ok(Some(())) | Err(_) => list.push(element),
             }
+            read?;
         }
-        Value::Object(map)
     }
 
-    fn list(&mut self, depth: usize) -> Value {
-        let mut list = Vec::new();
-        self.at += 1;
-        while !self.broken {
-            match self.next() {
-                Some(b']') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b',') => self.at += 1,
-                Some(b'}' | b':') | None => self.broken = true,
-                Some(_) => {
-                    let value = self.value(depth + 1);
-                    if !(self.broken && value.is_null()) {
-                        list.push(value);
-                    }
-                }
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        *self.0 = Value::Object(Map::new());
+        let Value::Object(map) = self.0 else { return Err(A::Error::custom("no object")) };
+        while let Some(key) = fields.next_key::<String>()? {
+            let mut value = Value::Null;
+            let read = fields.next_value_seed(Target(&mut value));
+            if read.is_ok() || !value.is_null() {
+                map.insert(key, value);
             }
+            read?;
         }
-        Value::Array(list)
-    }
-
-    /// Reads a string without decoding escapes; field names and roles have none.
-    fn string(&mut self) -> String {
-        self.at += 1;
-        let begin = self.at;
-        while let Some(&byte) = self.bytes.get(self.at) {
-            match byte {
-                b'"' => {
-                    let text = self.bytes.get(begin..self.at).unwrap_or_default();
-                    self.at += 1;
-                    return String::from_utf8_lossy(text).into_owned();
-                }
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
-            }
-        }
-        self.at = self.bytes.len();
-        self.broken = true;
-        String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()).into_owned()
-    }
-
-    fn scalar(&mut self) -> Value {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let length =
-            rest.iter().take_while(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)).count();
-        if length == 0 {
-            return self.stop();
-        }
-        self.at += length;
-        let word = rest.get(..length).unwrap_or_default();
-        serde_json::from_slice::<serde_json::Number>(word).map_or_else(
-            |_| if word == b"null" { Value::Null } else { Value::Bool(word == b"true") },
-            Value::Number,
-        )
+        Ok(())
     }
 }
 
@@ -147,8 +119,9 @@ mod tests {
     fn what_is_there_of_a_cut_value_is_read() {
         check(r#"{"a":[{"b":"some wo"#, r#"{"a":[{"b":"some wo"}]}"#, None);
         check(r#"{"a":1,"b"#, r#"{"a":1}"#, None);
+        check("{\"a\":\"x\ty\",\"b\":", r#"{"a":"x\ty"}"#, None);
         check("[", "[]", None);
-        check("oops", "false", Some(""));
+        check("oops", "null", None);
     }
 
     proptest! {

@@ -1,14 +1,13 @@
 //! Sessions of Gemini CLI: one document, or JSONL in which a changed message is written again; and
-//! saved checkpoints, which are messages of its API.
+//! saved checkpoints, which are messages of its API. Qwen Code writes the same message parts.
 
-use super::chat::time_of;
+use super::chat::{time_of, words_of};
 use super::client::{Client, record};
 use super::conversation::{Conversation, ToolCall, ToolResult};
-use super::genai::{parts, response};
 use super::json::JsonExt;
+use super::text::push_piece;
 use super::tools::outcome_of_status;
-use crate::domain::{Format, Timestamp};
-use crate::transcripts::chat::words_of;
+use crate::domain::{Format, Outcome, Timestamp};
 use serde_json::Value;
 
 pub(super) const CLIENT: Client = Client {
@@ -34,7 +33,7 @@ fn kind(json: &Value) -> &str {
     mark.or(json.first_text(&["type", "role"])).unwrap_or(if is_head { "head" } else { "" })
 }
 
-fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("summary"));
     talk.is_sidechain |= json["kind"] == "subagent";
@@ -46,16 +45,16 @@ fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads changed fields, which may include all messages.
-fn set(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn set(json: &Value, talk: &mut Conversation<'_>) {
     head(&json["$set"], talk);
     json["$set"]["messages"].list().iter().for_each(|message| record(&CLIENT, message, talk));
 }
 
-fn rewind(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn rewind(json: &Value, talk: &mut Conversation<'_>) {
     talk.rewind(json.text("$rewindTo"));
 }
 
-fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn user(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     talk.at(json.text("id"), time_of(&json));
     let content = content(&json);
@@ -65,7 +64,7 @@ fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
     parts(content, true, None, talk);
 }
 
-fn model(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn model(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     let at = time_of(&json);
     talk.at(json.text("id"), at);
@@ -89,7 +88,7 @@ fn model(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn notice(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     talk.at(json.text("id"), time_of(&json));
     talk.notice(&words_of(content(&json)));
@@ -106,4 +105,84 @@ fn folder(text: &str) -> Option<&str> {
     let named = named.or_else(|| context.split_once("working in the directory: "));
     let is_context = context.trim_start().starts_with("This is the Gemini CLI.");
     named.filter(|_| is_context)?.1.lines().next().map(str::trim)
+}
+
+/// Markers around the contents of files that a prompt refers to.
+const FILES: &str = "--- Content from referenced files ---";
+const FILES_END: &str = "--- End of content ---";
+
+/// Reads a message's parts; `outcome` applies to the results among them.
+pub(super) fn parts(
+    content: &Value,
+    is_user: bool,
+    outcome: Option<Outcome>,
+    talk: &mut Conversation<'_>,
+) {
+    let list = if content.is_array() { content.list() } else { std::slice::from_ref(content) };
+    let (mut words, mut files) = (String::new(), false);
+    for part in list {
+        if part["thought"] == true {
+            continue;
+        }
+        if part.has("functionCall") || part.has("functionResponse") {
+            say(&mut words, is_user, talk);
+        }
+        if part.has("functionCall") {
+            let call = &part["functionCall"];
+            let (id, name) = (call.text("id"), call.text("name"));
+            talk.call(ToolCall { id, name, arguments: &call["args"] });
+        } else if part.has("functionResponse") {
+            talk.result(response(&part["functionResponse"], outcome));
+        } else {
+            let text = text_of(part);
+            files |= is_user && text.trim() == FILES;
+            if files {
+                talk.injected(&text);
+                files = text.trim() != FILES_END;
+            } else if is_user {
+                talk.user(&text);
+            } else {
+                push_piece(&mut words, &text, "\n\n");
+            }
+        }
+    }
+    say(&mut words, is_user, talk);
+}
+
+fn say(words: &mut String, is_user: bool, talk: &mut Conversation<'_>) {
+    let words = std::mem::take(words);
+    if is_user { talk.user(&words) } else { talk.assistant(&words) }
+}
+
+fn text_of(part: &Value) -> String {
+    match () {
+        () if part.has("inlineData") => {
+            format!("[file {}]", part["inlineData"].text("mimeType"))
+        }
+        () if part.has("fileData") => {
+            format!("[file {}]", part["fileData"].text("fileUri"))
+        }
+        () if part.has("executableCode") => part["executableCode"].text("code").into(),
+        () if part.has("codeExecutionResult") => part["codeExecutionResult"].text("output").into(),
+        () => words_of(part),
+    }
+}
+
+/// Result in a `functionResponse`.
+fn response(json: &Value, outcome: Option<Outcome>) -> ToolResult<'_> {
+    let response = &json["response"];
+    let error = &response["error"];
+    let output = response.first(&["output", "content", "result"]);
+    let output = if output.is_null() { response } else { output };
+    let has_failed = !error.is_null() && error != false && error != "";
+    let text = words_of(if has_failed { error } else { output });
+    let text = text.strip_prefix("<untrusted_context>\n").unwrap_or(&text);
+    let text = text.strip_suffix("\n</untrusted_context>").unwrap_or(text);
+    ToolResult {
+        id: json.text("id"),
+        name: json.text("name"),
+        text: text.to_owned(),
+        outcome: outcome.or(has_failed.then_some(Outcome::Failed)),
+        exit_code: None,
+    }
 }

@@ -8,9 +8,9 @@ mod tests;
 use super::{Fence, LineReader, read_lines};
 use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Outcome, Skip, Speaker, Timestamp};
 use crate::transcripts::emit::Emit;
-use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
 use std::collections::HashMap;
-use std::io::{self, Read, Seek};
+use std::io;
 
 /// End of every line that aider printed or the user typed.
 const ENDING: &str = "  ";
@@ -25,37 +25,14 @@ const FAILURES: [&str; 4] =
 /// Beginning of a chat, followed by its time.
 const START: &str = "# aider chat started at ";
 /// Beginnings of lines of aider's startup banner and token counts.
-const NOISE: [&str; 22] = [
-    "Aider v",
-    "Main model:",
-    "Model:",
-    "Models:",
-    "Weak model:",
-    "Editor model:",
-    "Git repo:",
-    "Git working dir:",
-    "Repo-map:",
-    "Use /help ",
-    "Tokens:",
-    "Cost:",
-    "You can use /undo ",
-    "You can skip this check",
-    "VSCode terminal detected",
-    "Initial repo scan",
-    "Too soon to check version",
-    "Loaded ",
-    "Note: in-chat filenames",
-    "Restored previous conversation",
-    "Newer aider version",
-    "https://aider.chat/",
-];
+const NOISE: &str = include_str!("aider/noise.txt");
 /// Answers to aider's questions.
 const ANSWERS: [&str; 14] = [
     "y", "n", "yes", "no", "a", "all", "s", "skip", "skip all", "d", "don't", "o", "always",
     "never",
 ];
 
-pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = AiderReader {
         emit: Emit::new(sink),
         starts: HashMap::new(),
@@ -87,8 +64,8 @@ struct Block {
     text: String,
 }
 
-struct AiderReader<'e, 's> {
-    emit: Emit<'e, 's>,
+struct AiderReader<'e> {
+    emit: Emit<'e>,
     /// Number of chats by start time.
     starts: HashMap<String, u32>,
     in_session: bool,
@@ -99,8 +76,8 @@ struct AiderReader<'e, 's> {
     unfinished: bool,
 }
 
-impl<'e, 's: 'e> LineReader<'e, 's> for AiderReader<'e, 's> {
-    fn emit(&mut self) -> &mut Emit<'e, 's> {
+impl<'e> LineReader<'e> for AiderReader<'e> {
+    fn emit(&mut self) -> &mut Emit<'e> {
         &mut self.emit
     }
 
@@ -140,7 +117,7 @@ impl<'e, 's: 'e> LineReader<'e, 's> for AiderReader<'e, 's> {
     }
 }
 
-impl AiderReader<'_, '_> {
+impl AiderReader<'_> {
     fn start(&mut self, time: &str) {
         self.flush();
         self.fence.reset();
@@ -262,9 +239,7 @@ impl AiderReader<'_, '_> {
     fn typed(&mut self, text: &str, line: u32) -> RawEntry {
         self.command = None;
         if OWN_MESSAGES.iter().any(|start| text.starts_with(start)) && text.contains('\n') {
-            let mut entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, text);
-            entry.skip = Some(Skip::Injected);
-            return entry;
+            return RawEntry::new(line, Speaker::Client, EntryKind::Injected, text);
         }
         let text = if text == "<blank>" { "" } else { text };
         if let Some(words) = question_of_mode(text) {
@@ -316,7 +291,7 @@ fn is_commit(words: &str) -> bool {
 
 /// True if a line belongs to the banner or to aider's token counts.
 fn is_noise(words: &str) -> bool {
-    NOISE.iter().any(|start| words.starts_with(start)) || is_start_command(words)
+    NOISE.lines().any(|start| words.starts_with(start)) || is_start_command(words)
 }
 
 /// True if a line is the command line that aider was started with.

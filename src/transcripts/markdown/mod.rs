@@ -6,10 +6,11 @@ pub(super) mod specstory;
 
 use super::emit::Emit;
 use super::lines::Lines;
-use std::io::{self, Read};
+use super::raw::Input;
+use std::io;
 
-trait LineReader<'e, 's: 'e> {
-    fn emit(&mut self) -> &mut Emit<'e, 's>;
+trait LineReader<'e> {
+    fn emit(&mut self) -> &mut Emit<'e>;
 
     /// Reads the next line; `number` is 1-based.
     fn line(&mut self, line: &str, number: u32);
@@ -18,10 +19,7 @@ trait LineReader<'e, 's: 'e> {
 }
 
 /// Reads all lines of `input`, until the sink stops.
-fn read_lines<'e, 's: 'e>(
-    input: impl Read,
-    reader: &mut impl LineReader<'e, 's>,
-) -> io::Result<()> {
+fn read_lines<'e>(input: &mut dyn Input, reader: &mut impl LineReader<'e>) -> io::Result<()> {
     let mut lines = Lines::new(input);
     while let Some(line) = lines.next()? {
         if reader.emit().stopped() {

@@ -3,10 +3,10 @@
 //! when the file grows.
 
 use super::{Fence, LineReader, read_lines};
-use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Severity, Skip, Speaker, Timestamp};
+use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Severity, Speaker, Timestamp};
 use crate::transcripts::emit::Emit;
-use crate::transcripts::raw::{RawEntry, RawSession, Sink};
-use std::io::{self, Read, Seek};
+use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
+use std::io;
 
 /// Role names in lower case.
 const PEOPLE: [&str; 5] = ["user", "human", "me", "person", "prompt"];
@@ -17,7 +17,7 @@ const TOOLS: [&str; 2] = ["tool", "function"];
 /// Maximum size of a timestamp before a role.
 const STAMP_BYTES_MAX: usize = 40;
 
-pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = PlainReader {
         emit: Emit::new(sink),
         style: None,
@@ -108,16 +108,16 @@ struct Message {
     text: String,
 }
 
-struct PlainReader<'e, 's> {
-    emit: Emit<'e, 's>,
+struct PlainReader<'e> {
+    emit: Emit<'e>,
     style: Option<RoleStyle>,
     fence: Fence,
     message: Option<Message>,
     begun: bool,
 }
 
-impl<'e, 's: 'e> LineReader<'e, 's> for PlainReader<'e, 's> {
-    fn emit(&mut self) -> &mut Emit<'e, 's> {
+impl<'e> LineReader<'e> for PlainReader<'e> {
+    fn emit(&mut self) -> &mut Emit<'e> {
         &mut self.emit
     }
 
@@ -161,7 +161,7 @@ impl<'e, 's: 'e> LineReader<'e, 's> for PlainReader<'e, 's> {
     }
 }
 
-impl PlainReader<'_, '_> {
+impl PlainReader<'_> {
     fn flush(&mut self) {
         let Some(message) = self.message.take() else { return };
         self.fence.reset();
@@ -181,7 +181,6 @@ impl PlainReader<'_, '_> {
         let mut entry = RawEntry::new(message.line, message.speaker, kind, text);
         entry.at = message.at;
         entry.tool = (kind == EntryKind::ToolResult).then(|| "tool".to_owned());
-        entry.skip = (kind == EntryKind::Injected).then_some(Skip::Injected);
         self.emit.entry(entry);
     }
 }

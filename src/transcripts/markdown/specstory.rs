@@ -6,16 +6,16 @@ use super::{Fence, LineReader, read_lines};
 use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Speaker, Timestamp};
 use crate::transcripts::client_text::split_message;
 use crate::transcripts::emit::Emit;
-use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
 use crate::transcripts::tools;
-use std::io::{self, Read, Seek};
+use std::io;
 
 /// Info strings of fences that show the request, not the output.
 const REQUEST_FENCES: [&str; 4] = ["diff", "bash", "sh", "powershell"];
 /// Maximum number of lines of a header: a comment, a title, another comment.
 const HEADER_LINES_MAX: u32 = 50;
 
-pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = SpecstoryReader {
         emit: Emit::new(sink),
         head: RawSession::default(),
@@ -90,8 +90,8 @@ enum State {
     Tool(ToolBlock),
 }
 
-struct SpecstoryReader<'e, 's> {
-    emit: Emit<'e, 's>,
+struct SpecstoryReader<'e> {
+    emit: Emit<'e>,
     head: RawSession,
     /// Lines before the first heading.
     header: String,
@@ -102,8 +102,8 @@ struct SpecstoryReader<'e, 's> {
     state: State,
 }
 
-impl<'e, 's: 'e> LineReader<'e, 's> for SpecstoryReader<'e, 's> {
-    fn emit(&mut self) -> &mut Emit<'e, 's> {
+impl<'e> LineReader<'e> for SpecstoryReader<'e> {
+    fn emit(&mut self) -> &mut Emit<'e> {
         &mut self.emit
     }
 
@@ -140,7 +140,7 @@ impl<'e, 's: 'e> LineReader<'e, 's> for SpecstoryReader<'e, 's> {
     }
 }
 
-impl SpecstoryReader<'_, '_> {
+impl SpecstoryReader<'_> {
     fn words(&mut self, line: &str, number: u32) {
         let inside = self.fence.line(line);
         // Older files have tools without tags, between horizontal rules.

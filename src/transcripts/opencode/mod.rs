@@ -47,13 +47,13 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-fn export(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn export(json: &Value, talk: &mut Conversation<'_>) {
     talk.next_session();
     head(json, talk);
     record(&CLIENT, &json["messages"], talk);
 }
 
-fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn head(json: &Value, talk: &mut Conversation<'_>) {
     let info = &json["info"];
     if ![info.text("id"), ""].contains(&talk.head().native_id.as_str()) {
         talk.next_session();
@@ -72,7 +72,7 @@ fn created(info: &Value) -> Option<Timestamp> {
     time_of(&info["time"])
 }
 
-fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(json: &Value, talk: &mut Conversation<'_>) {
     let info = &json["info"];
     talk.name(info.text("sessionID"));
     talk.cwd(info["path"].text("cwd"));
@@ -91,7 +91,7 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     failure(info, talk);
 }
 
-fn event(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn event(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionID"));
     talk.at(json["part"].text("messageID"), time_of(json));
     match json.has("part") {
@@ -100,26 +100,26 @@ fn event(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn read_part(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn read_part(part: &Value, talk: &mut Conversation<'_>) {
     match read_of(PARTS, part.text("type")) {
         Some(read) => read(part, talk),
         None => talk.unknown(part.text("type")),
     }
 }
 
-fn text(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn text(part: &Value, talk: &mut Conversation<'_>) {
     match part["synthetic"] == true {
         true => talk.injected(part.text("text")),
         false => talk.assistant(part.text("text")),
     }
 }
 
-fn tool(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn tool(part: &Value, talk: &mut Conversation<'_>) {
     let (id, name, state) = (part.text("callID"), part.text("tool"), &part["state"]);
     talk.time(millis(&state["time"]["start"]));
     talk.call(ToolCall { id, name, arguments: &state["input"] });
     talk.time(millis(&state["time"]["end"]));
-    let code = state["metadata"]["exit"].as_i64().and_then(|code| i32::try_from(code).ok());
+    let exit_code = state["metadata"]["exit"].int();
     let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();
     let was_stopped =
         text.contains("rejected permission") || text.starts_with("Tool execution aborted");
@@ -128,7 +128,7 @@ fn tool(part: &Value, talk: &mut Conversation<'_, '_>) {
         outcome => outcome,
     };
     if outcome != Some(Outcome::Running) {
-        talk.result(ToolResult { id, name, text, outcome, exit_code: code });
+        talk.result(ToolResult { id, name, text, outcome, exit_code });
     }
 }
 
@@ -136,18 +136,18 @@ fn millis(value: &Value) -> Option<Timestamp> {
     value.as_i64().map(Timestamp)
 }
 
-fn file(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn file(part: &Value, talk: &mut Conversation<'_>) {
     let name = part.first_text(&["filename", "mime"]).unwrap_or_default();
     talk.injected(&format!("[file {name}]"));
 }
 
-fn subtask(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn subtask(part: &Value, talk: &mut Conversation<'_>) {
     let words = part.first_text(&["prompt", "description"]).unwrap_or_default();
     talk.say(Speaker::Client, EntryKind::Prompt, words);
 }
 
 /// Reads the error of a message, a retry or a run.
-fn failure(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn failure(json: &Value, talk: &mut Conversation<'_>) {
     let error = &json["error"];
     let words = error["data"].first_text(&["message"]).or(error.first_text(&["message"]));
     let name = error.text("name");

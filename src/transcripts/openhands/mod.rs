@@ -1,8 +1,6 @@
 //! Events of OpenHands: actions and observations in a list or in the records of an evaluation, and
 //! the events of its newer SDK, which have a `kind`.
 
-mod sdk;
-
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore, record};
 use super::conversation::{Conversation, ToolCall, ToolResult};
@@ -43,11 +41,11 @@ pub(super) const CLIENT: Client = Client {
         ("observation", observation),
         ("recall|change_agent_state|think|condensation|condensation_request|null", ignore),
         ("agent_state_changed|task_tracking", ignore),
-        ("MessageEvent", sdk::message),
-        ("SystemPromptEvent", sdk::system),
-        ("ActionEvent", sdk::action),
-        ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk::observation),
-        ("Condensation|CondensationSummaryEvent", sdk::summary),
+        ("MessageEvent", sdk_message),
+        ("SystemPromptEvent", sdk_system),
+        ("ActionEvent", sdk_action),
+        ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk_observation),
+        ("Condensation|CondensationSummaryEvent", sdk_summary),
         (
             "ConversationStateUpdateEvent|CondensationRequest|PauseEvent|LLMCompletionLogEvent",
             ignore,
@@ -76,7 +74,7 @@ fn kind(json: &Value) -> &str {
 }
 
 /// Reads a record of an evaluation or of the issue resolver; each is a session.
-fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn run(json: &Value, talk: &mut Conversation<'_>) {
     talk.next_session();
     talk.name(json.text("instance_id"));
     let issue = &json["issue"];
@@ -88,7 +86,7 @@ fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
     record(&CLIENT, &Value::Array(json["history"].list().to_vec()), talk);
 }
 
-fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn begin(json: &Value, talk: &mut Conversation<'_>) {
     let id = json["id"].as_u64().map(|id| id.to_string());
     talk.at(id.as_deref().unwrap_or(json.text("id")), time_of(json));
 }
@@ -98,7 +96,7 @@ fn fields<'j>(json: &'j Value, key: &str) -> &'j Value {
     if json[key].is_object() { &json[key] } else { json }
 }
 
-fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let args = fields(json, "args");
     let text = args.first_text(&["content"]).unwrap_or(json.text("message"));
@@ -109,12 +107,12 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn system(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     talk.injected(fields(json, "args").text("content"));
 }
 
-fn finish(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn finish(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let args = fields(json, "args");
     let words = args.first_text(&["final_thought", "thought"]);
@@ -128,7 +126,7 @@ fn call_id(json: &Value, event: &Value) -> String {
     own.or(event.as_u64().map(|id| format!("event-{id}"))).unwrap_or_default()
 }
 
-fn action(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn action(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let (args, known) = (fields(json, "args"), &json["tool_call_metadata"]);
     talk.assistant(args.text("thought"));
@@ -153,7 +151,7 @@ fn action(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.call(ToolCall { id: &id, name, arguments });
 }
 
-fn observation(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn observation(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let (extras, own) = (fields(json, "extras"), json.text("observation"));
     let id = call_id(json, &json["cause"]);
@@ -161,7 +159,7 @@ fn observation(json: &Value, talk: &mut Conversation<'_, '_>) {
         return talk.notice(&words_of(&json["content"]));
     }
     talk.cwd(extras["metadata"].text("working_dir"));
-    let code = extras["metadata"]["exit_code"].as_i64().or(extras["exit_code"].as_i64());
+    let code = extras["metadata"]["exit_code"].int().or(extras["exit_code"].int());
     let flag = json["success"].as_bool().map(outcome_of_flag);
     let outcome = match own {
         "error" => Some(Outcome::Failed),
@@ -174,6 +172,73 @@ fn observation(json: &Value, talk: &mut Conversation<'_, '_>) {
         name: json["tool_call_metadata"].text("function_name"),
         text: words_of(&json["content"]),
         outcome,
-        exit_code: code.filter(|code| *code != -1).and_then(|code| i32::try_from(code).ok()),
+        exit_code: code.filter(|code| *code != -1),
     });
+}
+
+fn sdk_message(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    let text = words_of(&json["llm_message"]["content"]);
+    match json.text("source") {
+        "user" => talk.user(&text),
+        "agent" => talk.assistant(&text),
+        _ => talk.injected(&text),
+    }
+    talk.injected(&words_of(&json["extended_content"]));
+}
+
+fn sdk_system(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    talk.injected(&words_of(&json["system_prompt"]));
+}
+
+fn sdk_action(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    talk.assistant(&words_of(&json["thought"]));
+    match json["action"].text("kind") {
+        "FinishAction" => talk.assistant(json["action"].text("message")),
+        "ThinkAction" => {}
+        _ => {
+            let call = &json["tool_call"];
+            let own = call.first(&["arguments", "function"]);
+            let own = if own.has("arguments") { &own["arguments"] } else { own };
+            let arguments = if own.is_null() { &json["action"] } else { own };
+            let (id, name) = (json.text("tool_call_id"), json.text("tool_name"));
+            talk.call(ToolCall { id, name, arguments });
+        }
+    }
+}
+
+fn sdk_observation(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    let seen = &json["observation"];
+    if matches!(seen.text("kind"), "FinishObservation" | "ThinkObservation") {
+        return;
+    }
+    let keys = ["content", "output", "error"];
+    let content = keys.iter().map(|key| words_of(&seen[key])).find(|text| !text.is_empty());
+    let words = json.first_text(&["error", "rejection_reason"]).map(str::to_owned);
+    let code = seen["exit_code"].int().or(seen["metadata"]["exit_code"].int());
+    let outcome = match json.text("kind") {
+        "AgentErrorEvent" => Some(Outcome::Failed),
+        "UserRejectObservation" => Some(Outcome::Aborted),
+        _ if code == Some(-1) || seen["timeout"] == true => Some(Outcome::Running),
+        _ => ["is_error", "error"]
+            .iter()
+            .find_map(|key| seen[key].as_bool())
+            .map(|it| outcome_of_flag(!it)),
+    };
+    talk.cwd(seen["metadata"].text("working_dir"));
+    talk.result(ToolResult {
+        id: json.text("tool_call_id"),
+        name: json.text("tool_name"),
+        text: content.or(words).unwrap_or_default(),
+        outcome,
+        exit_code: code.filter(|code| *code != -1),
+    });
+}
+
+fn sdk_summary(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    talk.summary(json.text("summary"));
 }

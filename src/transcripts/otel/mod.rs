@@ -1,15 +1,12 @@
 //! OpenTelemetry spans and logs of generative models, as OTLP JSON or with plain attributes. Each
 //! call repeats the conversation before it. A conversation's id is its own or that of its trace.
 
-mod attributes;
-
 use super::chat::words_of;
 use super::client::{Client, ReadRecord, ignore, read_of};
 use super::conversation::{Conversation, ToolCall, ToolResult};
-use super::json::JsonExt;
+use super::json::{JsonExt, parse};
 use crate::domain::{Format, Outcome, Timestamp};
-use attributes::{any_value, attributes, structured, time};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Otel,
@@ -62,7 +59,7 @@ fn kind(json: &Value) -> &str {
 }
 
 /// Reads spans and log records at any depth.
-fn batch(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn batch(json: &Value, talk: &mut Conversation<'_>) {
     const LISTS: [&str; 7] = [
         "resourceSpans", "resourceLogs", "scopeSpans", "scopeLogs", "instrumentationLibrarySpans",
         "spans", "logRecords",
@@ -77,7 +74,7 @@ fn batch(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads a span, or a log record of a model call.
-fn span(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn span(json: &Value, talk: &mut Conversation<'_>) {
     let mut fields = attributes(&json["attributes"]);
     let body = any_value(&json["body"]);
     if let Value::Object(body) = &body {
@@ -106,18 +103,18 @@ fn span(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn plain(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn plain(json: &Value, talk: &mut Conversation<'_>) {
     told(json, "", time(json), talk);
 }
 
-fn lone_message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn lone_message(json: &Value, talk: &mut Conversation<'_>) {
     talk.session("");
     talk.at("", time(json));
     message(json, talk);
 }
 
 /// Reads the attributes of a call.
-fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversation<'_, '_>) {
+fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversation<'_>) {
     if !json.map().any(|(key, _)| key.starts_with("gen_ai.")) {
         return;
     }
@@ -141,7 +138,7 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     }
 }
 
-fn messages(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn messages(json: &Value, talk: &mut Conversation<'_>) {
     let instructions = words_of(&structured(&json["gen_ai.system_instructions"]));
     if !instructions.is_empty() && !talk.repeats(&instructions) {
         talk.injected(&instructions);
@@ -154,7 +151,7 @@ fn messages(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads a message, unless an earlier call contained it.
-fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(json: &Value, talk: &mut Conversation<'_>) {
     let role = json.text("role");
     let is_told = |part: &&Value| !matches!(part.text("type"), "reasoning" | "thinking");
     let parts = json["parts"].list().iter().filter(is_told).map(Value::to_string);
@@ -176,22 +173,19 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn call(part: &Value, talk: &mut Conversation<'_, '_>) {
+fn call(part: &Value, talk: &mut Conversation<'_>) {
     let (id, name) = (part.text("id"), part.text("name"));
-    let keys = ["arguments", "server_tool_call"];
-    let arguments = keys.iter().map(|key| &part[key]).find(|it| !it.is_null());
-    talk.call(ToolCall { id, name, arguments: arguments.unwrap_or(&Value::Null) });
+    let arguments = part.first(&["arguments", "server_tool_call"]);
+    talk.call(ToolCall { id, name, arguments });
 }
 
-fn response(part: &Value, talk: &mut Conversation<'_, '_>) {
-    let keys = ["response", "result", "server_tool_call_response"];
-    let result = keys.iter().map(|key| &part[key]).find(|it| !it.is_null());
-    let text = result.map(words_of).unwrap_or_default();
+fn response(part: &Value, talk: &mut Conversation<'_>) {
+    let text = words_of(part.first(&["response", "result", "server_tool_call_response"]));
     talk.result(ToolResult { id: part.text("id"), text, ..ToolResult::default() });
 }
 
 /// Reads an event of older instrumentations, which holds one message.
-fn event(name: &str, body: &Value, talk: &mut Conversation<'_, '_>) {
+fn event(name: &str, body: &Value, talk: &mut Conversation<'_>) {
     let role = match name {
         "gen_ai.system.message" => "system",
         "gen_ai.user.message" => "user",
@@ -210,6 +204,42 @@ fn event(name: &str, body: &Value, talk: &mut Conversation<'_, '_>) {
     if !talk.repeats(&format!("{role} {} {}", json["content"], json["tool_calls"])) {
         talk.message(&json);
     }
+}
+
+/// Start time of a span or time of a log record.
+fn time(json: &Value) -> Option<Timestamp> {
+    const NANOS: [&str; 3] = ["startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"];
+    let nanos = NANOS.iter().find_map(|key| json[key].number()).filter(|nanos| *nanos > 0.0);
+    let text = json.first_text(&["start_time", "timestamp", "startTime"]);
+    nanos.and_then(|nanos| Timestamp::from_secs(nanos / 1.0e9)).or(text.and_then(Timestamp::parse))
+}
+
+/// Attributes by name, from a list of keys and typed values or from a map.
+fn attributes(json: &Value) -> Map<String, Value> {
+    let listed = json.list().iter().map(|it| (it.text("key").to_owned(), any_value(&it["value"])));
+    let mapped = json.map().map(|(key, value)| (key.clone(), value.clone()));
+    listed.chain(mapped).collect()
+}
+
+/// Unwraps an OTLP `AnyValue`.
+fn any_value(json: &Value) -> Value {
+    let Some((kind, value)) =
+        json.map().next().filter(|_| json.as_object().is_some_and(|it| it.len() == 1))
+    else {
+        return json.clone();
+    };
+    match kind.as_str() {
+        "arrayValue" => value["values"].list().iter().map(any_value).collect(),
+        "kvlistValue" => Value::Object(attributes(&value["values"])),
+        "stringValue" | "intValue" | "doubleValue" | "boolValue" | "bytesValue" => value.clone(),
+        _ => json.clone(),
+    }
+}
+
+/// Value of an attribute; on spans it may be JSON in a string.
+fn structured(json: &Value) -> Value {
+    let text = json.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
+    text.and_then(|text| parse(text).ok()).unwrap_or_else(|| json.clone())
 }
 
 #[cfg(test)]
@@ -248,7 +278,7 @@ mod tests {
             records.join(",")
         );
         testing::check(
-            |mut input, sink| client::read(&CLIENT, &mut input, sink),
+            |input, sink| client::read(&CLIENT, input, sink),
             &file,
             &[
                 "= t1",

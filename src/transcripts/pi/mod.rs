@@ -30,7 +30,7 @@ pub(super) const CLIENT: Client = Client {
     ],
 };
 
-fn session(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn session(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("id"));
     talk.cwd(json.text("cwd"));
     talk.title(json.first_text(&["sessionTitle", "title"]).unwrap_or_default());
@@ -40,27 +40,27 @@ fn session(json: &Value, talk: &mut Conversation<'_, '_>) {
     head.parent = head.parent.take().or(parent);
 }
 
-fn link(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn link(json: &Value, talk: &mut Conversation<'_>) {
     talk.link(json.text("id"), json.text("parentId"));
     talk.at(json.text("id"), time_of(json));
 }
 
-fn info(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn info(json: &Value, talk: &mut Conversation<'_>) {
     link(json, talk);
     talk.title(json.text("name"));
 }
 
-fn injected(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn injected(json: &Value, talk: &mut Conversation<'_>) {
     link(json, talk);
     talk.injected(&words_of(&json["content"]));
 }
 
-fn summary(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn summary(json: &Value, talk: &mut Conversation<'_>) {
     link(json, talk);
     talk.summary(json.text("summary"));
 }
 
-fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(json: &Value, talk: &mut Conversation<'_>) {
     link(json, talk);
     let message = &json["message"];
     match message.text("role") {
@@ -83,14 +83,13 @@ fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads a command line that the user ran.
-fn shell(message: &Value, talk: &mut Conversation<'_, '_>) {
+fn shell(message: &Value, talk: &mut Conversation<'_>) {
     talk.say(Speaker::Person, EntryKind::Command, message.text("command"));
-    let code = message["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
     talk.result(ToolResult {
         id: "",
         name: "bash",
         text: message.text("output").to_owned(),
         outcome: (message["cancelled"] == true).then_some(Outcome::Aborted),
-        exit_code: code,
+        exit_code: message["exitCode"].int(),
     });
 }

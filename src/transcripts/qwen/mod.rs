@@ -3,7 +3,7 @@
 use super::chat::{time_of, words_of};
 use super::client::{Client, ReadRecord, ignore, read_of};
 use super::conversation::Conversation;
-use super::genai::parts;
+use super::gemini::parts;
 use super::json::JsonExt;
 use super::tools::outcome_of_status;
 use crate::domain::{EntryKind, Format, Speaker};
@@ -31,7 +31,7 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
     ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot", ignore),
 ];
 
-fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn begin(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.cwd(json.text("cwd"));
     talk.branch(json.text("gitBranch"));
@@ -40,7 +40,7 @@ fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.at(json.text("uuid"), time_of(json));
 }
 
-fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn user(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let content = &json["message"]["parts"];
     match json.text("subtype") {
@@ -50,18 +50,18 @@ fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn assistant(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     parts(&json["message"]["parts"], false, None, talk);
 }
 
-fn tool_result(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn tool_result(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let outcome = outcome_of_status(json["toolCallResult"].text("status"));
     parts(&json["message"]["parts"], true, outcome, talk);
 }
 
-fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn system(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     match read_of(SUBTYPES, json.text("subtype")) {
         Some(read) => read(json, talk),
@@ -69,24 +69,24 @@ fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn title(json: &Value, talk: &mut Conversation<'_>) {
     talk.title(json["systemPayload"].text("customTitle"));
 }
 
 /// Reads a slash command; its result record repeats it.
-fn command(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn command(json: &Value, talk: &mut Conversation<'_>) {
     let payload = &json["systemPayload"];
     if payload["phase"] != "result" {
         talk.say(Speaker::Person, EntryKind::Command, payload.text("rawCommand"));
     }
 }
 
-fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn notice(json: &Value, talk: &mut Conversation<'_>) {
     talk.notice(json["systemPayload"].text("displayText"));
 }
 
 /// Reads a compression: the client replaces the conversation with a summary in a user message.
-fn compression(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn compression(json: &Value, talk: &mut Conversation<'_>) {
     let history = json["systemPayload"]["compressedHistory"].list();
     if let Some(first) = history.first() {
         talk.summary(&words_of(&first["parts"]));

@@ -39,12 +39,12 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-fn list(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn list(json: &Value, talk: &mut Conversation<'_>) {
     json["data"].list().iter().for_each(|json| exchange(json, talk));
 }
 
 /// Reads the request, if it was logged, and the response.
-fn exchange(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn exchange(json: &Value, talk: &mut Conversation<'_>) {
     let inner = [&json["response"]["body"], &json["response"], &json["body"], json];
     let response = inner.into_iter().find(|it| it["output"].is_array()).unwrap_or(json);
     let asked = ["request", "body"].iter().map(|key| &json[key]).find(|it| it.has("input"));
@@ -94,7 +94,7 @@ fn key(item: &Value) -> String {
     }
 }
 
-fn read_item(item: &Value, talk: &mut Conversation<'_, '_>) {
+fn read_item(item: &Value, talk: &mut Conversation<'_>) {
     let kind = if item.has("role") { "message" } else { item.text("type") };
     match read_of(ITEMS, kind) {
         Some(read) => read(item, talk),
@@ -102,18 +102,17 @@ fn read_item(item: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn message(item: &Value, talk: &mut Conversation<'_, '_>) {
+fn message(item: &Value, talk: &mut Conversation<'_>) {
     talk.message(item);
 }
 
 /// Reads a call. Calls of tools that the API runs itself include the result.
-fn call(item: &Value, talk: &mut Conversation<'_, '_>) {
+fn call(item: &Value, talk: &mut Conversation<'_>) {
     let id = item.first_text(&["call_id", "id"]).unwrap_or_default();
     let kind = item.text("type").trim_end_matches("_call");
     let name = item.first_text(&["name"]).unwrap_or(kind);
     let keys = ["arguments", "input", "action", "code", "queries", "operation"];
-    let arguments = keys.iter().map(|key| &item[key]).find(|it| !it.is_null());
-    talk.call(ToolCall { id, name, arguments: arguments.unwrap_or(&Value::Null) });
+    talk.call(ToolCall { id, name, arguments: item.first(&keys) });
     let keys = ["error", "output", "outputs", "results"];
     let output = keys.into_iter().find(|key| item.has(key));
     if let Some(key) = output {
@@ -123,8 +122,8 @@ fn call(item: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn output(item: &Value, talk: &mut Conversation<'_, '_>) {
-    let code = &item["output"].list().iter().find_map(|it| it["outcome"]["exit_code"].as_i64());
+fn output(item: &Value, talk: &mut Conversation<'_>) {
+    let code = item["output"].list().iter().find_map(|it| it["outcome"]["exit_code"].int());
     let texts: Vec<&str> = item["output"]
         .list()
         .iter()
@@ -137,7 +136,7 @@ fn output(item: &Value, talk: &mut Conversation<'_, '_>) {
         id: item.text("call_id"),
         text,
         outcome: failed,
-        exit_code: code.and_then(|code| i32::try_from(code).ok()),
+        exit_code: code,
         ..ToolResult::default()
     });
 }

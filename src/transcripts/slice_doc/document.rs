@@ -5,7 +5,7 @@ use crate::transcripts::raw::{RawSession, short_title};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -24,46 +24,38 @@ const _: () = assert!(ENTRIES_MAX <= (u32::MAX - FROM_MAX) as usize);
 /// What was said in a session, or what was said in it since the last document. Every document of a
 /// session names it by the same id; its entries are appended in their order. Nothing but these fields
 /// is allowed, at most 33554432 bytes, and the document is taken whole or refused.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Slice")]
 pub(crate) struct SliceDocument {
     /// The id that the session has where it takes place, the same in every document of it. It may be
     /// left out only where it is given beside the document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub session: Option<String>,
     /// Whose memory this becomes: a project, a person, an agent. Without it, the last name of `cwd`;
     /// one of the two is the same in every document of a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub namespace: Option<String>,
     /// What the session is called, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub title: Option<String>,
     /// The folder that the agent works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub cwd: Option<String>,
     /// The id of the session that this one was forked from or works for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub parent: Option<String>,
     /// When the session began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Rfc3339Time>,
     /// How many entries of this session were handed over before this document, which is the number of
     /// its first entry, counted from 0. With it a document may be handed over twice: entries that are
     /// there already are not taken again. Without it the entries are appended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = FROM_MAX))]
     pub from: Option<u32>,
     /// Whether the session is over: nothing waits for more of it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub closed: bool,
     /// How urgent it is; of what waits, the highest is worked on first. Without it 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = PRIORITIES.0, max = PRIORITIES.1))]
     pub priority: Option<i32>,
     /// What was said, in order; empty where a document only closes the session. One message may be
@@ -73,7 +65,7 @@ pub(crate) struct SliceDocument {
 }
 
 /// One thing that was said, called or answered.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SliceEntry {
     /// Who said it. It decides how far it is trusted: a decision that only a tool or the web speaks of
@@ -82,32 +74,25 @@ pub(crate) struct SliceEntry {
     /// What sort of thing it is. Without it, `prompt` of a person, `text` of the assistant,
     /// `tool_result` of a tool or the web, and `notice` of a client. A call of a tool is said by the
     /// assistant and needs `tool_call` here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<EntryKind>,
     /// The words. Of a call, its command or its arguments as JSON; of a result, what the tool put out.
     pub text: String,
     /// When it was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Rfc3339Time>,
     /// The id that it has where it was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub id: Option<String>,
     /// The tool's name, of calls and results. A result may leave it out if its call is in the same
     /// document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub tool: Option<String>,
     /// What joins a call with its result: the same in both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = NAME_CHARS_MAX))]
     pub call_id: Option<String>,
     /// How the call of this result ended. Without it, `exit_code` tells, or what the tool put out where
     /// it is in a known form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// The exit code of the command that this is the result of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = i32::MIN, max = i32::MAX))]
     pub exit_code: Option<i32>,
 }
@@ -132,8 +117,8 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// Time in RFC 3339 with its zone: `2026-11-21T09:00:00Z`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize)]
+#[serde(try_from = "Cow<'_, str>")]
 pub(crate) struct Rfc3339Time(pub Timestamp);
 
 impl TryFrom<Cow<'_, str>> for Rfc3339Time {
@@ -141,12 +126,6 @@ impl TryFrom<Cow<'_, str>> for Rfc3339Time {
 
     fn try_from(text: Cow<'_, str>) -> Result<Rfc3339Time, &'static str> {
         Timestamp::of_rfc3339(&text).map(Rfc3339Time).ok_or("expected a time in RFC 3339")
-    }
-}
-
-impl From<Rfc3339Time> for String {
-    fn from(moment: Rfc3339Time) -> String {
-        moment.0.to_string()
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) const CLIENT: Client = Client {
 const SHELL: &str = "bash";
 
 /// Reads the steps of a trajectory that has no messages.
-fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn run(json: &Value, talk: &mut Conversation<'_>) {
     if CLIENT.list.split('|').any(|list| json.get(list).is_some()) {
         return;
     }
@@ -46,12 +46,12 @@ fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn system(json: &Value, talk: &mut Conversation<'_>) {
     talk.at("", time_of(json));
     talk.injected(&words_of(&json["content"]));
 }
 
-fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn user(json: &Value, talk: &mut Conversation<'_>) {
     talk.at("", time_of(json));
     let text = words_of(&json["content"]);
     if json["is_demo"] == true {
@@ -63,7 +63,7 @@ fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn assistant(json: &Value, talk: &mut Conversation<'_>) {
     talk.at("", time_of(json));
     if json["is_demo"] == true {
         talk.injected(&words_of(&json["content"]));
@@ -75,7 +75,7 @@ fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
 }
 
 /// Reads the text and the command of a step, or of an answer with the command in a fence.
-fn act(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn act(json: &Value, talk: &mut Conversation<'_>) {
     let said = words_of(&json["content"]);
     let fenced = said.split_once("```").and_then(|(before, rest)| {
         let (command, after) = rest.split_once('\n')?.1.split_once("\n```")?;
@@ -90,14 +90,14 @@ fn act(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-fn tool(json: &Value, talk: &mut Conversation<'_, '_>) {
+fn tool(json: &Value, talk: &mut Conversation<'_>) {
     talk.at("", time_of(json));
     let id = json["tool_call_ids"].list().first().and_then(Value::as_str);
     let id = id.or(json.first_text(&["tool_call_id"])).unwrap_or_default();
     observe(id, &words_of(&json["content"]), talk);
 }
 
-fn observe(id: &str, text: &str, talk: &mut Conversation<'_, '_>) {
+fn observe(id: &str, text: &str, talk: &mut Conversation<'_>) {
     let folder =
         text.rsplit_once("(Current directory: ").and_then(|(_, rest)| rest.split_once(')'));
     talk.cwd(folder.map_or("", |(folder, _)| folder));

@@ -1,4 +1,6 @@
-//! Formatted counts of things.
+//! Phrases for people: counts of things, and an error with its causes.
+
+use std::error::Error;
 
 /// Formats a number with thousands separators.
 pub(crate) fn count(number: u64) -> String {
@@ -31,4 +33,15 @@ pub(crate) fn counted(number: u64, name: &str) -> String {
         (_, Some(stem)) if !stem.ends_with('a') => format!("{number_of} {stem}ies"),
         (_, _) => format!("{number_of} {name}s"),
     }
+}
+
+/// Formats the error with its causes, the root cause last.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line.replace('\n', " ")
 }

@@ -1,16 +1,14 @@
 //! Rules for the reader of every client, checked on the samples in its folder: `sample*.json[l]`
 //! with expected output in `.txt`. Text to be read holds `say-N`, text never to be read `hidden`.
 
+use super::detect;
 use super::formats::CLIENTS;
 use super::raw::TranscriptItem;
-use super::testing::{entries, show_item};
-use super::{detect, read};
+use super::testing::{entries, items, show_item};
 use crate::domain::{EntryKind, Format, Severity};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Cursor;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Distance in bytes between the positions at which a sample is cut or changed.
@@ -43,16 +41,6 @@ fn samples() -> Vec<Sample> {
         }));
     }
     found
-}
-
-fn items(format: Format, bytes: &[u8]) -> Vec<TranscriptItem> {
-    let mut items = Vec::new();
-    let mut sink = |item| {
-        items.push(item);
-        ControlFlow::Continue(())
-    };
-    read(format, Cursor::new(bytes), &mut sink).unwrap();
-    items
 }
 
 /// Renders one line per item, with the header of each session.

@@ -1,0 +1,261 @@
+//! annalist's entry among the MCP servers in files that belong to the user: a project's `.mcp.json`,
+//! and Codex's `config.toml`.
+
+use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member};
+use crate::domain::{Finding, Severity};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstStringLit};
+use serde_json::Value;
+use toml::Table;
+
+const SERVERS: &str = "mcpServers";
+const CODEX_SERVERS: &str = "mcp_servers";
+/// Name of annalist's entry; clients name its tools after it.
+const NAME: &str = "annalist";
+
+/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
+/// entry and keeps its other fields; an entry of the same name for another program stays.
+pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
+    edit(existing_or_new(existing), |top| {
+        let servers = match servers(top)? {
+            Some(servers) => servers,
+            None => top.object_value_or_set(SERVERS),
+        };
+        match member(&servers, NAME) {
+            None => {
+                let arguments = CstInputValue::Array(vec!["mcp".into()]);
+                let entry = [("command", program.into()), ("args", arguments)];
+                let entry = entry.map(|(name, value)| (name.to_owned(), value));
+                servers.append(NAME, CstInputValue::Object(entry.into()));
+            }
+            Some(entry) => {
+                if let Some((text, line)) = command(&entry)
+                    && is_annalist(&line)
+                    && line != program
+                {
+                    text.set_raw_value(Value::from(program).to_string());
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Removes annalist's entry, and the list if it is then empty.
+pub(super) fn unregister(existing: &str) -> Merged {
+    edit(existing, |top| {
+        let Some(servers) = servers(top)? else { return Ok(()) };
+        let ours = member(&servers, NAME)
+            .filter(|entry| command(entry).is_some_and(|(_, line)| is_annalist(&line)));
+        let Some(ours) = ours else { return Ok(()) };
+        ours.remove();
+        if servers.properties().is_empty() {
+            member(top, SERVERS).into_iter().for_each(CstObjectProp::remove);
+        }
+        Ok(())
+    })
+}
+
+fn servers(top: &CstObject) -> Result<Option<CstObject>, String> {
+    let Some(servers) = member(top, SERVERS) else { return Ok(None) };
+    let place = format!("`{SERVERS}`");
+    servers.object_value().map(Some).ok_or_else(|| expected(&place, "an object", "something else"))
+}
+
+/// Command of an entry, as a syntax node and as the decoded text.
+fn command(entry: &CstObjectProp) -> Option<(CstStringLit, String)> {
+    let text = member(&entry.object_value()?, "command")?.value()?.as_string_lit()?;
+    let line = text.decoded_value().ok()?;
+    Some((text, line))
+}
+
+/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
+/// entry and keeps its other fields; an entry of the same name for another program stays.
+pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged {
+    let text = existing.unwrap_or_default();
+    edit_toml(text, |before| {
+        let line = toml::Value::from(program).to_string();
+        let Some(entry) = entry(before) else {
+            let gap = match text {
+                "" => "",
+                text if text.ends_with('\n') => "\n",
+                _ => "\n\n",
+            };
+            let added =
+                format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
+            let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
+            return Some(format!("{text}{added}"));
+        };
+        let older =
+            entry.get("command")?.as_str().filter(|it| is_annalist(it) && *it != program)?;
+        let is_command = |line: &str| line.trim_start().starts_with("command");
+        let lines = sections(text).map(|(is_ours, own)| match is_ours && is_command(own) {
+            true => own.replace(&toml::Value::from(older).to_string(), &line),
+            false => own.to_owned(),
+        });
+        Some(lines.collect())
+    })
+}
+
+/// Removes annalist's entry, including the user's additions to it.
+pub(super) fn unregister_in_codex(existing: &str) -> Merged {
+    edit_toml(existing, |before| {
+        entry(before)?.get("command")?.as_str().filter(|it| is_annalist(it))?;
+        let mut left = String::new();
+        let mut is_in_ours = false;
+        for (is_ours, line) in sections(existing) {
+            if is_ours && !is_in_ours {
+                // The blank line above the entry.
+                let above = left.strip_suffix("\r\n").or_else(|| left.strip_suffix('\n'));
+                let is_blank = above.is_some_and(|above| above.is_empty() || above.ends_with('\n'));
+                left.truncate(above.filter(|_| is_blank).map_or(left.len(), str::len));
+            }
+            is_in_ours = is_ours;
+            if !is_ours {
+                left.push_str(line);
+            }
+        }
+        Some(left)
+    })
+}
+
+/// Returns each line, and true for lines of annalist's entry.
+fn sections(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    let mut is_ours = false;
+    text.split_inclusive('\n').map(move |line| {
+        if let Some(header) = line.trim_start().strip_prefix('[') {
+            let name: String = header.chars().filter(|it| !" \t\"'".contains(*it)).collect();
+            let rest = name.strip_prefix(CODEX_SERVERS).and_then(|it| it.strip_prefix('.'));
+            let rest = rest.and_then(|it| it.strip_prefix(NAME));
+            is_ours = rest.is_some_and(|rest| rest.starts_with([']', '.']));
+        }
+        (is_ours, line)
+    })
+}
+
+fn entry(table: &Table) -> Option<&Table> {
+    table.get(CODEX_SERVERS)?.get(NAME)?.as_table()
+}
+
+/// Applies an edit if it changes nothing but annalist's entry.
+fn edit_toml(existing: &str, change: impl FnOnce(&Table) -> Option<String>) -> Merged {
+    let wrong = |found: &str| {
+        let detail = expected("the file", "TOML that Codex reads", found);
+        Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail))
+    };
+    let read = |text: &str| toml::from_str::<Table>(text).ok();
+    let Some(before) = read(existing) else { return wrong("no TOML") };
+    match change(&before) {
+        None => Merged::Unchanged,
+        Some(text) if text == existing => Merged::Unchanged,
+        Some(text) if read(&text).map(theirs) == Some(theirs(before)) => Merged::Changed(text),
+        Some(_) => wrong("an entry in a form that is not edited; run `codex mcp`"),
+    }
+}
+
+/// Everything but annalist's entry.
+fn theirs(mut table: Table) -> Table {
+    if let Some(toml::Value::Table(servers)) = table.get_mut(CODEX_SERVERS) {
+        servers.remove(NAME);
+        if servers.is_empty() {
+            table.remove(CODEX_SERVERS);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn registered(existing: Option<&str>, program: &str) -> String {
+        let Merged::Changed(text) = register(existing, program) else { panic!("{existing:?}") };
+        assert_eq!(register(Some(&text), program), Merged::Unchanged, "twice is once: {text}");
+        text
+    }
+
+    #[test]
+    fn a_new_file_has_our_server_and_loses_it_again() {
+        let text = registered(None, "annalist");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let expected = serde_json::json!({"command": "annalist", "args": ["mcp"]});
+        assert_eq!(value["mcpServers"]["annalist"], expected);
+        assert_eq!(unregister(&text), Merged::Changed("{}\n".to_owned()));
+        assert_eq!(unregister("{}\n"), Merged::Unchanged);
+    }
+
+    #[test]
+    fn other_servers_keep_every_byte_and_ours_its_other_members() {
+        let theirs = "{\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\" : \"caf\\u00e9\"}\n\t}\n}";
+        let text = registered(Some(theirs), "/old/annalist");
+        assert!(text.contains("{\"command\" : \"caf\\u00e9\"}"), "{text}");
+        assert_eq!(unregister(&text), Merged::Changed(theirs.to_owned()));
+        let changed = text.replace("\"mcp\"", "\"mcp\", \"--config\", \"c.toml\"");
+        let updated = registered(Some(&changed), "annalist");
+        assert_eq!(updated, changed.replace("/old/annalist", "annalist"));
+    }
+
+    #[test]
+    fn another_program_under_our_name_and_what_is_no_object_stay() {
+        let theirs = r#"{"mcpServers": {"annalist": {"command": "docker", "args": ["run"]}}}"#;
+        assert_eq!(register(Some(theirs), "annalist"), Merged::Unchanged);
+        assert_eq!(unregister(theirs), Merged::Unchanged);
+        for wrong in ["[]", "{\"mcpServers\": 1}", "{"] {
+            assert!(matches!(register(Some(wrong), "annalist"), Merged::Malformed(_)), "{wrong}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod codex_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(theirs: &str) -> String {
+        let Merged::Changed(text) = register_in_codex(Some(theirs), "annalist") else {
+            panic!("{theirs}")
+        };
+        assert!(text.starts_with(theirs), "{text}");
+        assert_eq!(
+            register_in_codex(Some(&text), "annalist"),
+            Merged::Unchanged,
+            "twice is once: {text}"
+        );
+        let Merged::Changed(left) = unregister_in_codex(&text) else { panic!("{text}") };
+        assert_eq!(left.trim_end(), theirs.trim_end());
+        text
+    }
+
+    #[test]
+    fn our_server_is_added_once_and_removed_and_theirs_keep_every_byte() {
+        let new = "[mcp_servers.annalist]\ncommand = \"annalist\"\nargs = [\"mcp\"]\n";
+        assert_eq!(register_in_codex(None, "annalist"), Merged::Changed(new.to_owned()));
+        check("# mine\nmodel = 'gpt-5' # best\n\n[mcp_servers.x]\ncommand = \"y\"\n");
+        check("a = 1");
+        check("[a]\r\nb = 2\r\n");
+        let text = check("[projects.\"/p\"]\ntrust_level = \"trusted\"\n");
+        let more = format!("{text}env = {{ A = \"b\" }}\n\n[mcp_servers.annalist.tools]\n\n[z]\n");
+        let Merged::Changed(left) = unregister_in_codex(&more) else { panic!() };
+        assert_eq!(left, "[projects.\"/p\"]\ntrust_level = \"trusted\"\n[z]\n");
+        let Merged::Changed(moved) = register_in_codex(Some(&more), "/o p/annalist") else {
+            panic!()
+        };
+        assert_eq!(moved, more.replace("command = \"annalist\"", "command = \"/o p/annalist\""));
+    }
+
+    #[test]
+    fn what_is_not_ours_or_cannot_be_edited_stays() {
+        let docker = "[mcp_servers.annalist]\ncommand = \"docker\"\n";
+        assert_eq!(register_in_codex(Some(docker), "annalist"), Merged::Unchanged);
+        assert_eq!(unregister_in_codex(docker), Merged::Unchanged);
+        assert_eq!(unregister_in_codex("a = 1\n"), Merged::Unchanged);
+        for wrong in ["a = ", "mcp_servers = {}\n", "mcp_servers = 1\n"] {
+            assert!(
+                matches!(register_in_codex(Some(wrong), "annalist"), Merged::Malformed(_)),
+                "{wrong}"
+            );
+        }
+        let inline = "mcp_servers = { annalist = { command = \"/old/annalist\" } }\n";
+        assert_eq!(unregister_in_codex(inline), Merged::Unchanged);
+    }
+}
