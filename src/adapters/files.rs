@@ -1,21 +1,22 @@
 //! Atomic file operations: a reader sees the old text or the new one, never a part.
 
 use super::process;
-use std::fs::{DirBuilder, File, OpenOptions};
+use crate::domain::Timestamp;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// Replaces the contents of `path` durably. Keeps an old file's permissions; a new file follows the
 /// umask. Replaces the target of a link; writes into `/dev/null` and pipes.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let (path, permissions) = match std::fs::metadata(path) {
-        Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(old) if !old.is_file() => {
+    let (path, permissions) = match if_exists(std::fs::metadata(path))? {
+        Some(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Some(old) if !old.is_file() => {
             return OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes());
         }
-        Ok(old) => (path.canonicalize()?, Some(old.permissions())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
-        Err(error) => return Err(error),
+        Some(old) => (path.canonicalize()?, Some(old.permissions())),
+        None => (path.to_owned(), None),
     };
     let folder = folder_of(&path)?;
     let mut temp = temporary(folder, PUBLIC)?;
@@ -53,11 +54,21 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
 
 /// Returns the text of `path`, or `None` if there is no such file.
 pub(crate) fn read_if_exists(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    if_exists(std::fs::read_to_string(path))
+}
+
+/// Returns `None` in place of the error that a file or a folder does not exist.
+pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        result => result.map(Some),
     }
+}
+
+/// Modification time of a file, if the system tells it.
+pub(crate) fn changed_at(meta: &Metadata) -> Option<Timestamp> {
+    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Timestamp::from_secs(since.as_secs_f64())
 }
 
 /// Creates a folder and its ancestors with mode 0700; existing folders stay unchanged.
@@ -136,11 +147,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// Removes a file; returns whether it existed.
 pub(crate) fn remove_if_exists(path: &Path) -> io::Result<bool> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(if_exists(std::fs::remove_file(path))?.is_some())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::domain::Timestamp;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Folder name below annalist's state folder.
 const FOLDER: &str = "hooks";
@@ -78,23 +78,15 @@ impl HookFolder {
     /// # Errors
     /// Those of the file system.
     pub fn sweep(&self, now: Timestamp, ttl: Duration) -> io::Result<()> {
-        let entries = match fs::read_dir(&self.path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        for entry in entries.take(SWEPT_MAX) {
+        let entries = files::if_exists(fs::read_dir(&self.path))?;
+        for entry in entries.into_iter().flatten().take(SWEPT_MAX) {
             let path = entry?.path();
             let ours = path.extension().is_some_and(|it| it == STATE || it == SYNCED);
             let Ok(meta) = path.symlink_metadata() else { continue };
-            let written = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            let written = written.and_then(|since| Timestamp::from_secs(since.as_secs_f64()));
-            let is_old = written.is_some_and(|at| at <= now && ttl <= now.since(at));
+            let is_old =
+                files::changed_at(&meta).is_some_and(|at| at <= now && ttl <= now.since(at));
             if ours && meta.is_file() && is_old {
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    Ok(()) | Err(_) => {}
-                }
+                files::remove_if_exists(&path)?;
             }
         }
         Ok(())
@@ -110,11 +102,9 @@ impl HookFolder {
 
 /// Reads a small regular file, if there is one.
 fn small(path: &Path) -> io::Result<Option<String>> {
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() && meta.len() <= FILE_BYTES_MAX => files::read_if_exists(path),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    match files::if_exists(fs::symlink_metadata(path))? {
+        Some(meta) if meta.is_file() && meta.len() <= FILE_BYTES_MAX => files::read_if_exists(path),
+        Some(_) | None => Ok(None),
     }
 }
 
@@ -194,7 +184,7 @@ mod tests {
         folder.keep_state("s-1", "{}").unwrap();
         files::replace(&folder.path.join("notes.txt"), "theirs").unwrap();
         let written = fs::metadata(folder.path.join("s-1.json")).unwrap().modified().unwrap();
-        let written = written.duration_since(UNIX_EPOCH).unwrap();
+        let written = written.duration_since(std::time::UNIX_EPOCH).unwrap();
         let at = Timestamp(i64::try_from(written.as_millis()).unwrap());
         folder.sweep(at.after(Duration::from_secs(3_590)), hour).unwrap();
         assert!(folder.state("s-1").unwrap().is_some());

@@ -49,13 +49,9 @@ impl MemoryFolder {
         let root = root.canonicalize()?;
         for place in PLACES {
             let path = root.join(place);
-            match path.canonicalize() {
-                Ok(real) if real.is_dir() && real.starts_with(&root) => {
-                    return Ok(Some(MemoryFolder { root, path: real }));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+            let real = files::if_exists(path.canonicalize())?;
+            if let Some(path) = real.filter(|real| real.is_dir() && real.starts_with(&root)) {
+                return Ok(Some(MemoryFolder { root, path }));
             }
         }
         Ok(None)

@@ -97,10 +97,7 @@ impl Spool {
     }
 
     fn files(&self) -> io::Result<impl Iterator<Item = PathBuf>> {
-        let entries = match fs::read_dir(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            entries => Some(entries?),
-        };
+        let entries = files::if_exists(fs::read_dir(&self.path))?;
         let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
         Ok(paths.filter(|path| path.extension().is_some_and(|it| it == "json")))
     }

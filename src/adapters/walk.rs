@@ -1,16 +1,15 @@
 //! Finds the files given to a command: files as they are, folders recursively, in the same order on
 //! every system. Watched folders use the same walk.
 
-use super::opencode_db;
+use super::{files, opencode_db};
 use crate::domain::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 /// Folders with many files and no transcripts.
 const PASSED_OVER: [&str; 4] = [".git", "node_modules", "target", ".annalist"];
@@ -32,9 +31,7 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// Creates a candidate from a path and its metadata.
     pub(crate) fn of(path: PathBuf, named: bool, meta: &Metadata) -> Candidate {
-        let changed = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let changed_at = changed.and_then(|since| Timestamp::from_secs(since.as_secs_f64()));
-        Candidate { path, named, bytes: meta.len(), changed_at }
+        Candidate { path, named, bytes: meta.len(), changed_at: files::changed_at(meta) }
     }
 }
 
@@ -153,42 +150,22 @@ pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
     }
 }
 
-/// Opened file, or records of a database.
-#[derive(Debug)]
-pub(crate) enum OpenedFile {
-    File(File),
-    Records(Cursor<Vec<u8>>),
-}
+/// Input that can be read twice.
+pub(crate) trait Input: Read + Seek {}
 
-impl Read for OpenedFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            OpenedFile::File(file) => file.read(buffer),
-            OpenedFile::Records(records) => records.read(buffer),
-        }
-    }
-}
+impl<R: Read + Seek> Input for R {}
 
-impl Seek for OpenedFile {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            OpenedFile::File(file) => file.seek(to),
-            OpenedFile::Records(records) => records.seek(to),
-        }
-    }
-}
-
-/// Opens a file. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
-pub(crate) fn open(path: &Path) -> io::Result<OpenedFile> {
+/// Opens a file, or the records of a database. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("no regular file; copy it into one, or hand it to `-`"));
     }
     let mut file = File::open(path)?;
     if let Some(records) = opencode_db::records(path, &mut file)? {
-        return Ok(OpenedFile::Records(records));
+        return Ok(Box::new(records));
     }
     file.rewind()?;
-    Ok(OpenedFile::File(file))
+    Ok(Box::new(file))
 }
 
 #[cfg(test)]

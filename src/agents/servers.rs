@@ -1,9 +1,9 @@
 //! annalist's entry among the MCP servers in files that belong to the user: a project's `.mcp.json`,
 //! and Codex's `config.toml`.
 
-use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member};
+use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member, object_of};
 use crate::domain::{Finding, Severity};
-use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstStringLit};
+use jsonc_parser::cst::{CstInputValue, CstObjectProp, CstStringLit};
 use serde_json::Value;
 use toml::Table;
 
@@ -16,7 +16,7 @@ const NAME: &str = "annalist";
 /// entry and keeps its other fields; an entry of the same name for another program stays.
 pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), |top| {
-        let servers = match servers(top)? {
+        let servers = match object_of(top, SERVERS)? {
             Some(servers) => servers,
             None => top.object_value_or_set(SERVERS),
         };
@@ -43,7 +43,7 @@ pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
 /// Removes annalist's entry, and the list if it is then empty.
 pub(super) fn unregister(existing: &str) -> Merged {
     edit(existing, |top| {
-        let Some(servers) = servers(top)? else { return Ok(()) };
+        let Some(servers) = object_of(top, SERVERS)? else { return Ok(()) };
         let ours = member(&servers, NAME)
             .filter(|entry| command(entry).is_some_and(|(_, line)| is_annalist(&line)));
         let Some(ours) = ours else { return Ok(()) };
@@ -53,12 +53,6 @@ pub(super) fn unregister(existing: &str) -> Merged {
         }
         Ok(())
     })
-}
-
-fn servers(top: &CstObject) -> Result<Option<CstObject>, String> {
-    let Some(servers) = member(top, SERVERS) else { return Ok(None) };
-    let place = format!("`{SERVERS}`");
-    servers.object_value().map(Some).ok_or_else(|| expected(&place, "an object", "something else"))
 }
 
 /// Command of an entry, as a syntax node and as the decoded text.

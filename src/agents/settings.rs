@@ -47,7 +47,7 @@ pub(crate) struct HookSettings {
 /// the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), |top| {
-        let hooks = match hooks_of(top)? {
+        let hooks = match object_of(top, "hooks")? {
             Some(hooks) => hooks,
             None => top.object_value_or_set("hooks"),
         };
@@ -72,7 +72,7 @@ pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
 /// Removes annalist's hooks from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
     let merged = edit(existing, |top| {
-        let Some(hooks) = hooks_of(top)? else { return Ok(()) };
+        let Some(hooks) = object_of(top, "hooks")? else { return Ok(()) };
         let mut removed = 0;
         for property in hooks.properties() {
             let name = property.decoded_name().unwrap_or_default();
@@ -167,10 +167,11 @@ pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
     format!("{place}: expected {what}, found {found}; nothing was changed")
 }
 
-fn hooks_of(top: &CstObject) -> Result<Option<CstObject>, String> {
-    let Some(hooks) = member(top, "hooks") else { return Ok(None) };
-    let hooks = hooks.object_value();
-    hooks.map(Some).ok_or_else(|| expected("`hooks`", "an object", "something else"))
+/// Returns the object in a member, if there is such a member.
+pub(super) fn object_of(top: &CstObject, name: &str) -> Result<Option<CstObject>, String> {
+    let Some(found) = member(top, name) else { return Ok(None) };
+    let found = found.object_value();
+    found.map(Some).ok_or_else(|| expected(&format!("`{name}`"), "an object", "something else"))
 }
 
 fn list_of(hooks: &CstObject, event: &str) -> Result<Option<CstArray>, String> {

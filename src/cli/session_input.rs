@@ -3,7 +3,7 @@
 use super::arguments::session;
 use super::output::{self, Failure};
 use super::settings;
-use crate::adapters::walk;
+use crate::adapters::walk::{self, Input};
 use crate::config::Config;
 use crate::dialog_summary::DialogSummary;
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, Record, RecordState, Session};
@@ -38,11 +38,6 @@ pub(super) struct Source {
     input: Box<dyn Input>,
 }
 
-/// Input that can be read twice.
-pub(super) trait Input: Read + Seek {}
-
-impl<R: Read + Seek> Input for R {}
-
 impl Source {
     /// Opens a file, or standard input for `-`. `expected` describes the content in an error.
     pub(super) fn open(path: &Path, expected: &str) -> Result<Source, Failure> {
@@ -52,7 +47,7 @@ impl Source {
             true => (Box::new(Cursor::new(read_stdin(expected)?)), None),
             false => {
                 let file = walk::open(path).map_err(|error| unreadable(&name, &error))?;
-                (Box::new(file), path.file_name().and_then(|it| it.to_str()).map(str::to_owned))
+                (file, path.file_name().and_then(|it| it.to_str()).map(str::to_owned))
             }
         };
         let mut source = Source { name, is_private: false, file_name, head: Vec::new(), input };

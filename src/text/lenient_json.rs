@@ -182,21 +182,14 @@ fn in_prose(text: &str, lists: &[&str], repairs: &mut Repairs) -> Value {
         let value = parser.value(0).value.unwrap_or_default();
         read += parser.at - at;
         let seen = &parser.repairs;
-        match value {
-            Value::Object(object) if lists.iter().any(|list| object.contains_key(*list)) => {
-                from = parser.at;
-                repairs.extend(seen);
-                found.extend(object);
-            }
-            Value::Object(object) if other.is_none() && !object.is_empty() => {
-                other = Some((object, seen.clone()));
-            }
-            Value::Object(_)
-            | Value::Array(_)
-            | Value::String(_)
-            | Value::Number(_)
-            | Value::Bool(_)
-            | Value::Null => {}
+        let is_known = known(&value, lists);
+        let Value::Object(object) = value else { continue };
+        if is_known {
+            from = parser.at;
+            repairs.extend(seen);
+            found.extend(object);
+        } else if other.is_none() && !object.is_empty() {
+            other = Some((object, seen.clone()));
         }
     }
     if found.is_empty() {

@@ -9,7 +9,8 @@ use async_nats::jetstream::consumer::{
 use async_nats::jetstream::stream::{
     Config as StreamConfig, DiscardPolicy, Info as StreamInfo, RetentionPolicy, StorageType,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 
 /// Prefix of subjects of dead letters; the stream's name follows.
 pub(super) const DEAD_PREFIX: &str = "annalist.dead.";
@@ -20,14 +21,11 @@ pub(super) struct DeadLetterTarget {
     pub(super) stream: String,
 }
 
-/// Empty request: older servers accept `{}` but not `null`.
-#[derive(Serialize)]
-struct EmptyRequest {}
-
 pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
     let doing = "looking for the stream";
     let subject = format!("STREAM.INFO.{}", link.url.stream());
-    link.request(doing, subject, &EmptyRequest {}).await?.map_err(|error| link.answer(error, doing))
+    // Older servers accept `{}` but not `null`.
+    link.request(doing, subject, &json!({})).await?.map_err(|error| link.answer(error, doing))
 }
 
 /// Finds or creates the consumer.
@@ -57,13 +55,7 @@ pub(super) async fn consumer_info(
     doing: &'static str,
 ) -> Result<Result<ConsumerInfo, async_nats::jetstream::Error>, NatsError> {
     let subject = format!("CONSUMER.INFO.{}.{CONSUMER}", link.url.stream());
-    link.request(doing, subject, &EmptyRequest {}).await
-}
-
-#[derive(Serialize)]
-struct NewConsumer<'a> {
-    stream_name: &'a str,
-    config: ConsumerConfig,
+    link.request(doing, subject, &json!({})).await
 }
 
 async fn create_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
@@ -81,7 +73,8 @@ async fn create_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
         ..ConsumerConfig::default()
     };
     let subject = format!("CONSUMER.CREATE.{stream_name}.{CONSUMER}");
-    let made = link.request(doing, subject, &NewConsumer { stream_name, config }).await?;
+    let asked = json!({"stream_name": stream_name, "config": config});
+    let made = link.request(doing, subject, &asked).await?;
     made.map_err(|error| link.answer(error, doing))
 }
 
@@ -105,11 +98,6 @@ fn differences(it: &ConsumerConfig) -> Vec<String> {
     let inactive = it.inactive_threshold;
     expect(inactive.is_zero(), format!("forgotten when idle for {inactive:?}, expected never"));
     found
-}
-
-#[derive(Serialize)]
-struct StreamNamesRequest<'a> {
-    subject: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -165,7 +153,7 @@ pub(super) async fn dead_letters(
 async fn holder(link: &Connection, subject: &str) -> Result<Option<String>, NatsError> {
     let doing = "looking for the stream of dead letters";
     let names: Names = link
-        .request(doing, "STREAM.NAMES".to_owned(), &StreamNamesRequest { subject })
+        .request(doing, "STREAM.NAMES".to_owned(), &json!({"subject": subject}))
         .await?
         .map_err(|error| link.answer(error, doing))?;
     Ok(names.streams.and_then(|names| names.into_iter().next()))

@@ -2,6 +2,7 @@
 //! thread; only this module touches the file system.
 
 use super::events::{Events, Signal, identity};
+use crate::adapters::files;
 use crate::adapters::walk::{Candidate, Visited, visit};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -161,11 +162,7 @@ impl Scanner {
     /// Target of `path`; `None` if it does not exist.
     fn target(&self, path: &Path) -> io::Result<Option<Target>> {
         let found = fs::canonicalize(path).and_then(|real| Ok((fs::metadata(&real)?, real)));
-        let (meta, real) = match found {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some((meta, real)) = files::if_exists(found)? else { return Ok(None) };
         let is_folder = meta.is_dir();
         let state = match is_folder {
             true => self.digest.hash_one(identity(&meta)),
