@@ -27,7 +27,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 const FINDINGS_MAX: usize = 20;
-/// Maximum operations listed of a plan, and maximum open pairs; the rest are counted.
 const OPERATIONS_MAX: usize = 200;
 const OPEN_MAX: usize = 10;
 const LINE_LETTERS: usize = 90;
@@ -521,7 +520,6 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     Ok(())
 }
 
-/// Rule or verdict behind an operation.
 fn reason(rule: &str) -> String {
     if rule.starts_with(BY_PERSON) {
         return format!("by a person: {rule}");

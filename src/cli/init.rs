@@ -182,7 +182,6 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the changes of a client's files, each file once.
 fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failure> {
     let mut changes: Vec<Change> = Vec::new();
     for (path, content) in contents(client, wanted.user)? {

@@ -109,7 +109,6 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
     output::fail_if(failed)
 }
 
-/// Writes repaired files and updates `files`.
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
     for (path, text) in fixed {
         let before = files.get(&path).map(|it| &**it);
