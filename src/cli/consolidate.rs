@@ -384,8 +384,7 @@ async fn undo(
                 output::line(&format!("plan {id} is undone, and {records} set aside"))?;
                 output::note(&format!("`annalist consolidate --redo {id}` takes them up again"));
             }
-            after_plan(&consolidator.store, config, &[namespace]).await?;
-            Ok(())
+            after_plan(&consolidator.store, config, &[namespace]).await
         }
         other @ (ConsolidationOutcome::Busy
         | ConsolidationOutcome::Moved(_)

@@ -73,8 +73,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         output::note(&why_nothing(directory.as_ref(), args));
     }
     if args.json {
-        output::json(&block)?;
-        return Ok(());
+        return output::json(&block);
     }
     output::bytes(block.text.as_str().as_bytes())
 }

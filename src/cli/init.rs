@@ -94,8 +94,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         return write_prompts(folder);
     }
     if args.print {
-        output::line(DEFAULT.trim_end())?;
-        return Ok(());
+        return output::line(DEFAULT.trim_end());
     }
     let path = match args.user {
         false => PathBuf::from(settings::PROJECT_FILE),

@@ -98,8 +98,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let report = report(&config, store.as_ref())?;
     if args.json {
-        output::json(&report)?;
-        return Ok(());
+        return output::json(&report);
     }
     in_pages(|| print(&report, &config))
 }

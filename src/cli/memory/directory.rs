@@ -244,8 +244,7 @@ pub(in crate::cli) struct TokensReport<'a> {
 pub(super) fn tags(args: &CountArgs) -> Result<(), Failure> {
     let counts = tags_of(&read(&args.dir.find()?)?.files);
     if args.json {
-        output::json(&counts)?;
-        return Ok(());
+        return output::json(&counts);
     }
     let mut table = output::table(&["tag", "kind", "entries"]);
     for (kind, list) in [("category", &counts.categories), ("tag", &counts.tags)] {
@@ -273,8 +272,7 @@ pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
         start_tokens_max: counts.total_max,
     };
     if args.json {
-        output::json(&report)?;
-        return Ok(());
+        return output::json(&report);
     }
     let number = |tokens: u32| count(u64::from(tokens));
     let cells = |row: &TokenRow| {
@@ -296,6 +294,5 @@ pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
         number(report.start_tokens_max),
         report.budget,
         number(report.tokens)
-    ))?;
-    Ok(())
+    ))
 }
