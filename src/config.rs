@@ -414,7 +414,6 @@ fn namespace<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::E
     name.map_err(|what| D::Error::custom(format!("namespace: {what}")))
 }
 
-/// Parses the name of a namespace that is given to something.
 pub(crate) fn namespace_name(text: &str) -> Result<String, &'static str> {
     let name = text.trim();
     match name.is_empty() || name.chars().any(char::is_control) {

@@ -27,7 +27,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 const FINDINGS_MAX: usize = 20;
-/// Maximum operations listed of a plan, and maximum open pairs; the rest are counted.
 const OPERATIONS_MAX: usize = 200;
 const OPEN_MAX: usize = 10;
 const LINE_LETTERS: usize = 90;
@@ -385,8 +384,7 @@ async fn undo(
                 output::line(&format!("plan {id} is undone, and {records} set aside"))?;
                 output::note(&format!("`annalist consolidate --redo {id}` takes them up again"));
             }
-            after_plan(&consolidator.store, config, &[namespace]).await?;
-            Ok(())
+            after_plan(&consolidator.store, config, &[namespace]).await
         }
         other @ (ConsolidationOutcome::Busy
         | ConsolidationOutcome::Moved(_)
@@ -521,7 +519,6 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     Ok(())
 }
 
-/// Rule or verdict behind an operation.
 fn reason(rule: &str) -> String {
     if rule.starts_with(BY_PERSON) {
         return format!("by a person: {rule}");

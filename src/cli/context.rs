@@ -13,7 +13,6 @@ use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
 use std::path::{Path, PathBuf};
 
-/// Maximum skipped files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -74,8 +73,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         output::note(&why_nothing(directory.as_ref(), args));
     }
     if args.json {
-        output::json(&block)?;
-        return Ok(());
+        return output::json(&block);
     }
     output::bytes(block.text.as_str().as_bytes())
 }
@@ -133,7 +131,6 @@ fn add_session(
     Ok(())
 }
 
-/// Finds the memory directory of the project at `dir`, or of the current folder or its parents.
 pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>, Failure> {
     let found = match dir {
         Some(dir) => MemoryFolder::find(dir),

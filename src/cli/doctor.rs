@@ -1,10 +1,10 @@
 //! `annalist doctor`: checks the endpoint, the settings and the store.
 
-use super::output::{self, DIM, Failure, GREEN, RED, YELLOW};
+use super::output::{self, DIM, Failure, GREEN, RED, YELLOW, json_row};
 use super::{model_args, settings};
 use crate::adapters::clock;
 use crate::config::Config;
-use crate::domain::OutputMode;
+use crate::domain::{ModelError, OutputMode};
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
 use crate::privacy::Gate;
@@ -59,10 +59,11 @@ pub(super) struct DoctorReport<'a> {
     store: &'a str,
 }
 
-#[derive(JsonSchema, Serialize)]
-struct EndpointProblem<'a> {
-    kind: &'static str,
-    detail: &'a str,
+json_row! {
+    struct EndpointProblem<'a> of error: &'a ModelError {
+        kind: &'static str = error.kind.name(),
+        detail: &'a str = &error.detail,
+    }
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
@@ -109,10 +110,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             models: probe.models.as_deref(),
             best: probe.best,
             checks: lines.into_iter().map(|line| (line.name, line.check)).collect(),
-            error: probe
-                .error
-                .as_ref()
-                .map(|error| EndpointProblem { kind: error.kind.name(), detail: &error.detail }),
+            error: probe.error.as_ref().map(EndpointProblem::of),
             settings: &config.source,
             store: &store_name,
         })?;

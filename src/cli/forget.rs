@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             return Err(unknown_namespace(store, &namespace).await?);
         }
         if args.dry_run {
-            return preview(&found, args.json);
+            return in_pages(|| preview(&found, args.json));
         }
         if is_nothing {
             output::note(&format!("namespace `{namespace}`: nothing to forget"));
@@ -99,8 +99,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             Forgotten::Done { erased, proof, synced } => {
                 note_files(&directories, &synced)?;
                 print(&erased, &proof, args.json)?;
-                elsewhere(&consolidator, &namespace).await?;
-                Ok(())
+                elsewhere(&consolidator, &namespace).await
             }
             Forgotten::Busy => Err(output::busy(&[&namespace])),
             Forgotten::Moved(ids) => Err(Failure::failed(format!(
@@ -158,14 +157,9 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
 }
 
 fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
-    in_pages(|| print_preview(found, as_json))
-}
-
-fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
     if as_json {
         let ForgetPlan { namespace, sessions, records, changes, .. } = found;
-        output::json(&ForgetPreview { namespace, sessions, records, memories: changes })?;
-        return Ok(());
+        return output::json(&ForgetPreview { namespace, sessions, records, memories: changes });
     }
     output::line(&format!("{BOLD}{}{BOLD:#}: {} would go", found.namespace, amount(found)))?;
     for Change { memory, before, after } in found.changes.iter().take(LISTED_MAX) {

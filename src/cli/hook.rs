@@ -239,7 +239,6 @@ fn warn(finding: &Finding) {
     }
 }
 
-/// Spools a hand-over and starts the process that enqueues it.
 fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io::Result<()> {
     let event = input.event;
     let path = match event == Event::SubagentStop {

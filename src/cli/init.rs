@@ -94,8 +94,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         return write_prompts(folder);
     }
     if args.print {
-        output::line(DEFAULT.trim_end())?;
-        return Ok(());
+        return output::line(DEFAULT.trim_end());
     }
     let path = match args.user {
         false => PathBuf::from(settings::PROJECT_FILE),
@@ -182,7 +181,6 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the changes of a client's files, each file once.
 fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failure> {
     let mut changes: Vec<Change> = Vec::new();
     for (path, content) in contents(client, wanted.user)? {

@@ -150,7 +150,6 @@ fn print_table<'a>(
     output::print_table(&output::fitted(&header, rows, Wide::paths(6), &[4, 8, 5, 3]))
 }
 
-/// Reason for a job's state, and its remaining time.
 fn why(it: &StoredJob, now: Timestamp) -> String {
     let more = match it.until {
         Some(until) if now < until => format!("{} more", lasting(until.since(now))),
@@ -285,7 +284,6 @@ fn run_line(StoredRun { run, current }: &StoredRun) -> String {
     )
 }
 
-/// Commands that change a job, with their effects.
 fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
     let id = short(&it.id);
     let jobs = |verb: &str| format!("annalist jobs {verb} {id}");

@@ -33,6 +33,7 @@ mod serve;
 mod session_input;
 mod settings;
 mod status;
+mod table;
 mod test;
 mod token;
 mod vault;

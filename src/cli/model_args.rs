@@ -229,7 +229,6 @@ fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, F
         .map_err(|error| Failure::usage(format!("model.base_url: {error}")))
 }
 
-/// Loads the recorded answers in a folder and notes their origins.
 pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
     let (cassette, findings) = Cassette::load(folder).map_err(|error| {
         Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
@@ -287,7 +286,6 @@ impl CallUsage {
     }
 }
 
-/// Formats the model calls about a subject and their cost.
 pub(super) fn asked_line(about: &str, usage: &ModelUsage) -> String {
     let free = remark(usage.journaled, "from the journal");
     let (begin, calls) = match usage.is_estimate {

@@ -72,7 +72,6 @@ pub(super) struct PrivacyReport {
     findings: Vec<UnmaskedRow>,
 }
 
-/// Counts of unmasked text by place and rule.
 struct Check {
     gate: Gate,
     texts: u64,
@@ -152,7 +151,6 @@ impl Check {
     }
 }
 
-/// Calls `see` with every string in a JSON value.
 fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
     match json {
         Value::String(text) => see(text),
@@ -162,7 +160,6 @@ fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Maximum size of a text to redact, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]

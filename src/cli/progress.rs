@@ -67,7 +67,6 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
     bar
 }
 
-/// Returns a token that the first signal cancels.
 pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
     let left = || "answers that came are kept".to_owned();
     cancelled_with_note(

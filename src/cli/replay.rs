@@ -155,7 +155,6 @@ fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
 }
 
-/// Returns the namespace of the current folder.
 fn namespace_here(config: &Config) -> Result<String, Failure> {
     let (folder, gate) = (std::env::current_dir()?.display().to_string(), Gate::new(&config.pii));
     let Some(store) = settings::known_store(config)? else {
@@ -211,7 +210,6 @@ fn state(totals: &Totals, elapsed: Duration) -> Progress {
     Progress { at: done, of: all.max(u64::from(is_reading)), text }
 }
 
-/// Describes the work left after an immediate stop.
 fn left(totals: &Totals) -> String {
     let waiting = counted(totals.slices.saturating_sub(totals.slices_done), "slice");
     let read = if totals.bytes < totals.bytes_planned { " and files not read yet" } else { "" };

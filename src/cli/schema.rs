@@ -246,7 +246,6 @@ fn section(command: &Command, depth: usize, page: &mut String) {
     below.for_each(|it| section(it, depth + 1, page));
 }
 
-/// Formats a flag or an argument with its values and its default.
 fn argument(arg: &Arg) -> String {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
@@ -269,7 +268,6 @@ fn argument(arg: &Arg) -> String {
     format!("- `{name}`: {help}{values}.{default}")
 }
 
-/// Generates the page on settings: how they and the store are found, then every key.
 fn configuration() -> String {
     let header = "\
 # Configuration

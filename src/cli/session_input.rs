@@ -145,7 +145,6 @@ pub(super) fn note_private(name: &str) {
     output::note(&format!("{name}: says `private: true` and is left out"));
 }
 
-/// Session in the store with its derived data.
 pub(super) struct StoredSession {
     pub(super) session: Session,
     pub(super) records: Vec<Record>,

@@ -187,7 +187,6 @@ pub(super) fn program() -> Result<String, Failure> {
     Ok(if is_us { NAME.to_owned() } else { ours.display().to_string() })
 }
 
-/// Returns the API key, if the settings name a variable for it.
 pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     let Some(name) = &config.model.api_key_env else { return Ok(None) };
     match std::env::var_os(name).and_then(|value| value.into_string().ok()) {

@@ -346,7 +346,6 @@ struct UnreadReport {
 }
 
 impl UnreadReport {
-    /// Scans the folders of this user's clients.
     fn of<'s>(sessions: impl Iterator<Item = &'s Session>, now: Timestamp) -> UnreadReport {
         let (mut paths, mut names) = (HashSet::new(), HashSet::new());
         for session in sessions {

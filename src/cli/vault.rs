@@ -98,13 +98,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let report = report(&config, store.as_ref())?;
     if args.json {
-        output::json(&report)?;
-        return Ok(());
+        return output::json(&report);
     }
     in_pages(|| print(&report, &config))
 }
 
-/// Notes evicted copies, and conversations whose copy could not be stored.
 pub(super) fn note(evicted: u64, failed: u64) {
     if evicted > 0 {
         let copies = counted(evicted, "copy");

@@ -146,7 +146,6 @@ async fn work(
     Ok((summary, totals, report.end))
 }
 
-/// Interval between retries of failed hand-overs of hooks.
 const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
@@ -162,7 +161,6 @@ struct ServiceArgs {
     metrics: Option<SocketAddr>,
 }
 
-/// Worker that the services belong to.
 struct WorkerContext<'a> {
     config: &'a Config,
     model_name: &'a str,

@@ -161,7 +161,6 @@ pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     None
 }
 
-/// Merges `over` into `under`, key by key.
 pub(super) fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {

@@ -56,7 +56,6 @@ impl MemoryMessage {
         self.token_count.unwrap_or_else(|| estimate_tokens(self.content.as_str()))
     }
 
-    /// The message as a model sees it.
     pub(super) fn shown(&self) -> Message {
         Message { role: self.role, content: self.content.clone() }
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 const LIMIT_MIN: u32 = 1;
 
 named! {
-    /// The four strategies, in the order of `--help`.
+    /// The four strategies.
     #[derive(schemars::JsonSchema)]
     pub MemoryType {
         /// Everything, up to a number of messages.

@@ -91,7 +91,6 @@ pub enum Absorbed {
     Stale,
 }
 
-/// The summary, and the extent of the messages in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SummaryState {
     pub(super) text: Option<Redacted>,

@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of a stored field, in characters; blocks are far shorter.
 const FIELD_CHARS_MAX: usize = 8_000;
 const ITEMS_MAX: usize = 20;
-/// Maximum length of the user's words in an open turn, in characters.
 const WORDS_CHARS_MAX: usize = 160;
-/// Maximum length of a question in an open turn, in characters.
 const QUESTION_CHARS_MAX: usize = 80;
 const TOOLS_MAX: usize = 32;
 /// Maximum bytes of tool arguments that are parsed for a question.
@@ -162,7 +160,6 @@ impl OpenTurn {
         if self.answered { turn } else { CompactSummary { action_taken: unanswered(), ..turn } }
     }
 
-    /// Handles an action of the assistant or a tool.
     fn does(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         let name = entry.tool.as_ref().map(|tool| &tool.name);
         let waits = name.is_some_and(|name| waits(name.as_str()));
@@ -227,7 +224,6 @@ fn behind_tag(piece: &str) -> &str {
     piece.split_once('>').filter(|(tag, _)| is_name(tag)).map_or(piece, |(_, rest)| rest)
 }
 
-/// The pending answer to a question.
 fn asked(question: Option<&str>, rules: DialogRules<'_>) -> AskedQuestion {
     let Some(question) = question else { return AskedQuestion::default() };
     if asks_permission(question) {
@@ -259,7 +255,6 @@ fn question_in_json(arguments: &str) -> Option<String> {
     question.as_str().map(str::to_owned)
 }
 
-/// Truncates each text of a given turn to one line.
 fn neat(turn: CompactSummary, rules: DialogRules<'_>) -> CompactSummary {
     let neat = |text: &Redacted| within(text, Size::chars(FIELD_CHARS_MAX), rules.gate);
     let told = |text: &Redacted| Some(neat(text)).filter(|text| !text.is_empty());
@@ -288,7 +283,6 @@ fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
     }
 }
 
-/// A claim, and the last entry of its evidence.
 fn settled(record: &Record) -> Option<(u32, &Claim)> {
     let last = record.evidence.iter().map(|evidence| evidence.ordinal).max()?;
     Some((last, &record.claim))

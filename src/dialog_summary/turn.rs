@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum quoted characters of the user's words.
 pub(super) const SAID_CHARS_MAX: usize = 60;
-/// Maximum quoted characters of a question.
 const QUESTION_CHARS_MAX: usize = 30;
-/// Maximum characters of a tool, intent or route name.
 pub(super) const NAME_CHARS_MAX: usize = 40;
 /// Maximum number of tools that are named; the others are counted.
 const TOOLS_NAMED_MAX: usize = 3;
@@ -95,7 +93,6 @@ pub(super) struct DialogTurn {
 }
 
 impl DialogTurn {
-    /// Summarises the turn; the dialog assigns its number.
     pub(super) fn compact(&self, gate: &Gate) -> CompactSummary {
         CompactSummary {
             user_intent: self.user_intent(gate),

@@ -1,7 +1,7 @@
 //! Cases on disk: finds, names, reads and creates their folders. Other files parse the contents.
 
 use crate::adapters::files;
-use crate::adapters::walk::Candidate;
+use crate::adapters::walk::{Candidate, walk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -13,7 +13,6 @@ pub(crate) const GOLD_FILE: &str = "gold.json";
 /// Reply to the whole transcript, from which `--update` derives the recordings.
 pub(crate) const ANSWERS_FILE: &str = "answers.json";
 pub(crate) const CASSETTE: &str = "cassette";
-/// Expected memory directory that results from the records.
 pub(crate) const EXPECTED: &str = "expected";
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
@@ -21,7 +20,6 @@ const CASES_FOLDER: &str = "cases";
 const DEPTH_MAX: usize = 4;
 const CASES_MAX: usize = 100_000;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-const EXPECTED_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CaseFolder {
@@ -213,28 +211,17 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
     }
 }
 
-/// The Markdown files of a folder and its subfolders, by relative path.
 fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
-    let wrong = |path: &Path, error: &str| format!("{}: cannot be read: {error}", path.display());
+    let (found, problems) = walk(&[root.to_owned()]);
+    if let Some((path, error)) = problems.first() {
+        return Err(format!("{}: cannot be read: {error}", path.display()));
+    }
+    let paths = found.iter().map(|it| it.path.as_path());
     let mut files = BTreeMap::new();
-    let mut waiting = vec![(root.to_owned(), String::new(), 0)];
-    // Bounded by DEPTH_MAX and EXPECTED_MAX.
-    while let Some((folder, before, depth)) = waiting.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| wrong(&folder, &error.to_string()))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| wrong(&folder, &error.to_string()))?;
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            if path.is_dir() && depth < DEPTH_MAX {
-                waiting.push((path, format!("{before}{name}/"), depth + 1));
-            } else if path.is_file() && path.extension().is_some_and(|it| it == "md") {
-                let text = files::read_to_string(&path);
-                let text = text.map_err(|error| wrong(&path, &error.to_string()))?;
-                files.insert(format!("{before}{name}"), text.into());
-            }
-            if files.len() > EXPECTED_MAX {
-                return Err(wrong(root, &format!("more than {EXPECTED_MAX} files")));
-            }
-        }
+    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "md")) {
+        let inside = path.strip_prefix(root).unwrap_or(path).iter();
+        let parts: Vec<_> = inside.map(|part| part.to_string_lossy()).collect();
+        files.insert(parts.join("/"), needed(path)?.into());
     }
     Ok(files)
 }

@@ -200,7 +200,6 @@ impl Comparison {
         gone || self.variants.iter().any(worse)
     }
 
-    /// Variants of this run for which there is nothing to compare.
     pub(crate) fn uncompared(&self) -> Vec<&str> {
         let empty = self.variants.iter().filter(|it| it.measured == 0).map(|it| &it.after);
         self.new.iter().chain(empty).map(String::as_str).collect()
@@ -218,7 +217,6 @@ impl Comparison {
         self.new.is_empty() && self.gone.is_empty() && !self.variants.iter().any(changed)
     }
 
-    /// The verdict, and whether it is good.
     pub(crate) fn verdict(&self) -> (&'static str, bool) {
         match (self.worse(), self.passes(), self.is_empty()) {
             (true, ..) => ("worse than the baseline", false),

@@ -46,7 +46,6 @@ enum Source<'a> {
     Model { client: &'a ModelClient, context: CallContext<'a>, spent: Spending },
 }
 
-/// Answers the requests about a slice and records their usage.
 struct Recorder<'a> {
     source: Source<'a>,
     price: Price,
@@ -81,7 +80,6 @@ impl ReplySource for Recorder<'_> {
     }
 }
 
-/// Extracts all slices of a case from its recordings.
 pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
     let one = |slice: CaseSlice<'_>| {
         // Refusals are not recorded, so the recordings may start at a lower output mode.

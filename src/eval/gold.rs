@@ -189,7 +189,6 @@ impl Gold {
         }
     }
 
-    /// The first semantic error.
     fn problem(&self) -> Option<String> {
         let similarity = self.similarity.filter(|it| !(0.0..=1.0).contains(it));
         if let Some(it) = similarity {

@@ -30,7 +30,6 @@ pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
     }
 }
 
-/// Judges a case by the results of its slices, in order.
 pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseReport, ShownEntries) {
     let contents = &case.contents;
     let entries = Entries::of(&contents.conversations);
@@ -161,7 +160,6 @@ fn warnings(case: &PreparedCase) -> Vec<Problem> {
     problems
 }
 
-/// Requests without a recording, and their differences from the nearest ones.
 fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
     let stale: Vec<_> =
         (1..).zip(results).filter_map(|(at, it)| Some((at, it.stale.as_ref()?))).collect();

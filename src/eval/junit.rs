@@ -93,7 +93,6 @@ fn status(kind: NonSuccessKind, name: &str, text: &str) -> TestCaseStatus {
     status
 }
 
-/// Reasons for the failure of a case.
 fn reasons(case: &CaseReport, worse: Option<&CaseComparison>) -> String {
     let mut lines: Vec<String> = case.problems.iter().filter(|it| it.fails).map(line).collect();
     let measures = worse.into_iter().flat_map(|it| &it.measures);

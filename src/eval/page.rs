@@ -351,7 +351,6 @@ fn marks(case: &CaseReport, entries: &[ShownEntry], records: usize) -> Vec<Mark>
     marks
 }
 
-/// The shown entries, and the number of hidden ones.
 fn entry_views<'r>(
     entries: &'r [ShownEntry],
     marks: &[Mark],
@@ -387,7 +386,6 @@ fn entry_views<'r>(
     (views, hidden)
 }
 
-/// The shown ranges of a text, in order.
 fn ranges(text: &str, marks: &[&Mark], detail: Detail) -> Vec<Range<usize>> {
     if text.len() <= detail.whole {
         return std::iter::once(0..text.len()).filter(|it| !it.is_empty()).collect();

@@ -18,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A model and a prompt set that all cases run with.
 #[derive(Clone, Debug)]
 pub(crate) struct Variation {
     pub name: String,
@@ -38,7 +37,6 @@ pub(crate) enum Answers {
 pub(super) struct CaseContents {
     pub(super) case: Case,
     pub(super) gold: Gold,
-    /// Settings with the overrides of the case.
     pub(super) config: Config,
     pub(super) conversations: Vec<Collected>,
     pub(super) answers: Option<AnswerFile>,
@@ -67,7 +65,6 @@ pub(super) struct CaseSlice<'a> {
 }
 
 impl PreparedCase {
-    /// The slices of all conversations in order.
     pub(super) fn slices(&self) -> impl Iterator<Item = CaseSlice<'_>> {
         let conversations = self.contents.conversations.iter().enumerate();
         conversations.flat_map(|(conversation, it)| {

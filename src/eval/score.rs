@@ -45,7 +45,6 @@ pub(crate) struct Score {
     pub violated: Vec<(String, RecordId)>,
 }
 
-/// A staged record, prepared for comparison.
 struct Candidate<'r> {
     id: RecordId,
     claim: &'r Claim,
@@ -122,7 +121,6 @@ fn meets(text: &str, groups: &[Vec<String>]) -> bool {
     groups.iter().all(|group| group.iter().any(|term| text.contains(term.as_str())))
 }
 
-/// Pairs the records and the items of one kind.
 fn score_kind(gold: &Gold, kind: ClaimKind, candidates: &[Candidate<'_>], score: &mut Score) {
     let records: Vec<&Candidate<'_>> =
         candidates.iter().filter(|it| it.claim.kind() == kind).collect();

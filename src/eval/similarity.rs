@@ -77,7 +77,6 @@ fn thousandths(sum: usize, of: usize) -> u32 {
 
 type Texts = Vec<Vec<String>>;
 
-/// Words of a claim by field.
 pub(crate) struct FieldWords(Vec<(String, Texts)>);
 
 impl FieldWords {

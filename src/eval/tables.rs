@@ -71,7 +71,6 @@ pub(crate) fn by_kind(variant: &Variant) -> Table {
     table
 }
 
-/// The measures that [`by_kind`] does not show.
 pub(crate) fn other_measures(variant: &Variant) -> Table {
     let mut table = Table::new(&["measure", "rate", "95% interval"]);
     for measure in Measure::OTHERS {
@@ -87,7 +86,6 @@ pub(crate) fn other_measures(variant: &Variant) -> Table {
     table
 }
 
-/// Rates of several variants, one column each.
 pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["measure"]);
     table.header.extend(variants.iter().map(|it| it.name.clone()));
@@ -109,7 +107,6 @@ pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
     table
 }
 
-/// Precision, recall and F1 by kind, in both runs.
 pub(crate) fn changes_by_kind(it: &VariantComparison) -> Table {
     let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
     let texts = |before: Counts, after: Counts| {
@@ -145,7 +142,6 @@ pub(crate) fn side_text(it: &RecordChange, side: &RecordSide) -> String {
     text
 }
 
-/// Requests, tokens and cost of a case or a run, and the states of its entries.
 pub(crate) fn asked_text(sums: &Sums) -> String {
     let asks = &sums.asks;
     let states = CoverageState::ALL.iter().filter(|it| sums.coverage.of(**it) > 0);

@@ -80,7 +80,6 @@ fn wrong(path: &Path, error: &io::Error) -> String {
 
 const FILES_MAX: usize = 5;
 
-/// Markdown files that rule-based consolidation derives from `records`, by path.
 fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) -> Files {
     let Some(namespace) = case.conversations.first().map(|it| it.session.namespace.clone()) else {
         return Files::new();
@@ -111,7 +110,6 @@ fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) -> Files {
     render(&facts, &Files::new(), &Files::new()).files
 }
 
-/// Differences from the expected directory, if the case has one.
 pub(super) fn differences(case: &CaseContents, gate: &Gate, records: &[Record]) -> Vec<Problem> {
     let Some(expected) = &case.expected else { return Vec::new() };
     let actual = directory(case, gate, records);

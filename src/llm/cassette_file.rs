@@ -17,7 +17,6 @@ use std::path::Path;
 /// Schema of a cassette in `schemas/`. A breaking change makes the next version.
 const SCHEMA_NAME: &str = "cassette.v1.json";
 
-/// Name and content of the schema that is published in `schemas/`.
 pub(crate) fn schema_file() -> (String, String) {
     (SCHEMA_NAME.to_owned(), published_of::<CassetteFile>())
 }
@@ -72,7 +71,6 @@ impl CassetteFile {
         self.exchanges.is_empty()
     }
 
-    /// Removes the exchanges of these requests.
     pub(crate) fn remove(&mut self, requests: &BTreeSet<RequestDigest>) {
         self.exchanges.retain(|it| !requests.contains(&it.request.digest));
     }
@@ -212,7 +210,6 @@ impl RecordedReply {
         }
     }
 
-    /// Reconstructs the reply.
     pub(super) fn reply(&self) -> Reply {
         let text = |prose: &ReadableText| Redacted::reopened(prose.text());
         let call = |call: &RecordedCall| Call {

@@ -17,7 +17,6 @@ mod probe;
 mod request;
 pub(crate) mod tool;
 mod transport;
-mod wait;
 mod wire;
 
 #[cfg(test)]
@@ -31,7 +30,7 @@ pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};
 #[cfg(test)]
 pub(crate) use request::tests::question;
-pub(crate) use wait::back_off;
+pub(crate) use transport::back_off;
 
 /// Crate that is never logged, whatever the filter: async-openai logs the bodies of replies that it cannot parse,
 /// which contain conversation text.

@@ -149,7 +149,6 @@ impl Endpoint {
         !matches!(listed.map_err(failure_of), Err(Failure::Transport { .. }))
     }
 
-    /// Error of a failed request for `model` in the output mode `rung`.
     pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
         let Endpoint { host, api_key_env, source, gate, .. } = self;
         let model = gate.redact(model);

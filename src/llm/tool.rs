@@ -39,7 +39,6 @@ fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true)
 }
 
-/// Name and content of the published schema files of a tool.
 pub(crate) fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(String, String)> {
     let file = |kind: &str, schema: &Value| {
         let content = serde_json::to_string_pretty(schema).unwrap_or_default();

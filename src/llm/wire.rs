@@ -80,7 +80,7 @@ impl Completion {
             None if said.kind == "invalid_request_error" => 400,
             None => 500,
         };
-        let wait = super::wait::wait_of(&Default::default(), &said.text, Timestamp(0));
+        let wait = super::transport::wait_of(&Default::default(), &said.text, Timestamp(0));
         Some(Failure::Status { status, wait, said })
     }
 

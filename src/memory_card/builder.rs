@@ -82,7 +82,6 @@ impl<'g> CardBuilder<'g> {
         self
     }
 
-    /// Sets the rule for the end of items.
     pub(crate) fn ellipsis(mut self, ellipsis: Ellipsis) -> CardBuilder<'g> {
         self.ellipsis = ellipsis;
         self

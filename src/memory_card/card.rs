@@ -71,13 +71,11 @@ impl Card {
         ]
     }
 
-    /// The fields that hold texts, with their names.
     pub(super) fn texts(&self) -> [(&'static str, &[Redacted]); 4] {
         let [bullets, decisions, todos, _, _, quotes] = self.lists();
         [bullets, decisions, todos, quotes]
     }
 
-    /// The fields that hold words, with their names.
     pub(super) fn words(&self) -> [(&'static str, &[Redacted]); 2] {
         let [_, _, _, entities, keywords, _] = self.lists();
         [entities, keywords]

@@ -162,7 +162,6 @@ const STOP_WORDS: [&str; 50] = [
 
 const APOSTROPHES: [char; 2] = ['\'', '’'];
 
-/// True for a lower-case word without meaning of its own.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(&word)
 }
@@ -189,7 +188,6 @@ impl Keywords {
         }
     }
 
-    /// Counts a word if its length is in bounds and it has a letter.
     fn count(&mut self, word: &str) {
         let letters = word.chars().count();
         let fits = (KEYWORD_LETTERS_MIN..=KEYWORD_LETTERS_MAX).contains(&letters);

@@ -73,7 +73,6 @@ enum Order {
 }
 
 impl Order {
-    /// New state of a changed job, in words.
     fn done(self) -> &'static str {
         match self {
             Order::Retry => "ready",
@@ -148,7 +147,6 @@ async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
     Ok(found)
 }
 
-/// Notes that no job matched, and lists the dead jobs.
 async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), Failure> {
     let dead = store.depth(now).await?.dead;
     let kinds = numbers(dead.iter().map(|it| (&it.kind, it.jobs)));

@@ -109,7 +109,6 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
     output::fail_if(failed)
 }
 
-/// Writes repaired files and updates `files`.
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
     for (path, text) in fixed {
         let before = files.get(&path).map(|it| &**it);
@@ -245,8 +244,7 @@ pub(in crate::cli) struct TokensReport<'a> {
 pub(super) fn tags(args: &CountArgs) -> Result<(), Failure> {
     let counts = tags_of(&read(&args.dir.find()?)?.files);
     if args.json {
-        output::json(&counts)?;
-        return Ok(());
+        return output::json(&counts);
     }
     let mut table = output::table(&["tag", "kind", "entries"]);
     for (kind, list) in [("category", &counts.categories), ("tag", &counts.tags)] {
@@ -274,8 +272,7 @@ pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
         start_tokens_max: counts.total_max,
     };
     if args.json {
-        output::json(&report)?;
-        return Ok(());
+        return output::json(&report);
     }
     let number = |tokens: u32| count(u64::from(tokens));
     let cells = |row: &TokenRow| {
@@ -297,6 +294,5 @@ pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
         number(report.start_tokens_max),
         report.budget,
         number(report.tokens)
-    ))?;
-    Ok(())
+    ))
 }

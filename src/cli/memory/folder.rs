@@ -129,7 +129,6 @@ pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
     }
 }
 
-/// Returns the directories of this machine for their namespaces, including that of the current project.
 pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Directories, Failure> {
     Ok(Directories {
         dir_sync: dir_sync_of(store.clone(), config),

@@ -152,7 +152,6 @@ pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> 
     print_list(&memories, args)
 }
 
-/// Prints active memories, or all of them, by namespace and time.
 fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<(), Failure> {
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
@@ -254,7 +253,6 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     }
 }
 
-/// Heading of the memory that settled this one.
 pub(in crate::cli) fn settled(memory: &Memory) -> &'static str {
     match memory.claim.kind() {
         ClaimKind::Request => "completed by",

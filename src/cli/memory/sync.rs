@@ -86,7 +86,6 @@ impl DirectorySync {
         Ok(DirectorySync { config, dir_sync, folder, namespace })
     }
 
-    /// Imports edits by people, before a plan is made.
     async fn hear(&self) -> Result<Vec<(&'static str, Memory)>, Failure> {
         let heard = self.dir_sync.import_edits(&self.folder, &self.namespace).await;
         heard.map_err(|error| failure(&self.folder, error))
@@ -119,7 +118,6 @@ impl DirectorySync {
     }
 }
 
-/// Hook state of the session that requested a sync.
 struct Hooks<'a> {
     folder: HookFolder,
     session: &'a str,

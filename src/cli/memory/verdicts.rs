@@ -138,8 +138,7 @@ fn decide(
             let plan = short(&plan.id);
             output::note(&format!("`annalist consolidate --undo {plan}` takes it back"));
         }
-        after_plan(&store, &config, &[namespace]).await?;
-        Ok(())
+        after_plan(&store, &config, &[namespace]).await
     })
 }
 

@@ -53,7 +53,6 @@ pub(super) async fn print(store: &Store, page: &RecordPage, gate: &Gate) -> Resu
     Ok(())
 }
 
-/// Ordinals of the entry of a piece of evidence and of its neighbours.
 fn around(evidence: &Evidence) -> std::ops::Range<u32> {
     let ordinal = evidence.ordinal;
     ordinal.saturating_sub(AROUND)..ordinal.saturating_add(AROUND + 1)

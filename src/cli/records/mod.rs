@@ -182,8 +182,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             }
             Some(Command::Cards { filter, json }) => cards(&store, &filter, json).await,
         }
-    })?;
-    Ok(())
+    })
 }
 
 pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {

@@ -151,7 +151,6 @@ fn print_open(depth: &QueueStats) -> Result<(), Failure> {
     ))
 }
 
-/// Time until the first wait or lease of these jobs ends.
 fn next(it: &OpenJobs, now: Timestamp) -> String {
     match it.until {
         Some(until) if now < until => format!("in {}", lasting(until.since(now))),

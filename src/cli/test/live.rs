@@ -72,7 +72,6 @@ fn label(path: &Path) -> String {
     }
 }
 
-/// Runs the cases against the configured endpoint, with a progress bar.
 pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
     settings::runtime()?.block_on(async {
         let endpoint = model_args::endpoint(&run.config)?;

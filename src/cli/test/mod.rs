@@ -261,7 +261,6 @@ fn record(recordings: &[Recording]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Regenerates derived files of the cases.
 fn update_cases(run: &EvalRun) -> Result<(), Failure> {
     let [variation] = run.variations.as_slice() else {
         return Err(Failure::usage("--update: expected one model and one prompt at most"));

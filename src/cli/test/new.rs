@@ -83,7 +83,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(was_stopped)
 }
 
-/// Fails if the transcript has several conversations.
 fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure> {
     if summary.conversations.len() < 2 {
         return Ok(());
@@ -98,7 +97,6 @@ fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure>
     )))
 }
 
-/// Prints the format of the transcript, and what is redacted in the copy.
 fn describe(folder: &Path, summary: &TranscriptSummary) {
     let (entries, slices) =
         (counted(summary.entries, "entry"), counted(summary.slices as u64, "slice"));

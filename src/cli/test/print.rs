@@ -15,7 +15,6 @@ use anstyle::Style;
 use std::collections::BTreeSet;
 
 const PROBLEM_LINES_MAX: usize = 40;
-/// Maximum problems, items or records listed per case, of each sort.
 const LIST_MAX: usize = 20;
 
 /// Formats a run. With `verbose`, passed cases are described like the others.

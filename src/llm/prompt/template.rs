@@ -133,7 +133,6 @@ impl Input {
 /// Name and value that select a branch of a template.
 pub(super) type Setting = (&'static str, Value);
 
-/// A template for each form of answer.
 #[derive(Debug)]
 pub(super) struct FormTemplates {
     tool: Template,
@@ -179,7 +178,6 @@ enum TemplatePiece {
     Gap(Input),
 }
 
-/// Literals and placeholders, in order.
 #[derive(Debug)]
 pub(super) struct Template(Vec<TemplatePiece>);
 

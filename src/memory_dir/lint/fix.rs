@@ -12,7 +12,6 @@ use std::collections::HashSet;
 const ROUNDS_MAX: usize = 16;
 const JOINS_MAX: usize = 16;
 
-/// Fixes everything fixable; returns the changed files with their new texts.
 pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
     for (path, text) in linting.files {

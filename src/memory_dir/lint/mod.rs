@@ -15,7 +15,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Rules that `lint --fix` repairs without asking.
 const FIXABLE: [&str; 7] = [
     "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry",
     "conflict-markers", "config-alias",
