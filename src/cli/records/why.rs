@@ -8,7 +8,7 @@ use crate::cli::memory::{headline, settled};
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, Match, Memory, OutputMode, Speaker};
-use crate::memory_dir::SOURCE;
+use crate::memory_dir::{SOURCE, source_tag};
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::Redacted;
 use crate::rows::RecordRow;
@@ -110,7 +110,7 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what took the place of a memory or settled it, and what it took the place of.
+/// Prints the memory of a record and its state, what took its place or settled it, and what it took the place of.
 async fn print_standing(
     store: &Store,
     memory: Option<Memory>,
@@ -121,18 +121,17 @@ async fn print_standing(
         (memory, _) => memory,
     };
     let Some(memory) = memory else { return Ok(()) };
+    let standing = format!("{}, {}", source_tag(memory.id), memory.state.name());
     let mut rows = vec![
+        ("memory", standing),
         ("replaced by", headline(store, memory.superseded_by).await?),
         (settled(&memory), headline(store, memory.settler()).await?),
     ];
     for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
         rows.push(("in place of", headline(store, Some(old.id)).await?));
     }
-    if rows.iter().any(|(_, words)| !words.is_empty()) {
-        output::line("")?;
-        pairs(rows)?;
-    }
-    Ok(())
+    output::line("")?;
+    pairs(rows)
 }
 
 fn why_row(why: &RecordSources) -> WhyRow<'_> {
