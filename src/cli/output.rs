@@ -2,6 +2,7 @@
 
 use super::pager;
 pub(super) use super::table::{Row, Wide, fitted, json_row, pairs, print_table, rows, table};
+use crate::adapters::clock;
 use crate::config::ConfigError;
 use crate::domain::Timestamp;
 use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};

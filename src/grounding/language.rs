@@ -55,6 +55,11 @@ impl Language {
     }
 
     /// True if the words of a claim in `claim` cannot be compared with a slice in this language.
+    /// False if no claim is foreign to text in this language.
+    pub(super) fn may_be_foreign(self) -> bool {
+        matches!(self, Language::OtherLatin | Language::OtherScript)
+    }
+
     pub(super) fn is_foreign_to(self, claim: Language) -> bool {
         match self {
             Language::English | Language::Unknown => false,

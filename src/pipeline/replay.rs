@@ -329,20 +329,14 @@ impl Ending {
         of: BatchRuns,
     ) -> Result<SessionTotals, StoreError> {
         let ReadSession { id, reached, known, whole, is_copy, .. } = session;
+        let Some((findings, masked)) = whole.filter(|_| !of.is_open) else {
+            return self.store.session_totals(id, reached).await;
+        };
+        let runs = known.into_iter().chain(of.runs).collect();
+        let at = (self.clock)();
+        let end = SessionEnd { entries: reached, findings, masked, is_copy, runs, at };
+        let (before, mut totals) = self.store.end_session(id, end).await?;
         // A failure in this replay counts even if an earlier extraction covers the slice.
-        let before = self.store.session_totals(id, reached).await?.coverage;
-        if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
-            let end = SessionEnd {
-                entries: reached,
-                findings,
-                masked,
-                is_copy,
-                runs: known.into_iter().chain(of.runs).collect(),
-                at: (self.clock)(),
-            };
-            self.store.end_session(id, end).await?;
-        }
-        let mut totals = self.store.session_totals(id, reached).await?;
         if totals.coverage.failed < before.failed {
             totals.coverage = before;
         }

@@ -4,8 +4,9 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
+use super::status::SessionTotals;
 use super::value::{json, values};
-use crate::domain::{Finding, RunId, SessionId, Timestamp};
+use crate::domain::{Coverage, Finding, RunId, SessionId, Timestamp};
 use crate::privacy::Report;
 use std::collections::HashSet;
 
@@ -25,14 +26,15 @@ pub(crate) struct SessionEnd {
 
 impl Store {
     /// Ends a session and makes exactly `end.runs` cover it. Records of other runs are replaced;
-    /// those of runs that cover it again are restored.
+    /// those of runs that cover it again are restored. Returns the coverage before, and the totals after.
     pub(crate) async fn end_session(
         &self,
         id: SessionId,
         end: SessionEnd,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(Coverage, SessionTotals), StoreError> {
         self.write("ending a session", move |db| {
             let no = session::number(db, id)?;
+            let before = SessionTotals::covered(db, no, end.entries)?.coverage;
             let told = match end.is_copy {
                 true => "findings = coalesce(findings, ?3), masked = coalesce(masked, ?4)",
                 false => "findings = ?3, masked = ?4",
@@ -55,7 +57,8 @@ impl Store {
                 AND NOT EXISTS (SELECT 1 FROM batch_jobs b WHERE b.job_no = jobs.no)";
             db.run(sql, values![no])?;
             let covering: HashSet<RunId> = end.runs.iter().copied().collect();
-            switch_runs(db, no, &covering)
+            switch_runs(db, no, &covering)?;
+            Ok((before, SessionTotals::of(db, no, end.entries)?))
         })
         .await
     }

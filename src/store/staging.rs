@@ -50,7 +50,7 @@ impl Store {
         let masked = Report::default();
         let (findings, runs) = (Vec::new(), vec![run]);
         let end = SessionEnd { entries, findings, masked, is_copy: false, runs, at };
-        self.end_session(id, end).await
+        self.end_session(id, end).await.map(drop)
     }
 }
 

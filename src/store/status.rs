@@ -86,6 +86,21 @@ pub(crate) struct SessionTotals {
 }
 
 impl SessionTotals {
+    /// Totals of a session with the coverage of its first `entries` entries.
+    pub(super) fn of(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals, Fault> {
+        let mut totals = SessionTotals::covered(db, no, entries)?;
+        totals.add_records(db, " AND r.session_no = ?1", values![no])?;
+        Ok(totals)
+    }
+
+    /// The same without its records.
+    pub(super) fn covered(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals, Fault> {
+        let mut totals = SessionTotals::default();
+        let first = " AND session_no = ?1 AND ordinal < ?2";
+        totals.add_coverage(db, first, values![no, entries])?;
+        Ok(totals)
+    }
+
     fn add_coverage(
         &mut self,
         db: &mut Db,
@@ -101,10 +116,26 @@ impl SessionTotals {
     }
 
     fn add_records(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<(), Fault> {
-        each_records(db, condition, of, |_, kind, records| match kind {
-            Some(kind) => *self.staged.entry(kind).or_default() += records,
-            None => self.quarantined += records,
-        })
+        // One row: a group for each kind would sort all records.
+        let counts = ClaimKind::ALL.iter().map(|kind| {
+            let kind = kind.name();
+            format!(", count(*) FILTER (WHERE c.state <> 'quarantined' AND c.kind = '{kind}')")
+        });
+        let sql = format!(
+            "SELECT count(*) FILTER (WHERE c.state = 'quarantined'){}
+            FROM runs r JOIN records c ON r.no = c.run_no
+            WHERE r.current = 1 AND c.state <> 'replaced'{condition}",
+            counts.collect::<String>()
+        );
+        let counts = db.one(&sql, of, |row| {
+            (0..=ClaimKind::ALL.len()).map(|_| row.next::<u64>()).collect::<Result<Vec<_>, _>>()
+        })?;
+        self.quarantined += counts.first().copied().unwrap_or_default();
+        let kinds = ClaimKind::ALL.iter().zip(counts.into_iter().skip(1));
+        for (kind, records) in kinds.filter(|(_, records)| *records > 0) {
+            *self.staged.entry(*kind).or_default() += records;
+        }
+        Ok(())
     }
 }
 
@@ -231,28 +262,16 @@ fn each_coverage(
 }
 
 fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
-    each_records(db, "", &[], |no, kind, records| {
+    let sql = "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END,
+            count(*) FROM runs r JOIN records c ON r.no = c.run_no
+        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
+    db.each(sql, &[], |row| {
+        let (no, kind) = (row.next()?, row.named_if(ClaimKind::of_name)?);
+        let records: u64 = row.next()?;
         of(no, &mut |status| match kind {
             Some(kind) => *status.staged.entry(kind).or_default() += records,
             None => status.quarantined += records,
         });
-    })
-}
-
-/// Counts the matching current records by session and kind; `None` stands for quarantined ones.
-fn each_records(
-    db: &mut Db,
-    condition: &str,
-    values: &[Value<'_>],
-    mut each: impl FnMut(i64, Option<ClaimKind>, u64),
-) -> Result<(), Fault> {
-    let sql = format!(
-        "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END, count(*)
-        FROM runs r JOIN records c ON r.no = c.run_no
-        WHERE r.current = 1 AND c.state <> 'replaced'{condition} GROUP BY 1, 2"
-    );
-    db.each(&sql, values, |row| {
-        each(row.next()?, row.named_if(ClaimKind::of_name)?, row.next()?);
         Ok(ControlFlow::Continue(()))
     })
 }
@@ -300,11 +319,7 @@ impl Store {
     ) -> Result<SessionTotals, StoreError> {
         self.read("adding up a session", move |db| {
             let no = session::number(db, session)?;
-            let mut totals = SessionTotals::default();
-            let first = " AND session_no = ?1 AND ordinal < ?2";
-            totals.add_coverage(db, first, values![no, entries])?;
-            totals.add_records(db, " AND r.session_no = ?1", values![no])?;
-            Ok(totals)
+            SessionTotals::of(db, no, entries)
         })
         .await
     }

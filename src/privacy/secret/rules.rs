@@ -4,6 +4,7 @@
 
 use super::scan::Scan;
 use super::{command, file, header, named, shape, words};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -97,17 +98,20 @@ fn triple(first: u8, second: u8, third: u8) -> usize {
     low(first) | low(second) << 5 | low(third) << 10
 }
 
-/// Rough frequency of a letter pair.
-fn commonness(first: u8, second: u8) -> usize {
-    let two = [first, second].map(|byte| byte | 0x20);
+/// Rough frequencies of the letter pairs of [`COMMON`]; all others have 1.
+fn frequencies() -> HashMap<[u8; 2], usize> {
+    let mut found = HashMap::new();
     let rows: Vec<&str> = COMMON.lines().collect();
-    let mut common = rows.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
-    let place = common.position(|pair| pair.map(|byte| byte | 0x20) == two);
-    place.map_or(1, |place| place + 2)
+    let common = rows.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
+    for (place, pair) in common.enumerate() {
+        found.entry(pair.map(|byte| byte | 0x20)).or_insert(place + 2);
+    }
+    found
 }
 
 impl Keywords {
     fn new() -> Keywords {
+        let frequencies = frequencies();
         let mut keywords = Keywords {
             bucket: Box::new([0; TRIPLES]),
             buckets: (0..=255).map(|_| Vec::new()).collect(),
@@ -115,15 +119,21 @@ impl Keywords {
         };
         for rule in RULES.iter() {
             for word in &rule.words {
-                keywords.add(word.as_bytes(), rule);
+                keywords.add(word.as_bytes(), rule, &frequencies);
             }
         }
         keywords
     }
 
-    fn add(&mut self, letters: &'static [u8], rule: &'static Rule) {
+    fn add(
+        &mut self,
+        letters: &'static [u8],
+        rule: &'static Rule,
+        frequencies: &HashMap<[u8; 2], usize>,
+    ) {
+        let often = |a: u8, b: u8| frequencies.get(&[a | 0x20, b | 0x20]).copied().unwrap_or(1);
         let triples = letters.windows(3).enumerate().filter_map(|(at, three)| match three {
-            [a, b, c] => Some((commonness(*a, *b) * commonness(*b, *c), at, triple(*a, *b, *c))),
+            [a, b, c] => Some((often(*a, *b) * often(*b, *c), at, triple(*a, *b, *c))),
             _ => None,
         });
         let Some((_, rarest, triple)) = triples.min() else { return };
