@@ -12,8 +12,6 @@ const SENTENCE_BYTES: usize = 100;
 const NEAR_BYTES: usize = 1_500;
 /// Factor for a further window near the leading one.
 const NEAR_FACTOR: f64 = 1.25;
-/// Same for an action before the leading window.
-const EARLIER_FACTOR: f64 = 1.2;
 /// Number of entries after an action within which its result is expected.
 const RESULT_ENTRIES: usize = 4;
 /// Factor for a result within these entries.
@@ -22,12 +20,12 @@ const AFTER_FACTOR: f64 = 1.15;
 const BEFORE_FACTOR: f64 = 0.6;
 /// Factor for a tool call as evidence of an action.
 const CALL_FACTOR: f64 = 1.1;
+/// Same for a result, which no call shows.
+const RESULT_CALL_FACTOR: f64 = 0.5;
 /// Factor for the words of a person whom the field names.
 const NAMED_FACTOR: f64 = 1.3;
 /// Minimum share of the field's weight for a window far from the leading one to be shown.
 const FAR_SHARE_MIN: f64 = 0.25;
-/// Same for a result before its action.
-const BEFORE_SHARE_MIN: f64 = 0.5;
 
 /// Positions of the words of a whole claim, in text order.
 #[derive(Debug, Default)]
@@ -99,10 +97,8 @@ impl Preference<'_> {
         lead: Option<&Range<usize>>,
     ) -> f64 {
         let mut factor = trust(&slice.parts[part as usize], self);
-        if let Some(lead) = lead.filter(|lead| is_near(span, lead)) {
-            // A command run after an edit belongs to it, unlike one run before.
-            let is_earlier = self.is_action && span.start < lead.start;
-            factor *= if is_earlier { EARLIER_FACTOR } else { NEAR_FACTOR };
+        if lead.is_some_and(|lead| is_near(span, lead)) {
+            factor *= NEAR_FACTOR;
         }
         if let Some(action) = self.action {
             let action = slice.parts.partition_point(|part| part.span.end <= action);
@@ -116,6 +112,11 @@ impl Preference<'_> {
         if is_named { factor * NAMED_FACTOR } else { factor }
     }
 
+    /// True if the field states a wish, which a person's words prove.
+    pub(super) fn is_wish(&self) -> bool {
+        !self.first.is_empty() && self.lead_share_min == 0.0
+    }
+
     /// True if a further window is evidence; otherwise it counts only in the score.
     pub(super) fn shows(
         &self,
@@ -124,11 +125,11 @@ impl Preference<'_> {
         lead: &Range<usize>,
         share: f64,
     ) -> bool {
-        if self.action.is_some_and(|action| part.span.end <= action) {
-            return BEFORE_SHARE_MIN <= share;
-        }
         let is_first = self.first.first() == Some(&part.speaker);
-        is_first || is_near(span, lead) || FAR_SHARE_MIN <= share
+        // What answers a wish shares its words, calls and outputs most of all.
+        let is_near = !self.is_wish() && is_near(span, lead);
+        let is_talk = !self.is_wish() || part.kind == EntryKind::Text;
+        is_first || is_near || is_talk && FAR_SHARE_MIN <= share
     }
 }
 
@@ -144,6 +145,7 @@ fn trust(part: &Part, of: &Preference<'_>) -> f64 {
     match part.speaker {
         Speaker::Person => 1.2,
         Speaker::Assistant if is_call && is_active && of.is_action => CALL_FACTOR,
+        Speaker::Assistant if is_call && of.of_attempt && !of.is_action => RESULT_CALL_FACTOR,
         Speaker::Assistant if is_call || !is_active => 0.9,
         Speaker::Assistant => 1.0,
         Speaker::Tool if of.action.is_some() => 1.0,

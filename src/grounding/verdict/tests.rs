@@ -479,6 +479,57 @@ fn a_result_is_quoted_from_the_output_after_its_action() {
 }
 
 #[test]
+fn a_result_is_not_quoted_from_its_call() {
+    let said = "Builds and passes under `-race`.";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The tide clock stops at midnight."),
+        (Speaker::Assistant, EntryKind::ToolCall, "go build ./... && go test -race ./tide/"),
+        (Speaker::Tool, EntryKind::ToolResult, "ok  \ttide\t1.071s"),
+        (Speaker::Assistant, EntryKind::Text, said),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Let the tide clock run over midnight".to_owned(),
+        result: "Builds and passes `go test -race ./tide/`".to_owned(),
+        succeeded: true,
+    });
+    assert_eq!(words_of(&ground_one(&slice, claim), "result")[0], said);
+}
+
+#[test]
+fn a_wish_of_several_messages_rests_on_all_of_them() {
+    let (first, then) = ("Move the buoy table below the map.", "can you make its icon smaller?");
+    let done = "The buoy table is below the map and its icon is smaller now.";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, first),
+        (Speaker::Assistant, EntryKind::Text, "It is below the map."),
+        (Speaker::Person, EntryKind::Prompt, then),
+        (Speaker::Assistant, EntryKind::Text, done),
+    ]);
+    let record = ground_one(
+        &slice,
+        Claim::Request(PersonRequest {
+            intent: "the buoy table below the map".to_owned(),
+            target: None,
+            summary: "Move the buoy table below the map and make its icon smaller".to_owned(),
+        }),
+    );
+    assert_eq!(words_of(&record, "summary"), [first, then]);
+}
+
+#[test]
+fn a_word_far_from_the_others_is_not_worth_the_text_between() {
+    let filler = "Rain fell for a week, and the paths are under water. ".repeat(5);
+    let wish = "Plant beans along the south wall.";
+    let slice = slice(&[(
+        Speaker::Person,
+        EntryKind::Prompt,
+        &format!("The garden is large. {filler}{wish}"),
+    )]);
+    let claim = decision(&[], "Plant beans along the south wall of the garden", "");
+    assert_eq!(words_of(&ground_one(&slice, claim), "chosen"), [wish]);
+}
+
+#[test]
 fn what_several_turns_decide_together_rests_on_all_of_them() {
     let weather = format!("Ana: {}", "We talk about the weather of last week. ".repeat(50));
     let messages = [
