@@ -109,11 +109,11 @@ pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        match error.kind() {
-            // The reader closed the pipe.
-            io::ErrorKind::BrokenPipe => Failure { line: String::new(), code: 0 },
-            _ => Failure::failed(format!("cannot print: {error}")),
+        // The reader closed the pipe.
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure { line: String::new(), code: 0 };
         }
+        Failure::failed(format!("cannot print: {error}"))
     }
 }
 

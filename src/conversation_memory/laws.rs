@@ -87,13 +87,10 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 fn setting() -> impl Strategy<Value = (MemoryType, ConversationLimits)> {
-    (prop::sample::select(&MemoryType::ALL[..]), 1..7u32, 0..7u32).prop_map(
-        |(kind, limit, recent)| {
-            let limits =
-                ConversationLimits { keep_recent: recent, ..ConversationLimits::default() };
-            (kind, limits.with(kind, limit.into()).unwrap())
-        },
-    )
+    (prop::sample::select(MemoryType::ALL), 1..7u32, 0..7u32).prop_map(|(kind, limit, recent)| {
+        let limits = ConversationLimits { keep_recent: recent, ..ConversationLimits::default() };
+        (kind, limits.with(kind, limit.into()).unwrap())
+    })
 }
 
 fn memory(setting: (MemoryType, ConversationLimits)) -> ConversationMemory {

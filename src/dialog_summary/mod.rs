@@ -5,6 +5,7 @@
 //! belong to the current turn. Rewound entries, sub-agents' messages, injected context and reasoning are excluded.
 
 mod block;
+mod cut;
 mod document;
 #[cfg(test)]
 mod laws;

@@ -1,6 +1,7 @@
 //! The rolling summary of one session's dialog: the last turns, and the open one.
 
-use super::block::{Block, DialogRules, Size, evict, within};
+use super::block::{Block, DialogRules, evict};
+use super::cut::{Size, within};
 use super::phrases::{asks_permission, first_question, is_smalltalk, last_question};
 use super::turn::{
     AskedQuestion, CompactSummary, DialogTurn, NAME_CHARS_MAX, SAID_CHARS_MAX, has_words, ours,

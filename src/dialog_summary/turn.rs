@@ -1,6 +1,6 @@
 //! One turn: its facts, and its line in the summary.
 
-use super::block::{Size, within};
+use super::cut::{Size, within};
 use super::phrases::{fold, is_smalltalk, wants_doing};
 use crate::domain::{Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted, Woven};
