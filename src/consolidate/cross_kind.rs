@@ -170,7 +170,11 @@ impl Link<'_> {
                 let named = share(after.statement.names(&before.statement));
                 let exact = shared(&before.hard, &after.hard);
                 let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let is_completed = after.statement.is_completed_action && !removes;
+                let prepares = after.statement.is_preparation
+                    && (!before.statement.is_preparation || before.statement.is_list);
+                let elsewhere = after.statement.exchanges(&before.statement);
+                let is_completed =
+                    after.statement.is_finished && !prepares && !elsewhere && !removes;
                 let least = if before.statement.is_list { OF_SEVERAL } else { DONE_BY_ACTION };
                 let sure = named >= least && share(said) >= DONE && enough;
                 (share(said), sure && is_completed && whole > 1)

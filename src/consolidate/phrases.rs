@@ -12,7 +12,7 @@ const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any 
      in favour of|in favor of|changed my mind|change my mind|changed our mind|\
      on second thought|scratch that|revert|reverted|reverse|reversed|undo|undone|drop|dropped|abolish|abolished|forget the|\
      no,|no:|from now on|take back|taken back|took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|\
-     lieber doch|doch nicht|nicht mehr|ab jetzt|ab sofort|jetzt|künftig|nunmehr|nein,|abgeschafft|rückgängig|zurückgenommen|\
+     lieber doch|doch nicht|nicht mehr|nicht länger|ab jetzt|ab sofort|jetzt|künftig|nunmehr|nein,|abgeschafft|rückgängig|zurückgenommen|\
      yerine|artık|vazgeçtik|vazgeçtim|fikrimi değiştirdim|hayır,|bundan sonra|en lugar de|en vez de|ya no|ahora|\
      cambio de idea|cambié de idea|a partir de ahora|plutôt|au lieu de|finalement|ne plus|n'est plus|ne sont plus|maintenant|\
      changé d'avis|désormais|dorénavant|non,|invece di|d'ora in poi|non più|adesso|em vez de|a partir de agora|não mais|agora|\
@@ -41,13 +41,13 @@ const REMINDS: &str =
 
 /// Nouns for measured quantities.
 pub(super) const MEASURE_NOUNS: &str = "limit interval number amount size length width height duration period timeout rate \
-     frequency price cost fee quota grenze intervall anzahl menge größe länge breite höhe dauer frist preis kosten gebühr \
+     frequency price cost fee cap window deadline validity delay threshold quota gültigkeit validité grenze intervall anzahl menge größe länge breite höhe dauer frist preis kosten gebühr \
      nombre taille longueur durée délai prix coût límite intervalo número tamaño duración plazo precio coste cuota";
 
 /// Words that withdraw a request or plan, folded.
 const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took back|withdraw|withdrawn|drop|dropped|\
      scrap|scrapped|abandon|abandoned|no longer needed|not needed any more|not needed anymore|never mind|nevermind|\
-     forget|called off|hat sich erledigt|sich erledigt|gestrichen|verworfen|wird nicht gebaut|nicht mehr nötig|\
+     forget|called off|off the list|off the table|vetoed|hat sich erledigt|sich erledigt|gestrichen|verworfen|wird nicht gebaut|nicht mehr nötig|\
      zurückgezogen|zurückgenommen|abgesagt|laisse tomber|laissons tomber|annulé|annule|abandonné|plus besoin|\
      cancelar|cancelado|ya no hace falta|descartado|olvida|iptal|vazgeçtik|vazgeçtim|gerek kalmadı|やめる|やめた|不要|取消";
 
@@ -55,14 +55,14 @@ const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took bac
 const PREPARATION: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
      sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
      compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|proposed|suggested|prepared|began|\
-     begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
+     begun|started|half|except|only|reverted|wrote a test|failing test|found|listed|find out|why|warum|pourquoi|por qué|nachgestellt|\
      reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
      zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
      empezado|reproducido|planlandı|taslak";
 /// Words by which an attempt says that something is left to do.
 const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     yet|not started|not begun|still open|left to do|remains to|remain to|missing|pending|waits for|waiting for|\
-     still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
+     yet|not started|not begun|still open|left to do|remains to|remain to|is missing|are missing|still missing|pending|waits for|waiting for|\
+     still to do|todo|tomorrow|next sprint|demain|mañana|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
      noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
      pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
@@ -80,18 +80,18 @@ const STOP_WORDS: &str = "a an the of to in and for is are was were be been bein
      ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \
      makes made take takes taken keep keeps kept set sets put puts stay stays stayed need needs needed run runs want wants let \
      please then than rather or if last lasts including included again always happen happens say says said let's \
-     through port move moves moved anywhere everywhere appear appears below above prior \
+     through between because longer already port move moves moved anywhere everywhere appear appears below above prior \
      der die das den dem des ein eine einen einem einer eines und ist sind war waren wird werden wurde wurden mit von vom \
      für auf im in am an zu zum zur bei beim nach vor über unter aus durch als wie wir sie er es ich uns man nur noch auch dass \
-     oder aber hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
+     oder aber mehr länger bereits nötig brauchen braucht hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
      le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
-     il elle nous vous y en ne doit toujours el los las uno una unos unas o es son con por para que del al lo su sus se cada \
+     il elle nous vous y en ne doit toujours déjà peut peuvent ya puede pueden hasta el los las uno una unos unas o es son con por para que del al lo su sus se cada \
      aussi également también itself themselves own myself selbst auch today per pro par back remember ab sofort lugar vez lieu favour favor mind thought \
      alle jede jeder jedes jeden chaque tous but mais sondern sino anything everything something alles etwas tout todo single alone allein alleine seul seule \
      least maximum minimum maximal höchstens mindestens máximo mínimo store stores stored hold holds happens \
      plus puis ils elles reste restent rester il lo gli i di del della dal al alla nel nella che e o os as do da dos das em no na nos nas ao à à às um uma que e para \
      и в во на с со к по за до от из у не для что это при мы его \
-     bir ve ile için bu şu da de mi her";
+     変更 bir ve ile için bu şu da de mi her";
 
 /// Words for a person's permission.
 pub(super) const PERMISSION: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
@@ -114,17 +114,23 @@ static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
 });
 
 /// Calls `each` with the keys of a folded topic word; forms of one verb have the same keys.
-pub(super) fn topic_keys(word: &str, each: impl FnMut(u64)) {
+pub(super) fn topic_keys(word: &str, mut each: impl FnMut(u64)) {
     if let Some(plain) = FORM_WORDS.get(word) {
         return search_keys(plain, each);
     }
-    // `shipping` and `shipped` become `ship`, `gespeichert` becomes `speichert`.
-    let stem = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed")).unwrap_or_default();
+    if word.chars().count() == 1 {
+        return each(hash(word));
+    }
+    // `shipping` and `shipped` become `ship`, `trading` and `trade` become `trad`.
+    let endings = ["ing", "ed", "es", "e"];
+    let stem = endings.iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+    let stem = if word.len() < 5 { word } else { stem };
     let twice = stem.as_bytes().last_chunk().is_some_and(|[one, other]| one == other);
-    let doubled = twice && stem.len() > 4 && !stem.ends_with(['l', 's', 'e', 'o']);
+    let doubled = twice && stem.len() > 3 && !stem.ends_with(['l', 's', 'e', 'o', 'f', 'z']);
     let single = stem.get(..stem.len().saturating_sub(1)).filter(|_| doubled);
+    // `gespeichert` becomes `speichert`.
     let participle = word.strip_prefix("ge").filter(|rest| rest.len() >= 6 && rest.ends_with('t'));
-    search_keys(single.or(participle).unwrap_or(word), each);
+    search_keys(single.or(participle).unwrap_or(stem), each);
 }
 
 /// Words that bound a statement, folded. Two statements that differ in one of these, or in one of
@@ -189,9 +195,14 @@ pub(super) fn says_withdrawn(folded: &str) -> bool {
     TAKEN_BACK.is_in(folded)
 }
 
-/// True if the action was carried out and the whole text leaves nothing to do.
-pub(super) fn is_completed_action(action: &str, whole: &str) -> bool {
-    !PREPARATION_PHRASES.is_in(action) && !UNFINISHED_WORK.is_in(whole)
+/// True if the action only prepares something.
+pub(super) fn is_preparation(action: &str) -> bool {
+    PREPARATION_PHRASES.is_in(action)
+}
+
+/// True if the whole text leaves nothing to do.
+pub(super) fn is_finished(whole: &str) -> bool {
+    !UNFINISHED_WORK.is_in(whole)
 }
 
 /// True if the text leaves something undecided.
@@ -262,6 +273,16 @@ pub(super) fn says_no(folded: &str) -> bool {
     let inside = || NEGATION_SUBSTRINGS.iter().any(|word| folded.contains(*word));
     folded.split(' ').map(bare).any(|word| is_no(word) || NOBODY.contains(&word))
         || (!folded.is_ascii() && inside())
+}
+
+/// True for `no … without …`, which demands something.
+pub(super) fn is_double_negation(folded: &str) -> bool {
+    let (mut without, mut others) = (false, false);
+    for word in folded.split(' ').map(bare).filter(|word| is_no(word) || NOBODY.contains(word)) {
+        let is_without = matches!(word, "without" | "ohne" | "sans" | "sin");
+        (without, others) = (without || is_without, others || !is_without);
+    }
+    without && others
 }
 
 /// Strips punctuation around a word.

@@ -287,7 +287,7 @@ impl<'a> Planner<'a> {
                 like: Likeness::of(&new.subject, &subject),
                 order: new.order_to(memory, there),
                 together: there.is_some_and(|there| there.session == new.place.session),
-                agreed: verdict.is_some_and(Verdict::is_agreed),
+                agreed: self.verdicts.is_agreed(new.record.id, memory.id),
             };
             let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
             let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));

@@ -3,7 +3,7 @@
 
 use super::phrases::is_stop_word;
 use crate::text::numbers::{number, unit};
-use crate::text::tokens::hash;
+use crate::text::tokens::{hash, stands_alone};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -53,14 +53,35 @@ pub(super) struct Quantity {
 }
 
 /// Strips punctuation and a joined article (`l'import`) from a word; a path keeps its slash.
-pub(super) fn bare(word: &str) -> &str {
+fn bare(word: &str) -> &str {
     let word = match word.split_once(['\'', '’']) {
         Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
         Some(_) | None => word,
     };
     let marks =
         |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
-    word.trim_end_matches(marks).trim_start_matches(|letter| marks(letter) && letter != ':')
+    let word = word.trim_end_matches(marks);
+    let word = word.trim_start_matches(|letter| marks(letter) && letter != ':');
+    let is_version = |it: &&str| it.contains('.') && it.starts_with(|it: char| it.is_ascii_digit());
+    word.strip_prefix('v').filter(is_version).unwrap_or(word)
+}
+
+/// Words of a folded text without punctuation. In scripts without blanks, a number or a name ends a
+/// word, and so does Hiragana, which spells particles and endings.
+pub(super) fn words_of(folded: &str) -> Vec<&str> {
+    let words = folded.split(|letter: char| letter == ' ' || matches!(letter, 'ぁ'..='ゟ'));
+    let script = |letter| (stands_alone(letter), matches!(letter, '゠'..='ヿ'));
+    let runs = words.flat_map(|word| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let first = script(rest.chars().next()?);
+            let end = rest.find(|letter| script(letter) != first);
+            let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after;
+            Some(run)
+        })
+    });
+    runs.map(bare).filter(|word| !word.is_empty()).collect()
 }
 
 /// Quantity at the start of `words`, which are folded and bare.

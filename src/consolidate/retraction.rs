@@ -5,7 +5,7 @@ use super::key_set::{both, sort, without};
 use super::phrases::{
     is_exact, is_stop_word, says_again, says_change, says_no, says_shift, topic_keys,
 };
-use super::quantity::{bare, quantity};
+use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -41,7 +41,7 @@ static AFTER_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
 /// Words that end what is retracted.
 static RETRACTION_ENDS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
-        "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
+        "but to for by with in on at and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
      pour par avec et ou car depuis sino para por con y o porque desde",
     )
 });
@@ -105,12 +105,15 @@ static NOBODY_ELSE: LazyLock<Phrases> = LazyLock::new(|| {
      nadie más que|personne sauf|personne à part|personne d'autre que",
     )
 });
+/// Number of first words of an answer that tell whether it accepts something.
+const CONSENT_WORDS_MAX: usize = 4;
 /// Words by which a person accepts what an assistant did.
 static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
-        "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
-     go ahead|sounds right|works for me|thanks|in ordnung|passt|einverstanden|gut|prima|genehmigt|lass es so|d'accord|\
-     parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien",
+        "ok|okay|yes|yep|yeah|fine|good|great|perfect|agreed|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
+     please do|do it|go ahead|sounds right|sounds good|works for me|thanks|thank you|ja|in ordnung|passt|einverstanden|gut|\
+     prima|genehmigt|lass es so|machen wir|mach das|oui|d'accord|parfait|ça me va|très bien|sí|si|de acuerdo|vale|perfecto|\
+     está bien|me parece bien",
     )
 });
 /// Phrases saying that something is as it was.
@@ -137,8 +140,6 @@ pub(super) struct Retraction {
     pub(super) retracted: Vec<u64>,
     /// Words and values of clauses that retract a decision, sorted, if there are any.
     pub(super) regrets: Option<Vec<u64>>,
-    /// A person accepts what was done.
-    pub(super) consents: bool,
     pub(super) refuses: bool,
     pub(super) changes: bool,
     pub(super) says_again: bool,
@@ -148,7 +149,6 @@ impl Retraction {
     /// Parses a folded text.
     pub(super) fn of(folded: &str) -> Retraction {
         let mut it = Retraction {
-            consents: has(folded, &CONSENTS),
             refuses: has(folded, &REFUSALS),
             changes: says_change(folded),
             says_again: says_again(folded) || has(folded, &AS_EVER),
@@ -292,6 +292,16 @@ impl Stated {
         added.len() == 1 && added == lost
     }
 
+    /// True if both have different words behind the same word, but for a verb at the end.
+    pub(super) fn exchanges(&self, former: &Stated) -> bool {
+        let lost = gaps(former, self);
+        let is_verb = former.stop_words_before.last() == Some(&StopWordRun::Nothing);
+        let last = former.sequence.iter().rev().nth(1).copied().filter(|_| is_verb);
+        let is_end = |gap: &Gap| gap.after.is_none() && gap.before == last;
+        let mut gained = gaps(self, former).into_iter();
+        gained.any(|gap| gap.before.is_some() && !is_end(&gap) && lost.contains(&gap))
+    }
+
     /// True if it begins with the subject of `former`, or has before it only words that replace
     /// others.
     pub(super) fn is_of_subject(&self, former: &Stated) -> bool {
@@ -425,10 +435,6 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     tokens
 }
 
-fn words_of(folded: &str) -> Vec<&str> {
-    folded.split(' ').map(bare).filter(|word| !word.is_empty()).collect()
-}
-
 /// Words and phrases, by their first word.
 struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
 
@@ -457,6 +463,12 @@ impl Phrases {
         let of_word = self.0.get(words.first()?)?;
         of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
     }
+}
+
+/// True if the folded text begins by accepting something, or soon does.
+pub(super) fn says_yes(folded: &str) -> bool {
+    let begin: Vec<&str> = words_of(folded).into_iter().take(CONSENT_WORDS_MAX).collect();
+    (has(&begin.join(" "), &CONSENTS) || folded.starts_with("はい")) && !says_no(folded)
 }
 
 fn has(folded: &str, list: &Phrases) -> bool {

@@ -43,7 +43,8 @@ pub(super) enum Ruling {
     Discard,
     Conflict,
     Doubt,
-    /// Words of change with the memory's value or many of its words: it may be outdated.
+    /// Words of change with the memory's value or many of its words, or another value: one may be
+    /// outdated.
     Suspect,
     /// Both may have the same topic; nothing else is known.
     Related,
@@ -114,7 +115,7 @@ impl RulePair<'_> {
     pub(super) fn may_supersede(&self) -> bool {
         let heard = match self.new.change_by {
             Some(Speaker::Person) => true,
-            Some(Speaker::Assistant) => !self.is_protected(),
+            Some(Speaker::Assistant) => !self.is_protected() || self.agreed,
             Some(Speaker::Tool | Speaker::Web | Speaker::Client) | None => false,
         };
         heard && self.may_follow()
@@ -130,7 +131,7 @@ impl RulePair<'_> {
             return None;
         }
         let (new, old) = (&self.new.subject.statement, &self.subject.statement);
-        let heard = self.new.person || !self.is_protected();
+        let heard = self.new.person || self.agreed || !self.is_protected();
         match self.order {
             Order::Later if heard && self.may_follow() && turns(new, old, &self.new.retraction) => {
                 Some(Ruling::Supersede)
@@ -160,17 +161,6 @@ impl RulePair<'_> {
         let adds = new.hard.iter().filter(|key| old.hard.binary_search(key).is_err());
         let adds = adds.filter(|key| !is_negation(**key)).count();
         adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
-    }
-
-    /// True if a person accepted what an assistant did.
-    fn is_let_stand(&self) -> bool {
-        let by_assistant = self
-            .new
-            .record
-            .evidence
-            .iter()
-            .any(|it| it.speaker == Speaker::Assistant && it.field == "chosen");
-        by_assistant && self.new.retraction.consents
     }
 
     fn is_active(&self) -> bool {
@@ -329,7 +319,7 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let (common, all) = works.covers(failed);
     let again = common == all && all > 1
         || (common >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
-    (again && works.is_completed_action).then_some(ruling)
+    (again && works.is_finished && !works.is_preparation).then_some(ruling)
 }
 
 /// The same values for the same topic, in other words.
@@ -365,8 +355,7 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     match pair.order {
         Order::Later if new.revises(old) => {
-            let knows = new.knows(old) || pair.is_let_stand();
-            let aware = pair.new.person && knows && pair.may_follow();
+            let aware = (pair.agreed || (pair.new.person && new.knows(old))) && pair.may_follow();
             Some(if aware || pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
         }
         Order::Earlier if old.revises(new) => {
@@ -413,11 +402,16 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     (many && pair.like.words >= limit).then_some(Ruling::Doubt)
 }
 
-/// Words of change about something that may be the memory's topic.
+/// Words of change about something that may be the memory's topic, or another value for it.
 fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let decides = pair.kind() == ClaimKind::Decision && pair.is_active() && !pair.new.hearsay;
-    let changes = pair.order == Order::Later && pair.new.change_by.is_some();
-    let near = new.gives_up(old) || pair.like.words >= REPLACED_WORDS;
-    (decides && changes && near).then_some(Ruling::Suspect)
+    let (later, former, changes) = match pair.order {
+        Order::Later => (new, old, pair.new.change_by.is_some()),
+        Order::Earlier => (old, new, old.says_change),
+        Order::Same | Order::Unknown => return None,
+    };
+    let near = later.gives_up(former) || pair.like.words >= REPLACED_WORDS;
+    let outdates = (changes && near) || later.is_valued_otherwise(former);
+    (decides && outdates).then_some(Ruling::Suspect)
 }

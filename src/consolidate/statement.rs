@@ -3,10 +3,11 @@
 
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
-    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_completed_action, is_exact, is_stop_word,
-    may_say_again, says_again, says_change, says_no, says_shift, topic_keys,
+    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_exact, is_finished,
+    is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
+    topic_keys,
 };
-use super::quantity::{bare, has_day, quantity};
+use super::quantity::{has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
@@ -46,8 +47,10 @@ pub(super) struct Statement {
     may_say_again: bool,
     /// The main string names several things, as in `A and B`.
     pub(super) is_list: bool,
-    /// Something was done, and not only investigated, planned or begun.
-    pub(super) is_completed_action: bool,
+    /// Only investigates, plans or begins something.
+    pub(super) is_preparation: bool,
+    /// Leaves nothing to do.
+    pub(super) is_finished: bool,
     stated: Stated,
     /// Words and values of rejected options, sorted.
     weighed: Vec<u64>,
@@ -73,7 +76,10 @@ impl Statement {
         let mut all = [words, values].concat();
         sort(&mut all);
         Statement {
-            says_no: !needs_leave && !stated.nobody_else && says_no(&head.folded),
+            says_no: !needs_leave
+                && !stated.nobody_else
+                && says_no(&head.folded)
+                && !is_double_negation(&head.folded),
             needs_permission: needs_leave,
             order: head.order,
             bounds: head.bounds,
@@ -91,7 +97,8 @@ impl Statement {
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
             is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),
-            is_completed_action: is_completed_action(&head.folded, &flat),
+            is_preparation: is_preparation(&head.folded),
+            is_finished: is_finished(&flat),
             choices: choices(claim, &head.folded),
             topic: head.topic,
             values: head.values,
@@ -198,10 +205,12 @@ impl Statement {
             && (close || within)
     }
 
-    /// True if the rest of the claim names a value of `former`, so that it knows of it.
+    /// True if the rest of the claim names a value of `former`, or it rejected what `former` chose, so
+    /// that it knows of it.
     pub(super) fn knows(&self, former: &Statement) -> bool {
         let rest = without(&self.all, &self.values);
-        !self.values.is_empty() && shared(&rest, &former.values) > 0
+        (!self.values.is_empty() && shared(&rest, &former.values) > 0)
+            || shared(&self.weighed, &former.topic) > 0
     }
 
     /// True if this later statement drops what `former` says and puts something else in its place.
@@ -254,6 +263,25 @@ impl Statement {
             && !retraction.refuses
             && own.is_of_subject(before);
         denied || (back && !own.has_new_qualifier(before, false, &retraction.all))
+    }
+
+    /// True if it has another thing in the place of one of `request`, such as another module. The name
+    /// of what was made is none.
+    pub(super) fn exchanges(&self, request: &Statement) -> bool {
+        let mut own = self.stated.clone();
+        if self.lacks_nothing(request) {
+            let new = without(&self.values, &request.values);
+            own.sequence.retain(|key| new.binary_search(key).is_err());
+        }
+        own.exchanges(&request.stated)
+    }
+
+    /// True if both have values for about the same topic, but not the same ones.
+    pub(super) fn is_valued_otherwise(&self, other: &Statement) -> bool {
+        let common = shared(&self.topic, &other.topic);
+        let least = self.topic.len().min(other.topic.len()).div_ceil(2).max(TOPIC_WORDS_MIN);
+        let valued = !self.values.is_empty() && !other.values.is_empty();
+        valued && self.values != other.values && common >= least
     }
 
     /// True if it names an alternative of `question` and everything else that is asked.
@@ -388,7 +416,7 @@ static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(MEASURE_NOUNS));
 
 /// Words of the folded `head` on both sides of a phrase in `by`, or after prepositions of a move.
 fn opposed(head: &str, by: &str) -> Vec<u64> {
-    let words: Vec<&str> = head.split(' ').map(bare).collect();
+    let words = words_of(head);
     let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
     let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
     let is_move = |word: &str| MOVES.split(' ').any(|it| it == word);
@@ -426,7 +454,7 @@ struct Parts {
 /// True if the folded main string requires a person's permission.
 fn needs_permission(head: &str) -> bool {
     let says = |list: &str| {
-        head.split(' ').map(bare).any(|word| list.split_whitespace().any(|it| it == word))
+        words_of(head).into_iter().any(|word| list.split_whitespace().any(|it| it == word))
     };
     says(BEFORE_PERMITTED) && says(PERMISSION)
 }
@@ -503,7 +531,7 @@ static BOUND_WORDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
 impl Parts {
     fn of(text: &str) -> Parts {
         let flat = folded(text);
-        let words: Vec<&str> = flat.split(' ').map(bare).filter(|word| !word.is_empty()).collect();
+        let words = words_of(&flat);
         let (mut topic, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
         let mut before = "";

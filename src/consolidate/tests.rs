@@ -1,5 +1,7 @@
 use super::fixture::*;
+use super::{Memories, NearbyStatement, Verdicts, consolidate};
 use crate::domain::{Claim, Memory, MemoryMap, MemoryState, Record, Speaker, Stage};
+use crate::privacy::Redacted;
 use Speaker::{Assistant, Person, Tool, Web};
 
 /// Plans all records at once, in the given and in reverse order, and checks each disposition.
@@ -318,6 +320,7 @@ fn a_part_that_is_left_to_do_completes_nothing() {
         ("compare exports of the roof list as CSV and PDF", "both look fine"),
         ("export the roof list as CSV and PDF", "works locally, nothing is exported yet"),
         ("export the roof list as CSV and PDF", "CSV klappt, PDF ist noch offen"),
+        ("export the tenant list as CSV and PDF", "all green"),
     ] {
         let tried = record(attempt(action, result, true), Assistant, 2);
         let state = check(&[asked.clone(), tried], &["add new", "add new"]);
@@ -465,4 +468,34 @@ fn without_times_the_order_of_a_conversation_counts() {
     let mut state = MemoryMap::new();
     plan(&[old, elsewhere], &mut state);
     assert!(state.values().all(|memory| memory.state == MemoryState::Active));
+}
+
+#[test]
+fn what_a_person_accepts_in_the_next_words_counts_as_theirs() {
+    let old = record(decision(&[], "scanners time out after 3 seconds", "so it is"), Person, 1);
+    let new =
+        record(decision(&[], "scanners time out after 8 seconds", "lost scans"), Assistant, 3);
+    for (answer, expected) in [
+        ("ok great", MemoryState::Superseded),
+        ("machen wir so", MemoryState::Superseded),
+        ("no, that is too long", MemoryState::Active),
+        ("and what about the printers?", MemoryState::Active),
+    ] {
+        let words = Redacted::reopened(answer.to_owned());
+        let mut verdicts = Verdicts::none();
+        verdicts.hear(new.id, &[NearbyStatement { speaker: Person, words, after: true }]);
+        let memories = Memories::new(NAMESPACE);
+        let (plan, _) = consolidate(&[old.clone(), new.clone()], &memories, &verdicts);
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &old).state, expected, "{answer}");
+    }
+}
+
+#[test]
+fn who_asks_why_is_answered_by_finding_out() {
+    let asked = record(request("Find out why the roof export is slow"), Person, 1);
+    let told = attempt("profiled the roof export to find out why it is slow", "no index", true);
+    let state = check(&[asked.clone(), record(told, Assistant, 2)], &["add new", "add new"]);
+    assert_eq!(of(&state, &asked).stage, Stage::Decided);
 }

@@ -1,8 +1,11 @@
 //! Pairs that a plan left open, and a model's verdicts on pairs once every id was checked. Planning
 //! treats a verdict as advice: the policy still decides what may change.
 
-use crate::domain::{MemoryId, Record, RecordId};
-use std::collections::BTreeMap;
+use super::adjudication::NearbyStatement;
+use super::retraction::says_yes;
+use crate::domain::{MemoryId, Record, RecordId, Speaker};
+use crate::text::tokens::folded;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
@@ -18,15 +21,11 @@ pub enum Verdict {
     Nothing,
 }
 
-impl Verdict {
-    pub(super) fn is_agreed(self) -> bool {
-        matches!(self, Verdict::Replaces { agreed: true })
-    }
-}
+impl Verdict {}
 
-/// Verdicts by record and memory.
+/// Verdicts by record and memory, and records of what a person accepted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Verdicts(BTreeMap<(RecordId, MemoryId), Verdict>);
+pub struct Verdicts(BTreeMap<(RecordId, MemoryId), Verdict>, BTreeSet<RecordId>);
 
 impl Verdicts {
     /// No verdicts: pairs that the rules leave open stay open.
@@ -39,6 +38,21 @@ impl Verdicts {
         self.0.get(&(record, memory)).copied()
     }
 
+    /// True if a person agreed to `record`, in words near its evidence.
+    pub(super) fn is_agreed(&self, record: RecordId, memory: MemoryId) -> bool {
+        let judged = self.get(record, memory) == Some(Verdict::Replaces { agreed: true });
+        judged || self.1.contains(&record)
+    }
+
+    /// Notes that a person agreed to `record` if its decision is an assistant's and the next words of
+    /// a person accept it.
+    pub(crate) fn hear(&mut self, record: RecordId, beside: &[NearbyStatement]) {
+        let mut answers = beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
+        if answers.next().is_some_and(|it| says_yes(&folded(it.words.as_str()))) {
+            self.1.insert(record);
+        }
+    }
+
     /// Adds a verdict, which replaces an earlier one.
     pub fn insert(&mut self, record: RecordId, memory: MemoryId, verdict: Verdict) {
         self.0.insert((record, memory), verdict);
@@ -47,6 +61,7 @@ impl Verdicts {
     /// Adds the verdicts of another batch.
     pub fn extend(&mut self, others: Verdicts) {
         self.0.extend(others.0);
+        self.1.extend(others.1);
     }
 
     /// Number of verdicts.

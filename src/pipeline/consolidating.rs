@@ -143,7 +143,8 @@ impl Consolidator {
         namespace: &str,
     ) -> Result<Result<PlannedConsolidation, Halt>, StoreError> {
         let mut input = self.input(namespace).await?;
-        let mut progress = Progress::default();
+        let verdicts = self.agreements(&input.records).await?;
+        let mut progress = Progress { verdicts, ..Progress::default() };
         if let Some(adjudicator) = &self.adjudicator {
             for _ in 0..ROUNDS_MAX {
                 let draft;
@@ -306,6 +307,20 @@ impl Consolidator {
             })
         });
         Ok(open.collect())
+    }
+
+    /// Notes which decisions of an assistant a person accepted in the next message.
+    async fn agreements(&self, records: &[Record]) -> Result<Verdicts, StoreError> {
+        let by_assistant = records.iter().filter_map(|record| {
+            let mut record = record.clone();
+            record.evidence.retain(|it| it.field == "chosen");
+            let is_its = record.evidence.iter().all(|it| it.speaker == Speaker::Assistant);
+            (is_its && !record.evidence.is_empty()).then_some(record)
+        });
+        let beside = self.surrounding_messages(by_assistant.collect()).await?;
+        let mut verdicts = Verdicts::none();
+        beside.iter().for_each(|(record, beside)| verdicts.hear(*record, beside));
+        Ok(verdicts)
     }
 
     /// Messages of people and agents around the evidence of `records`.
