@@ -257,8 +257,8 @@ impl<'a> WordIndex<'a> {
             return person.filter(|it| it.adds_to(field)).or_else(|| best(None).map(cover));
         }
         let least = if preference.is_wish() { WISH_PERCENT_MIN } else { GAIN_PERCENT_MIN };
-        let led = preference.first.iter().filter_map(|it| best(Some(*it)));
-        let led = led.into_iter().find(|it| it.value * 100.0 >= field.total * least);
+        let mut led = preference.first.iter().filter_map(|it| best(Some(*it)));
+        let led = led.find(|it| it.value * 100.0 >= field.total * least);
         if preference.is_wish() && led.is_some() {
             return led.map(cover);
         }
