@@ -21,8 +21,8 @@ const SAID: [(&str, &str); 7] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let gate = Gate::new(&Pii::ALL);
     for kind in MemoryType::ALL {
-        let limits =
-            ConversationLimits { keep_recent: 1, ..ConversationLimits::default() }.with(*kind, 3)?;
+        let limits = ConversationLimits { keep_recent: 1, ..ConversationLimits::default() }
+            .with(*kind, 3)?;
         let mut memory = create_conversation_memory(*kind, &limits, None)?;
         for (role, text) in SAID {
             let text = gate.redact(text);
