@@ -8,7 +8,7 @@ use super::dialogue::{
 };
 use super::incoming::said_by;
 use super::phrases::says_no;
-use super::verdict::{OpenPair, Verdict, Verdicts};
+use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, Digest, Finding, LeftOpen, Memory, MemoryId, MemoryMap, OutputMode, Plan, Record,
     RecordId, Request, Severity, Speaker, Timestamp, Tokens, ToolSpec, estimate_tokens,
@@ -106,15 +106,6 @@ pub(crate) struct Adjudication {
     /// Records with a rejected verdict.
     refused: BTreeSet<usize>,
     verdicts: Verdicts,
-}
-
-/// Statement near the evidence of a record.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NearbyStatement {
-    pub(crate) speaker: Speaker,
-    pub(crate) words: Redacted,
-    /// Said after the record's first evidence.
-    pub(crate) after: bool,
 }
 
 /// Outcome of one batch. Pairs without a verdict stay open.

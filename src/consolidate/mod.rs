@@ -22,7 +22,7 @@ mod retraction;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{Adjudicated, NearbyStatement, PairBatch, Undecided, schema_files};
+pub(crate) use adjudication::{Adjudicated, PairBatch, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};
@@ -39,8 +39,8 @@ pub(crate) use retrospective::{
     Category, Made, Note, Retrospective, reflect, reflect_with, standing,
 };
 pub(crate) use subject::SearchKeys;
-pub(crate) use verdict::OpenPair;
 pub use verdict::Verdicts;
+pub(crate) use verdict::{NearbyStatement, OpenPair};
 pub(crate) use withdraw::{Withdrawn, rests_on_nothing_else, withdraw};
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Pairs that a plan left open, and a model's verdicts on pairs once every id was checked. Planning
 //! treats a verdict as advice: the policy still decides what may change.
 
-use super::adjudication::NearbyStatement;
 use super::retraction::says_yes;
 use crate::domain::{MemoryId, Record, RecordId, Speaker};
+use crate::privacy::Redacted;
 use crate::text::tokens::folded;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,14 @@ pub enum Verdict {
     Nothing,
 }
 
-impl Verdict {}
+/// Statement near the evidence of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NearbyStatement {
+    pub(crate) speaker: Speaker,
+    pub(crate) words: Redacted,
+    /// Said after the record's first evidence.
+    pub(crate) after: bool,
+}
 
 /// Verdicts by record and memory, and records of what a person accepted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

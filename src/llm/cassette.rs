@@ -264,26 +264,48 @@ fn nearest<'a>(
     best.map(|(_, it)| it)
 }
 
+/// Parts of a request that differ from the recorded one: name, recorded and asked value.
+fn differences(
+    recorded: &RecordedRequest,
+    asked: &RecordedRequest,
+) -> Vec<(&'static str, String, String)> {
+    let pairs = parts(recorded).into_iter().zip(parts(asked));
+    let differences = pairs.filter(|(one, other)| one.2 != other.2);
+    differences.map(|((name, _, kept), (_, _, asked))| (name, kept, asked)).collect()
+}
+
+/// Names of `differences`, each as `named` writes it.
+fn names(
+    differences: &[(&str, String, String)],
+    named: impl Fn(&(&str, String, String)) -> String,
+) -> String {
+    if differences.is_empty() {
+        return "the digest itself; was the file edited by hand?".to_owned();
+    }
+    differences.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// One sentence, without conversation text.
 fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
     let (case, recorded) = nearest;
-    let pairs = parts(recorded).into_iter().zip(parts(asked));
-    let differences = pairs.filter(|(one, other)| one.2 != other.2);
-    let differences = differences.map(|((name, _, kept), (_, _, asked))| match name {
-        "model" | "rung" | "settings" => format!("{name} (kept {kept}, asked {asked})"),
-        name => name.to_owned(),
+    let names = names(&differences(recorded, asked), |(name, kept, asked)| match *name {
+        "model" | "rung" => format!("{name} (kept {kept}, asked {asked})"),
+        _ => (*name).to_owned(),
     });
-    let mut differences: Vec<String> = differences.collect();
-    if differences.is_empty() {
-        differences.push("the digest itself; was the file edited by hand?".to_owned());
-    }
-    format!("no answer kept; nearest is case {case}, which differs in: {}", differences.join(", "))
+    format!("no answer kept; nearest is case {case}, which differs in: {names}")
 }
 
-/// The sentence, then the message lines that differ, which contain conversation text.
+/// A sentence, then the model, the settings and the message lines that differ, which contain conversation text.
 fn page(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
-    let recorded = nearest.1;
-    let mut page = format!("{}\n", sentence(nearest, asked));
+    let (case, recorded) = nearest;
+    let differences = differences(recorded, asked);
+    let names = names(&differences, |it| it.0.to_owned());
+    let mut page = format!("the nearest recording, {case}, differs in: {names}\n");
+    for (name, before, after) in &differences {
+        if ["model", "rung", "settings"].contains(name) {
+            page.push_str(&format!("{name}:\n- {before}\n+ {after}\n"));
+        }
+    }
     for at in 0..recorded.messages.len().max(asked.messages.len()) {
         let (old, new) = (recorded.messages.get(at), asked.messages.get(at));
         let before = old.map(|message| message.content.text()).unwrap_or_default();
