@@ -10,19 +10,25 @@ use super::incoming::said_by;
 use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, Digest, Finding, LeftOpen, Memory, MemoryId, MemoryMap, OutputMode, Plan, Record,
-    RecordId, Request, Severity, Speaker, Timestamp, Tokens, ToolSpec, estimate_tokens,
+    Claim, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, MemoryState,
+    OutputMode, Plan, Record, RecordId, Request, Severity, Speaker, Timestamp, Tokens, ToolSpec,
+    estimate_tokens,
 };
 use crate::llm::prompt::BatchPrompt;
 use crate::llm::tool::{schema_files_of, wire_of};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
+use crate::text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const BATCH_RECORDS_MAX: usize = 20;
+/// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
+const FURTHER_MAX: usize = 80;
+const FURTHER_TOKENS_MAX: Tokens = 1_800;
+const FURTHER_LETTERS_MAX: usize = 160;
 /// Maximum records of one memory under which an answer is filed. The first ones determined its
 /// words; a stored memory that loses one of them changes, and the answer is dropped.
 const SOURCES_MAX: usize = 64;
@@ -167,7 +173,7 @@ impl BatchTask for Adjudication {
                 continue;
             };
             met.insert(at);
-            match judge(offered, &judgement) {
+            match judge(&self.batch, offered, &judgement) {
                 Ok((target, verdict)) => {
                     let about = [None, target].map(|target| (at, target));
                     let others = judged.iter().any(|(other, _)| *other == at);
@@ -181,13 +187,13 @@ impl BatchTask for Adjudication {
                     judged.insert((at, target));
                     self.done.insert(at);
                     // A memory that no entry names is unrelated.
-                    for (n, (_, memory)) in offered.targets.iter().enumerate() {
-                        let chosen = target.is_none_or(|target| target == n);
-                        if chosen || !others {
-                            let verdict = if chosen { verdict } else { Verdict::Unrelated };
-                            self.verdicts.insert(offered.record, *memory, verdict);
-                        }
+                    let record = offered.record;
+                    if !others {
+                        let all = offered.further(&self.batch).chain(&offered.targets);
+                        all.for_each(|it| self.verdicts.insert(record, it.1, Verdict::Unrelated));
                     }
+                    let named = offered.targets.iter().map(|it| it.1).filter(|_| target.is_none());
+                    named.chain(target).for_each(|it| self.verdicts.insert(record, it, verdict));
                 }
                 Err((rule, problem)) => {
                     self.refused.insert(at);
@@ -213,11 +219,12 @@ impl BatchTask for Adjudication {
     }
 }
 
-/// Index of the target memory (`None`: all of them) and the verdict on it.
+/// The target memory (`None`: all that were offered) and the verdict on it.
 fn judge(
+    batch: &PairBatch,
     offered: &OfferedRecord,
     judgement: &Judgement,
-) -> Result<(Option<usize>, Verdict), (&'static str, String)> {
+) -> Result<(Option<MemoryId>, Verdict), (&'static str, String)> {
     let verdict = match judgement.disposition.trim() {
         "add" => return Ok((None, Verdict::Unrelated)),
         "discard" => return Ok((None, Verdict::Nothing)),
@@ -227,8 +234,9 @@ fn judge(
         _ => return Err(("unknown-disposition", "no such disposition".to_owned())),
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
-    let target = offered.targets.iter().position(|(id, _)| id.eq_ignore_ascii_case(named));
-    let Some(target) = target else {
+    let mut all = offered.targets.iter().chain(offered.further(batch));
+    let target = all.find(|(id, _)| id.eq_ignore_ascii_case(named));
+    let Some((_, target)) = target else {
         let known: Vec<&str> = offered.targets.iter().map(|(id, _)| id.as_str()).collect();
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
@@ -237,18 +245,26 @@ fn judge(
         let problem = "evidence: not in the `words` or `beside` of the record; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
-    Ok((Some(target), verdict))
+    Ok((Some(*target), verdict))
 }
 
 #[derive(Clone, Debug)]
 struct OfferedRecord {
     record: RecordId,
+    /// Its own memory if the record is new: it may then touch any other memory of the batch.
+    own: Option<MemoryId>,
     targets: Vec<(String, MemoryId)>,
     words: Vec<Redacted>,
     beside: Vec<NearbyStatement>,
 }
 
 impl OfferedRecord {
+    /// Memories of the batch that it may touch although no words led to them.
+    fn further<'a>(&self, batch: &'a PairBatch) -> impl Iterator<Item = &'a (String, MemoryId)> {
+        let own = self.own;
+        batch.shown.iter().filter(move |(_, memory)| own.is_some_and(|own| own != *memory))
+    }
+
     /// True if `quote`, which is folded, was shown. Dots in it stand for omitted text.
     fn shows(&self, quote: &str) -> bool {
         let shown = self.words.iter().chain(self.beside.iter().map(|said| &said.words));
@@ -271,16 +287,20 @@ impl OfferedRecord {
 #[derive(Clone, Debug)]
 pub(crate) struct PairBatch {
     records: Vec<OfferedRecord>,
+    /// Every memory of the batch, with its short id.
+    shown: Vec<(String, MemoryId)>,
     about: BTreeSet<Digest>,
     text: Redacted,
     /// Contents of the batch, for splitting it.
     pairs: Vec<Offer>,
+    further: Vec<Memory>,
 }
 
 /// A record, the memories that it may touch, and the statements near it.
 #[derive(Clone, Debug)]
 struct Offer {
     record: Record,
+    own: Option<MemoryId>,
     targets: Vec<Memory>,
     beside: Vec<NearbyStatement>,
 }
@@ -291,10 +311,8 @@ impl PairBatch {
         let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
         let half = |pairs: &[Offer]| {
             let mut draft = Draft::default();
-            for Offer { record, targets, beside } in pairs {
-                draft.add(record, &targets.iter().collect::<Vec<_>>(), beside);
-            }
-            draft.finish()
+            pairs.iter().for_each(|offer| draft.add(offer.clone()));
+            draft.finish(&self.further)
         };
         Some([half(first)?, half(second)?])
     }
@@ -309,6 +327,10 @@ impl PairBatch {
         self.about.iter().copied().collect()
     }
 
+    pub(crate) fn records(&self) -> impl Iterator<Item = RecordId> + '_ {
+        self.records.iter().map(|it| it.record)
+    }
+
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
         self.records.iter().flat_map(|it| it.targets.iter().map(|(_, memory)| (it.record, *memory)))
     }
@@ -321,40 +343,64 @@ pub(crate) struct Undecided<'a> {
     pub records: &'a [Record],
     pub earlier: &'a [OpenPair],
     pub memories: &'a Memories,
+    /// What a model was asked about before.
+    pub asked: &'a Asked,
+}
+
+/// Pairs and new records that a model was asked about, or is not to be asked about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub pairs: BTreeSet<(RecordId, MemoryId)>,
+    pub records: BTreeSet<RecordId>,
 }
 
 impl Undecided<'_> {
-    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first. `beside`
+    /// Batches of the pairs that were not asked about yet, those of earlier plans first. `beside`
     /// has the statements near each record.
     pub(crate) fn batches(
         &self,
-        asked: &BTreeSet<(RecordId, MemoryId)>,
         beside: &BTreeMap<RecordId, Vec<NearbyStatement>>,
     ) -> Vec<PairBatch> {
         let (mut batches, mut draft) = (Vec::new(), Draft::default());
         let after = self.plan.after();
-        for (record, targets) in self.offers(&after, asked) {
+        let further = self.further(&after);
+        for (record, own, targets) in self.offers(&after, &further) {
             if draft.is_full() {
-                batches.extend(std::mem::take(&mut draft).finish());
+                batches.extend(std::mem::take(&mut draft).finish(&further));
             }
-            let beside = beside.get(&record.id).map(Vec::as_slice).unwrap_or_default();
-            draft.add(record, &targets, beside);
+            let beside = beside.get(&record.id).cloned().unwrap_or_default();
+            let targets = targets.into_iter().cloned().collect();
+            draft.add(Offer { record: record.clone(), own, targets, beside });
         }
-        batches.extend(draft.finish());
+        batches.extend(draft.finish(&further));
         batches
     }
 
-    /// Records of the pairs that were not `asked` about yet.
-    pub(crate) fn open_records(&self, asked: &BTreeSet<(RecordId, MemoryId)>) -> Vec<Record> {
+    /// Records that are to be asked about.
+    pub(crate) fn open_records(&self) -> Vec<Record> {
         let after = self.plan.after();
-        self.offers(&after, asked).into_iter().map(|(record, _)| record.clone()).collect()
+        let further = self.further(&after);
+        self.offers(&after, &further).into_iter().map(|(record, ..)| record.clone()).collect()
+    }
+
+    /// The newest stored memories that every batch shows, because words do not find all that a record touches.
+    fn further(&self, after: &MemoryMap) -> Vec<Memory> {
+        let stored = self.memories.loaded().values();
+        let active = |it: &&Memory| {
+            after.get(&it.id).unwrap_or(it).state == MemoryState::Active && !it.is_hollow()
+        };
+        let mut newest: Vec<&Memory> = stored.filter(active).collect();
+        newest.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
+        newest.truncate(FURTHER_MAX);
+        newest.into_iter().cloned().collect()
     }
 
     fn offers<'b>(
         &'b self,
         after: &'b MemoryMap,
-        asked: &BTreeSet<(RecordId, MemoryId)>,
-    ) -> Vec<(&'b Record, Vec<&'b Memory>)> {
+        further: &[Memory],
+    ) -> Vec<(&'b Record, Option<MemoryId>, Vec<&'b Memory>)> {
+        let asked = &self.asked.pairs;
         let by_id: BTreeMap<RecordId, &Record> =
             self.records.iter().map(|it| (it.id, it)).collect();
         let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
@@ -363,17 +409,21 @@ impl Undecided<'_> {
         for left in self.plan.left_open.iter().filter(fresh) {
             open.entry(left.record).or_default().extend(find(left.memory));
         }
-        let mut offers: Vec<(&Record, Vec<&Memory>)> = Vec::new();
+        let mut offers: Vec<(&Record, Option<MemoryId>, Vec<&Memory>)> = Vec::new();
         for pair in self.earlier.iter().filter(|it| !asked.contains(&(it.record.id, it.memory))) {
             let Some(memory) = find(pair.memory) else { continue };
-            match offers.last_mut().filter(|(record, _)| record.id == pair.record.id) {
-                Some((_, targets)) => targets.push(memory),
-                None => offers.push((&pair.record, vec![memory])),
+            match offers.last_mut().filter(|(record, ..)| record.id == pair.record.id) {
+                Some((.., targets)) => targets.push(memory),
+                None => offers.push((&pair.record, None, vec![memory])),
             }
         }
         for operation in &self.plan.operations {
             let Some(record) = by_id.get(&operation.record) else { continue };
-            offers.extend(open.remove(&operation.record).map(|targets| (*record, targets)));
+            let own = Memory::id_of(self.memories.namespace(), record.id);
+            let is_new = operation.disposition == Disposition::Add { memory: own };
+            let fresh = is_new && !further.is_empty() && !self.asked.records.contains(&record.id);
+            let targets = open.remove(&operation.record).or_else(|| fresh.then(Vec::new));
+            offers.extend(targets.map(|targets| (*record, is_new.then_some(own), targets)));
         }
         offers
     }
@@ -392,8 +442,8 @@ struct ShownLine<'a> {
     words: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     beside: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    may_touch: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_touch: Option<Vec<&'a str>>,
 }
 
 impl<'a> ShownLine<'a> {
@@ -407,9 +457,18 @@ impl<'a> ShownLine<'a> {
             stage: Some(memory.stage.name()),
             words: Vec::new(),
             beside: Vec::new(),
-            may_touch: Vec::new(),
+            may_touch: None,
         }
     }
+}
+
+/// A memory of a batch that was not found by words.
+#[derive(Serialize)]
+struct FurtherLine<'a> {
+    id: &'a str,
+    kind: &'static str,
+    day: Option<String>,
+    says: &'a str,
 }
 
 #[derive(Default)]
@@ -428,7 +487,8 @@ impl Draft {
         self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
     }
 
-    fn add(&mut self, record: &Record, memories: &[&Memory], beside: &[NearbyStatement]) {
+    fn add(&mut self, offer: Offer) {
+        let Offer { record, own, targets: memories, beside } = &offer;
         let short = format!("R{}", self.records.len() + 1);
         let (mut lines, mut fresh, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for memory in memories {
@@ -459,10 +519,11 @@ impl Draft {
                 .iter()
                 .map(|it| format!("{}: {}", it.speaker.name(), it.words.as_str()))
                 .collect(),
-            may_touch: targets.iter().map(|(id, _)| id.as_str()).collect(),
+            may_touch: Some(targets.iter().map(|(id, _)| id.as_str()).collect()),
         };
-        let Some(own) = shown_line(&shown).filter(|_| !targets.is_empty()) else { return };
-        lines.push(own);
+        let is_asked = own.is_some() || !targets.is_empty();
+        let Some(line) = shown_line(&shown).filter(|_| is_asked) else { return };
+        lines.push(line);
         for line in lines {
             self.tokens = self.tokens.saturating_add(estimate_tokens(&line));
             self.text.push_str(&line);
@@ -474,18 +535,39 @@ impl Draft {
             self.about.insert(memory.id.0);
             self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
         }
-        let beside = beside.to_vec();
-        let offered = OfferedRecord { record: record.id, targets, words, beside: beside.clone() };
-        self.records.push(offered);
-        let targets = memories.iter().map(|it| (*it).clone()).collect();
-        self.pairs.push(Offer { record: record.clone(), targets, beside });
+        let (record, own, beside) = (record.id, *own, beside.clone());
+        self.records.push(OfferedRecord { record, own, targets, words, beside });
+        self.pairs.push(offer);
     }
 
-    fn finish(self) -> Option<PairBatch> {
+    /// Adds the lines of `further` memories that are not shown yet.
+    fn finish(mut self, further: &[Memory]) -> Option<PairBatch> {
+        let mut left = FURTHER_TOKENS_MAX;
+        for memory in further {
+            if self.shown.contains_key(&memory.id)
+                || !self.records.iter().any(|it| it.own.is_some())
+            {
+                continue;
+            }
+            let id = format!("M{}", self.shown.len() + 1);
+            let day = memory.valid_from.map(Timestamp::day);
+            let kind = memory.claim.kind().name();
+            let says = truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX);
+            let line = shown_line(&FurtherLine { id: &id, kind, day, says });
+            let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };
+            left -= estimate_tokens(&line);
+            self.text.push_str(&line);
+            self.text.push('\n');
+            self.about.insert(memory.id.0);
+            self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
+            self.shown.insert(memory.id, id);
+        }
         // Claims and evidence come from the store, which holds only redacted text.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
-        let Draft { records, about, pairs, .. } = self;
-        (!records.is_empty()).then_some(PairBatch { records, about, text, pairs })
+        let Draft { records, shown, about, pairs, .. } = self;
+        let shown = shown.into_iter().map(|(memory, id)| (id, memory)).collect();
+        let further = further.to_vec();
+        (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs, further })
     }
 }
 

@@ -21,7 +21,8 @@ fn spec() -> Arc<AdjudicationSpec> {
 
 /// Batches of the pairs that `plan` left open.
 fn pair_batches(plan: &Plan, records: &[Record], memories: &Memories) -> Vec<PairBatch> {
-    Undecided { plan, records, earlier: &[], memories }.batches(&BTreeSet::new(), &BTreeMap::new())
+    let asked = &Asked::default();
+    Undecided { plan, records, earlier: &[], memories, asked }.batches(&BTreeMap::new())
 }
 
 fn reply(arguments: &Value) -> Reply {
@@ -80,6 +81,49 @@ fn what_is_left_open_is_asked_about_as_data_under_short_ids() {
     assert_eq!(request.tool.name, TOOL_NAME);
 }
 
+/// Stored memories of more decisions than a record is compared with whatever their words are.
+fn stored() -> MemoryMap {
+    let mut state = MemoryMap::new();
+    let names = ["alder", "beech", "cedar", "elder", "hazel", "larch", "maple", "olive", "poplar"];
+    let said = names.iter().chain(&["quince", "rowan", "spruce", "willow"]);
+    let mut records: Vec<Record> = said
+        .map(|name| record(decision(&[], &format!("{name} is planted"), ""), Speaker::Person, 1))
+        .collect();
+    records.push(record(decision(&[], "the boat sails on Tuesdays", ""), Speaker::Person, 2));
+    plan(&records, &mut state);
+    state
+}
+
+#[test]
+fn a_new_record_may_touch_a_stored_memory_in_quite_other_words() {
+    let memories = Memories::of(NAMESPACE, &stored());
+    let new = decision(&[], "the skipper takes us each Friday", "");
+    let new =
+        record_of(new, &[(Speaker::Person, "from now on the skipper takes us each Friday")], 9);
+    let records = [new];
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    assert!(planned.left_open.is_empty(), "{planned:#?}");
+    let [batch] = <[PairBatch; 1]>::try_from(pair_batches(&planned, &records, &memories)).unwrap();
+    assert_eq!(batch.pairs().count(), 0);
+    let shown = batch.text.as_str().lines().find(|it| it.contains("Tuesdays")).unwrap();
+    let shown: Value = serde_json::from_str(shown).unwrap();
+    let target = shown["id"].as_str();
+    let asked = Asked { records: batch.records().collect(), ..Asked::default() };
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let answer = says("R1", "supersede", target, Some("from now on the skipper"));
+    let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("not done") };
+    let (planned, refused) = consolidate(&records, &memories, &judged.verdicts);
+    assert_eq!((told(&planned), refused), (vec!["supersede judged-replaced".to_owned()], vec![]));
+    let again = Undecided {
+        plan: &planned,
+        records: &records,
+        earlier: &[],
+        memories: &memories,
+        asked: &asked,
+    };
+    assert!(again.open_records().is_empty());
+}
+
 #[test]
 fn a_proven_change_supersedes_and_the_others_keep_both() {
     let records = open_pair(Speaker::Person);
@@ -89,6 +133,49 @@ fn a_proven_change_supersedes_and_the_others_keep_both() {
     check(&records, &says("R1", "add", None, None), &["add judged-unrelated"], &[]);
     check(&records, &says("R1", "conflict", Some("M1"), None), &["conflict judged-conflict"], &[]);
     check(&records, &says("R1", "merge", Some("M1"), None), &["merge judged-same"], &[]);
+}
+
+#[test]
+fn a_verdict_decides_which_of_several_memories_words_of_change_are_about() {
+    let old = [
+        record(
+            decision(&[], "a parcel may stay 7 days in a bay, then the courier takes it back", ""),
+            Speaker::Person,
+            1,
+        ),
+        record(
+            decision(&[], "a drop is the moment when a courier puts a parcel into a bay", ""),
+            Speaker::Person,
+            2,
+        ),
+    ];
+    let mut state = MemoryMap::new();
+    plan(&old, &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let new = decision(&["7", "5"], "parcels stay only 5 days in a bay, no longer 7", "");
+    let records = [record(new, Speaker::Person, 9)];
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    assert_eq!(planned.left_open.len(), 2, "{planned:#?}");
+    let mut verdicts = Verdicts::none();
+    let [first, second] = [0, 1].map(|at| of(&state, &old[at]).id);
+    verdicts.insert(records[0].id, first, Verdict::Replaces { agreed: false });
+    verdicts.insert(records[0].id, second, Verdict::Unrelated);
+    let (planned, _) = consolidate(&records, &memories, &verdicts);
+    assert!(told(&planned)[0].starts_with("supersede "), "{planned:#?}");
+    assert!(planned.left_open.is_empty(), "{planned:#?}");
+}
+
+#[test]
+fn a_merge_that_a_model_sees_loses_no_value() {
+    let old = record(decision(&[], "builds are triggered by polling", ""), Speaker::Person, 1);
+    let new = record(decision(&[], "poll for builds every 10 seconds", ""), Speaker::Person, 9);
+    let mut state = MemoryMap::new();
+    plan(&[old.clone()], &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new.id, of(&state, &old).id, Verdict::Same);
+    let (planned, _) = consolidate(&[new], &memories, &verdicts);
+    assert_eq!(told(&planned), ["supersede judged-restated"]);
 }
 
 #[test]

@@ -88,6 +88,11 @@ impl Memories {
         self.map.get(&id)
     }
 
+    /// Number of memories, including those that are not loaded.
+    pub(crate) fn len(&self) -> u64 {
+        self.index.memories
+    }
+
     /// True if `record` was processed already.
     pub fn has_taken(&self, record: RecordId) -> bool {
         self.taken.contains(&record)
@@ -185,6 +190,23 @@ impl<'a> WorkingSet<'a> {
             nearest.extend(others.into_iter().filter(is_live).take(room));
         }
         nearest.into_iter().filter_map(candidate).collect()
+    }
+
+    /// Memories of `kind` among `ids` that are not in `found`.
+    pub(super) fn named(
+        &self,
+        ids: impl Iterator<Item = MemoryId>,
+        kind: ClaimKind,
+        found: &[Candidate<'_>],
+    ) -> Vec<Candidate<'_>> {
+        let others = ids.filter(|id| !found.iter().any(|it| it.memory.id == *id));
+        let candidate = |id: MemoryId| {
+            // A model saw only loaded ones, and those of the plan.
+            let memory = self.get(id)?;
+            let fits = memory.claim.kind() == kind && !memory.is_hollow();
+            fits.then(|| Candidate { memory, subject: self.subject(memory), near: RELATED_NEAR })
+        };
+        others.filter_map(candidate).collect()
     }
 
     /// Memories that must be loaded for the plan to be the one that all memories give.

@@ -82,8 +82,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         }
         let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
         let found = view.working.candidates(&new.subject, *kind).into_iter().filter(active);
+        let mut found: Vec<Candidate<'_>> = found.take(ACROSS_MAX).collect();
+        let named = view.working.named(view.verdicts.memories_of(new.record.id), *kind, &found);
+        found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
-        for Candidate { memory, subject, near } in found.take(ACROSS_MAX) {
+        for Candidate { memory, subject, near } in found {
             let link = Link { new, home, memory, earlier: *earlier };
             let there = view.places.get(&memory.id).copied();
             let order = new.order_to(memory, there);
@@ -93,11 +96,10 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
                 Some(Verdict::Replaces { agreed }) => {
                     all.effects.extend(link.judged(order, agreed).effects);
                 }
-                Some(_) => {}
-                None => {
+                verdict => {
                     let found = link.follow(sure && covered >= COVERED_MAYBE, order, false);
                     all.effects.extend(found.effects);
-                    let may = found.open.into_iter().next();
+                    let may = found.open.into_iter().next().filter(|_| verdict.is_none());
                     let better = |(most, _): &(f64, LeftOpen)| *most < covered;
                     if let Some(may) = may {
                         if covered >= COVERED_MAYBE && strongest.as_ref().is_none_or(better) {

@@ -22,7 +22,7 @@ mod retraction;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{Adjudicated, PairBatch, Undecided, schema_files};
+pub(crate) use adjudication::{Adjudicated, Asked, PairBatch, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};

@@ -111,6 +111,7 @@ struct RankedRuling {
     since: Option<Timestamp>,
     active: bool,
     open: bool,
+    verdict: Option<Verdict>,
 }
 
 impl RankedRuling {
@@ -206,7 +207,12 @@ impl<'a> Planner<'a> {
         if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
             let is_guess = |rule: &str| [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&rule);
             let guessed = judged.iter_mut().filter(|it| is_guess(it.rule));
-            guessed.for_each(|it| it.ruling = Ruling::Doubt);
+            guessed.for_each(|it| match it.verdict {
+                Some(Verdict::Replaces { .. }) => {}
+                Some(Verdict::Conflict) => (it.ruling, it.open) = (Ruling::Doubt, false),
+                Some(_) => (it.rule, it.ruling) = (UNRELATED, Ruling::Unrelated),
+                None => it.ruling = Ruling::Doubt,
+            });
         }
         let mut choice = self.decide(new, &judged);
         if let Some(home) = choice.disposition.home() {
@@ -276,7 +282,11 @@ impl<'a> Planner<'a> {
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
         let mut refused = Vec::new();
-        let found = self.working.candidates(&new.subject, new.subject.search.kind);
+        let kind = new.subject.search.kind;
+        let mut found = self.working.candidates(&new.subject, kind);
+        let named = self.verdicts.memories_of(new.record.id).filter(|id| *id != new.own);
+        let named = self.working.named(named, kind, &found);
+        found.extend(named);
         for Candidate { memory, subject, near } in found {
             let there = self.places.get(&memory.id).copied();
             let verdict = self.verdicts.get(new.record.id, memory.id);
@@ -293,8 +303,7 @@ impl<'a> Planner<'a> {
             let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));
             let mut open = true;
             let uncertain = |_: &Verdict| ruling.is_uncertain();
-            let verdict = verdict.filter(uncertain);
-            match verdict.map(|verdict| apply(verdict, &pair)) {
+            match verdict.filter(uncertain).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
                 Some(None) => refused.push(memory.id),
                 None => {}
@@ -308,6 +317,7 @@ impl<'a> Planner<'a> {
                 since: memory.valid_from,
                 active: memory.state == MemoryState::Active,
                 open,
+                verdict,
             });
         }
         for id in refused {
@@ -409,7 +419,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // Keeps the fuller statement: it may have a condition or value that the other lacks.
-        Verdict::Same if pair.says_more() && pair.may_follow() => {
+        Verdict::Same if (pair.says_more() || pair.adds_value()) && pair.may_follow() => {
             ("judged-restated", Ruling::Supersede)
         }
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),

@@ -163,6 +163,11 @@ impl RulePair<'_> {
         adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
     }
 
+    /// True if the record has values and the memory has none.
+    pub(super) fn adds_value(&self) -> bool {
+        self.subject.statement.has_no_value() && !self.new.subject.statement.has_no_value()
+    }
+
     fn is_active(&self) -> bool {
         self.memory.state == MemoryState::Active
     }

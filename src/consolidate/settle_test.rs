@@ -1,7 +1,7 @@
 //! Pairs that were left open and are settled later.
 
 use super::fixture::*;
-use super::{Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
+use super::{Asked, Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
 use crate::domain::{Memory, MemoryMap, MemoryState, Plan, Record, Speaker, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,14 +156,11 @@ fn what_was_asked_is_not_offered_again_and_no_verdict_leaves_it_open() {
     let memories = Memories::of(NAMESPACE, &state);
     let (settled, findings) = consolidate_with(&[], &pairs, &memories, &Verdicts::none());
     assert!(settled.is_empty() && findings.is_empty());
-    let none = BTreeSet::new();
-    let offered = Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
-        .batches(&none, &BTreeMap::new());
-    assert_eq!(offered.iter().flat_map(|it| it.pairs()).count(), 1);
-    let asked = offered.iter().flat_map(|it| it.pairs()).collect();
-    assert!(
-        Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
-            .batches(&asked, &BTreeMap::new())
-            .is_empty()
-    );
+    let (plan, earlier, memories) = (&settled, pairs.as_slice(), &memories);
+    let offered = |asked: &Asked| {
+        Undecided { plan, records: &[], earlier, memories, asked }.batches(&BTreeMap::new())
+    };
+    let pairs: BTreeSet<_> = offered(&Asked::default()).iter().flat_map(|it| it.pairs()).collect();
+    assert_eq!(pairs.len(), 1);
+    assert!(offered(&Asked { pairs, ..Asked::default() }).is_empty());
 }

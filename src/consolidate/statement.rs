@@ -312,6 +312,11 @@ impl Statement {
             || shared(&self.all, &both(&former.topic, choices)) > 0
     }
 
+    /// True if the main string has neither quantities nor exact names.
+    pub(super) fn has_no_value(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// True if it has every value of `other`.
     pub(super) fn lacks_nothing(&self, other: &Statement) -> bool {
         without(&other.values, &self.values).is_empty()

@@ -2,7 +2,7 @@
 //! treats a verdict as advice: the policy still decides what may change.
 
 use super::retraction::says_yes;
-use crate::domain::{MemoryId, Record, RecordId, Speaker};
+use crate::domain::{Digest, MemoryId, Record, RecordId, Speaker};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +43,13 @@ impl Verdicts {
     /// Verdict on `record` and `memory`.
     pub fn get(&self, record: RecordId, memory: MemoryId) -> Option<Verdict> {
         self.0.get(&(record, memory)).copied()
+    }
+
+    /// Memories with a verdict for `record`.
+    pub(super) fn memories_of(&self, record: RecordId) -> impl Iterator<Item = MemoryId> + '_ {
+        let first = (record, MemoryId(Digest::from_bytes([0; 16])));
+        let all = self.0.range(first..).take_while(move |((of, _), _)| *of == record);
+        all.map(|((_, memory), _)| *memory)
     }
 
     /// True if a person agreed to `record`, in words near its evidence.

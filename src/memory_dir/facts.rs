@@ -1,7 +1,7 @@
 //! Content of a directory as plain data.
 
 use super::tag::SOURCE_DIGITS_MIN;
-use crate::domain::{Memory, MemoryId, SessionId, Timestamp};
+use crate::domain::{Claim, Memory, MemoryId, SessionId, Timestamp};
 use crate::privacy::{Gate, Redacted};
 
 /// Everything that the directory shows.
@@ -33,6 +33,21 @@ pub struct Contradiction {
     pub other: MemoryId,
     /// False while the pair is open.
     pub is_certain: bool,
+}
+
+/// What `by` may have done to `memory`, as a mark says it, while the pair is open.
+pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
+    let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
+    match (&memory.claim, &by.claim) {
+        (Claim::Request(_), Claim::Attempt(_)) => Some("possibly done by"),
+        (Claim::Discussion(_), Claim::Decision(_)) => Some("possibly settled by"),
+        (Claim::Attempt(_), Claim::Attempt(it)) if is_later && it.succeeded => {
+            Some("possibly solved by")
+        }
+        (one, other) if one.kind() != other.kind() => None,
+        _ if is_later => Some("possibly outdated by"),
+        _ => Some("possibly in place of"),
+    }
 }
 
 /// Result of a session.

@@ -38,7 +38,7 @@ pub(crate) use config::MemoryConfig;
 pub use document::Document;
 pub(crate) use document::{Block, Part};
 pub(crate) use escape::words_line;
-pub(crate) use facts::{CONFLICTS_WITH, Contradiction};
+pub(crate) use facts::{CONFLICTS_WITH, Contradiction, suspicion};
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{
     ACTIVE_CONTEXT, ARCHIVE, CONFIG, GLOSSARY, LESSONS, PATTERNS, PROGRESS, SESSIONS,

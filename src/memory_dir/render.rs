@@ -7,7 +7,7 @@
 use super::document::Shape;
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
-use super::facts::{CONFLICTS_WITH, Facts, SessionNote};
+use super::facts::{CONFLICTS_WITH, Facts, SessionNote, suspicion};
 use super::kind::{self, Files};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{self, Page, entry};
@@ -286,18 +286,8 @@ impl<'a> Placing<'a> {
         let Some((memory, by)) = both.filter(|(one, by)| is_active(one) && is_active(by)) else {
             return;
         };
-        let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
-        let words = match (&memory.claim, &by.claim) {
-            _ if is_certain => CONFLICTS_WITH,
-            (Claim::Request(_), Claim::Attempt(_)) => "possibly done by",
-            (Claim::Discussion(_), Claim::Decision(_)) => "possibly settled by",
-            (Claim::Attempt(_), Claim::Attempt(it)) if is_later && it.succeeded => {
-                "possibly solved by"
-            }
-            (one, other) if one.kind() == other.kind() && is_later => "possibly outdated by",
-            (one, other) if one.kind() == other.kind() => "possibly in place of",
-            _ => return,
-        };
+        let words = if is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, by) };
+        let Some(words) = words else { return };
         let mark = format!("{words} {}", self.tag(other));
         let marks = self.marks.entry(id).or_default();
         if marks.len() < MARKS_MAX && !marks.contains(&mark) {

@@ -11,8 +11,8 @@ use super::setup::Setup;
 use super::tally::Tally;
 use crate::config::Config;
 use crate::consolidate::{
-    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, BatchTask, Dialogue, PairBatch, Step,
-    Verdicts,
+    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, Asked, BatchTask, Dialogue, PairBatch,
+    Step, Verdicts,
 };
 use crate::domain::{
     Digest, Finding, Memory, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId,
@@ -189,7 +189,7 @@ pub(crate) struct Adjudicator {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) verdicts: Verdicts,
-    pub(super) judged: BTreeSet<(RecordId, MemoryId)>,
+    pub(super) asked: Asked,
     pub(super) findings: Vec<Finding>,
     pub(super) usage: ModelUsage,
     /// True if a batch went unanswered and is to be asked again later.
@@ -200,6 +200,7 @@ struct BatchResult {
     /// Index of the batch, followed by 0 or 1 for each time it was halved.
     path: Vec<usize>,
     pairs: Vec<(RecordId, MemoryId)>,
+    records: Vec<RecordId>,
     ended: DialogueEnd<Adjudicated>,
     /// Halves of a batch that exceeds the context window.
     halves: Option<[PairBatch; 2]>,
@@ -340,6 +341,7 @@ impl Adjudicator {
         batch: PairBatch,
     ) -> Result<BatchResult, StoreError> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
+        let records = batch.records().collect();
         let (dialogue, request) =
             Adjudication::start(&self.spec, batch.clone(), self.client.rung());
         let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
@@ -352,13 +354,13 @@ impl Adjudicator {
             DialogueEnd::TooLong(_) => halves = batch.halves(),
             DialogueEnd::Done(_) | DialogueEnd::Failed(_) | DialogueEnd::Deferred(_) => {}
         }
-        Ok(BatchResult { path, pairs, ended, halves, spent })
+        Ok(BatchResult { path, pairs, records, ended, halves, spent })
     }
 }
 
 impl Progress {
     fn take(&mut self, result: BatchResult, many: usize) {
-        let BatchResult { path, pairs, ended, halves: _, spent } = result;
+        let BatchResult { path, pairs, records, ended, halves: _, spent } = result;
         self.usage.add(pairs.len(), spent);
         let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
         match answered(ended) {
@@ -366,7 +368,8 @@ impl Progress {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
                 self.verdicts.extend(adjudicated.verdicts);
                 self.usage.refused += adjudicated.refused as u64;
-                self.judged.extend(pairs);
+                self.asked.pairs.extend(pairs);
+                self.asked.records.extend(records);
             }
             // Its halves were asked instead.
             Err(NoAnswer::Open("too-long", _)) if pairs.is_empty() => {}

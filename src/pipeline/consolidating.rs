@@ -5,8 +5,9 @@ use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::task::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
-    Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided, UnsettledPair,
-    Verdicts, Withdrawn, consolidate_with, decide, looked_up_keys, rests_on_nothing_else, withdraw,
+    Asked, Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided,
+    UnsettledPair, Verdicts, Withdrawn, consolidate_with, decide, looked_up_keys,
+    rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
     Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
@@ -26,6 +27,8 @@ const PLAN_RECORDS_MAX: u32 = 100_000;
 const PLAN_PAIRS_MAX: usize = 400;
 /// Maximum number of open pairs read for one namespace.
 const PAIRS_MAX: u32 = 10_000;
+/// Maximum number of memories of a namespace that is loaded whole, so that a model sees the newest of them.
+const SHOWN_WHOLE_MAX: u64 = 500;
 /// Maximum number of plan-and-ask rounds; a verdict may open new pairs.
 const ROUNDS_MAX: u32 = 4;
 
@@ -151,9 +154,7 @@ impl Consolidator {
                 (input, draft) = self.complete(input, &progress).await?;
                 let so_far = progress.clone();
                 let open = blocking(move || OpenQuestions::of(input, draft, &so_far)).await;
-                let beside = self
-                    .surrounding_messages(open.undecided().open_records(&open.excluded))
-                    .await?;
+                let beside = self.surrounding_messages(open.undecided().open_records()).await?;
                 let batches;
                 (input, batches) = blocking(move || open.batches(&beside)).await;
                 if batches.is_empty() || progress.has_unanswered {
@@ -179,7 +180,7 @@ impl Consolidator {
         let mut planned = blocking(finished).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
-            let undecided = progress.judged.iter().filter(|pair| !settled.contains(pair));
+            let undecided = progress.asked.pairs.iter().filter(|pair| !settled.contains(pair));
             let undecided = undecided.filter_map(|(record, memory)| {
                 let question = adjudicator.question(*record, planned.memories.get(memory)?);
                 Some(AskedPair { record: *record, memory: *memory, question })
@@ -205,6 +206,10 @@ impl Consolidator {
             None => Vec::new(),
         };
         let mut memories = self.memories(namespace, &records, outdated.is_empty()).await?;
+        if self.adjudicator.is_some() && !records.is_empty() && memories.len() <= SHOWN_WHOLE_MAX {
+            let all = self.store.memories(Some(namespace)).await?;
+            all.into_values().for_each(|memory| memories.load(memory));
+        }
         let own = records.iter().map(|it| Memory::id_of(namespace, it.id));
         let ids = own.chain(pairs.iter().flat_map(|it| [it.home, it.memory]));
         self.load(&mut memories, ids.collect()).await?;
@@ -490,34 +495,34 @@ pub(super) async fn apply_verdict(
 struct OpenQuestions {
     input: PlanInput,
     plan: Plan,
-    excluded: BTreeSet<(RecordId, MemoryId)>,
+    excluded: Asked,
 }
 
 impl OpenQuestions {
     fn of(input: PlanInput, draft: Draft, progress: &Progress) -> OpenQuestions {
         let PlanInput { memories, outdated, .. } = &input;
         let plan = draft.plan;
-        let mut out: BTreeSet<(RecordId, MemoryId)> =
-            settled(&plan).union(&progress.judged).copied().collect();
+        let mut excluded = progress.asked.clone();
+        excluded.pairs.extend(settled(&plan));
         // Memories that rest only on these records are about to be withdrawn.
         let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
         let goes =
             |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
         let left = plan.left_open.iter().filter(|it| goes(it.memory));
-        out.extend(left.map(|it| (it.record, it.memory)));
-        OpenQuestions { input, plan, excluded: out }
+        excluded.pairs.extend(left.map(|it| (it.record, it.memory)));
+        OpenQuestions { input, plan, excluded }
     }
 
     fn undecided(&self) -> Undecided<'_> {
         let PlanInput { memories, records, open, .. } = &self.input;
-        Undecided { plan: &self.plan, records, earlier: open, memories }
+        Undecided { plan: &self.plan, records, earlier: open, memories, asked: &self.excluded }
     }
 
     fn batches(
         self,
         beside: &BTreeMap<RecordId, Vec<NearbyStatement>>,
     ) -> (PlanInput, Vec<PairBatch>) {
-        let batches = self.undecided().batches(&self.excluded, beside);
+        let batches = self.undecided().batches(beside);
         (self.input, batches)
     }
 }
@@ -571,7 +576,8 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
         findings,
         memories: after,
         // Unanswered pairs are not asked again at once.
-        goes_on: goes_on || (more_open && !progress.has_unanswered && !progress.judged.is_empty()),
+        goes_on: goes_on
+            || (more_open && !progress.has_unanswered && !progress.asked.pairs.is_empty()),
         usage,
         left_open,
         undecided: Vec::new(),

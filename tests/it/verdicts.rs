@@ -50,9 +50,13 @@ fn fed(place: &Place, args: &[&str], lines: &str) -> Output {
 fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     let place = left_open();
     let [redis, postgres] = ["Redis", "Postgres"].map(|it| tag(&place, it));
+    let shown = |id: &str| place.run(&["memory", "show", id]).stdout;
+    assert!(shown(&redis).contains("conflicts with "), "{}", shown(&redis));
+    assert!(shown(&postgres).contains("conflicts with "), "{}", shown(&postgres));
     let told = place.json(&["memory", "supersede", &redis, &postgres, "--json"]);
     assert_eq!(told["rule"], "person-superseded");
     assert_eq!(states(&place), ["superseded", "active"]);
+    assert!(!shown(&postgres).contains("conflicts with "), "{}", shown(&postgres));
     assert_eq!(place.json(&BY_RULE), json!([]));
     let plan = told["plan"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);

@@ -10,6 +10,7 @@ use crate::domain::{
     ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
+use crate::memory_dir::{CONFLICTS_WITH, suspicion};
 use crate::pipeline::{
     MemoryChange, MissingName, Verification, VerifyError, memories_at, memory_history, memory_named,
 };
@@ -24,6 +25,8 @@ const TITLE_LETTERS: usize = 100;
 const CLAIM_LETTERS: usize = 70;
 const EDITED_LINES_MAX: usize = 20;
 const RECORDS_MAX: usize = 20;
+/// Maximum number of undecided pairs of a namespace that are looked through, earliest first.
+const OPEN_PAIRS_MAX: u32 = 500;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -233,7 +236,8 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     };
     let replaced_by = headline(store, memory.superseded_by).await?;
     let settled_by = headline(store, memory.settler()).await?;
-    pairs([
+    let undecided = undecided(store, memory).await?;
+    let rows = [
         ("namespace", memory.namespace.clone()),
         ("said by", memory.said_by.name().to_owned()),
         ("confirmed", confirmed),
@@ -242,7 +246,8 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         ("because of", memory.reason.clone().unwrap_or_default()),
         ("replaced by", replaced_by),
         (settled(memory), settled_by),
-    ])?;
+    ];
+    pairs(rows.into_iter().chain(undecided))?;
     output::line("")?;
     for record in memory.sources.iter().take(RECORDS_MAX) {
         output::line(&format!("annalist why {}", short(record)))?;
@@ -251,6 +256,28 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         0 => Ok(()),
         more => output::line(&format!("{DIM}and {} more{DIM:#}", counted(more, "record"))),
     }
+}
+
+/// Active memories that contradict an active one or may have made it obsolete, each with the words for it.
+async fn undecided(store: &Store, memory: &Memory) -> Result<Vec<(&'static str, String)>, Failure> {
+    let certain = store.contradictions(&memory.namespace).await?;
+    let open = store.suspected_pairs(&memory.namespace, OPEN_PAIRS_MAX).await?;
+    let open = open.into_iter().map(|it| (it.home, it.memory));
+    let open = open.filter(|(one, other)| !certain.contains(&(*one.min(other), *one.max(other))));
+    let certain = certain.iter().map(|pair| (*pair, true));
+    let mut rows = Vec::new();
+    for ((one, other), is_certain) in certain.chain(open.map(|pair| (pair, false))) {
+        let other = match memory.id {
+            id if id == one => other,
+            id if id == other => one,
+            _ => continue,
+        };
+        let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
+        let words = if is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, &by) };
+        let headline = shorten(by.claim.headline(), HEADLINE_LETTERS);
+        rows.extend(words.map(|words| (words, format!("{}  {headline}", short(&other)))));
+    }
+    Ok(rows)
 }
 
 pub(in crate::cli) fn settled(memory: &Memory) -> &'static str {
