@@ -170,7 +170,7 @@ fn a_merge_that_a_model_sees_loses_no_value() {
     let old = record(decision(&[], "builds are triggered by polling", ""), Speaker::Person, 1);
     let new = record(decision(&[], "poll for builds every 10 seconds", ""), Speaker::Person, 9);
     let mut state = MemoryMap::new();
-    plan(&[old.clone()], &mut state);
+    plan(std::slice::from_ref(&old), &mut state);
     let memories = Memories::of(NAMESPACE, &state);
     let mut verdicts = Verdicts::none();
     verdicts.insert(new.id, of(&state, &old).id, Verdict::Same);
