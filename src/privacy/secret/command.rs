@@ -23,6 +23,10 @@ enum Form {
     Behind(char),
     /// The last word of the command.
     Last,
+    /// The first argument, if it is quoted or looks like a secret.
+    First,
+    /// The word before the flag.
+    Before,
 }
 
 static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
@@ -35,6 +39,10 @@ static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
             "either" => Form::Either,
             "login" => Form::Behind(':'),
             "percent" => Form::Behind('%'),
+            "comma" => Form::Behind(','),
+            "equals" => Form::Behind('='),
+            "first" => Form::First,
+            "before" => Form::Before,
             _ => Form::Last,
         };
         let (flags, names) = rest.split_once(" of ").unwrap_or((rest, ""));
@@ -53,7 +61,7 @@ pub(super) fn names() -> Vec<&'static str> {
 /// Masks the secrets in the arguments of a command.
 pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
     let Some(forms) = COMMANDS.get(scan.piece(at.clone())) else { return };
-    if !scan.word_starts(at.start) || !matches!(scan.byte(at.end), b' ' | b'\t') {
+    if !scan.word_starts(at.start) || !matches!(scan.byte(at.end), b' ' | b'\t' | b'.') {
         return;
     }
     let end = scan.run_within(at.end, COMMAND_MAX, |byte| !matches!(byte, b'\n' | b'\r'));
@@ -64,9 +72,20 @@ pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
     for (flag, form) in forms {
         let arguments = scan.piece(at.end..end);
         let found = arguments.match_indices(flag).map(|(found, _)| at.end + found);
-        let places: Vec<usize> = found.filter(|at| scan.before(*at) == b' ').collect();
+        let mut places: Vec<usize> = found.filter(|at| scan.before(*at) == b' ').collect();
+        if *flag == "-" {
+            places = vec![at.end - flag.len()];
+        }
         for place in places {
-            let argument = argument(scan, *form, place + flag.len(), end);
+            let argument = match form {
+                Form::Before => word_before(scan, at.end..place),
+                Form::Next
+                | Form::Glued
+                | Form::Either
+                | Form::Behind(_)
+                | Form::Last
+                | Form::First => argument(scan, *form, place + flag.len(), end),
+            };
             if let Some(secret) = argument.filter(|it| is_secret(scan.piece(it.clone()), *form)) {
                 scan.add_hit(secret);
             }
@@ -77,14 +96,15 @@ pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
 /// Masks the word that `echo` pipes into a command that reads a secret: `echo secret | sudo -S ls`.
 pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
     let line = scan.line_start(at.start, COMMAND_MAX);
-    let head = scan.piece(line..at.start);
+    let head = scan.piece(line..at.end);
     let Some(echo) =
         head.rfind("echo ").filter(|echo| head.get(*echo..).is_some_and(|it| it.contains('|')))
     else {
         return;
     };
     let start = scan.run(line + echo + "echo ".len(), is_blank);
-    let start = if scan.piece(start..start + 3) == "-n " { start + 3 } else { start };
+    let start =
+        if matches!(scan.piece(start..start + 3), "-n " | "-e ") { start + 3 } else { start };
     let word = match scan.quote(start) {
         Some((quote, start)) => scan.quoted(quote, start),
         None => start..scan.run(start, |byte| !byte.is_ascii_whitespace() && byte != b'|'),
@@ -101,14 +121,17 @@ pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
 fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Option<Range<usize>> {
     let apart = matches!(scan.byte(at), b' ' | b'=');
     let fits = match form {
-        Form::Next | Form::Last => apart,
+        Form::Next | Form::First | Form::Before => apart,
+        Form::Last => apart || scan.byte(at) == b'.',
         Form::Glued => !apart,
         Form::Either | Form::Behind(_) => true,
     };
     let next = scan.run(at, |byte| matches!(byte, b' ' | b'='));
     let start = match form {
         Form::Last => at + scan.piece(at..command_end).trim_end().rfind(' ')? + 1,
-        Form::Next | Form::Glued | Form::Either | Form::Behind(_) => next,
+        Form::Next | Form::Glued | Form::Either | Form::Behind(_) | Form::First | Form::Before => {
+            next
+        }
     };
     let word = match scan.quote(start) {
         Some((quote, start)) => scan.quoted(quote, start),
@@ -120,10 +143,19 @@ fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Optio
     let text = scan.piece(word.clone());
     let from = match form {
         Form::Behind(mark) => text.find(mark)? + 1,
-        Form::Next | Form::Glued | Form::Either | Form::Last => 0,
+        Form::Next | Form::Glued | Form::Either | Form::Last | Form::First | Form::Before => 0,
     };
-    let whole = value::is_reference(text) || text.starts_with('-');
+    let prose = matches!(form, Form::First) && word.start == start && !value::is_random(text);
+    let whole = value::is_reference(text) || text.starts_with('-') || prose;
     (fits && !whole).then_some(word.start + from..word.end)
+}
+
+/// Last of at least two words, if it is no path.
+fn word_before(scan: &Scan<'_>, arguments: Range<usize>) -> Option<Range<usize>> {
+    let words = scan.piece(arguments.clone()).trim_end();
+    let (others, word) = words.rsplit_once(' ').filter(|(_, word)| !word.starts_with('\\'))?;
+    let start = arguments.start + words.len() - word.len();
+    (!others.trim().is_empty()).then_some(start..start + word.len())
 }
 
 /// Returns whether the argument may be a secret: not a reference, and not a flag such as `-port`.
@@ -219,14 +251,83 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let is_token = words::phrases("told-tokens").contains(&name.as_str());
     let from = scan.line_start(at.start, NEAR_MAX);
     let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
+    let is_next =
+        |place: usize| at.end < from + place && scan.piece(at.end..from + place).trim().is_empty();
+    let follows_blank = |place: usize| scan.before(from + place) == b' ';
+    let is_led = |place: usize| at.end <= from + place && is_led(text, place);
+    let is_linked = |place: usize| is_linked(text, place);
     let is_told = |place: usize, word: &str| match is_token {
-        true => at.end <= from + place && is_linked(text, place) && is_told_token(word),
-        false => value::is_strong(word) && (!is_numbered(word) || is_linked(text, place)),
+        // Paths and signatures also hold `/` and `+`.
+        true => {
+            (is_next(place) || is_led(place))
+                && is_told_token(word)
+                && (follows_blank(place) || !word.contains(['+', '/', '=']))
+        }
+        false => {
+            value::is_strong(word) && (!is_numbered(word) || is_linked(place))
+                || value::is_mixed(word, !is_next(place) && !is_led(place))
+                || value::is_phrase(word) && is_led(place) && is_linked(place)
+        }
     };
     let told = pieces(text).filter(|(place, word)| is_told(*place, word));
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| from + place..from + place + word.len()).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
+    let end = scan.line_end(at.end, NEAR_MAX);
+    let rest = scan.piece(at.end..end).trim_end();
+    if rest.ends_with(':') || rest.is_empty() && scan.piece(from..at.start).starts_with('#') {
+        answer(scan, end);
+    }
+}
+
+/// Masks what a command printed on the line after it: `gh auth token`.
+pub(super) fn printed(scan: &mut Scan<'_>, at: Range<usize>) {
+    answer(scan, scan.line_end(at.end, COMMAND_MAX));
+}
+
+/// Masks the next line that is not blank, if it is a single word that looks like a secret.
+fn answer(scan: &mut Scan<'_>, mut line_end: usize) {
+    /// Maximum lines, of which all but the last are blank.
+    const LINES_MAX: usize = 3;
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { return };
+        let start = scan.quote_or(scan.gap(line)).1;
+        let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<\x1b".contains(&byte);
+        let end = scan.run_within(start, COMMAND_MAX, |byte| !ends(byte));
+        let closed = scan.gap(scan.quote_or(end).1);
+        let alone = matches!(scan.byte(closed), 0 | b'\n' | b'\r' | b'\\' | b',' | b'}' | b']');
+        if start < end {
+            if alone && value::is_answer(scan.piece(start..end)) {
+                scan.add_hit(start..end);
+            }
+            return;
+        }
+        line_end = end;
+    }
+}
+
+/// Masks the words of a wallet: twelve or more in a row, of three to eight letters each.
+pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
+    const WORDS_MIN: usize = 12;
+    /// Maximum function words among them.
+    const PLAIN_MAX: usize = 2;
+    let mut start = at.end;
+    let text = scan.piece(at.end..scan.line_end(at.end, COMMAND_MAX));
+    let ends = |letter: char| !letter.is_ascii_lowercase() && letter != ' ';
+    for run in text.split_inclusive(ends) {
+        let phrase = run.trim_end_matches(|letter| ends(letter) || letter == ' ');
+        let end = start + phrase.len();
+        let words = phrase.rsplit(' ').take_while(|word| (3..=8).contains(&word.len()));
+        let words: Vec<&str> = words.collect();
+        let is_plain =
+            |word: &&&str| words::PLAIN.contains(**word) || words::GRAMMAR.contains(**word);
+        let plain = words.iter().filter(is_plain).count();
+        if WORDS_MIN <= words.len() && plain <= PLAIN_MAX {
+            let length: usize = words.iter().map(|word| word.len() + 1).sum();
+            return scan.add_hit(end + 1 - length..end);
+        }
+        start += run.len();
+    }
 }
 
 /// Words of ASCII letters and marks, with their positions.
@@ -250,6 +351,17 @@ fn is_linked(text: &str, place: usize) -> bool {
         || words::VERBS.contains(word.as_str())
 }
 
+/// Returns whether a word such as `is`, `to` or `now`, or a mark, precedes the word at `place`.
+fn is_led(text: &str, place: usize) -> bool {
+    let before = text.get(..place).unwrap_or_default();
+    let tag = before.rfind('<').filter(|_| before.ends_with('>'));
+    let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    is_linked(text, tag.unwrap_or(place))
+        || matches!(word.as_str(), "=" | "-" | "→")
+        || word.ends_with('?')
+        || words::LEADS.contains(word.as_str())
+}
+
 /// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
 fn is_numbered(word: &str) -> bool {
     let Some((name, place)) = word.split_once('#') else { return false };
@@ -265,5 +377,5 @@ fn is_told_token(word: &str) -> bool {
         && 2 < has(u8::is_ascii_digit)
         && 2 < has(u8::is_ascii_uppercase)
         && 2 < has(u8::is_ascii_lowercase)
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+/=".contains(&byte))
 }

@@ -39,14 +39,17 @@ const SCHEMES: [&str; 16] = [
 /// Schemes of these whose credential is a list.
 const LISTING_SCHEMES: [&str; 5] = ["digest", "aws4-hmac-sha256", "hawk", "mac", "oauth"];
 
-/// Masks the credential of an `Authorization` header, and the token after `Bearer` anywhere.
+/// Masks the credential of an `Authorization` header, and the token after `Bearer` or `Basic`
+/// anywhere.
 pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.byte(at.end - 1) == b' ' {
         let start = scan.run(at.end, is_blank);
         let end = scan
             .run(start, |byte| !ends_value(byte) && !byte.is_ascii_whitespace() && byte != b',');
         let token = scan.piece(start..end).trim_end_matches(['.', ')', ';', ']', '}']);
-        if scan.word_starts(at.start) && is_token(token) {
+        let basic = scan.piece(at.clone()).eq_ignore_ascii_case("basic ");
+        let fits = if basic { is_basic(token) } else { is_token(token) };
+        if scan.word_starts(at.start) && fits {
             let end = start + token.len();
             scan.add_hit(start..end);
         }
@@ -133,6 +136,17 @@ fn is_token(token: &str) -> bool {
         token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=|:".contains(&byte));
     let digits = token.bytes().any(|byte| byte.is_ascii_digit());
     plain && !value::is_reference(token) && ((8 <= token.len() && digits) || 32 <= token.len())
+}
+
+/// True for base64 after `Basic` in prose, where words such as "authentication" also follow.
+fn is_basic(token: &str) -> bool {
+    let has = |fits: fn(&u8) -> bool| token.bytes().any(|byte| fits(&byte));
+    12 <= token.len()
+        && token.len().is_multiple_of(4)
+        && token.bytes().all(super::shape::is_base64)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && (has(u8::is_ascii_digit) || token.ends_with('='))
 }
 
 /// Masks the values of `Cookie: a=b; c=d`, and the first one of `Set-Cookie: a=b; Path=/`.

@@ -45,6 +45,7 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
         b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
+    let prefixed = prefixed.max(wrapper(scan, named.value));
     let listed = matches!(named.separator, Separator::Equals | Separator::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
@@ -52,6 +53,20 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
         None if listed && scan.byte(named.value) == b'[' => list(scan, &named),
         None => unquoted(scan, &named),
     }
+}
+
+/// Length of `String::from(` or `[]byte(` before a quote.
+fn wrapper(scan: &Scan<'_>, at: usize) -> usize {
+    const WRAPPER_MAX: usize = 24;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"[]:._".contains(&byte);
+    let end = scan.run_within(at, WRAPPER_MAX, fits);
+    let name = scan.piece(at..end).rsplit([':', '.', ']']).next().unwrap_or_default();
+    let closes = |(quote, start): (Quote, usize)| {
+        let after = scan.quote_or(scan.quoted(quote, start).end).1;
+        matches!(scan.byte(after), b')' | b'.')
+    };
+    let wraps = scan.byte(end) == b'(' && scan.quote(end + 1).is_some_and(closes);
+    if wraps && words::WRAPPERS.contains(name) { end + 1 - at } else { 0 }
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -92,8 +107,11 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
 
 fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Option<Kind> {
     let in_query = matches!(scan.before(start), b'?' | b'&') && separator == Separator::Equals;
-    let short = in_query && ["key", "code", "sig"].contains(&name);
-    words::kind(name).or(short.then_some(Kind::Maybe))
+    let short = in_query && ["key", "code", "sig", "jwt", "session", "hmac"].contains(&name);
+    // `api.key=`
+    let path = scan.run_back(start, NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
+    let dotted = (name == "key").then(|| scan.piece(path..start + name.len()));
+    words::kind(dotted.unwrap_or(name)).or(short.then_some(Kind::Maybe))
 }
 
 fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usize) {
@@ -107,6 +125,10 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
     }
     let content = scan.quoted(quote, start);
     let secret = scan.piece(content.clone());
+    // `NAME=`command argument`` of a shell
+    if quote.mark == b'`' && !named.spaced && secret.contains(' ') {
+        return;
+    }
     let after = scan.run(content.end, |byte| byte == b'\\' || byte == quote.mark);
     let continues = secret.trim_start().starts_with([')', ',', ';', ']', '}', '+'])
         && secret.len() != secret.trim_start().len()
@@ -128,7 +150,10 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         Separator::Call => named.kind == Kind::Password && scan.byte(after) == b')',
         Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
-            value::is_random(secret) || named.kind == Kind::Password && head.contains("define(")
+            value::is_random(secret)
+                || named.kind == Kind::Password && head.contains("define(")
+                || scan.piece(named.start..named.start + 2) == "--"
+                    && value::may_be_secret(secret, false)
         }
         Separator::Is => value::is_random(secret),
         Separator::Tag => false,
@@ -239,7 +264,8 @@ fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     }
     let word = scan.piece(at.clone());
     let is_place = named.name.to_ascii_lowercase().ends_with("pwd") && word.starts_with(['/', '~']);
-    if word.is_empty() || is_place {
+    let shortened = word.ends_with(['-', '_']) && scan.from(at.end).starts_with("..");
+    if word.is_empty() || is_place || shortened {
         return;
     }
     // A word longer than any reference is data.
@@ -325,7 +351,8 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> 
     let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace();
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
-    (clause || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
+    let member = starts && scan.byte(next) == b'}' && !value::is_name(word);
+    (clause || member || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
 }
 
 /// Returns whether a setting for the user precedes: `user = bob`.
@@ -340,7 +367,8 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
         ["user", "username", "login", "email", "account"].contains(&word)
     };
     let joined = named.separator == Separator::Equals || named.quote.is_some();
-    joined && above.split(['\n', ',']).any(user)
+    let next = || above.trim_end_matches([' ', '-', '*', '\n']).rsplit('\n').next();
+    if joined { above.split(['\n', ',']).any(user) } else { next().is_some_and(user) }
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: even a plain word is secret.

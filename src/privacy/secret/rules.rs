@@ -35,32 +35,35 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ];
     let last = [
         rule("webhook-url", shape::webhook, &shape::HOOKS),
-        rule("authorization", header::authorization, &["authorization", "bearer "]),
+        rule("authorization", header::authorization, &["authorization", "bearer ", "basic "]),
         rule("cookie", header::cookie, &["cookie"]),
         rule("url-password", shape::url_password, &["://"]),
+        rule("url-password", shape::data_source, &["@tcp(", "@unix("]),
         Rule { name: "basic-login", words: command::names(), read: command::login },
         Rule { name: "basic-login", words: words::phrases("piped"), read: command::piped },
-        rule("secret-file", file::password_line, &[":5432:", ":5433:", ":6432:", ":*:"]),
+        rule("secret-file", file::password_line, &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"]),
         rule(
             "secret-file",
             file::manifest,
             &["stringData", "kind: Secret", "\"Secret\\", "\"Secret\""],
         ),
         rule("secret-file", file::web_key, &["\"kty"]),
-        rule(
-            "named-secret",
-            command::login_pair,
-            &["login:", "creds:", "credentials:", "zugang:", "zugangsdaten:", "user:", "username:"],
-        ),
+        Rule {
+            name: "named-secret",
+            words: words::phrases("login-pairs"),
+            read: command::login_pair,
+        },
         rule("named-secret", command::identified, &["identified "]),
-        rule(
-            "named-secret",
-            command::pair_call,
-            &["auth=(", "Credential(", "Credentials(", "BasicAuth("],
-        ),
+        Rule {
+            name: "named-secret",
+            words: words::phrases("pair-calls"),
+            read: command::pair_call,
+        },
         Rule { name: "named-secret", words: words::phrases("names"), read: named::read },
         Rule { name: "named-secret", words: words::phrases("told"), read: command::told },
         Rule { name: "named-secret", words: words::phrases("told-tokens"), read: command::told },
+        Rule { name: "named-secret", words: words::phrases("prints"), read: command::printed },
+        Rule { name: "named-secret", words: words::phrases("seeds"), read: command::seed },
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });

@@ -303,8 +303,11 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     match piece.find(':') {
         Some(colon) => {
             let password = start + colon + 1;
+            // `https://token:x-oauth-basic@host`
+            let from =
+                if value::is_key(scan.piece(start..start + colon)) { start } else { password };
             if !value::is_reference(scan.piece(password..end)) {
-                scan.add_hit(password..end);
+                scan.add_hit(from..end);
             }
         }
         None => {
@@ -317,13 +320,28 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Marks the password of `user:password@tcp(host)/database`.
+pub(super) fn data_source(scan: &mut Scan<'_>, at: Range<usize>) {
+    let fits = |byte: u8| byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte);
+    let start = scan.floor(scan.run_back(at.start, LOGIN_MAX, fits));
+    let Some((user, password)) = scan.piece(start..at.start).split_once(':') else { return };
+    if !value::is_reference(password) && !password.starts_with("//") {
+        scan.add_hit(start + user.len() + 1..at.start);
+    }
+}
+
 /// URLs whose path is a key.
-pub(super) const HOOKS: [&str; 6] = [
+pub(super) const HOOKS: [&str; 11] = [
     "hooks.slack.com/",
     "/api/webhooks/",
     "/IncomingWebhook/",
     "hooks.zapier.com/",
     "hook.make.com/",
+    "hook.eu1.make.com/",
+    "hook.eu2.make.com/",
+    "hook.us1.make.com/",
+    "/bot/v2/hook/",
+    "maker.ifttt.com/",
     "chat.googleapis.com/v1/spaces/",
 ];
 

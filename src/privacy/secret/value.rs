@@ -9,8 +9,10 @@ const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}',
 /// Maximum bytes of a secret of which only the end is shown: `...ab12`.
 const SHOWN_MAX: usize = 8;
 /// Prefixes of references to secret stores.
-const STORE_PREFIXES: [&str; 9] =
-    ["op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:", "urn:"];
+const STORE_PREFIXES: [&str; 10] = [
+    "@Microsoft.", "op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:",
+    "urn:",
+];
 
 /// Minimum length of a plain secret.
 const PLAIN_MIN: usize = 3;
@@ -36,15 +38,23 @@ pub(super) fn is_reference(value: &str) -> bool {
         || (value.starts_with('$') && is_variable(value))
         || STORE_PREFIXES.iter().any(|keeper| value.starts_with(keeper))
         || value.to_ascii_lowercase().starts_with("redacted")
-        || is_your_placeholder(value)
+        || is_placeholder(value)
 }
 
-/// `your-api-key-here`: a placeholder.
-fn is_your_placeholder(value: &str) -> bool {
+/// `your-api-key-here`, `REPLACE_ME`, `sk-xxxxxxxx`: a placeholder.
+fn is_placeholder(value: &str) -> bool {
+    const FILLED_MAX: usize = 16;
     let lower = value.to_ascii_lowercase();
-    let rest = lower.strip_prefix("your").unwrap_or_default();
+    let verbs = ["your", "change", "replace", "insert", "enter", "example", "placeholder"];
+    let vendor = lower.find("your-").or(lower.find("your_")).filter(|at| *at < FILLED_MAX);
+    let head = lower.get(vendor.unwrap_or(0)..).unwrap_or_default();
+    let rest = verbs.iter().find_map(|verb| head.strip_prefix(verb)).unwrap_or_default();
+    let filled = lower.trim_end_matches(['x', '.', '*', '\u{2026}']);
     rest.starts_with(['-', '_'])
         && rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte))
+        || filled.ends_with(['-', '_'])
+            && filled.len() <= FILLED_MAX
+            && filled.len() + 3 <= lower.len()
 }
 
 /// Returns whether a word is distinctive: it has letters, digits and marks, and is not part of a
@@ -65,6 +75,46 @@ pub(super) fn is_strong(word: &str) -> bool {
         })
         && word.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
         && !word.as_bytes().windows(2).any(is_escape)
+}
+
+/// Returns whether a word in a sentence about a password can hardly be anything else: letters of
+/// both cases and digits, and no name with underscores. Without a word that introduces it
+/// (`alone`), letters and digits must alternate more than in `Sha256Digest`.
+pub(super) fn is_mixed(word: &str, alone: bool) -> bool {
+    let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
+    let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
+    let turns = word.as_bytes().windows(2).filter(|two| class(two[0]) != class(two[1])).count();
+    let (digits, irregular) =
+        (has(u8::is_ascii_digit), 10 <= word.len() && 2 * word.len() <= 5 * turns);
+    8 <= word.len()
+        && 0 < digits
+        && (irregular || !alone && 2 <= digits)
+        && 0 < has(u8::is_ascii_uppercase)
+        && 0 < has(u8::is_ascii_lowercase)
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-^*&@~+".contains(&byte))
+        && is_random(word)
+        && !words::TYPES.iter().any(|it| 3 < it.len() && word.to_ascii_lowercase().ends_with(it))
+}
+
+/// Returns whether a word is a passphrase: three or more plain words with hyphens between.
+pub(super) fn is_phrase(word: &str) -> bool {
+    let is_word = |part: &str| {
+        (3..=9).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_lowercase())
+            && ![&words::PLAIN, &words::GRAMMAR, &words::ABOUT].iter().any(|it| it.contains(part))
+    };
+    2 <= word.matches('-').count() && word.split('-').all(is_word)
+}
+
+/// Returns whether a line of one word may be a password that the line before announces: letters and
+/// digits, but not the digest of a commit or a file.
+pub(super) fn is_answer(word: &str) -> bool {
+    let hex = word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    let digest = hex && (word.len() < 16 || matches!(word.len(), 40 | 64));
+    let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
+    let digits = has(u8::is_ascii_digit) + usize::from(0 < has(u8::is_ascii_uppercase));
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-+=.!#$%^*?".contains(&byte);
+    8 <= word.len() && 2 <= digits && !digest && word.bytes().all(fits) && is_random(word)
 }
 
 /// Returns whether `word` is a type and `behind` starts with its parameters, as in
@@ -105,9 +155,16 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
         || word.eq_ignore_ascii_case(name)
         || is_name_of_variable(word)
+        || is_prompt(word)
         || is_template(value)
         || is_place(word)
         || is_sentence(value)
+}
+
+/// `Password:`, as a program asks for it.
+fn is_prompt(word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphabetic() || letter == ' ';
+    word.strip_suffix(':').is_some_and(|name| name.chars().all(is_letter))
 }
 
 /// A path or flag of letters only.

@@ -19,6 +19,10 @@ static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
 /// Link words that need no separator.
 pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
+/// Words that introduce a password of mixed letters and digits.
+pub(super) static LEADS: Words = LazyLock::new(|| list("leads"));
+/// Functions that only wrap a literal.
+pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
 /// Names that a blank separates from the value.
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
 /// Tokens of texts, pages and tests, not credentials.
@@ -72,16 +76,17 @@ pub(super) enum Kind {
     Key,
 }
 
-const PASSWORDS: [&str; 26] = [
+const PASSWORDS: [&str; 31] = [
     "password", "passwd", "passphrase", "passcode", "pwd", "pw", "psk", "passwort", "kennwort",
     "motdepasse", "mdp", "contraseña", "contrasena", "senha", "wachtwoord", "hasło", "şifre",
     "пароль", "密码", "密碼", "パスワード", "비밀번호", "requirepass", "masterauth", "storepass",
-    "keypass",
+    "keypass", "lösenord", "adgangskode", "heslo", "jelszó", "salasana",
 ];
 /// Suffixes that names are joined to without a separator.
-const ENDINGS: [&str; 14] = [
+const ENDINGS: [&str; 22] = [
     "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
-    "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring",
+    "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring", "sshpass",
+    "dbpass", "rootpass", "userpass", "adminpass", "dbpw", "rootpw", "authtok",
 ];
 
 /// Confidence that `name` denotes a secret; `None` if it does not.
@@ -109,17 +114,20 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
         "key" => (!before_last.is_empty() && !KEYS_NOT.contains(before_last)).then_some(Kind::Key),
         "dockerconfigjson" | "jeton" | "geheimnis" => Some(Kind::Token),
         "clé" | "clave" | "parola" | "chiave" | "chave" | "schlüssel" => Some(Kind::Maybe),
-        "string" | "str" => {
-            matches!(before_last, "connection" | "conn" | "connect").then_some(Kind::Token)
-        }
+        "string" | "str" => matches!(before_last, "connection" | "conn" | "connect" | "secret")
+            .then_some(Kind::Token),
         "auth" | "signature" | "sig" => Some(Kind::Maybe),
+        "pepper" => Some(Kind::Key),
+        "salt" | "session" => (!before.is_empty()).then_some(Kind::Key),
+        _ if last.ends_with("sessid") || last.ends_with("sessionid") => Some(Kind::Key),
         _ => {
             if last != "key" && last.ends_with("key") {
                 let purpose = last.trim_end_matches("key");
                 return KEYS_OF.contains(purpose).then_some(Kind::Token);
             }
             let ending = ENDINGS.iter().find(|ending| last.ends_with(*ending))?;
-            let password = PASSWORDS.contains(ending) || *ending == "bindpw";
+            let password = PASSWORDS.contains(ending)
+                || ["pass", "pw", "authtok"].iter().any(|it| ending.ends_with(it));
             Some(if password { Kind::Password } else { Kind::Token })
         }
     }
@@ -138,7 +146,11 @@ pub(super) fn is_login(name: &str) -> bool {
         "key" => ["api", "secret"].contains(&before_last),
         "token" => TOKENS.contains(&before_last),
         "passe" => true,
-        last => PASSWORDS.contains(&last) || JOINED.contains(&last) || last.ends_with("wort"),
+        last => {
+            PASSWORDS.contains(&last)
+                || JOINED.contains(&last)
+                || ["wort", "password"].iter().any(|end| last.ends_with(end))
+        }
     }
 }
 
@@ -175,7 +187,7 @@ mod tests {
     fn every_list_has_its_words() {
         let lists = [
             &PLAIN, &QUALIFIERS, &KEYS_OF, &KEYS_NOT, &TOKENS_OF, &ABOUT, &HOLDERS, &TYPES,
-            &GRAMMAR, &LINKS, &VERBS, &SET,
+            &GRAMMAR, &LINKS, &VERBS, &LEADS, &WRAPPERS, &SET,
         ];
         assert!(lists.iter().all(|list| list.len() > 5));
         assert!(lines("commands").len() > 10 && lines("names").len() > 5);

@@ -195,3 +195,188 @@ fn sentences_about_passwords_stay() {
         check(text, text);
     }
 }
+
+#[test]
+fn passwords_that_a_sentence_introduces_go() {
+    for (text, expected) in [
+        ("Das Passwort der Ablage lautet 7kQpX2mWz9.", "Das Passwort der Ablage lautet <SECRET>."),
+        ("set the root password to Muvalo4471 today", "set the root password to <SECRET> today"),
+        (
+            "la contraseña del servidor ahora es Muvalo4471",
+            "la contraseña del servidor ahora es <SECRET>",
+        ),
+        (
+            "password for the wiki is 7kQpX2mWz9, ask me",
+            "password for the wiki is <SECRET>, ask me",
+        ),
+        ("use 7kQpX2mWz9 as the password", "use <SECRET> as the password"),
+        ("the pw for x is 7kQpX2mWz9", "the pw for x is <SECRET>"),
+        ("vpn password Muvalo4471", "vpn password <SECRET>"),
+        ("Initial password: lamp-otter-fjord", "Initial password: <SECRET>"),
+        ("The password rule: must-change-yearly", "The password rule: must-change-yearly"),
+        ("use token aB3dE5fG7hI9jK1lM3nO5pQ7 here", "use token <SECRET> here"),
+        ("Heslo: 7kQpX2mWz9", "Heslo: <SECRET>"),
+        ("Unseal Key 3: q7Pz+4fGmVw0sT/xYb2LkRaN9cUe5hJd", "Unseal Key 3: <SECRET>"),
+        (
+            "the passwords are hashed with Sha256Digest",
+            "the passwords are hashed with Sha256Digest",
+        ),
+        ("password reset moves to v2024beta01", "password reset moves to v2024beta01"),
+        ("the password check is in test_Login22", "the password check is in test_Login22"),
+        ("password: &str) -> ScramSha256", "password: &str) -> ScramSha256"),
+        ("the password hasher is ScramSha256", "the password hasher is ScramSha256"),
+        ("migrate the password to postgres16", "migrate the password to postgres16"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn secrets_on_the_line_after_their_announcement_go() {
+    for (text, expected) in [
+        (
+            "Sign in with this password:\n\n0a1b2c3d4e5f60718293\n",
+            "Sign in with this password:\n\n<SECRET>\n",
+        ),
+        ("The password is:\\n  7kQpX2mWz9\\nKeep it.", "The password is:\\n  <SECRET>\\nKeep it."),
+        ("## Password\n\n7kQpX2mWz9\n", "## Password\n\n<SECRET>\n"),
+        ("$ gh auth token\n7kQpX2mWz97kQpX2mWz9\n", "$ gh auth token\n<SECRET>\n"),
+        (
+            "$ vault kv get -field=password secret/db\n7kQpX2mWz9",
+            "$ vault kv get -field=password secret/db\n<SECRET>",
+        ),
+        ("$ openssl rand -hex 8\n0a1b2c3d4e5f6071", "$ openssl rand -hex 8\n<SECRET>"),
+        ("Commits about the password:\n0a1b2c3d4e\n", "Commits about the password:\n0a1b2c3d4e\n"),
+        (
+            "Files with a password:\nsrc/login2022.rs\n",
+            "Files with a password:\nsrc/login2022.rs\n",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn arguments_of_logins_go_by_position() {
+    for (text, expected) in [
+        (
+            "ConvertTo-SecureString 'letmein' -AsPlainText",
+            "ConvertTo-SecureString '<SECRET>' -AsPlainText",
+        ),
+        (
+            "ConvertTo-SecureString -String \"letmein\" -Force",
+            "ConvertTo-SecureString -String \"<SECRET>\" -Force",
+        ),
+        ("ConvertTo-SecureString cmdlet", "ConvertTo-SecureString cmdlet"),
+        ("AUTH PLAIN AGFubgBodW50ZXIy", "AUTH PLAIN <SECRET>"),
+        ("250-AUTH LOGIN PLAIN", "250-AUTH LOGIN PLAIN"),
+        ("net user ann letmein /add", "net user ann <SECRET> /add"),
+        ("net user ann /add", "net user ann /add"),
+        ("skopeo copy --src-creds=ann:letmein a b", "skopeo copy --src-creds=ann:<SECRET> a b"),
+        ("lftp -u ann,letmein sftp://x", "lftp -u ann,<SECRET> sftp://x"),
+        ("poetry config pypi-token.x letmein", "poetry config pypi-token.x <SECRET>"),
+        ("ssh-keygen -f k -N letmein", "ssh-keygen -f k -N <SECRET>"),
+        ("cmdkey /add:x /user:ann /pass:letmein", "cmdkey /add:x /user:ann /pass:<SECRET>"),
+        ("cargo login 0a1b2c3d4e5f", "cargo login <SECRET>"),
+        ("cargo login reads a token", "cargo login reads a token"),
+        ("echo -e \"letmein\" | passwd ann", "echo -e \"<SECRET>\" | passwd ann"),
+        ("echo x | grep passwd ann", "echo x | grep passwd ann"),
+        ("nuget push a -ApiKey letmein", "nuget push a -ApiKey <SECRET>"),
+        ("set -gx API_TOKEN letmein", "set -gx API_TOKEN <SECRET>"),
+        (
+            "net use x: \\\\host\\dir letmein /user:ann",
+            "net use x: \\\\host\\dir <SECRET> /user:ann",
+        ),
+        ("a header Basic YW5uOmh1bnRlcjI=", "a header Basic <SECRET>"),
+        (
+            "Basic Authentication2024 and basic training",
+            "Basic Authentication2024 and basic training",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn values_go_whose_form_names_them() {
+    for (text, expected) in [
+        ("bindpw letmein", "bindpw <SECRET>"),
+        ("x --secret-string letmein", "x --secret-string <SECRET>"),
+        ("{user=ann, password=let-me-in}", "{user=ann, password=<SECRET>}"),
+        ("{user=ann, password=other}", "{user=ann, password=other}"),
+        (
+            "<p name=\"jdbc.password\" value=\"letmein\"/>",
+            "<p name=\"jdbc.password\" value=\"<SECRET>\"/>",
+        ),
+        ("<string name=\"api_key\">letmein</string>", "<string name=\"api_key\"><SECRET></string>"),
+        ("\"password\": {\"value\": \"letmein\"}", "\"password\": {\"value\": \"<SECRET>\"}"),
+        ("\"password\": {\"type\": \"value\"}", "\"password\": {\"type\": \"value\"}"),
+        ("[\"--api-key\", \"letmein\"]", "[\"--api-key\", \"<SECRET>\"]"),
+        ("[\"--password\", \"-v\"]", "[\"--password\", \"-v\"]"),
+        ("\u{1b}[1mToken\u{1b}[0m  0a1b2c3d4e5f", "\u{1b}[1mToken\u{1b}[0m  <SECRET>"),
+        (
+            "<meta name=\"csrf-token\" content=\"letmein\">",
+            "<meta name=\"csrf-token\" content=\"<SECRET>\">",
+        ),
+        ("curl --cookie \"sid=letmein\" x", "curl --cookie \"sid=<SECRET>\" x"),
+        ("curl -b cookies.txt x", "curl -b cookies.txt x"),
+        ("<li>Password: <code>7kQpX2mWz9</code>", "<li>Password: <code><SECRET></code>"),
+        ("| `DB_PASS` | `7kQpX2mWz9` | x |", "| `DB_PASS` | `<SECRET>` | x |"),
+        ("PASSWORD=`pwgen 16 1`", "PASSWORD=`pwgen 16 1`"),
+        ("Passwort: erforderlich", "Passwort: erforderlich"),
+        ("keyPassword 'Muvalo44'", "keyPassword '<SECRET>'"),
+        ("the password 'plain' is wrong", "the password 'plain' is wrong"),
+        ("api.key=0a1b2c3d4e5f60718293a4b5", "api.key=<SECRET>"),
+        ("let token = String::from(\"letmein\");", "let token = String::from(\"<SECRET>\");"),
+        ("secret = []byte(\"letmein\")", "secret = []byte(\"<SECRET>\")"),
+        ("userpass = bytes('%s:%s' % pair)", "userpass = bytes('%s:%s' % pair)"),
+        ("secret = load(\"letmein\")", "secret = load(\"letmein\")"),
+        (
+            "variable \"db_password\" {\n  type = string\n  default = \"letmein\"\n}",
+            "variable \"db_password\" {\n  type = string\n  default = \"<SECRET>\"\n}",
+        ),
+        (
+            "CREATE SECRET s (KEY_ID 'a', SECRET 'letmein')",
+            "CREATE SECRET s (KEY_ID 'a', SECRET '<SECRET>')",
+        ),
+        ("smtp.login(\"ann\", \"letmein\")", "smtp.login(\"ann\", \"<SECRET>\")"),
+        ("log in with ann / 7kQpX2mWz9", "log in with ann / <SECRET>"),
+        ("https://0a1b2c3d4e5f60718293:x-oauth-basic@x/y", "https://<SECRET>@x/y"),
+        ("api_key        0a1b2c3d4e5f60718293a4b5\n", "api_key        <SECRET>\n"),
+        ("secret my-app-5f6d8c9b7a-secret", "secret my-app-5f6d8c9b7a-secret"),
+        ("ann:letmein@tcp(127.0.0.1:3306)/x", "ann:<SECRET>@tcp(127.0.0.1:3306)/x"),
+        ("https://x/y?jwt=0a1b2c3d4e5f6071", "https://x/y?jwt=<SECRET>"),
+        ("https://x/bot/v2/hook/0a1b2c3d-4e5f-6071", "https://x/bot/v2/hook/<SECRET>"),
+        ("SSHPASS='letmein' sshpass -e ssh x", "SSHPASS='<SECRET>' sshpass -e ssh x"),
+        ("user: ann\npass: letmein\n", "user: ann\npass: <SECRET>\n"),
+        ("login: ok\nall tests\npass: slowly\n", "login: ok\nall tests\npass: slowly\n"),
+        ("define('NONCE_SALT', 'q7Pz4fGmVw0sTxYb2LkRaN9c')", "define('NONCE_SALT', '<SECRET>')"),
+        ("_app_session=0a1b2c3d4e5f60718293a4b5", "_app_session=<SECRET>"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn words_of_a_wallet_go() {
+    let words = "cabin drift eager flock grain hover ivory jolly knife lemon mango noble";
+    check(&format!("the seed phrase is {words}."), "the seed phrase is <SECRET>.");
+    check(&format!("MNEMONIC=\"{words}\""), "MNEMONIC=\"<SECRET>\"");
+    let prose = "a mnemonic: remember these words when they matter and then write them down again";
+    check(prose, prose);
+}
+
+#[test]
+fn placeholders_stay() {
+    for text in [
+        "API_KEY=sk-xxxxxxxxxxxx",
+        "TOKEN=ghp_...",
+        "DB_PASSWORD=REPLACE_ME",
+        "SECRET=insert-key-here",
+        "API_KEY=sk-your-key-here",
+        "x = prompt_password(\"Password: \")?",
+        "password: \"@Microsoft.KeyVault(SecretUri=https://x/y)\"",
+    ] {
+        check(text, text);
+    }
+}
