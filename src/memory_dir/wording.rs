@@ -14,6 +14,8 @@ const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|n
 /// Words that begin the condition of a prohibition.
 const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
      voor|zonder|depois|sem";
+/// Words that begin a rule for everybody, folded.
+const NOBODY: &str = "nobody|niemand|personne|nadie|nessuno|ninguém";
 /// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
@@ -26,6 +28,7 @@ pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
     let words = split(&text);
     let forbids = says(&words, FORBIDS).and_then(|at| words.get(at + 1..));
     says(&words, ALWAYS).is_some()
+        || words.first().is_some_and(|it| NOBODY.split('|').any(|one| one == *it))
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
         || forbids.is_some_and(|rest| says(rest, UNLESS).is_some())
         || says(&split(&reason), RULE).is_some()
@@ -123,6 +126,8 @@ mod tests {
             "on ne fusionne pas sans relecture",
             "nunca se borran pedidos",
             "マージの前に必ずテストを実行する",
+            "Nobody dives alone at the moorings",
+            "Niemand schreibt am Freitag in die Datenbank",
         ] {
             assert!(is_rule(text, ""), "{text}");
         }
