@@ -1,10 +1,19 @@
 //! Language of a slice and of its claims. Across languages, words cannot be compared.
 
 use crate::domain::{Slice, Speaker};
+use regex::Regex;
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 /// English function words.
-const ENGLISH: &[&str] = &["the", "and", "to", "of", "is", "that", "it", "for", "this", "with"];
+const ENGLISH: &[&str] = &[
+    "the", "and", "to", "of", "is", "that", "it", "for", "this", "with", "are", "not", "were",
+    "have", "been", "from", "when", "they", "who", "what", "before", "after", "than", "out",
+];
+/// Quoted text and text in parentheses.
+static QUOTED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#""[^"]*"|„[^“”"]*[“”"]|“[^”]*”|«[^»]*»|\([^()]*\)"#).ok());
 /// Function words of other languages in Latin script; none is an English word.
 const OTHER: &[&str] = &[
     "und", "der", "nicht", "ist", "das", "ich", "wir", "mit", "que", "los", "para", "por", "una",
@@ -40,6 +49,16 @@ impl Language {
             .filter(|part| matches!(part.speaker, Speaker::Person | Speaker::Assistant))
             .map(|part| slice.text.as_str().get(part.span.clone()).unwrap_or_default());
         Language::of(said)
+    }
+
+    /// Language of a claim's `texts`, without what they quote, which may be in another one.
+    pub(super) fn of_claim<'a>(texts: impl Iterator<Item = &'a str>) -> Language {
+        let own = |text: &'a str| match QUOTED.as_ref() {
+            Some(quoted) => quoted.replace_all(text, " "),
+            None => Cow::Borrowed(text),
+        };
+        let own: Vec<Cow<'_, str>> = texts.map(own).collect();
+        Language::of(own.iter().map(|text| &**text))
     }
 
     /// Language of `texts` taken together.
@@ -124,5 +143,8 @@ mod tests {
         assert!(check(chinese, english) && check(chinese, german) && check(chinese, bare));
         assert!(!check(german, german) && !check(german, bare) && !check(chinese, chinese));
         assert!(!check(english, english) && !check(english, german));
+        let quoting = "accounts are abolished (Konten): \"das ist nicht der Port\"";
+        let claim = Language::of_claim(std::iter::once(quoting));
+        assert!(language(german).is_foreign_to(claim));
     }
 }

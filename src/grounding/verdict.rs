@@ -170,7 +170,7 @@ impl Grounder<'_> {
     }
 
     fn is_foreign<'a>(&self, strings: impl Iterator<Item = &'a str>) -> bool {
-        self.language.may_be_foreign() && self.language.is_foreign_to(Language::of(strings))
+        self.language.may_be_foreign() && self.language.is_foreign_to(Language::of_claim(strings))
     }
 
     fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
