@@ -352,7 +352,10 @@ pub(super) fn notes(results: &[NamespaceResult]) {
                 0 => "left open before".to_owned(),
                 records => format!("of {}", counted(records, "record")),
             };
-            let about = format!("{} {of}", counted(usage.pairs, "pair"));
+            let about = match usage.pairs {
+                0 => counted(usage.records, "record"),
+                pairs => format!("{} {of}", counted(pairs, "pair")),
+            };
             let line = model_args::asked_line(&about, usage);
             let refused = remark(usage.refused, "verdicts refused");
             output::note(&format!("{namespace}: {line}{refused}"));

@@ -312,7 +312,7 @@ impl PairBatch {
         let half = |pairs: &[Offer]| {
             let mut draft = Draft::default();
             pairs.iter().for_each(|offer| draft.add(offer.clone()));
-            draft.finish(&self.further)
+            draft.finish(&self.further.iter().collect::<Vec<_>>())
         };
         Some([half(first)?, half(second)?])
     }
@@ -383,22 +383,19 @@ impl Undecided<'_> {
         self.offers(&after, &further).into_iter().map(|(record, ..)| record.clone()).collect()
     }
 
-    /// The newest stored memories that every batch shows, because words do not find all that a record touches.
-    fn further(&self, after: &MemoryMap) -> Vec<Memory> {
-        let stored = self.memories.loaded().values();
-        let active = |it: &&Memory| {
-            after.get(&it.id).unwrap_or(it).state == MemoryState::Active && !it.is_hollow()
-        };
-        let mut newest: Vec<&Memory> = stored.filter(active).collect();
+    /// Active memories, newest first. Batches show some of them, because words do not find all that a record touches.
+    fn further<'b>(&'b self, after: &'b MemoryMap) -> Vec<&'b Memory> {
+        let stored = self.memories.loaded().values().filter(|it| !after.contains_key(&it.id));
+        let all = stored.chain(after.values());
+        let mut newest: Vec<&Memory> = all.filter(|it| it.state == MemoryState::Active).collect();
         newest.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
-        newest.truncate(FURTHER_MAX);
-        newest.into_iter().cloned().collect()
+        newest
     }
 
     fn offers<'b>(
         &'b self,
         after: &'b MemoryMap,
-        further: &[Memory],
+        further: &[&Memory],
     ) -> Vec<(&'b Record, Option<MemoryId>, Vec<&'b Memory>)> {
         let asked = &self.asked.pairs;
         let by_id: BTreeMap<RecordId, &Record> =
@@ -421,7 +418,10 @@ impl Undecided<'_> {
             let Some(record) = by_id.get(&operation.record) else { continue };
             let own = Memory::id_of(self.memories.namespace(), record.id);
             let is_new = operation.disposition == Disposition::Add { memory: own };
-            let fresh = is_new && !further.is_empty() && !self.asked.records.contains(&record.id);
+            let at = record.provenance.at;
+            let earlier = |it: &&Memory| it.id != own && (at.is_none() || it.valid_from <= at);
+            let is_asked = self.asked.records.contains(&record.id);
+            let fresh = is_new && !is_asked && further.iter().rev().any(earlier);
             let targets = open.remove(&operation.record).or_else(|| fresh.then(Vec::new));
             offers.extend(targets.map(|targets| (*record, is_new.then_some(own), targets)));
         }
@@ -540,13 +540,16 @@ impl Draft {
         self.pairs.push(offer);
     }
 
-    /// Adds the lines of `further` memories that are not shown yet.
-    fn finish(mut self, further: &[Memory]) -> Option<PairBatch> {
+    /// Adds lines of those `further` memories that are not shown yet and not newer than the new records.
+    fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
+        let new = self.pairs.iter().filter(|it| it.own.is_some());
+        let latest = new.map(|it| it.record.provenance.at).max();
+        let earlier = |it: &&&Memory| latest.is_some_and(|at| at.is_none() || it.valid_from <= at);
+        let further: Vec<&Memory> =
+            further.iter().filter(earlier).take(FURTHER_MAX).copied().collect();
         let mut left = FURTHER_TOKENS_MAX;
-        for memory in further {
-            if self.shown.contains_key(&memory.id)
-                || !self.records.iter().any(|it| it.own.is_some())
-            {
+        for memory in further.iter().copied() {
+            if self.shown.contains_key(&memory.id) {
                 continue;
             }
             let id = format!("M{}", self.shown.len() + 1);
@@ -566,7 +569,7 @@ impl Draft {
         let text = Redacted::reopened(self.text.trim_end().to_owned());
         let Draft { records, shown, about, pairs, .. } = self;
         let shown = shown.into_iter().map(|(memory, id)| (id, memory)).collect();
-        let further = further.to_vec();
+        let further = further.into_iter().cloned().collect();
         (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs, further })
     }
 }

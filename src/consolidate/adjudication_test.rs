@@ -227,15 +227,16 @@ fn only_what_is_wrong_is_asked_for_again() {
     records.extend([ask("30", 5), ask("60", 6)]);
     let (mut exchange, _) = start(&records);
     let Step::Ask(request) = exchange.reply(&reply(&says("R1", "add", None, None))) else {
-        panic!("R2 is missing")
+        panic!("R2 and R3 are missing")
     };
     let again = request.messages.last().unwrap().content.as_str();
     assert!(
-        again.contains("kept: 1.") && again.contains("- R2: missing") && !again.contains("R1:")
+        again.contains("kept: 1.") && again.contains("- R3: missing") && !again.contains("R1:")
     );
-    let Step::Done(judged) = exchange.reply(&reply(&says("R2", "add", None, None))) else {
-        panic!("both are there")
-    };
+    let mut others = says("R2", "add", None, None);
+    let last = says("R3", "add", None, None)["dispositions"][0].clone();
+    others["dispositions"].as_array_mut().unwrap().push(last);
+    let Step::Done(judged) = exchange.reply(&reply(&others)) else { panic!("all are there") };
     assert_eq!((judged.summary.asks, judged.summary.findings.len()), (2, 0));
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct ModelUsage {
 
 impl ModelUsage {
     pub(crate) fn was_used(&self) -> bool {
-        self.pairs > 0
+        self.questions > 0
     }
 
     pub(super) fn add(&mut self, pairs: usize, spent: Spending) {
@@ -326,7 +326,7 @@ impl Adjudicator {
         let usage = Usage {
             prompt_tokens: estimate(&request),
             cached_tokens: 0,
-            completion_tokens: pairs as u64 * VERDICT_TOKENS_ESTIMATE,
+            completion_tokens: pairs.max(batch.len()) as u64 * VERDICT_TOKENS_ESTIMATE,
         };
         let cost_micros = cost(usage, self.client.client.price);
         progress.usage.add(pairs, Spending { asks: 1, usage, cost_micros, ..Spending::default() });
