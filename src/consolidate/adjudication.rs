@@ -235,8 +235,12 @@ fn judge(
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
     let mut all = offered.targets.iter().chain(offered.further(batch));
-    let target = all.find(|(id, _)| id.eq_ignore_ascii_case(named));
-    let Some((_, target)) = target else {
+    let shown = all.find(|(id, _)| id.eq_ignore_ascii_case(named)).map(|(_, memory)| *memory);
+    let other = || {
+        let own = batch.records.get(record_index(named)?)?.own;
+        own.filter(|_| offered.own.is_some() && offered.own != own)
+    };
+    let Some(target) = shown.or_else(other) else {
         let known: Vec<&str> = offered.targets.iter().map(|(id, _)| id.as_str()).collect();
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
@@ -245,7 +249,7 @@ fn judge(
         let problem = "evidence: not in the `words` or `beside` of the record; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
-    Ok((Some(*target), verdict))
+    Ok((Some(target), verdict))
 }
 
 #[derive(Clone, Debug)]
@@ -540,11 +544,16 @@ impl Draft {
         self.pairs.push(offer);
     }
 
-    /// Adds lines of those `further` memories that are not shown yet and not newer than the new records.
+    /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and
+    /// not newer than the new records.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
         let new = self.pairs.iter().filter(|it| it.own.is_some());
         let latest = new.map(|it| it.record.provenance.at).max();
-        let earlier = |it: &&&Memory| latest.is_some_and(|at| at.is_none() || it.valid_from <= at);
+        let own: BTreeSet<MemoryId> = self.records.iter().filter_map(|it| it.own).collect();
+        let earlier = |it: &&&Memory| {
+            let is_earlier = latest.is_some_and(|at| at.is_none() || it.valid_from <= at);
+            is_earlier && !own.contains(&it.id)
+        };
         let further: Vec<&Memory> =
             further.iter().filter(earlier).take(FURTHER_MAX).copied().collect();
         let mut left = FURTHER_TOKENS_MAX;

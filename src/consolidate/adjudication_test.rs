@@ -136,6 +136,30 @@ fn a_proven_change_supersedes_and_the_others_keep_both() {
 }
 
 #[test]
+fn a_batch_shows_what_the_same_plan_made_of_earlier_records() {
+    let said =
+        ["the boat sails on Tuesdays", "alder is planted", "the skipper takes us each Friday"];
+    let said = said.iter().zip(1..);
+    let records: Vec<Record> =
+        said.map(|(it, on)| record(decision(&[], it, ""), Speaker::Person, on)).collect();
+    let memories = Memories::new(NAMESPACE);
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    let batches = pair_batches(&planned, &records, &memories);
+    let asked: Vec<RecordId> = batches.iter().flat_map(PairBatch::records).collect();
+    assert_eq!(asked, [records[1].id, records[2].id], "nothing is older than the first");
+    let text = batches[0].text.as_str();
+    assert!(text.contains("Tuesdays") && !text.contains("\"says\":\"the skipper"), "{text}");
+    let batch = batches.into_iter().next().unwrap();
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let mut answer = says("R1", "add", None, None);
+    let opposed = says("R2", "conflict", Some("R1"), None)["dispositions"][0].clone();
+    answer["dispositions"].as_array_mut().unwrap().push(opposed);
+    let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("not done") };
+    let (planned, _) = consolidate(&records, &memories, &judged.verdicts);
+    assert_eq!(told(&planned)[2], "conflict judged-conflict");
+}
+
+#[test]
 fn a_verdict_decides_which_of_several_memories_words_of_change_are_about() {
     let old = [
         record(
