@@ -234,13 +234,15 @@ fn judge(
         _ => return Err(("unknown-disposition", "no such disposition".to_owned())),
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
+    let is_named = |id: &str| id.eq_ignore_ascii_case(named);
+    // What a record restates first of all is its own memory, if that is shown for another record.
+    let mut memories = batch.shown.iter().filter(|(id, _)| id.starts_with('M'));
+    if memories.any(|(id, memory)| Some(*memory) == offered.own && is_named(id)) {
+        return Ok((None, Verdict::Unrelated));
+    }
     let mut all = offered.targets.iter().chain(offered.further(batch));
-    let shown = all.find(|(id, _)| id.eq_ignore_ascii_case(named)).map(|(_, memory)| *memory);
-    let other = || {
-        let own = batch.records.get(record_index(named)?)?.own;
-        own.filter(|_| offered.own.is_some() && offered.own != own)
-    };
-    let Some(target) = shown.or_else(other) else {
+    let target = all.find(|(id, _)| is_named(id));
+    let Some((_, target)) = target else {
         let known: Vec<&str> = offered.targets.iter().map(|(id, _)| id.as_str()).collect();
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
@@ -249,7 +251,7 @@ fn judge(
         let problem = "evidence: not in the `words` or `beside` of the record; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
-    Ok((Some(target), verdict))
+    Ok((Some(*target), verdict))
 }
 
 #[derive(Clone, Debug)]
@@ -291,7 +293,7 @@ impl OfferedRecord {
 #[derive(Clone, Debug)]
 pub(crate) struct PairBatch {
     records: Vec<OfferedRecord>,
-    /// Every memory of the batch, with its short id.
+    /// Every memory of the batch with its short id, and those of its new records with theirs.
     shown: Vec<(String, MemoryId)>,
     about: BTreeSet<Digest>,
     text: Redacted,
@@ -421,11 +423,12 @@ impl Undecided<'_> {
         for operation in &self.plan.operations {
             let Some(record) = by_id.get(&operation.record) else { continue };
             let own = Memory::id_of(self.memories.namespace(), record.id);
-            let is_new = operation.disposition == Disposition::Add { memory: own };
+            let is_new = operation.disposition.home() == Some(own);
+            let is_added = operation.disposition == Disposition::Add { memory: own };
             let at = record.provenance.at;
             let earlier = |it: &&Memory| it.id != own && (at.is_none() || it.valid_from <= at);
             let is_asked = self.asked.records.contains(&record.id);
-            let fresh = is_new && !is_asked && further.iter().rev().any(earlier);
+            let fresh = is_added && !is_asked && further.iter().rev().any(earlier);
             let targets = open.remove(&operation.record).or_else(|| fresh.then(Vec::new));
             offers.extend(targets.map(|targets| (*record, is_new.then_some(own), targets)));
         }
@@ -577,7 +580,9 @@ impl Draft {
         // Claims and evidence come from the store, which holds only redacted text.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
         let Draft { records, shown, about, pairs, .. } = self;
-        let shown = shown.into_iter().map(|(memory, id)| (id, memory)).collect();
+        let new = (1..).zip(&records);
+        let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.own?)));
+        let shown = shown.into_iter().map(|(memory, id)| (id, memory)).chain(new).collect();
         let further = further.into_iter().cloned().collect();
         (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs, further })
     }

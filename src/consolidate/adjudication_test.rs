@@ -160,6 +160,28 @@ fn a_batch_shows_what_the_same_plan_made_of_earlier_records() {
 }
 
 #[test]
+fn a_record_that_restates_its_own_memory_is_new() {
+    let memories = Memories::of(NAMESPACE, &stored());
+    let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 8);
+    let [_, new] = open_pair(Speaker::Person);
+    let new =
+        Record { provenance: record(new.claim.clone(), Speaker::Person, 9).provenance, ..new };
+    let records = [old, new];
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    let batch = pair_batches(&planned, &records, &memories).remove(0);
+    assert!(batch.pairs().any(|(record, _)| record == records[1].id), "{planned:#?}");
+    let own = Memory::id_of(NAMESPACE, records[0].id);
+    let id = batch.shown.iter().find(|(id, memory)| *memory == own && id.starts_with('M'));
+    let id = id.unwrap().0.clone();
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let mut answer = says("R1", "merge", Some(&id), None);
+    let other = says("R2", "add", None, None)["dispositions"][0].clone();
+    answer["dispositions"].as_array_mut().unwrap().push(other);
+    let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("not done") };
+    assert_eq!(judged.verdicts.get(records[0].id, own), None);
+}
+
+#[test]
 fn a_verdict_decides_which_of_several_memories_words_of_change_are_about() {
     let old = [
         record(
