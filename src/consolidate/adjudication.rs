@@ -299,7 +299,6 @@ pub(crate) struct PairBatch {
     text: Redacted,
     /// Contents of the batch, for splitting it.
     pairs: Vec<Offer>,
-    further: Vec<Memory>,
 }
 
 /// A record, the memories that it may touch, and the statements near it.
@@ -318,7 +317,8 @@ impl PairBatch {
         let half = |pairs: &[Offer]| {
             let mut draft = Draft::default();
             pairs.iter().for_each(|offer| draft.add(offer.clone()));
-            draft.finish(&self.further.iter().collect::<Vec<_>>())
+            // The model has no room for more.
+            draft.finish(&[])
         };
         Some([half(first)?, half(second)?])
     }
@@ -349,7 +349,7 @@ pub(crate) struct Undecided<'a> {
     pub records: &'a [Record],
     pub earlier: &'a [OpenPair],
     pub memories: &'a Memories,
-    /// What a model was asked about before.
+    /// Earlier questions to a model.
     pub asked: &'a Asked,
 }
 
@@ -547,20 +547,20 @@ impl Draft {
         self.pairs.push(offer);
     }
 
-    /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and
-    /// not newer than the new records.
+    /// Adds lines of those `further` memories, newest first, that are not shown yet, neither as a memory nor as a
+    /// record, and not newer than the new records.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
         let new = self.pairs.iter().filter(|it| it.own.is_some());
         let latest = new.map(|it| it.record.provenance.at).max();
         let own: BTreeSet<MemoryId> = self.records.iter().filter_map(|it| it.own).collect();
-        let earlier = |it: &&&Memory| {
-            let is_earlier = latest.is_some_and(|at| at.is_none() || it.valid_from <= at);
-            is_earlier && !own.contains(&it.id)
+        let newer = match latest {
+            None => further.len(),
+            Some(None) => 0,
+            Some(at) => further.partition_point(|it| it.valid_from > at),
         };
-        let further: Vec<&Memory> =
-            further.iter().filter(earlier).take(FURTHER_MAX).copied().collect();
-        let mut left = FURTHER_TOKENS_MAX;
-        for memory in further.iter().copied() {
+        let further = further.iter().skip(newer).filter(|it| !own.contains(&it.id));
+        let mut left = FURTHER_TOKENS_MAX.min(BATCH_TOKENS_MAX.saturating_sub(self.tokens));
+        for memory in further.take(FURTHER_MAX) {
             if self.shown.contains_key(&memory.id) {
                 continue;
             }
@@ -583,8 +583,7 @@ impl Draft {
         let new = (1..).zip(&records);
         let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.own?)));
         let shown = shown.into_iter().map(|(memory, id)| (id, memory)).chain(new).collect();
-        let further = further.into_iter().cloned().collect();
-        (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs, further })
+        (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs })
     }
 }
 

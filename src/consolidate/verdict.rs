@@ -45,11 +45,12 @@ impl Verdicts {
         self.0.get(&(record, memory)).copied()
     }
 
-    /// Memories with a verdict for `record`.
+    /// Memories that `record` does something to.
     pub(super) fn memories_of(&self, record: RecordId) -> impl Iterator<Item = MemoryId> + '_ {
         let first = (record, MemoryId(Digest::from_bytes([0; 16])));
         let all = self.0.range(first..).take_while(move |((of, _), _)| *of == record);
-        all.map(|((_, memory), _)| *memory)
+        let touched = all.filter(|(_, verdict)| **verdict != Verdict::Unrelated);
+        touched.map(|((_, memory), _)| *memory)
     }
 
     /// True if a person agreed to `record`, in words near its evidence.

@@ -35,7 +35,7 @@ pub struct Contradiction {
     pub is_certain: bool,
 }
 
-/// What `by` may have done to `memory`, as a mark says it, while the pair is open.
+/// Words of a mark for what `by` may have done to `memory`, while the pair is open.
 pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
     let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
     match (&memory.claim, &by.claim) {

@@ -40,7 +40,7 @@ pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage}
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
-pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, directory_of};
+pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{Directories, Forgotten, PUBLISHED_IN, SyncedDirectory};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};

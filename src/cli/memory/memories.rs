@@ -10,9 +10,10 @@ use crate::domain::{
     ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, suspicion};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, suspicion};
 use crate::pipeline::{
-    MemoryChange, MissingName, Verification, VerifyError, memories_at, memory_history, memory_named,
+    MemoryChange, MissingName, Verification, VerifyError, contradictions, memories_at,
+    memory_history, memory_named,
 };
 use crate::rows::MemoryRow;
 use crate::store::{OpenMode, PrefixLookup, Store};
@@ -25,8 +26,6 @@ const TITLE_LETTERS: usize = 100;
 const CLAIM_LETTERS: usize = 70;
 const EDITED_LINES_MAX: usize = 20;
 const RECORDS_MAX: usize = 20;
-/// Maximum number of undecided pairs of a namespace that are looked through, earliest first.
-const OPEN_PAIRS_MAX: u32 = 500;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
@@ -260,13 +259,9 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
 
 /// Active memories that contradict an active one or may have made it obsolete, each with the words for it.
 async fn undecided(store: &Store, memory: &Memory) -> Result<Vec<(&'static str, String)>, Failure> {
-    let certain = store.contradictions(&memory.namespace).await?;
-    let open = store.suspected_pairs(&memory.namespace, OPEN_PAIRS_MAX).await?;
-    let open = open.into_iter().map(|it| (it.home, it.memory));
-    let open = open.filter(|(one, other)| !certain.contains(&(*one.min(other), *one.max(other))));
-    let certain = certain.iter().map(|pair| (*pair, true));
     let mut rows = Vec::new();
-    for ((one, other), is_certain) in certain.chain(open.map(|pair| (pair, false))) {
+    for pair in contradictions(store, &memory.namespace).await? {
+        let Contradiction { one, other, is_certain } = pair;
         let other = match memory.id {
             id if id == one => other,
             id if id == other => one,

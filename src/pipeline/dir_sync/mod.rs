@@ -78,6 +78,23 @@ pub(crate) enum SyncError {
     OtherNamespace { dir: String, shown: String },
 }
 
+/// Pairs of a namespace that contradict one another, and undecided pairs.
+pub(crate) async fn contradictions(
+    store: &Store,
+    namespace: &str,
+) -> Result<Vec<Contradiction>, StoreError> {
+    let certain = store.contradictions(namespace).await?;
+    let open = store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
+    let open =
+        open.into_iter().map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
+    let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
+    let all = certain
+        .into_iter()
+        .map(|pair| (pair, true))
+        .chain(open.into_iter().map(|pair| (pair, false)));
+    Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
+}
+
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
 
 impl DirSync {
@@ -346,20 +363,6 @@ impl DirSync {
         Ok(())
     }
 
-    /// Pairs that contradict one another, and undecided pairs.
-    async fn contradictions(&self, namespace: &str) -> Result<Vec<Contradiction>, StoreError> {
-        let certain = self.store.contradictions(namespace).await?;
-        let open = self.store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
-        let open =
-            open.into_iter().map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
-        let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
-        let all = certain
-            .into_iter()
-            .map(|pair| (pair, true))
-            .chain(open.into_iter().map(|pair| (pair, false)));
-        Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
-    }
-
     /// Memories that mention names that the code no longer has; none without git.
     async fn missing(
         &self,
@@ -402,7 +405,7 @@ impl DirSync {
             async { self.state(folder).known_files(&disk).await },
             self.store.memories(Some(namespace)),
             notes::sources(&self.store, namespace),
-            self.contradictions(namespace),
+            contradictions(&self.store, namespace),
         )?;
         // A plan whose memories changed meanwhile is ignored.
         let _ = next.map(|plan| plan.apply(&mut known));
