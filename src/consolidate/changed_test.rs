@@ -14,6 +14,9 @@ struct Pair {
     said: String,
     #[serde(default)]
     options: Vec<String>,
+    /// Alternatives of the former decision.
+    #[serde(default)]
+    former_options: Vec<String>,
 }
 
 #[test]
@@ -23,9 +26,10 @@ fn only_what_certainly_gives_a_decision_up_takes_its_place() {
     let pairs = std::fs::read_to_string(folder.join("changed.json")).unwrap();
     let pairs: Vec<Pair> = serde_json::from_str(&pairs).unwrap();
     let mut wrong = Vec::new();
-    for Pair { expected, former, later, rationale, said, options } in &pairs {
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let former = record(decision(&[], former, "so it is"), Speaker::Person, 1);
+    for Pair { expected, former, later, rationale, said, options, former_options } in &pairs {
+        let [options, former_options] = [options, former_options]
+            .map(|it| it.iter().map(String::as_str).collect::<Vec<&str>>());
+        let former = record(decision(&former_options, former, "so it is"), Speaker::Person, 1);
         let later = decision(&options, later, rationale);
         let later = record_of(later, &[(Speaker::Person, said)], 3);
         let made = [[former.clone(), later.clone()], [later, former]]

@@ -74,7 +74,7 @@ const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabl
      retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
 
 /// Stop words: articles, pronouns, prepositions and verbs that occur in statements on any topic.
-const STOP_WORDS: &str = "a an the of to in and for is are was were be been being on with at by from it its as their our that which who \
+const STOP_WORDS: &str = "a an the of to in and for is are was were be been being become becomes on with at by from it its as their our that which who \
      this these those there here we you i he she they them us your his her my me do does did done has have had will would \
      should can could may might must shall each every any all some such via into out up down over under about after before \
      ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \

@@ -322,7 +322,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
         _ => return None,
     };
     let (common, all) = works.covers(failed);
-    let again = common == all && all > 1
+    let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
+    let again = common == all && all + exact > 1
         || (common >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
     (again && works.is_finished && !works.is_preparation).then_some(ruling)
 }
@@ -340,7 +341,10 @@ fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// A different decision, in words that name what it replaces.
 fn replaced(pair: &RulePair<'_>) -> Option<Ruling> {
-    pair.turned(Statement::replaces)
+    let turns = |new: &Statement, old: &Statement, words: &Retraction| {
+        new.replaces(old, words) || new.takes_another(old, words)
+    };
+    pair.turned(turns)
 }
 
 /// A different decision, in words that retract the former one.

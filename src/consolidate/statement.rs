@@ -54,6 +54,8 @@ pub(super) struct Statement {
     stated: Stated,
     /// Words and values of rejected options, sorted.
     weighed: Vec<u64>,
+    /// Words and values of each option, sorted.
+    options: Vec<Vec<u64>>,
     pub(super) retraction: Retraction,
 }
 
@@ -66,6 +68,7 @@ impl Statement {
         let flat = folded(&whole);
         let changes = says_change(&flat);
         let stated = Stated::of(&head.folded, changes);
+        let options = options(claim);
         let needs_leave = needs_permission(&head.folded);
         if needs_leave {
             head.topic.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
@@ -86,7 +89,8 @@ impl Statement {
             predicates: head.predicates,
             keeps: head.keeps,
             says_change: changes,
-            weighed: weighed(claim, &stated),
+            weighed: weighed(&options, &stated),
+            options,
             stated,
             retraction: match claim {
                 Claim::Decision(_) => Retraction::of(&folded(&whole.replace('\n', ". "))),
@@ -240,6 +244,31 @@ impl Statement {
             && !own.narrows(before, of_amount, &retraction.all)
     }
 
+    /// True if this later statement names the option that `former` took as retracted, or as rejected with
+    /// words of change, and takes another one. At most one of them may be about something that the other lacks.
+    pub(super) fn takes_another(&self, former: &Statement, retraction: &Retraction) -> bool {
+        let (Some(own), Some(before)) = (self.taken(), former.taken()) else { return false };
+        let is_known = self.options.contains(before)
+            && (without(before, &retraction.retracted).is_empty()
+                || (self.says_change && former.options.contains(own)));
+        let named = words_of_options(&self.options, &former.options);
+        let rest =
+            |it: &Statement| without(&without(&it.stated.keys, &named), &retraction.retracted);
+        let (own_rest, rest) = (rest(self), rest(former));
+        is_known
+            && own != before
+            && !retraction.refuses
+            && (without(&own_rest, &rest).is_empty() || without(&rest, &own_rest).is_empty())
+            && !self.narrows(former)
+            && !self.stated.has_new_qualifier(&former.stated, false, &retraction.all)
+    }
+
+    /// The only option that the main string states.
+    fn taken(&self) -> Option<&Vec<u64>> {
+        let mut taken = self.options.iter().filter(|it| without(it, &self.stated.keys).is_empty());
+        taken.next().filter(|_| taken.next().is_none())
+    }
+
     /// True for a predicate, or for the first word, which may be one.
     fn is_verb(&self, key: &u64) -> bool {
         self.predicates.binary_search(key).is_ok() || self.stated.sequence.first() == Some(key)
@@ -268,12 +297,15 @@ impl Statement {
     /// True if it has another thing in the place of one of `request`, such as another module. The name
     /// of what was made is none.
     pub(super) fn exchanges(&self, request: &Statement) -> bool {
-        let mut own = self.stated.clone();
+        let (mut own, mut asked) = (self.stated.clone(), request.stated.clone());
+        // What the result names is not missing.
+        let is_named = |key: &u64| self.all.binary_search(key).is_ok();
+        asked.sequence.retain(|key| own.keys.binary_search(key).is_ok() || !is_named(key));
         if self.lacks_nothing(request) {
             let new = without(&self.values, &request.values);
             own.sequence.retain(|key| new.binary_search(key).is_err());
         }
-        own.exchanges(&request.stated)
+        own.exchanges(&asked)
     }
 
     /// True if both have values for about the same topic, but not the same ones.
@@ -379,13 +411,22 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     choices
 }
 
-/// Words and values of the options other than the `stated` one; none if no option is stated.
-fn weighed(claim: &Claim, stated: &Stated) -> Vec<u64> {
+fn words_of_options(one: &[Vec<u64>], other: &[Vec<u64>]) -> Vec<u64> {
+    let mut all = [one.concat(), other.concat()].concat();
+    sort(&mut all);
+    all
+}
+
+/// Words and values of each option of a decision, sorted.
+fn options(claim: &Claim) -> Vec<Vec<u64>> {
     let Claim::Decision(it) = claim else { return Vec::new() };
     let options = it.options.iter().map(|option| Stated::of(&folded(option), false).keys);
-    let options: Vec<Vec<u64>> = options.collect();
-    let is_taken =
-        |option: &Vec<u64>| !option.is_empty() && without(option, &stated.keys).is_empty();
+    options.filter(|keys| !keys.is_empty()).collect()
+}
+
+/// Words and values of the options other than the `stated` one; none if no option is stated.
+fn weighed(options: &[Vec<u64>], stated: &Stated) -> Vec<u64> {
+    let is_taken = |option: &Vec<u64>| without(option, &stated.keys).is_empty();
     let mut all = if options.iter().any(is_taken) { options.concat() } else { Vec::new() };
     sort(&mut all);
     without(&all, &stated.keys)
