@@ -6,6 +6,7 @@ use super::public::{Shown, public_lines};
 use crate::privacy::{Gate, Redacted};
 use crate::search::{self, Frequencies, Ranking};
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// Default maximum number of hits.
 pub(crate) const HITS_MAX: usize = 20;
@@ -44,7 +45,7 @@ pub struct Hit {
     pub lines: Vec<(u32, Redacted)>,
 }
 
-/// Entries that match `query`, best first; ties in the order of files and lines.
+/// Entries that match `query`, best first, each memory once; ties in the order of files and lines.
 pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
     let documents: Vec<(&String, Document<'_>)> = files
         .iter()
@@ -62,14 +63,19 @@ pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
             entries.push((*path, document, block));
         }
     }
-    let best = ranking.ranked(&Frequencies::default()).into_iter().take(query.hits_max);
+    let best = ranking.ranked(&Frequencies::default()).into_iter();
+    // A memory may stand in several files, with the same tag.
+    let mut met = HashSet::new();
     let hit = |(at, score): (usize, f64)| {
         let (path, document, block) = *entries.get(at)?;
+        if !document.tags(block).filter_map(|tag| tag.ours()).all(|tag| met.insert(tag)) {
+            return None;
+        }
         let section = gate.redact(document.section(block));
         let lines = around(document, block, query.lines_around, gate);
         Some(Hit { path: path.clone(), line: block.line, section, score, lines })
     };
-    best.filter_map(hit).collect()
+    best.filter_map(hit).take(query.hits_max).collect()
 }
 
 /// Public lines of a block and those around it.

@@ -52,6 +52,18 @@ fn no_more_hits_than_asked_for_are_found() {
 }
 
 #[test]
+fn a_memory_in_two_files_is_one_hit() {
+    let entry = "- Use a queue for the mail\n<!-- @tag: src-0123abcd -->\n";
+    let [context, session] =
+        ["# Active Context\n\n## Recent Decisions\n", "# Session\n\n## Decisions Made\n"]
+            .map(|head| format!("{head}{entry}- The mail queue is small\n"));
+    let files =
+        files(&[("active-context.md", &context), ("sessions/2026-01-05-mail.md", &session)]);
+    let expected = ["active-context.md:4", "active-context.md:6", "sessions/2026-01-05-mail.md:6"];
+    assert_eq!(found(&files, &asked("queue")), expected);
+}
+
+#[test]
 fn a_hit_has_the_lines_around_it() {
     let hits = search(&small(), &asked("faked"), &gate());
     let lines: Vec<(u32, &str)> =
