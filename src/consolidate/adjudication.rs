@@ -10,9 +10,9 @@ use super::incoming::said_by;
 use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, MemoryState,
-    OutputMode, Plan, Record, RecordId, Request, Severity, Speaker, Timestamp, Tokens, ToolSpec,
-    estimate_tokens,
+    Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
+    MemoryState, OutputMode, Plan, Record, RecordId, Request, Severity, Speaker, Stage, Timestamp,
+    Tokens, ToolSpec, estimate_tokens,
 };
 use crate::llm::prompt::BatchPrompt;
 use crate::llm::tool::{schema_files_of, wire_of};
@@ -235,11 +235,6 @@ fn judge(
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
     let is_named = |id: &str| id.eq_ignore_ascii_case(named);
-    // What a record restates first of all is its own memory, if that is shown for another record.
-    let mut memories = batch.shown.iter().filter(|(id, _)| id.starts_with('M'));
-    if memories.any(|(id, memory)| Some(*memory) == offered.own && is_named(id)) {
-        return Ok((None, Verdict::Unrelated));
-    }
     let mut all = offered.targets.iter().chain(offered.further(batch));
     let target = all.find(|(id, _)| is_named(id));
     let Some((_, target)) = target else {
@@ -476,12 +471,33 @@ struct FurtherLine<'a> {
     kind: &'static str,
     day: Option<String>,
     says: &'a str,
+    /// Stage of an attempt that failed, or of a request or question that is not open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
+}
+
+impl<'a> FurtherLine<'a> {
+    fn of(id: &'a str, memory: &'a Memory) -> FurtherLine<'a> {
+        let usual = match memory.claim.kind() {
+            ClaimKind::Decision | ClaimKind::Attempt => Stage::Decided,
+            ClaimKind::Discussion | ClaimKind::Request => Stage::Proposed,
+        };
+        FurtherLine {
+            id,
+            kind: memory.claim.kind().name(),
+            day: memory.valid_from.map(Timestamp::day),
+            says: truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX),
+            stage: Some(memory.stage).filter(|it| *it != usual).map(Stage::name),
+        }
+    }
 }
 
 #[derive(Default)]
 struct Draft {
     records: Vec<OfferedRecord>,
     shown: BTreeMap<MemoryId, String>,
+    /// Number of memories that are shown as such, not as a record.
+    memories: usize,
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
@@ -502,7 +518,7 @@ impl Draft {
             let id = match self.shown.get(&memory.id) {
                 Some(id) => id.clone(),
                 None => {
-                    let id = format!("M{}", self.shown.len() + fresh.len() + 1);
+                    let id = format!("M{}", self.memories + fresh.len() + 1);
                     let Some(line) = shown_line(&ShownLine::of_memory(&id, memory)) else {
                         continue;
                     };
@@ -536,7 +552,12 @@ impl Draft {
             self.text.push_str(&line);
             self.text.push('\n');
         }
+        self.memories += fresh.len();
         self.shown.extend(fresh);
+        // Later records name its memory by its id.
+        if let Some(own) = own {
+            self.shown.entry(*own).or_insert_with(|| short.clone());
+        }
         self.about.insert(record.id.0);
         for memory in memories {
             self.about.insert(memory.id.0);
@@ -564,13 +585,11 @@ impl Draft {
             if self.shown.contains_key(&memory.id) {
                 continue;
             }
-            let id = format!("M{}", self.shown.len() + 1);
-            let day = memory.valid_from.map(Timestamp::day);
-            let kind = memory.claim.kind().name();
-            let says = truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX);
-            let line = shown_line(&FurtherLine { id: &id, kind, day, says });
+            let id = format!("M{}", self.memories + 1);
+            let line = shown_line(&FurtherLine::of(&id, memory));
             let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };
             left -= estimate_tokens(&line);
+            self.memories += 1;
             self.text.push_str(&line);
             self.text.push('\n');
             self.about.insert(memory.id.0);

@@ -348,10 +348,12 @@ impl<'a> Planner<'a> {
         operation.fold(self.namespace, &mut self.working.map);
         if let Some(home) = disposition.home() {
             self.enter(home, &new.subject, former);
-            if home == new.own {
-                self.places.insert(home, new.place);
-            }
             operation.effects.extend(self.follow(new, home));
+            match home == new.own {
+                true => drop(self.places.insert(home, new.place)),
+                // What an earlier memory says was compared when that was new.
+                false => self.related.clear(),
+            }
         }
         self.leave_related(new);
         self.operations.push(operation);
