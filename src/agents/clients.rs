@@ -12,9 +12,10 @@ use std::path::Path;
 /// Hook timeout in seconds. A hook takes milliseconds; the rest is margin for a busy machine.
 const WAIT_SECS: u32 = 10;
 pub(super) const COMMON_HOOKS: HookSettings =
-    HookSettings { name: |event| Some(event.name()), timeout: WAIT_SECS };
-/// Gemini CLI, and Qwen Code, which is derived from it, count milliseconds.
-const QWEN_HOOKS: HookSettings = HookSettings { timeout: WAIT_SECS * 1_000, ..COMMON_HOOKS };
+    HookSettings { name: |event| Some(event.name()), timeout: WAIT_SECS, comments: false };
+/// Gemini CLI, and Qwen Code, which is derived from it, count milliseconds and read comments.
+const QWEN_HOOKS: HookSettings =
+    HookSettings { timeout: WAIT_SECS * 1_000, comments: true, ..COMMON_HOOKS };
 const GEMINI_HOOKS: HookSettings = HookSettings { name: Event::gemini_name, ..QWEN_HOOKS };
 
 /// Client that runs annalist.
@@ -144,7 +145,8 @@ impl Content {
     pub(crate) fn add(&self, existing: Option<&str>, program: &str) -> Merged {
         match self {
             Content::Hooks(hooks) => install(hooks, existing, program),
-            Content::Servers | Content::ProjectServers => register(existing, program),
+            Content::Servers => register(existing, true, program),
+            Content::ProjectServers => register(existing, false, program),
             Content::CodexServers => register_in_codex(existing, program),
             Content::OpencodePlugin => own_file(existing, Some(&opencode_plugin(program))),
             Content::Command(command, form) => {

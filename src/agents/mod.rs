@@ -11,6 +11,7 @@ mod decide;
 #[cfg(test)]
 mod golden;
 mod input;
+mod layout;
 #[cfg(test)]
 mod laws;
 mod output;

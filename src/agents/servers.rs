@@ -14,8 +14,8 @@ const NAME: &str = "annalist";
 
 /// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
 /// entry and keeps its other fields; an entry of the same name for another program stays.
-pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
-    edit(existing_or_new(existing), |top| {
+pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
+    edit(existing_or_new(existing), comments, |top| {
         let servers = match object_of(top, SERVERS)? {
             Some(servers) => servers,
             None => top.object_value_or_set(SERVERS),
@@ -42,7 +42,7 @@ pub(super) fn register(existing: Option<&str>, program: &str) -> Merged {
 
 /// Removes annalist's entry, and the list if it is then empty.
 pub(super) fn unregister(existing: &str) -> Merged {
-    edit(existing, |top| {
+    edit(existing, true, |top| {
         let Some(servers) = object_of(top, SERVERS)? else { return Ok(()) };
         let ours = member(&servers, NAME)
             .filter(|entry| command(entry).is_some_and(|(_, line)| is_annalist(&line)));
@@ -163,8 +163,14 @@ mod tests {
 
     #[track_caller]
     fn registered(existing: Option<&str>, program: &str) -> String {
-        let Merged::Changed(text) = register(existing, program) else { panic!("{existing:?}") };
-        assert_eq!(register(Some(&text), program), Merged::Unchanged, "twice is once: {text}");
+        let Merged::Changed(text) = register(existing, false, program) else {
+            panic!("{existing:?}")
+        };
+        assert_eq!(
+            register(Some(&text), false, program),
+            Merged::Unchanged,
+            "twice is once: {text}"
+        );
         text
     }
 
@@ -192,10 +198,13 @@ mod tests {
     #[test]
     fn another_program_under_our_name_and_what_is_no_object_stay() {
         let theirs = r#"{"mcpServers": {"annalist": {"command": "docker", "args": ["run"]}}}"#;
-        assert_eq!(register(Some(theirs), "annalist"), Merged::Unchanged);
+        assert_eq!(register(Some(theirs), false, "annalist"), Merged::Unchanged);
         assert_eq!(unregister(theirs), Merged::Unchanged);
         for wrong in ["[]", "{\"mcpServers\": 1}", "{"] {
-            assert!(matches!(register(Some(wrong), "annalist"), Merged::Malformed(_)), "{wrong}");
+            assert!(
+                matches!(register(Some(wrong), false, "annalist"), Merged::Malformed(_)),
+                "{wrong}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! annalist's hooks in a client's settings file, which belongs to the user: everything else keeps
-//! every byte but line breaks around annalist's entries.
+//! every byte.
 
 use super::input::Event;
+use super::layout::{with_layout_of, without_comments};
 use crate::domain::{Finding, Severity};
 use crate::privacy::{Gate, Redacted};
 use jsonc_parser::ParseOptions;
@@ -40,13 +41,15 @@ pub(crate) struct HookSettings {
     pub name: fn(Event) -> Option<&'static str>,
     /// Hook timeout in the client's unit.
     pub timeout: u32,
+    /// True if the client reads settings with comments.
+    pub comments: bool,
 }
 
 /// Adds annalist's hooks to a settings file or a new one: one entry per event, which runs
 /// `program`, a name or path. An existing entry is updated and keeps its flags; a second one for
 /// the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
-    edit(existing_or_new(existing), |top| {
+    edit(existing_or_new(existing), settings.comments, |top| {
         let hooks = match object_of(top, "hooks")? {
             Some(hooks) => hooks,
             None => top.object_value_or_set("hooks"),
@@ -71,7 +74,7 @@ pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
 
 /// Removes annalist's hooks from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
-    let merged = edit(existing, |top| {
+    edit(existing, true, |top| {
         let Some(hooks) = object_of(top, "hooks")? else { return Ok(()) };
         let mut removed = 0;
         for property in hooks.properties() {
@@ -91,31 +94,7 @@ pub(super) fn remove(existing: &str) -> Merged {
             member(top, "hooks").into_iter().for_each(CstObjectProp::remove);
         }
         Ok(())
-    });
-    if let Merged::Changed(text) = merged {
-        return Merged::Changed(with_lists_closed(&text));
-    }
-    merged
-}
-
-/// Moves a closing `]` that removal left on its own line back to the line of its `[`.
-fn with_lists_closed(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.split('\n') {
-        let end = line.trim_start();
-        if let Some(before) = lines.last_mut()
-            && end.starts_with(']')
-            && before.ends_with(['}', ']'])
-            && before.matches(']').count() < before.matches('[').count()
-        {
-            let gap = if before.contains("[ ") { " " } else { "" };
-            before.push_str(gap);
-            before.push_str(end);
-            continue;
-        }
-        lines.push(line.to_owned());
-    }
-    lines.join("\n")
+    })
 }
 
 /// Diff with `-` and `+` lines. Unchanged lines become `…`, since they may hold keys of other
@@ -135,11 +114,13 @@ pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     gate.redact(&page)
 }
 
+/// Edits a file; `comments` says that the client reads comments in it.
 pub(super) fn edit(
     existing: &str,
+    comments: bool,
     change: impl FnOnce(&CstObject) -> Result<(), String>,
 ) -> Merged {
-    match edited(existing, change) {
+    match edited(existing, comments, change) {
         Ok(text) if text == existing => Merged::Unchanged,
         Ok(text) => Merged::Changed(text),
         Err(detail) => Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail)),
@@ -148,19 +129,21 @@ pub(super) fn edit(
 
 fn edited(
     existing: &str,
+    comments: bool,
     change: impl FnOnce(&CstObject) -> Result<(), String>,
 ) -> Result<String, String> {
     let text = existing.strip_prefix('\u{feff}').unwrap_or(existing);
     let mark = &existing[..existing.len() - text.len()];
     let wrong = |found: &str| expected("the file", "one JSON object", found);
-    // The client reads strict JSON, and serde_json bounds its depth.
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+    let bare = if comments { without_comments(text) } else { text.to_owned() };
+    // The client reads JSON without other extensions, and serde_json bounds its depth.
+    serde_json::from_str::<IgnoredAny>(&bare).map_err(|error| {
         wrong(&format!("no JSON at line {}, column {}", error.line(), error.column()))
     })?;
     let root = CstRootNode::parse(text, &ParseOptions::default());
     let root = root.map_err(|_| wrong("no JSON"))?;
     change(&root.object_value().ok_or_else(|| wrong("other JSON"))?)?;
-    Ok(format!("{mark}{root}"))
+    Ok(format!("{mark}{}", with_layout_of(text, &root.to_string())))
 }
 
 pub(super) fn expected(place: &str, what: &str, found: &str) -> String {

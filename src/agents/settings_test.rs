@@ -55,7 +55,7 @@ fn the_plugin_for_marketplaces_has_the_same_hooks_and_tools() {
     let hooks = include_str!("../../plugins/claude-code/hooks/hooks.json");
     assert_eq!(hooks, installed(None));
     let servers = include_str!("../../plugins/claude-code/.mcp.json");
-    let registered = crate::agents::servers::register(None, "annalist");
+    let registered = crate::agents::servers::register(None, false, "annalist");
     assert_eq!(registered, Merged::Changed(servers.to_owned()));
 }
 
@@ -77,10 +77,33 @@ fn what_is_not_ours_keeps_every_byte() {
 }
 
 #[test]
-fn one_line_gets_line_breaks_around_our_entries() {
-    let text = installed(Some(r#"{"a":[1.50]}"#));
-    assert!(text.starts_with("{\n  \"a\":[1.50],\n  \"hooks\": {\n"), "{text}");
-    assert_eq!(removed(&text), "{\n  \"a\":[1.50]\n}");
+fn any_layout_comes_back() {
+    for theirs in [
+        r#"{"a":[1.50]}"#,
+        r#"{ "a": [ 1.50 ], "hooks": { "Stop": [ { "hooks": [ { "command": "x" } ] } ] } }"#,
+        "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"x\"}]},{\"hooks\":[]}]},\"a\":1}\n\n",
+        "{\n  \"hooks\":\n  {\n    \"Stop\":\n    [\n      { \"hooks\": [{ \"command\": \"x\" }] } ]\n  }\n}",
+        "{\r\n\t\"hooks\": { \"PreToolUse\": [] },\r\n\t\"a\": [\r\n\t\t1, 2 ]\r\n}\r\n",
+    ] {
+        assert_eq!(removed(&installed(Some(theirs))), theirs);
+    }
+}
+
+#[test]
+fn comments_stay_where_the_client_reads_them() {
+    let hooks = HookSettings { comments: true, ..COMMON_HOOKS };
+    for theirs in [
+        "// one\n{\n  // two\n  \"a\": \"http://x/*y*/\", /* three */\n  \"b\": 1 // four\n  // five\n}\n// six",
+        "{\n  \"hooks\": {\n    // one\n    \"Stop\": [\n      // two\n      { \"hooks\": [ { \"command\": \"x\" } ] } // three\n      /* four */\n    ] // five\n  }\n}",
+    ] {
+        let Merged::Changed(text) = install(&hooks, Some(theirs), "annalist") else {
+            panic!("{theirs}")
+        };
+        let bare = without_comments(&text);
+        assert_eq!(commands(&bare, "Stop").last().unwrap(), "annalist hook stop", "{text}");
+        assert_eq!(install(&hooks, Some(&text), "annalist"), Merged::Unchanged, "{text}");
+        assert_eq!(removed(&text), theirs);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Maximum number of known namespaces named for an unknown one.
 const NEAREST_MAX: usize = 3;
 
-/// Parses a day, a month, a time, `today`, `yesterday` or a number of days ago such as `7d`. Days and months are in
+/// Parses a day, a month, a time, `today`, `yesterday`, or days or weeks ago such as `7d` and `2w`. Days and months are in
 /// the local time zone.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     Ok(span(text, clock::now(), &clock::zone())?.start)
@@ -49,13 +49,14 @@ fn span(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Range<Timestamp>,
     })
 }
 
-/// Parses a number of days ago. Numbers beyond the calendar are clamped.
+/// Parses a number of days or weeks ago. Numbers beyond the calendar are clamped.
 fn days_ago(text: &str) -> Option<i32> {
     const DAYS_MAX: u32 = 1_000_000;
+    let number = |unit| text.strip_suffix(unit)?.parse::<u32>().ok();
     let days = match text {
         "today" => 0,
         "yesterday" => 1,
-        _ => text.strip_suffix('d')?.parse::<u32>().ok()?.min(DAYS_MAX),
+        _ => number('d').or_else(|| number('w').map(|it| it.saturating_mul(7)))?.min(DAYS_MAX),
     };
     i32::try_from(days).ok()
 }
@@ -169,6 +170,7 @@ mod tests {
         check("today", "UTC0", "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z");
         check("today", "PST8", "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z");
         check("yesterday", "JST-9", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z");
+        check("1w", "PST8", "2026-11-15T08:00:00Z", "2026-11-16T08:00:00Z");
         check("7d", "PST8", "2026-11-15T08:00:00Z", "2026-11-16T08:00:00Z");
         // On the day of a clock change, a day does not have 24 hours.
         let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";

@@ -28,9 +28,14 @@ use std::time::Duration;
 
 /// Maximum size of standard input, in bytes: a prompt with pasted text.
 const STDIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
+const STDIN_PIECE_BYTES: usize = 64 * 1024;
+/// Maximum pause of a client that writes to standard input.
+const STDIN_PAUSE_MAX: Duration = Duration::from_millis(500);
 const LOOK_MAX: Duration = Duration::from_millis(250);
 /// Command that syncs a session into memory; the session name follows.
 const SYNC: &str = "memory sync";
+/// Folder with the transcripts of a session's sub-agents.
+const AGENTS: &str = "subagents";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// Variable with the client's model; overrides the client's settings.
 const MODEL: &str = "ANTHROPIC_MODEL";
@@ -203,11 +208,27 @@ fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Fa
     Ok(block.text)
 }
 
-/// Reads standard input. Input over the limit is truncated, which makes it invalid JSON.
+/// Reads standard input. Input over the limit is truncated, which makes it invalid JSON. A client that does not close
+/// its end is not waited for.
 fn stdin() -> Result<String, Failure> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut input = io::stdin().lock().take(STDIN_BYTES_MAX);
+        let mut piece = vec![0; STDIN_PIECE_BYTES];
+        loop {
+            let read = input.read(&mut piece).map(|count| piece.get(..count).map(<[u8]>::to_vec));
+            let is_end = !matches!(&read, Ok(Some(bytes)) if !bytes.is_empty());
+            if tell.send(read).is_err() || is_end {
+                return;
+            }
+        }
+    });
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::failed(format!("standard input: cannot be read: {error}")))?;
+    while let Ok(piece) = told.recv_timeout(STDIN_PAUSE_MAX) {
+        let piece = piece
+            .map_err(|error| Failure::failed(format!("standard input: cannot be read: {error}")))?;
+        bytes.extend(piece.unwrap_or_default());
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -248,6 +269,10 @@ fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io:
     let session = input.database.as_ref().and(input.session.as_ref());
     let Some(path) = path.as_ref().or(input.database.as_ref()) else { return Ok(()) };
     let transcript = std::path::absolute(path)?;
+    // The folder of a session's sub-agents is read, any other would be read with everything in it.
+    if transcript.is_dir() && !transcript.ends_with(AGENTS) {
+        return Ok(());
+    }
     let answer = input.answer_end.as_ref().and_then(|end| {
         let Ok(mut file) = GrowingFile::open(&transcript) else {
             return Some(AwaitedAnswer { end: end.clone(), bytes: 0 });

@@ -7,7 +7,9 @@ use super::emit::Emit;
 use super::marks::{FileIndex, NameMap, NameSet, name_of};
 use super::raw::{RawEntry, RawSession, short_title};
 use super::text::clean;
-use super::tools::{OpenCalls, is_web, outcome_of_code, outcome_of_output, trailing_code};
+use super::tools::{
+    OpenCalls, is_web, outcome_of_code, outcome_of_output, outcome_of_stop, trailing_code,
+};
 use crate::domain::{Branch, Digest, EntryKind, Outcome, Severity, Skip, Speaker, Timestamp};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -171,6 +173,14 @@ impl<'e> Conversation<'e> {
         if head.native_id.is_empty() {
             id.clone_into(&mut head.native_id);
         }
+    }
+
+    /// Reads the id in a header; starts another session if the current one has another id.
+    pub(super) fn header(&mut self, id: &str) {
+        if !id.is_empty() && ![id, ""].contains(&self.head().native_id.as_str()) {
+            self.next_session();
+        }
+        self.name(id);
     }
 
     /// Sets the session's title; the last one wins.
@@ -363,6 +373,7 @@ impl<'e> Conversation<'e> {
             }
             if is_shell(&name) {
                 entry.exit_code = entry.exit_code.or_else(|| trailing_code(&entry.text));
+                entry.outcome = outcome_of_stop(&entry.text).or(entry.outcome);
             }
             entry.tool = Some(name);
             let is_stated = !matches!(entry.outcome, None | Some(Outcome::Succeeded));

@@ -1,5 +1,6 @@
 //! Output of a reader. Findings are bounded and use the same rules for every format.
 
+use super::client_text::persons_words;
 use super::cutter::{Cut, Cutter};
 use super::json::{self, Parsed};
 use super::lines::Line;
@@ -45,6 +46,14 @@ impl<'e> Emit<'e> {
     }
 
     pub(super) fn entry(&mut self, mut entry: RawEntry) {
+        if entry.kind == EntryKind::ToolResult
+            && let Some(tool) = &entry.tool
+            && let Some((kind, words)) = persons_words(tool, &entry.text, entry.outcome)
+        {
+            (entry.speaker, entry.kind, entry.text) = (Speaker::Person, kind, words);
+            let is_refused = kind == EntryKind::Rejection;
+            entry.outcome = is_refused.then_some(Outcome::Aborted).or(entry.outcome);
+        }
         self.own.mark(&mut entry);
         let failed =
             entry.outcome == Some(Outcome::Failed) || entry.exit_code.is_some_and(|it| it != 0);

@@ -128,6 +128,32 @@ pub(super) fn trailing_code(output: &str) -> Option<i32> {
         .find_map(|head| number(output.rfind(head)? + head.len()))
 }
 
+/// Beginnings of the line by which clients say that a command did not run to its end.
+const STOPPED: [&str; 7] = [
+    "Command was cancelled",
+    "Command was automatically cancelled",
+    "Command timed out after",
+    "Command aborted",
+    "User aborted the command",
+    "shell tool terminated command",
+    "bash tool terminated command",
+];
+const IN_BACKGROUND: [&str; 2] = ["Command moved to background", "Background command started"];
+
+/// Outcome of a command that did not run to its end, from its output's first and last line.
+pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
+    let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let last = lines.rfind(|line| !line.starts_with("</")).unwrap_or(first);
+    let begins =
+        |heads: &[&str]| heads.iter().any(|it| first.starts_with(it) || last.starts_with(it));
+    match () {
+        () if begins(&STOPPED) => Some(Outcome::Aborted),
+        () if begins(&IN_BACKGROUND) => Some(Outcome::Running),
+        () => None,
+    }
+}
+
 fn printed_code(output: &str) -> Option<i32> {
     let code = |line: &str, prefix: &str| {
         line.strip_prefix(prefix)?.trim_start_matches(':').trim().parse::<i32>().ok()
@@ -193,6 +219,23 @@ mod outcome_tests {
         assert_eq!(trailing_code(gemini), Some(1));
         assert_eq!(trailing_code("no such file\n\nCommand exited with code 2"), Some(2));
         assert_eq!(trailing_code("Exit Code: 1 is what the manual says"), None);
+    }
+
+    #[test]
+    fn a_command_that_was_stopped_did_not_succeed() {
+        for (output, outcome) in [
+            ("Command timed out after 5ms before it could complete.", Some(Outcome::Aborted)),
+            ("FAIL\n\nCommand timed out after 5 seconds", Some(Outcome::Aborted)),
+            (
+                "a\n<shell_metadata>\nshell tool terminated command after exceeding timeout 9 ms.\n</shell_metadata>",
+                Some(Outcome::Aborted),
+            ),
+            ("Command moved to background (PID: 7).", Some(Outcome::Running)),
+            ("a\nthe Command timed out after all\nb", None),
+            ("", None),
+        ] {
+            assert_eq!(outcome_of_stop(output), outcome, "{output}");
+        }
     }
 
     #[test]

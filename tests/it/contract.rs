@@ -77,6 +77,33 @@ fn a_fork_that_repeats_the_entries_is_the_same_conversation() {
     is_one_conversation(&claude(0..4).replace(SESSION, other), &["p", "a"]);
 }
 
+/// A session of pi with a prompt a record. Forks have the ids of their origin.
+fn pi(name: &str, parent: Option<&str>, prompts: &[&str]) -> String {
+    let head =
+        json!({"type": "session", "version": 3, "id": name, "cwd": "/p", "parentSession": parent});
+    let records = prompts.iter().enumerate().map(|(number, prompt)| {
+        let id = format!("{:.7}{number}", format!("{}-------", &prompts[0][4..]));
+        json!({"type": "message", "id": id, "timestamp": "2026-11-01T10:00:00Z",
+            "message": {"role": "user", "content": prompt}})
+    });
+    [head].into_iter().chain(records).map(|record| format!("{record}\n")).collect()
+}
+
+#[test]
+fn a_fork_of_pi_has_only_what_its_origin_lacks() {
+    let place = Place::new();
+    let prompts = ["Use zebra.", "Use tapir.", "Use okapi."];
+    place.write("a/1.jsonl", pi("one", None, &prompts[..2]));
+    place.write("a/2.jsonl", pi("two", Some("a/1.jsonl"), &prompts));
+    place.write("b/3.jsonl", pi("three", None, &["Use heron.", "Use stork."]));
+    let copied = |totals: &Value| count(totals, "/skipped/copied from elsewhere");
+    let dry = place.json(&["replay", "a", "b", "--dry-run", "--json"]);
+    assert_eq!((count(&dry, "/coverage/pending"), copied(&dry)), (5, 2), "{dry}");
+    place.json(&["enqueue", "a/1.jsonl", "b", "--json"]);
+    place.json(&["enqueue", "a/2.jsonl", "--json"]);
+    assert_eq!(place.number("SELECT count(*) FROM entries WHERE skip IS NULL"), 5);
+}
+
 #[test]
 fn a_longer_copy_goes_on_where_the_conversation_ended() {
     for folders in [["a", "p"], ["p", "a"]] {

@@ -96,6 +96,18 @@ fn a_transcript_that_is_written_after_the_hook_is_handed_over() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_a_transcript_is_not_read() {
+    let place = Place::new();
+    let (prompt, answer) = turn(0);
+    place.write("other/t.jsonl", &(prompt + &answer));
+    let output = run(&place, "stop", &json!({"transcript_path": place.path("other")}));
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    assert!(output.stderr.contains("is no regular file"), "{}", output.stderr);
+    until_handed_over(&place);
+    assert!(!place.database().exists());
+}
+
+#[test]
 fn no_words_of_a_conversation_are_in_the_spool() {
     let mut place = Place::new();
     place.write("file", "x");

@@ -9,7 +9,9 @@ use annalist::HookFolder;
 use annalist::now;
 use serde_json::{Value, json};
 use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 const PROMPT: &str = "user-prompt-submit";
 const SESSION: &str = "s-1";
@@ -210,6 +212,20 @@ fn a_transcript_that_is_not_there_or_no_file_is_no_reason_to_stop() {
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
     assert!(output.stderr.contains("is no regular file"), "{}", output.stderr);
     assert!(!place.database().exists());
+}
+
+#[test]
+fn a_client_that_does_not_close_standard_input_gets_its_answer() {
+    let place = Place::new();
+    let mut command = place.command(&["hook", PROMPT]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(json!({"session_id": SESSION}).to_string().as_bytes()).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+    drop(pipe);
 }
 
 #[test]

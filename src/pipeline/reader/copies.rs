@@ -25,6 +25,8 @@ pub(super) struct Copies {
     /// Number of the file that had each record first: clients copy records into a new file when a
     /// session is resumed.
     records: HashMap<u64, u32>,
+    /// Records that a fork had first.
+    of_forks: HashSet<u64>,
     file_number: u32,
 }
 
@@ -59,11 +61,15 @@ impl Copies {
         self.sessions.entry(session).or_default().slices += slices as u64;
     }
 
-    /// True if another file had this record first. Two entries of one record share its id; only the
-    /// same record elsewhere is a copy.
-    pub(super) fn is_elsewhere(&mut self, native_id: &Redacted) -> bool {
+    /// True if another file had this record first, and one of the two is a fork. Two entries of one
+    /// record share its id; only the same record elsewhere is a copy.
+    pub(super) fn is_elsewhere(&mut self, native_id: &Redacted, is_fork: bool) -> bool {
         let key = record_key(native_id);
-        *self.records.entry(key).or_insert(self.file_number) != self.file_number
+        let is_own = *self.records.entry(key).or_insert(self.file_number) == self.file_number;
+        if is_own && is_fork {
+            self.of_forks.insert(key);
+        }
+        !is_own && (is_fork || self.of_forks.contains(&key))
     }
 
     /// Registers records that are stored as another session's.

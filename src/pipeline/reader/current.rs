@@ -66,11 +66,13 @@ impl Open<'_> {
     /// this session's stays its own, whichever file is read first.
     fn is_copy<S: SliceSink>(&mut self, reader: &mut Reader<'_, S>, entry: &Entry) -> bool {
         let Some(native_id) = &entry.native_id else { return false };
-        if std::mem::take(&mut self.beginning) {
+        // Ids of pi's records are short; its forks name their origin.
+        let is_fork = self.session.format == Format::ClaudeCode || self.session.parent.is_some();
+        if is_fork && std::mem::take(&mut self.beginning) {
             let others = reader.look_up(|lookup| lookup.fork_of(&self.session, native_id));
             reader.copies.belong_elsewhere(others);
         }
-        if !reader.copies.is_elsewhere(native_id) {
+        if !reader.copies.is_elsewhere(native_id, is_fork) {
             return false;
         }
         if !self.is_known {
@@ -290,7 +292,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             Some(_) => entry.skip = Some(Skip::Copied),
             None => {
                 self.reader.copies.note(open.session.id, mark);
-                if self.format == Format::ClaudeCode
+                if matches!(self.format, Format::ClaudeCode | Format::Pi)
                     && open.is_copy(self.reader, &entry)
                     && entry.skip.is_none()
                 {

@@ -36,7 +36,7 @@ pub(crate) struct Lookup {
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
     /// Sessions by the key of their first record, read on first use.
-    beginnings: Option<HashMap<u64, SessionId>>,
+    beginnings: Option<(Format, HashMap<u64, SessionId>)>,
 }
 
 impl Lookup {
@@ -119,16 +119,17 @@ impl Lookup {
         session: &Session,
         native_id: &Redacted,
     ) -> Result<Vec<u64>, StoreError> {
-        if self.beginnings.is_none() {
-            let found = self.block_on(self.store.first_entry_ids(Format::ClaudeCode))?;
+        let format = session.format;
+        if self.beginnings.as_ref().is_none_or(|(known, _)| *known != format) {
+            let found = self.block_on(self.store.first_entry_ids(format))?;
             let mut beginnings = HashMap::new();
             for (native_id, session) in found {
                 beginnings.entry(record_key(&native_id)).or_insert(session);
             }
-            self.beginnings = Some(beginnings);
+            self.beginnings = Some((format, beginnings));
         }
         let beginnings = self.beginnings.as_ref();
-        let forked = beginnings.and_then(|found| found.get(&record_key(native_id)));
+        let forked = beginnings.and_then(|(_, found)| found.get(&record_key(native_id)));
         match forked.filter(|forked| **forked != session.id) {
             Some(forked) => Ok(self.own_records(*forked)?.into_iter().collect()),
             None => Ok(Vec::new()),

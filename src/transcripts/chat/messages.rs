@@ -4,7 +4,7 @@
 use super::parts::{Words, words_of};
 use crate::domain::{EntryKind, Outcome, Speaker, Timestamp};
 use crate::transcripts::client_text::{
-    is_of_cline, is_result_heading, own_result, split_cline_result, split_message,
+    is_of_cline, is_prompt, is_result_heading, own_result, split_cline_result, split_message,
 };
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
@@ -154,8 +154,7 @@ impl MessageReader {
                         continue;
                     }
                     // Each block of a user message may have another author: client, tool, person.
-                    let alone =
-                        split_message(&own).iter().any(|part| part.kind != EntryKind::Prompt);
+                    let alone = !is_prompt(&own);
                     if alone {
                         flush(role, &mut words, line, out);
                     }

@@ -129,7 +129,8 @@ impl<'a> RecordReader<'a> {
         for content in [payload.images, payload.local_images] {
             let Content::Blocks(blocks) = content else { continue };
             for block in blocks {
-                push_piece(&mut pictures, &mark_url(block.text.get()), "\n");
+                let picture = block.text.some().map_or_else(|| mark(&block), mark_url);
+                push_piece(&mut pictures, &picture, "\n");
             }
         }
         let injected =

@@ -98,7 +98,13 @@ impl<'a> Payload<'a> {
             "ExitedReviewMode" => "exited_review_mode",
             _ => return None,
         };
-        let text = flatten(std::mem::take(&mut self.content));
+        let mut content = std::mem::take(&mut self.content);
+        if let Content::Blocks(blocks) = &mut content {
+            // The item of the same message has its pictures apart from its text.
+            let pictures = blocks.extract_if(.., |block| block.kind.is("image")).collect();
+            self.images = Content::Blocks(pictures);
+        }
+        let text = flatten(content);
         let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
         Some(Payload { kind: Str(Some(kind.into())), message, call_id, ..self })
     }

@@ -43,6 +43,24 @@ fn words_come_from_events_and_calls_from_items() {
 }
 
 #[test]
+fn a_completed_prompt_with_a_picture_is_told_once() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"list files"}},{{"type":"input_image","image_url":"data:image/png;base64,aGVsbG8h"}}]}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"UserMessage","id":"u","content":[{{"type":"text","text":"list files"}},{{"type":"image","image_url":"data:image/png;base64,aGVsbG8h"}}]}}}}}}
+        {{"type":"response_item","payload":{{"type":"function_call","name":"request_user_input","arguments":"{{}}","call_id":"c1"}}}}
+        {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"c1","output":"{{\"answers\":{{\"all\":{{\"answers\":[\"yes\"]}}}}}}"}}}}"#
+        ),
+        "
+        = s
+        3: person prompt: list files⏎[image image/png, 6 bytes]
+        4: assistant tool_call request_user_input#c1: {}
+        5: person answer request_user_input#c1 succeeded: all: yes",
+    );
+}
+
+#[test]
 fn completed_items_are_events_in_a_new_form() {
     check(
         &format!(

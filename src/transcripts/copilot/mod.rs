@@ -72,8 +72,8 @@ fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_>) -> &'j Value {
 }
 
 fn start(json: &Value, talk: &mut Conversation<'_>) {
+    talk.header(json["data"].text("sessionId"));
     let data = begin(json, talk);
-    talk.name(data.text("sessionId"));
     talk.cwd(data["context"].text("cwd"));
     talk.branch(data["context"].text("branch"));
     let head = talk.head();

@@ -3,6 +3,7 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, record};
+use super::client_text::is_prompt;
 use super::conversation::{Conversation, ToolCall, ToolResult};
 use super::json::JsonExt;
 use super::text::push_piece;
@@ -17,7 +18,7 @@ pub(super) const CLIENT: Client = Client {
     list: "messages",
     kind,
     kinds: &[
-        ("head", head),
+        ("head", begin),
         ("$set", set),
         ("$rewindTo", rewind),
         ("user", user),
@@ -31,6 +32,11 @@ fn kind(json: &Value) -> &str {
     let mark = marks.into_iter().find(|mark| json.has(mark));
     let is_head = json.has("projectHash") || json.has("sessionId");
     mark.or(json.first_text(&["type", "role"])).unwrap_or(if is_head { "head" } else { "" })
+}
+
+fn begin(json: &Value, talk: &mut Conversation<'_>) {
+    talk.header(json.text("sessionId"));
+    head(json, talk);
 }
 
 fn head(json: &Value, talk: &mut Conversation<'_>) {
@@ -68,8 +74,17 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     let at = time_of(&json);
     talk.at(json.text("id"), at);
-    parts(content(&json), false, None, talk);
-    for call in json["toolCalls"].list() {
+    let calls = json["toolCalls"].list();
+    let mut own = content(&json).clone();
+    if let Value::Array(parts) = &mut own {
+        // A resumed session has its calls in the content too.
+        parts.retain(|part| {
+            let call = &part["functionCall"];
+            call.is_null() || calls.iter().all(|it| it["id"] != call["id"])
+        });
+    }
+    parts(&own, false, None, talk);
+    for call in calls {
         let (id, name) = (call.text("id"), call.text("name"));
         talk.time(at);
         talk.call(ToolCall { id, name, arguments: &call["args"] });
@@ -136,13 +151,19 @@ pub(super) fn parts(
         } else {
             let text = text_of(part);
             files |= is_user && text.trim() == FILES;
+            // Each part of a user's message may have another author.
+            let is_alone = files || is_user && !is_prompt(&text);
+            if is_alone {
+                say(&mut words, is_user, talk);
+            }
             if files {
                 talk.injected(&text);
                 files = text.trim() != FILES_END;
-            } else if is_user {
-                talk.user(&text);
-            } else {
-                push_piece(&mut words, &text, "\n\n");
+                continue;
+            }
+            push_piece(&mut words, &text, "\n\n");
+            if is_alone {
+                say(&mut words, is_user, talk);
             }
         }
     }

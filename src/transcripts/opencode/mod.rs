@@ -37,6 +37,14 @@ const PARTS: &[(&str, ReadRecord)] = &[
     ("reasoning|step-start|step-finish|snapshot|patch|agent|compaction", ignore),
 ];
 
+/// Words in the errors of calls that the user stopped or a rule forbids.
+const STOPPED: [&str; 4] = [
+    "rejected permission",
+    "Tool execution aborted",
+    "dismissed this question",
+    "specified a rule which prevents you",
+];
+
 fn kind(json: &Value) -> &str {
     match () {
         () if json["messages"].is_array() => "export",
@@ -55,10 +63,7 @@ fn export(json: &Value, talk: &mut Conversation<'_>) {
 
 fn head(json: &Value, talk: &mut Conversation<'_>) {
     let info = &json["info"];
-    if ![info.text("id"), ""].contains(&talk.head().native_id.as_str()) {
-        talk.next_session();
-    }
-    talk.name(info.text("id"));
+    talk.header(info.text("id"));
     talk.title(info.text("title"));
     talk.cwd(info.text("directory"));
     let parent = info.first_text(&["parentID"]).map(str::to_owned);
@@ -121,8 +126,7 @@ fn tool(part: &Value, talk: &mut Conversation<'_>) {
     talk.time(millis(&state["time"]["end"]));
     let exit_code = state["metadata"]["exit"].int();
     let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();
-    let was_stopped =
-        text.contains("rejected permission") || text.starts_with("Tool execution aborted");
+    let was_stopped = STOPPED.iter().any(|it| text.contains(it));
     let outcome = match outcome_of_status(state.text("status")) {
         Some(Outcome::Failed) if was_stopped => Some(Outcome::Aborted),
         outcome => outcome,

@@ -31,7 +31,7 @@ pub(super) const CLIENT: Client = Client {
 };
 
 fn session(json: &Value, talk: &mut Conversation<'_>) {
-    talk.name(json.text("id"));
+    talk.header(json.text("id"));
     talk.cwd(json.text("cwd"));
     talk.title(json.first_text(&["sessionTitle", "title"]).unwrap_or_default());
     let parent = json.first_text(&["parentSession"]).map(str::to_owned);
@@ -74,12 +74,30 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
         "bashExecution" => shell(message, talk),
         "custom" | "hookMessage" => talk.injected(&words_of(&message["content"])),
         "branchSummary" | "compactionSummary" => talk.summary(message.text("summary")),
+        "user" if words_of(&message["content"]).starts_with(FILE) => user(message, talk),
         _ => {
             talk.message(message);
             talk.time(time_of(json));
             talk.notice(message.text("errorMessage"));
         }
     }
+}
+
+/// Beginning and end of a file that was named on the command line, in front of the prompt.
+const FILE: &str = "<file name=";
+const FILE_END: &str = "</file>";
+
+fn user(message: &Value, talk: &mut Conversation<'_>) {
+    let text = words_of(&message["content"]);
+    let mut prompt = text.as_str();
+    while prompt.starts_with(FILE)
+        && let Some(end) = prompt.find(FILE_END)
+    {
+        let (file, rest) = prompt.split_at(end + FILE_END.len());
+        talk.injected(file);
+        prompt = rest.trim_start_matches('\n');
+    }
+    talk.user(prompt);
 }
 
 /// Reads a command line that the user ran.

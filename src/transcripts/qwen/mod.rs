@@ -32,7 +32,7 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
 ];
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
-    talk.name(json.text("sessionId"));
+    talk.header(json.text("sessionId"));
     talk.cwd(json.text("cwd"));
     talk.branch(json.text("gitBranch"));
     talk.is_sidechain = json["isSidechain"] == true;
