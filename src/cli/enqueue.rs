@@ -1,6 +1,6 @@
 //! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
-use super::output::{self, DIM, Failure, counted};
+use super::output::{self, DIM, Failure, RED, counted};
 use super::session_input::read_stdin;
 use super::settings;
 use crate::adapters::clock;
@@ -9,7 +9,8 @@ use crate::domain::{Format, Timestamp};
 use crate::pipeline::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
-use crate::store::{OpenMode, Store};
+use crate::store::{FailedRun, OpenMode, Store};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -98,6 +99,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let store = settings::open_store(&config, OpenMode::Existing)?;
     let depth = runtime.block_on(store.depth(clock::now()))?;
     super::status::dead(&depth).iter().for_each(|line| output::note(line));
+    let mut runs = runtime.block_on(store.failed_runs())?;
+    runs.retain(|run| taken.sessions.iter().any(|it| it.session == run.session));
+    if depth.dead_jobs() < runs.len() as u64 {
+        note_failed(&runs, &args.paths);
+    }
     let all_empty = taken.files > 0 && taken.empty.len() as u64 == taken.files;
     let mut failed = all_empty || !taken.problems.is_empty();
     if !failed && taken.sessions.is_empty() && taken.forgotten == 0 {
@@ -105,6 +111,20 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         failed = true;
     }
     output::fail_if(failed)
+}
+
+/// Notes slices of an earlier `annalist replay` that failed, by kind, and the command that tries them again.
+fn note_failed(runs: &[FailedRun], paths: &[PathBuf]) {
+    let mut by_kind = BTreeMap::<&str, (u64, &str)>::new();
+    for FailedRun { failure, .. } in runs {
+        by_kind.entry(&failure.kind).or_insert((0, &failure.detail)).0 += 1;
+    }
+    for (kind, (slices, detail)) in by_kind {
+        let slices = counted(slices, "slice");
+        output::note(&format!("{RED}failed{RED:#} {slices} before, {kind}: {detail}"));
+    }
+    let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
+    output::note(&format!("  annalist replay --retry-failed {}", paths.join(" ")));
 }
 
 /// Notes the number of sessions that were skipped because they were forgotten.

@@ -31,6 +31,7 @@ Memories that rested on it alone are erased, others are rebuilt from what is lef
 had superseded are active again. Then the store is searched for its words. The transcript is yours and \
 stays where it is; its conversation is left out from now on, also what is said in it later. \
 `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
+#[command(override_usage = "annalist forget [OPTIONS] <--session ID|--record ID|--namespace NAME>")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
     /// The conversation's id, or that of its client, or the beginning of one

@@ -319,10 +319,10 @@ pub(super) fn paid(micros: u64) -> String {
     if micros == 0 { String::new() } else { format!(", ${:.4}", dollars(micros)) }
 }
 
-/// Truncates a text to its first line and to `letters`.
+/// Truncates a text to its first line, and to the whole words within `letters`.
 pub(super) fn shorten(text: &str, letters: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
-    let head = truncate::chars(line, letters);
+    let head = truncate::words_within(line, letters);
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
@@ -363,6 +363,13 @@ mod tests {
         let page = "one two\n  three\n    four\n      five\n      six\n\
                     \x1b[31mfailed\x1b[0m at\n  /a/long/path/of/a/file";
         assert_eq!((wrapped(&text, Some(11)).as_str(), wrapped(&text, None)), (page, text));
+    }
+
+    #[test]
+    fn texts_are_shortened_between_words() {
+        assert_eq!(shorten("quarantine the flaky test", 16), "quarantine the…");
+        assert_eq!(shorten("quarantine", 5), "quara…");
+        assert_eq!(shorten("one line\nand another", 16), "one line…");
     }
 
     #[test]

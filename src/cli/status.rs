@@ -19,7 +19,7 @@ use crate::domain::{
 };
 use crate::privacy::Redacted;
 use crate::store::{ABANDONED, BillLine, FailedRun, QueueStats, SessionStatus, Status};
-use queue::QueueReport;
+use queue::{LINE_LETTERS, QueueReport};
 pub(super) use queue::{dead, obstacles};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -149,7 +149,7 @@ json_row! {
 fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "hand-over"));
-    let problem = shorten(oldest.problem.as_deref().unwrap_or("not done yet"), 200);
+    let problem = shorten(oldest.problem.as_deref().unwrap_or("not done yet"), LINE_LETTERS);
     output::line(&format!(
         "{RED}spooled{RED:#} {count} of hooks since {}: {problem}; tried again by itself, or: \
          `annalist enqueue {path}`",
@@ -288,7 +288,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
             it.entries.1,
             tail(&it.path, PATH_LETTERS),
             it.failure.kind,
-            shorten(&it.failure.detail, 200)
+            shorten(&it.failure.detail, LINE_LETTERS)
         ))?;
     }
     if status.failed.len() > shown {

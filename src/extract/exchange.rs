@@ -10,6 +10,7 @@ use crate::domain::{
 use crate::llm::prompt::{Complaint, RetryReason};
 use crate::llm::tool::echo;
 use crate::privacy::Redacted;
+use crate::text::phrase::counted;
 use std::sync::Arc;
 
 /// Maximum number of requests to repair broken claims; a third attempt never helped.
@@ -282,7 +283,7 @@ impl Exchange {
         self.report_problems();
         Step::Stuck(Failure {
             kind,
-            detail: format!("{detail}, asked {} times", self.asks),
+            detail: format!("{detail}, asked {}", counted(self.asks.into(), "time")),
             findings: std::mem::take(&mut self.findings),
             asks: self.asks,
         })

@@ -181,7 +181,10 @@ impl Failure {
                 ModelError::new(unavailable, format!("{host}: {what} (settings: {source})"))
             }
             Failure::InvalidReply { what } => {
-                ModelError::new(unavailable, format!("{host} answered 200 with {what}"))
+                let check = "check `base_url`, which mostly ends in /v1, in";
+                let source = asked.source;
+                let detail = format!("{host} answered 200 with {what}; {check} {source}");
+                ModelError::new(unavailable, detail)
             }
             Failure::Status { status, wait, said } => {
                 let kind = kind_of(status, wait, &said, asked.rung);
@@ -203,7 +206,7 @@ pub(super) fn kind_of(
     if status == 402 || said.names(QUOTA) {
         return ErrorKind::QuotaExhausted;
     }
-    if matches!(status, 401 | 403) {
+    if matches!(status, 401 | 403) || said.names(BAD_KEY) {
         return ErrorKind::Unauthorised;
     }
     if status == 413
@@ -238,6 +241,10 @@ pub(super) fn kind_of(
 
 const QUOTA: &str =
     "insufficient_quota|billing_hard_limit|insufficient_balance|credit balance is too";
+/// Words of a refused key, which some servers and gateways report as a 400 or a 500.
+const BAD_KEY: &str = "\
+    api key not valid|api_key_invalid|invalid_api_key|invalid x-api-key|incorrect api key|\
+    invalid api key|authentication_error|authenticationerror";
 const TOO_LONG: &str = "\
     context_length|exceed_context_size|contextwindowexceeded|context length|context window|\
     context size|prompt is too long|input is too long|too many tokens|reduce the length|\
@@ -289,13 +296,19 @@ fn detail_of(
             "; check `model` ({model}) and `base_url`, which mostly ends in /v1, in \
              {source}: `annalist doctor` lists the models"
         ),
-        ErrorKind::QuotaExhausted => "; the account has no more to spend".to_owned(),
-        ErrorKind::Unsupported => format!(" to {} with model {model}", rung.name()),
-        ErrorKind::TooLong | ErrorKind::BadRequest => format!(" for model {model}"),
-        ErrorKind::RateLimited { .. }
-        | ErrorKind::Unavailable { .. }
-        | ErrorKind::Stale
-        | ErrorKind::Cancelled => String::new(),
+        ErrorKind::QuotaExhausted => format!(
+            "; the account has no more to spend: top it up, or change `base_url` in {source}"
+        ),
+        ErrorKind::Unsupported => {
+            format!(" to {} with model {model} (settings: {source})", rung.name())
+        }
+        ErrorKind::TooLong => format!(" for model {model}; lower `slice.tokens` in {source}"),
+        ErrorKind::BadRequest => format!(" for model {model}; check `[model]` in {source}"),
+        ErrorKind::RateLimited { .. } => {
+            format!("; set `limits.requests_per_minute` in {source} to what the account allows")
+        }
+        ErrorKind::Unavailable { .. } => format!("; try again later (settings: {source})"),
+        ErrorKind::Stale | ErrorKind::Cancelled => String::new(),
     };
     detail + &hint
 }
@@ -361,6 +374,14 @@ mod tests {
     }
 
     #[test]
+    fn refused_key_has_many_wordings() {
+        let google = r#"[{"error":{"code":400,"message":"API key not valid. Please hush."}}]"#;
+        check(400, google, ErrorKind::Unauthorised);
+        let python = r#"{"error":{"message":"x - {'type': 'error', 'error': {'type': 'authentication_error', 'message': 'hush'}}"}}"#;
+        check(500, python, ErrorKind::Unauthorised);
+    }
+
+    #[test]
     fn too_long_has_many_wordings() {
         for body in [
             r#"{"error":{"message":"hush","code":"context_length_exceeded"}}"#,
@@ -413,7 +434,15 @@ mod tests {
         assert!(of(401, "").contains("MY_KEY"));
         assert!(of(404, "").contains("/v1") && of(404, "").contains("small"));
         let code = r#"{"error":{"code":"a b<c>_1","type":"x/y"}}"#;
-        assert_eq!(of(429, code), "here:1 answered 429, code abc_1, type xy");
+        assert!(
+            of(429, code).starts_with("here:1 answered 429, code abc_1, type xy; set `limits.")
+        );
+        let invalid = Failure::InvalidReply { what: "a web page" }.into_error(&asked).detail;
+        let all = [400, 401, 402, 404, 413, 422, 429, 500, 503].map(|status| of(status, ""));
+        for detail in all.into_iter().chain([invalid]) {
+            assert_eq!(detail.matches("; ").count(), 1, "one mend: {detail}");
+            assert!(detail.contains("annalist.toml"), "the settings: {detail}");
+        }
     }
 
     #[track_caller]

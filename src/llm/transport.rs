@@ -98,13 +98,13 @@ async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u
 
 pub(super) fn broken(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
-        "timed out"
+        "timed out; raise `timeout_secs`"
     } else if error.is_connect() {
         why_not_connected(error)
     } else if error.is_body() || error.is_decode() {
-        "the connection broke inside the body"
+        "the connection broke inside the body; try again later"
     } else {
-        "the connection broke before an answer came"
+        "the connection broke before an answer came; try again later"
     };
     Failure::Transport { what }
 }
@@ -115,7 +115,7 @@ fn why_not_connected(error: &reqwest::Error) -> &'static str {
         let Some(error) = cause else { break };
         let text = error.to_string();
         if text.contains("certificate") {
-            return "the server's certificate is not trusted on this machine";
+            return "this machine does not trust the server's certificate; install its authority";
         }
         if text.contains("dns error") || text.contains("lookup address") {
             return "no such host is known; correct `base_url`";

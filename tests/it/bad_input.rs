@@ -380,6 +380,12 @@ fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     assert!(output.stderr.contains("failed: 2 slices"), "{}", output.stderr);
     assert!(output.stderr.contains(stopped), "{}", output.stderr);
     balanced(&output.json());
+    let again = place.run(&["enqueue", "s.jsonl"]);
+    for part in
+        ["failed 2 slices before, unavailable: 127.0.0.1:9", "replay --retry-failed s.jsonl"]
+    {
+        assert!(again.stderr.contains(part), "{part}: {}", again.stderr);
+    }
     let doctor = place.run(&["doctor", "--json"]);
     assert_eq!(doctor.code, 1);
     assert_eq!(doctor.json()["checks"]["endpoint"]["ok"], false);

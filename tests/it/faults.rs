@@ -285,7 +285,24 @@ fn a_permanent_failure_stops_with_the_command_that_fixes_it() {
         place.write("s.jsonl", claude(0..30));
         assert_eq!(wrong(Stops(line), &replay(&place)), None);
         assert!(stub.count() <= 10, "{status}: {} requests", stub.count());
+        let told = place.run(&["status"]);
+        let stopped = told.stdout.lines().find(|it| it.starts_with("stopped ")).unwrap();
+        assert_eq!((told.code, stopped.contains(line)), (1, true), "{stopped}");
     }
+}
+
+#[test]
+fn what_stopped_a_replay_is_told_until_one_works() {
+    let stub = Stub::new(|ask| match ask.number {
+        1 => error(401, "invalid_api_key"),
+        _ => ask.good(),
+    });
+    let place = hasty(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    assert_eq!(wrong(Stops("key"), &replay(&place)), None);
+    assert_eq!(place.run(&["status"]).code, 1);
+    assert_eq!(wrong(Fine, &replay(&place)), None);
+    assert_eq!(place.run(&["status"]).code, 0);
 }
 
 #[test]

@@ -44,6 +44,19 @@ fn help_of_every_command_says_what_it_is_for() {
 }
 
 #[test]
+fn help_fits_a_terminal_of_eighty_columns() {
+    let pages = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md"));
+    let mut place = Place::new();
+    place.set("COLUMNS", "80");
+    for page in pages.unwrap().lines().filter_map(|line| line.split_once("# annalist ")) {
+        let args: Vec<&str> = page.1.split(' ').chain(["--help"]).collect();
+        let help = place.run(&args).stdout;
+        let wide = help.lines().find(|line| 80 < line.chars().count());
+        assert_eq!(wide, None, "{args:?}");
+    }
+}
+
+#[test]
 fn version_completions_and_manual_are_printed() {
     let place = Place::new();
     let version = place.run(&["--version"]);

@@ -127,7 +127,8 @@ fn between(text: &str, is_after: bool, is_before: bool) -> String {
         return text.to_owned();
     }
     let end: String = text.chars().skip(letters - tail).collect();
-    format!("{}…{end}", truncate::chars(text, head))
+    let end = end.split_once(char::is_whitespace).map_or(end.as_str(), |(_, words)| words);
+    format!("{}…{end}", truncate::words_within(text, head))
 }
 
 #[cfg(test)]

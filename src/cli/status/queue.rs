@@ -9,7 +9,8 @@ use crate::domain::{JobState, Timestamp, Wait};
 use crate::store::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
 
 const TABLE_LETTERS: usize = 40;
-const LINE_LETTERS: usize = 200;
+/// Long enough for an endpoint's sentence with its remedy.
+pub(super) const LINE_LETTERS: usize = 600;
 const WORKERS_MAX: usize = 10;
 
 json_row! {

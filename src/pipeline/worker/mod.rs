@@ -106,8 +106,8 @@ impl Consumer {
         let (end, ()) = tokio::join!(work, heartbeat.beat(state, &over));
         let end = end?;
         match &end {
-            // Keeps the status, so that other processes show the reason.
-            End::Needs(_) if state.batch.is_none() => {
+            // Keeps the status, so that other processes show the reason. The cap of a replay is the status of its jobs.
+            End::Needs(_) if state.batch.is_none() || state.capped.get().is_none() => {
                 state.store().retry(|_| heartbeat.report(state)).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {

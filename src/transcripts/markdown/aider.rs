@@ -37,6 +37,7 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
         emit: Emit::new(sink),
         starts: HashMap::new(),
         in_session: false,
+        headless: None,
         fence: Fence::default(),
         block: None,
         command: None,
@@ -69,6 +70,8 @@ struct AiderReader<'e> {
     /// Number of chats by start time.
     starts: HashMap<String, u32>,
     in_session: bool,
+    /// Session id of lines above the first start of a chat, until one of them shows that aider wrote the file.
+    headless: Option<String>,
     fence: Fence,
     block: Option<Block>,
     command: Option<String>,
@@ -83,18 +86,20 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
 
     fn line(&mut self, line: &str, number: u32) {
         if let Some(time) = start_of(line) {
+            self.begin_headless();
             return self.start(time);
         }
-        if !self.in_session {
+        if !self.in_session && self.headless.is_none() {
             if line.trim().is_empty() {
                 return;
             }
-            // The beginning of the file was cut off.
-            self.in_session = true;
-            let native_id = format!("{}#0", Digest::of(&[line]));
-            self.emit.session(RawSession { native_id, ..RawSession::default() });
+            self.headless = Some(format!("{}#0", Digest::of(&[line])));
         }
         let printed = printed(line);
+        let by_aider = typed(line).is_some() || printed.is_some() && line.ends_with(ENDING);
+        if by_aider && !self.fence.is_open() {
+            self.begin_headless();
+        }
         if self.unfinished && printed.is_none() && typed(line).is_none() {
             return self.go_on(line, number);
         }
@@ -104,7 +109,7 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
         }
         match (self.fence.is_open(), printed, typed(line)) {
             (false, _, Some(words)) => self.add(Author::Person, words, number),
-            (false, Some(words), None) if !self.is_quote(line, words) => {
+            (false, Some(words), None) if self.in_session && !self.is_quote(line, words) => {
                 self.unfinished = !line.ends_with(ENDING);
                 self.print(words, number);
             }
@@ -113,11 +118,21 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
     }
 
     fn end(&mut self) {
-        self.flush();
+        if self.in_session {
+            self.flush();
+        }
     }
 }
 
 impl AiderReader<'_> {
+    /// Begins the session of a file whose beginning was cut off.
+    fn begin_headless(&mut self) {
+        if let Some(native_id) = self.headless.take() {
+            self.in_session = true;
+            self.emit.session(RawSession { native_id, ..RawSession::default() });
+        }
+    }
+
     fn start(&mut self, time: &str) {
         self.flush();
         self.fence.reset();
@@ -210,7 +225,7 @@ impl AiderReader<'_> {
     }
 
     fn flush(&mut self) {
-        let Some(block) = self.block.take() else { return };
+        let Some(block) = self.block.take_if(|_| self.in_session) else { return };
         let text = block.text.trim_matches('\n').trim_end();
         let mut entry = match block.author {
             Author::Person => self.typed(text, block.line),

@@ -173,7 +173,10 @@ fn help_puts_its_documents_into_a_prompt() {
 
 #[test]
 fn a_beginning_cut_off_is_a_session_too() {
-    check("tail of a reply\n", &["= …#0", "1: assistant text: tail of a reply"]);
+    let (tail, start) = ("= …#0", "1: assistant text: tail of a reply");
+    check("tail of a reply\n\n#### go on  \n", &[tail, start, "3: person prompt: go on"]);
+    let chat = ["= 2026-01-02 03:04:05#0", "5: person prompt: go"];
+    check(&format!("tail of a reply\n{HEAD}#### go  \n"), &[tail, start, chat[0], chat[1]]);
     check("\n", &[]);
 }
 
@@ -181,4 +184,11 @@ fn a_beginning_cut_off_is_a_session_too() {
 fn damage_is_survived() {
     let input = format!("{HEAD}#### a  \n```\n> b  \n```\ntext\n> Commit abc1234 x  \n");
     testing::survives(read, input.as_bytes(), 1);
+}
+
+#[test]
+fn without_a_line_of_aider_nothing_is_read() {
+    for text in ["{\"type\":\"user\"}\n{\"a\":1}\n", "Notes\n\n> a quote\n", "a,b\n1,2\n"] {
+        check(text, &[]);
+    }
 }
