@@ -169,76 +169,172 @@ fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
     }
 }
 
+/// Masks the results of a generated password in a Terraform state.
+pub(super) fn generated(scan: &mut Scan<'_>, at: Range<usize>) {
+    let end = scan.run_within(at.end, LINE_MAX, |_| true);
+    string_members(scan, at.end..end, &["\"result", "\"bcrypt_hash"], 1);
+}
+
 /// Masks the private members of a JSON web key.
 pub(super) fn web_key(scan: &mut Scan<'_>, at: Range<usize>) {
     let start = scan.run_back(at.start, FILE_MAX, |byte| byte != b'{');
     let end = scan.run_within(at.end, FILE_MAX, |byte| byte != b'}');
-    for name in ["\"d", "\"p", "\"q", "\"dp", "\"dq", "\"qi", "\"k"] {
-        let found = scan.piece(start..end).match_indices(name);
-        let places: Vec<usize> = found.map(|(found, _)| start + found + name.len()).collect();
+    string_members(scan, start..end, &["\"d", "\"p", "\"q", "\"dp", "\"dq", "\"qi", "\"k"], 16);
+}
+
+/// Masks the strings of the members with these names, if they are long enough.
+fn string_members(scan: &mut Scan<'_>, object: Range<usize>, names: &[&str], length_min: usize) {
+    for name in names {
+        let found = scan.piece(object.clone()).match_indices(name);
+        let places: Vec<usize> =
+            found.map(|(found, _)| object.start + found + name.len()).collect();
         for place in places {
             let Some((_, colon)) = scan.quote(place) else { continue };
             let Some((quote, start)) = scan.quote(scan.gap(scan.gap(colon) + 1)) else { continue };
             let content = scan.quoted(quote, start);
-            if 16 <= content.len() && scan.byte(scan.gap(colon)) == b':' {
+            if length_min <= content.len() && scan.byte(scan.gap(colon)) == b':' {
                 scan.add_hit(content);
             }
         }
     }
 }
 
-/// Masks the cells below a name in a Markdown or delimiter-separated table, and the cell beside it
-/// in a table of names and values.
+/// Marks between the columns of tables that programs draw.
+const BARS: [char; 3] = ['|', '│', '┃'];
+
+/// Masks the cells below a name in a drawn, aligned or delimiter-separated table, and the cell
+/// beside it in a table of names and values.
 pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
-    let after = scan.run_within(name.end, 8, |byte| matches!(byte, b'*' | b'`' | b' '));
-    let before = scan.run_back(name.start, 8, |byte| matches!(byte, b'*' | b'`' | b' '));
-    let marks = [b'|', b',', b';'];
-    let (next, last) = (scan.byte(after), scan.before(before));
-    let Some(mark) = marks.into_iter().find(|mark| next == *mark || last == *mark) else { return };
+    /// Maximum padding of a cell.
+    const PADDING_MAX: usize = 64;
+    let pads = |byte: u8| b"*`\"' ".contains(&byte);
+    let after = scan.run_within(name.end, PADDING_MAX, pads);
+    let before = scan.run_back(name.start, PADDING_MAX, pads);
+    let is_mark = |mark: &char| BARS.contains(mark) || [',', ';', '\t'].contains(mark);
+    let next = scan.from(after).chars().next().filter(is_mark);
+    let last = scan.piece(scan.floor(before.saturating_sub(3))..before).chars().next_back();
+    let mark = next.or(last.filter(is_mark));
+    let apart = 2 <= after - name.end || 2 <= name.start - before;
+    let ends = next.is_some() || matches!(scan.byte(after), 0 | b'\n' | b'\r' | b'\\');
+    if mark.is_none() && !apart || mark.is_some() && !ends {
+        return;
+    }
     let Some(kind) = words::kind(scan.piece(name.clone())) else { return };
     let start = scan.line_start(name.start, LINE_MAX);
     let end = scan.line_end(name.end, LINE_MAX);
+    let Some(mark) = mark else { return aligned(scan, start..end, name.start - start, kind) };
+    let is_bar = BARS.contains(&mark);
+    let splits = |letter: char| letter == mark || is_bar && BARS.contains(&letter);
     let header = scan.piece(start..end);
-    let columns = header.bytes().filter(|byte| *byte == mark).count();
-    let column = scan.piece(start..name.start).bytes().filter(|byte| *byte == mark).count();
-    let is_rule =
-        |line: &str| line.contains("--") && line.bytes().all(|byte| b"|:- ".contains(&byte));
+    let columns = header.matches(splits).count();
+    let column = scan.piece(start..name.start).matches(splits).count();
     let word = |field: &str| {
-        !field.is_empty()
-            && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        let field = field.trim_matches('"');
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        !field.is_empty() && field.bytes().all(fits)
     };
-    let named = mark != b'|' && header.split(char::from(mark)).all(word);
-    let Some(mut line) = scan.next_line(end).filter(|_| named || mark == b'|') else {
-        return mask_adjacent_cell(scan, mark, after);
-    };
-    let mut line_end = scan.line_end(line, LINE_MAX);
-    if mark == b'|' {
-        if !is_rule(scan.piece(line..line_end)) {
-            return mask_adjacent_cell(scan, mark, after);
-        }
-        let Some(row) = scan.next_line(line_end) else { return };
-        (line, line_end) = (row, scan.line_end(row, LINE_MAX));
-    }
+    let named = header.split(splits).all(word);
+    let mut line_end = end;
+    let mut ruled = false;
     for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { break };
+        line_end = scan.line_end(line, LINE_MAX);
         let row = scan.piece(line..line_end);
-        if row.bytes().filter(|byte| *byte == mark).count() != columns {
-            return;
+        if is_bar && is_rule(row) {
+            ruled = true;
+            continue;
         }
-        let before: usize = row.split(char::from(mark)).take(column).map(|it| it.len() + 1).sum();
-        let cell = row.split(char::from(mark)).nth(column).unwrap_or_default();
+        if !named && !ruled || row.matches(splits).count() != columns {
+            break;
+        }
+        ruled = true;
+        let before: usize = row.split_inclusive(splits).take(column).map(str::len).sum();
+        let cell = row.split(splits).nth(column).unwrap_or_default();
         let from = line + before;
         mask_cell(scan, from..from + cell.len(), kind);
-        let Some(next) = scan.next_line(line_end) else { return };
-        (line, line_end) = (next, scan.line_end(next, LINE_MAX));
+    }
+    if !ruled && is_bar && next.is_some() {
+        // A table of names and values.
+        let from = after + mark.len_utf8();
+        let ends = |letter: char| BARS.contains(&letter) || "\n\"\\".contains(letter);
+        let cell = scan.piece(from..scan.line_end(from, LINE_MAX)).split(ends).next();
+        mask_cell(scan, from..from + cell.unwrap_or_default().len(), Kind::Maybe);
     }
 }
 
-/// Masks the cell beside a name, if it looks random.
-fn mask_adjacent_cell(scan: &mut Scan<'_>, mark: u8, at: usize) {
-    if mark == b'|' && scan.byte(at) == mark {
-        let end =
-            scan.run_within(at + 1, LINE_MAX, |byte| !matches!(byte, b'|' | b'\n' | b'"' | b'\\'));
-        mask_cell(scan, at + 1..end, Kind::Maybe);
+/// Returns whether a line only separates the rows of a table.
+fn is_rule(line: &str) -> bool {
+    let draws = |letter: char| "|:-+= ".contains(letter) || ('─'..='╿').contains(&letter);
+    (line.contains("--") || line.contains(['─', '━', '═'])) && line.chars().all(draws)
+}
+
+/// Masks the words below a name in columns that only blanks separate.
+fn aligned(scan: &mut Scan<'_>, header: Range<usize>, column: usize, kind: Kind) {
+    let is_title =
+        |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b" _-()".contains(&byte);
+    let titles = scan.piece(header.clone());
+    if !titles.bytes().all(is_title) || !titles.trim().contains("  ") {
+        return;
+    }
+    let mut line_end = header.end;
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { return };
+        line_end = scan.line_end(line, LINE_MAX);
+        let start = (line + column).min(line_end);
+        let end = scan.run_within(start, line_end - start, |byte| byte > b' ');
+        if start == line_end || !matches!(scan.before(start), b' ' | b'\n') {
+            return;
+        }
+        let word = scan.piece(start..end);
+        // Names of secrets also stand in such columns.
+        if kind == Kind::Password && value::is_random(word)
+            || value::is_made_up(word)
+            || value::is_key(word) && !word.contains('-')
+        {
+            scan.add_hit(start..end);
+        }
+    }
+}
+
+/// Masks the values of the columns that hold secrets: `INSERT INTO t (name, password) VALUES …`.
+pub(super) fn inserted(scan: &mut Scan<'_>, at: Range<usize>) {
+    let end = scan.run_within(at.end, FILE_MAX, |byte| byte != b';');
+    let statement = scan.piece(at.end..end);
+    let Some((head, rest)) = statement.split_once('(') else { return };
+    let Some((names, rest)) = rest.split_once(')') else { return };
+    let rows = rest.trim_start().get(.."values".len());
+    if LINE_MAX < head.len() || !rows.is_some_and(|it| it.eq_ignore_ascii_case("values")) {
+        return;
+    }
+    let kinds: Vec<Option<Kind>> = names
+        .split(',')
+        .map(|name| words::kind(name.trim_matches(|it: char| !it.is_alphanumeric())))
+        .collect();
+    if kinds.iter().all(Option::is_none) {
+        return;
+    }
+    let (mut place, mut column) = (end - rest.len(), 0);
+    while place < end {
+        match scan.byte(place) {
+            b'(' => column = 0,
+            b',' => column += 1,
+            _ => {}
+        }
+        let Some((quote, start)) = scan.quote(place) else {
+            place += 1;
+            continue;
+        };
+        let content = scan.quoted(quote, start);
+        let value = scan.piece(content.clone());
+        let is_secret = match kinds.get(column).copied().flatten() {
+            Some(Kind::Password) => !value::is_no_secret(value, ""),
+            Some(_) => value::is_random(value) && 8 <= value.len(),
+            None => false,
+        };
+        place = scan.quote_or(content.end).1.max(content.end + 1);
+        if is_secret {
+            scan.add_hit(content);
+        }
     }
 }
 

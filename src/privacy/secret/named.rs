@@ -3,15 +3,18 @@
 //! A quoted literal after such a name is secret. An unquoted word is secret if the form says so (an
 //! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
 
-use super::file;
 use super::scan::{Quote, Scan, is_blank};
 use super::separator::{Separator, pair_value, separator};
 use super::value;
 use super::words::{self, Kind};
+use super::{command, file, shape};
 use std::ops::Range;
 
 /// Maximum length of a name; anything longer is data.
 const NAME_MAX: usize = 80;
+
+/// Length of a key of 256 bits in base64.
+const KEY_LEN: usize = 44;
 
 /// Maximum length of a word that may be code; anything longer is data.
 const WORD_MAX: usize = 1024;
@@ -42,10 +45,11 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     let prefixed = match scan.byte(named.value) {
-        b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
+        b'b' | b'r' | b'f' | b'u' | b'@' | b'N' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
-    let prefixed = prefixed.max(wrapper(scan, named.value));
+    let tripled = ["\"\"\"", "'''"].iter().any(|it| scan.from(named.value).starts_with(it));
+    let prefixed = prefixed.max(wrapper(scan, named.value)).max(if tripled { 2 } else { 0 });
     let listed = matches!(named.separator, Separator::Equals | Separator::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
@@ -63,7 +67,7 @@ fn wrapper(scan: &Scan<'_>, at: usize) -> usize {
     let name = scan.piece(at..end).rsplit([':', '.', ']']).next().unwrap_or_default();
     let closes = |(quote, start): (Quote, usize)| {
         let after = scan.quote_or(scan.quoted(quote, start).end).1;
-        matches!(scan.byte(after), b')' | b'.')
+        matches!(scan.byte(after), b')' | b'.' | b',')
     };
     let wraps = scan.byte(end) == b'(' && scan.quote(end + 1).is_some_and(closes);
     if wraps && words::WRAPPERS.contains(name) { end + 1 - at } else { 0 }
@@ -89,6 +93,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     let paired = pair.is_some();
     let Some((quote, separator, value)) = pair.or_else(|| separator(scan, start, end)) else {
         file::table(scan, start..end);
+        command::shown(scan, start..end);
         return None;
     };
     scan.named_to = end;
@@ -100,7 +105,11 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     {
         return None;
     }
-    let kind = kind(scan, name, start, separator)?;
+    let kind = kind(scan, name, start, separator).or_else(|| {
+        let end = scan.run_within(scan.quote_or(value).1, KEY_LEN, shape::is_base64);
+        let key = scan.piece(scan.quote_or(value).1..end);
+        (name == "key" && key.len() == KEY_LEN && key.ends_with('=')).then_some(Kind::Key)
+    })?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
     Some(NamedValue { name, kind, start, quote, separator, value, spaced, paired })
 }
@@ -111,7 +120,10 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Opti
     // `api.key=`
     let path = scan.run_back(start, NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
     let dotted = (name == "key").then(|| scan.piece(path..start + name.len()));
-    words::kind(dotted.unwrap_or(name)).or(short.then_some(Kind::Maybe))
+    match dotted.unwrap_or(name) {
+        "pass" if in_query => Some(Kind::Password),
+        name => words::kind(name).or(short.then_some(Kind::Maybe)),
+    }
 }
 
 fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usize) {
@@ -147,7 +159,11 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
                 Kind::Key => value::is_key(secret),
             }
         }
-        Separator::Call => named.kind == Kind::Password && scan.byte(after) == b')',
+        Separator::Call => {
+            let fits = named.kind == Kind::Password
+                || named.kind == Kind::Token && value::is_random(secret) && 16 <= secret.len();
+            fits && scan.byte(after) == b')'
+        }
         Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
             value::is_random(secret)
@@ -304,8 +320,9 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
         return value::is_key(word);
     }
     // `pass` is also a verb, as in "tests pass": it names a password only if one follows.
-    if named.name.eq_ignore_ascii_case("pass") {
-        if is_below_user(scan, named) && stands_alone(scan, named, at.end) {
+    if named.kind == Kind::Maybe && named.name.eq_ignore_ascii_case("pass") {
+        let alone = stands_alone(scan, named, at.end) || is_option(scan, named, at.end, word);
+        if is_below_user(scan, named) && alone {
             return value::may_be_secret(word, false);
         }
         return value::is_random(word)
@@ -450,8 +467,11 @@ fn tagged(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let end =
         scan.run(named.value, |byte| !matches!(byte, b'<' | b'>' | b'"' | b'\\' | b'\n' | b'\r'));
     let closes = scan.piece(end..end + 2) == "</" || scan.piece(end..end + 3) == "<\\/";
+    let end = end - if scan.piece(named.value..end).ends_with("]]") { "]]".len() } else { 0 };
+    let closes = closes || scan.from(end).starts_with("]]>");
     let secret = scan.piece(named.value..end);
-    if closes && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
+    let fits = matches!(named.kind, Kind::Password | Kind::Token) || value::is_random(secret);
+    if closes && fits && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
         scan.add_hit(named.value..end);
     }
 }

@@ -48,17 +48,15 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             &["stringData", "kind: Secret", "\"Secret\\", "\"Secret\""],
         ),
         rule("secret-file", file::web_key, &["\"kty"]),
+        rule("secret-file", file::generated, &["random_password\""]),
+        rule("named-secret", file::inserted, &["insert into "]),
         Rule {
             name: "named-secret",
             words: words::phrases("login-pairs"),
             read: command::login_pair,
         },
         rule("named-secret", command::identified, &["identified "]),
-        Rule {
-            name: "named-secret",
-            words: words::phrases("pair-calls"),
-            read: command::pair_call,
-        },
+        Rule { name: "named-secret", words: command::callees(), read: command::called },
         Rule { name: "named-secret", words: words::phrases("names"), read: named::read },
         Rule { name: "named-secret", words: words::phrases("told"), read: command::told },
         Rule { name: "named-secret", words: words::phrases("told-tokens"), read: command::told },
@@ -72,9 +70,9 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 const TRIPLES: usize = 1 << 15;
 /// Positions that are tested together.
 const LANE: usize = 8;
-/// Letter pairs that are common in code and prose, most common first; a guess is enough. `_` is
-/// literal, a line end is `*`.
-static COMMON: &str = include_str!("common_pairs.txt");
+/// Letter triples that are common in code and prose, most common first; a guess is enough. A blank
+/// is `@`, and each letter stands for those with the same five low bits.
+static COMMON: &str = include_str!("common_triples.txt");
 
 struct Word {
     letters: &'static [u8],
@@ -101,15 +99,11 @@ fn triple(first: u8, second: u8, third: u8) -> usize {
     low(first) | low(second) << 5 | low(third) << 10
 }
 
-/// Rough frequencies of the letter pairs of [`COMMON`]; all others have 1.
-fn frequencies() -> HashMap<[u8; 2], usize> {
-    let mut found = HashMap::new();
+/// Rough frequencies of the triples of [`COMMON`]; all others have none.
+fn frequencies() -> HashMap<usize, usize> {
     let rows: Vec<&str> = COMMON.lines().collect();
-    let common = rows.iter().flat_map(|row| row.as_bytes().as_chunks::<2>().0).rev();
-    for (place, pair) in common.enumerate() {
-        found.entry(pair.map(|byte| byte | 0x20)).or_insert(place + 2);
-    }
-    found
+    let common = rows.iter().flat_map(|row| row.as_bytes().as_chunks::<3>().0).rev();
+    common.zip(1..).map(|([a, b, c], place)| (triple(*a, *b, *c), place)).collect()
 }
 
 impl Keywords {
@@ -132,11 +126,13 @@ impl Keywords {
         &mut self,
         letters: &'static [u8],
         rule: &'static Rule,
-        frequencies: &HashMap<[u8; 2], usize>,
+        frequencies: &HashMap<usize, usize>,
     ) {
-        let often = |a: u8, b: u8| frequencies.get(&[a | 0x20, b | 0x20]).copied().unwrap_or(1);
         let triples = letters.windows(3).enumerate().filter_map(|(at, three)| match three {
-            [a, b, c] => Some((often(*a, *b) * often(*b, *c), at, triple(*a, *b, *c))),
+            [a, b, c] => {
+                let triple = triple(*a, *b, *c);
+                Some((frequencies.get(&triple).copied().unwrap_or(0), at, triple))
+            }
             _ => None,
         });
         let Some((_, rarest, triple)) = triples.min() else { return };

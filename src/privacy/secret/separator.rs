@@ -6,6 +6,8 @@ use std::ops::Range;
 
 /// Keys that hold the name in a name-value pair.
 const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
+/// Maximum bytes of the prefix of a tag's name.
+const NAME_SPACE_MAX: usize = 16;
 /// Maximum bytes between the two halves of a pair.
 const GAP_MAX: usize = 128;
 
@@ -36,6 +38,9 @@ pub(super) fn separator(
     start: usize,
     end: usize,
 ) -> Option<(Option<Quote>, Separator, usize)> {
+    let index = scan.run_within(end + 1, 4, |byte| byte.is_ascii_digit());
+    let indexed = scan.byte(end) == b'[' && scan.byte(index) == b']';
+    let end = if indexed { index + 1 } else { end };
     let (quote, after) = scan.quote_or(end);
     let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
     let closed = scan.run(after, marks);
@@ -45,22 +50,25 @@ pub(super) fn separator(
         let stars = scan.run(at, |byte| byte == b'*');
         if stars - at == 2 { scan.gap(stars) } else { at }
     };
+    if let Some((separator, value)) = element(scan, start, quote, at) {
+        return Some((quote, separator, value));
+    }
+    if let Some((quote, value)) = selected(scan, end) {
+        return Some((Some(quote), Separator::Comma, value));
+    }
     let (separator, value) = match (scan.byte(at), scan.byte(at + 1)) {
         (b'=', b'=') if scan.byte(at + 2) == b'=' => (Separator::Compares, skip(at + 3)),
         (b'=', b'=') => (Separator::Compares, skip(at + 2)),
         (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Separator::Equals, skip(at + 2)),
         (b'=', b'~') | (b':', b':') => return None,
+        (b'!', b'=') => (Separator::Comma, skip(scan.run(at + 1, |byte| byte == b'='))),
         (b'=', _) if scan.before(at) == b'!' => (Separator::Compares, skip(at + 1)),
         (b'=', _) => (Separator::Equals, skip(at + 1)),
         (b':', _) => (Separator::Colon, nested_value(scan, skip(at + 1))),
-        (b'|', b'|') | (b'?', b'?') => (Separator::Comma, skip(at + 2)),
-        (b'<', b'/') if scan.from(at).starts_with("</key>") => {
-            let value = scan.run(at + "</key>".len(), |byte| byte.is_ascii_whitespace());
-            let string = "<string>";
-            (Separator::Tag, scan.from(value).starts_with(string).then_some(value + string.len())?)
+        (b'|', b'|') | (b'?', b'?') => {
+            (Separator::Comma, skip(scan.run_within(at + 2, 1, |byte| byte == b'=')))
         }
-        (b'>', _) if scan.before(start) == b'<' => (Separator::Tag, at + 1),
-        (b'>', _) if scan.piece(0..start).ends_with("<string name=\"") => (Separator::Tag, at + 1),
+        (b'<', b'-') => (Separator::Equals, skip(at + 2)),
         (b'(', _) if at == end => (Separator::Call, at + 1),
         (b',', _) if quote.is_some() => (Separator::Comma, skip(at + 1)),
         _ if scan.from(at).starts_with('\u{ff1a}') => {
@@ -77,30 +85,99 @@ pub(super) fn separator(
     (value < scan.bytes.len()).then_some((quote, separator, value))
 }
 
-/// Start of the value in `{"value": …}`, or `at` if there is no such object.
-fn nested_value(scan: &Scan<'_>, at: usize) -> usize {
-    let member = scan.quote(gap_end(scan, at + 1)).filter(|_| scan.byte(at) == b'{');
-    let closed = member.filter(|(_, name)| scan.from(*name).starts_with("value"));
-    let colon = closed.and_then(|(_, name)| scan.quote(name + "value".len()));
-    match colon.map(|(_, after)| scan.gap(after)).filter(|colon| scan.byte(*colon) == b':') {
-        Some(colon) => scan.gap(colon + 1),
-        None => at,
+/// Start of the text that an element, an attribute or a cell names: `<password>…`,
+/// `<entry key="password">…`, `<name>password</name><value>…`, `<td>Password</td><td>…`.
+fn element(
+    scan: &Scan<'_>,
+    start: usize,
+    quote: Option<Quote>,
+    at: usize,
+) -> Option<(Separator, usize)> {
+    /// Maximum bytes of a tag.
+    const TAG_MAX: usize = 128;
+    let tag_end = |at: usize| {
+        let end = scan.run_within(at, TAG_MAX, |byte| !matches!(byte, b'<' | b'>' | b'\n'));
+        (scan.byte(end) == b'>' && scan.before(end) != b'/').then_some(end + 1)
+    };
+    let closes = scan.byte(at) == b'<' && scan.byte(at + 1) == b'/';
+    let space =
+        scan.run_back(start, NAME_SPACE_MAX, |byte| byte.is_ascii_alphabetic() || byte == b':');
+    let is_tag =
+        scan.before(start) == b'<' || scan.before(start) == b':' && scan.before(space) == b'<';
+    let is_attribute = || quote.is_some() && is_pair_name(scan, start);
+    let ends_name = matches!(scan.byte(at), b'>') || at < scan.gap(at) || is_blank(scan.before(at));
+    if !closes && !(ends_name && (is_tag || is_attribute())) {
+        return None;
     }
+    let mut value = tag_end(if closes { at + 1 } else { at })?;
+    let (mut opened, mut is_cell) = (0, false);
+    for _ in 0..3 {
+        let tag = scan.run(value, |byte| byte.is_ascii_whitespace());
+        if scan.from(tag).starts_with("<![CDATA[") {
+            value = tag + "<![CDATA[".len();
+            opened += 1;
+            break;
+        }
+        let opens = scan.byte(tag) == b'<' && scan.byte(tag + 1).is_ascii_alphabetic();
+        let Some(end) = tag_end(tag + 1).filter(|_| opens) else { break };
+        is_cell |= ["<td", "<dd", "<th"].iter().any(|it| scan.from(tag).starts_with(it));
+        (value, opened) = (end, opened + 1);
+    }
+    let separator = if is_cell { Separator::Is } else { Separator::Tag };
+    (!closes || 0 < opened).then_some((separator, value))
+}
+
+/// Start of the string that fills a field or stands in for a variable: `('#password').fill('…`,
+/// `get('PASSWORD', default='…`.
+fn selected(scan: &Scan<'_>, end: usize) -> Option<(Quote, usize)> {
+    let closed = scan.run_within(end, 8, |byte| b"]'\")/i`\\".contains(&byte));
+    if closed == end {
+        return None;
+    }
+    let rest = scan.from(closed);
+    let fills = words::FILLS.iter().filter(|it| rest.starts_with(**it));
+    let fill = fills.max_by_key(|it| it.len())?;
+    let value = scan.gap(closed + fill.len());
+    let prefix = usize::from(scan.byte(value) == b'b');
+    scan.quote(value + prefix).map(|(quote, _)| (quote, value))
+}
+
+/// Start of the value in `{"type": …, "value": …}`, or `at` if there is no such object.
+fn nested_value(scan: &Scan<'_>, at: usize) -> usize {
+    /// Maximum bytes of such an object.
+    const OBJECT_MAX: usize = 256;
+    if scan.byte(at) != b'{' {
+        return at;
+    }
+    let end = scan.run_within(at + 1, OBJECT_MAX, |byte| !matches!(byte, b'{' | b'}'));
+    let members = scan.piece(at + 1..end).match_indices("value");
+    let value = |name: usize| {
+        let (_, after) = scan.quote(name + "value".len())?;
+        let colon = scan.gap(after);
+        let named = matches!(scan.before(name), b'"' | b'\'') && scan.byte(colon) == b':';
+        named.then(|| scan.gap(colon + 1))
+    };
+    members.map(|(found, _)| at + 1 + found).find_map(value).unwrap_or(at)
 }
 
 /// Returns whether the name is `--api-key` of a shell or `-ApiKey` of PowerShell.
 fn is_flag(name: &str) -> bool {
-    let name = name.strip_prefix('-').unwrap_or_default();
+    let Some(name) = name.strip_prefix('-') else { return false };
     name.starts_with(|letter: char| letter == '-' || letter.is_ascii_uppercase())
+        || words::kind(name) == Some(words::Kind::Password)
 }
 
 /// Returns whether a blank is enough before a value that looks random: it is coloured, or a quoted
 /// password, or can be nothing else.
 fn is_apart(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
     const KEY_MAX: usize = 256;
-    let quoted = scan.quote(at).is_some_and(|(quote, _)| quote.depth == 0 && quote.mark != b'`')
-        && scan.quote(name.end).is_none()
-        && words::kind(scan.piece(name.clone())) == Some(words::Kind::Password);
+    let plain = scan.quote(at).filter(|(quote, _)| quote.depth == 0 && quote.mark != b'`');
+    let quoted = scan.quote(name.end).is_none()
+        && plain.is_some_and(|(quote, start)| match words::kind(scan.piece(name.clone())) {
+            Some(words::Kind::Password) => true,
+            Some(words::Kind::Token) => value::is_key(scan.piece(scan.quoted(quote, start))),
+            Some(words::Kind::Maybe | words::Kind::Key) | None => false,
+        });
     let end =
         scan.run_within(at, KEY_MAX, |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
     let column = value::is_key(scan.piece(at..end))
@@ -109,8 +186,8 @@ fn is_apart(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
     quoted || column || scan.byte(name.end) == 0x1b || is_strong(scan, name, at)
 }
 
-/// Returns whether the word after a password's name, with only a blank between, can be nothing but
-/// a password: it has letters, digits and marks.
+/// Returns whether the word after a secret's name, with only blanks between, can be nothing but a
+/// secret: it has letters, digits and marks, or alternates.
 fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
     /// Minimum length of such a word.
     const STRONG_MIN: usize = 8;
@@ -118,13 +195,19 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
         scan.run_within(at, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte));
     let word = scan.piece(at..end).trim_end_matches(['.', ':']);
     let marks = word.bytes().filter(|byte| b"!@#$%^&*?~".contains(byte)).count();
-    let is_login = || words::kind(scan.piece(name)) == Some(words::Kind::Password);
     let digits = word.bytes().any(|byte| byte.is_ascii_digit());
-    STRONG_MIN <= word.len()
+    let strong = STRONG_MIN <= word.len()
         && digits
         && (1..=3).contains(&marks)
-        && !word.starts_with(['$', '@', '%', '*', '#'])
-        && is_login()
+        && !word.starts_with(['$', '@', '%', '*', '#']);
+    let kind = || words::kind(scan.piece(name.clone()));
+    let fills = is_blank(scan.byte(name.end + 1)) || scan.byte(name.end) == b'\t';
+    let fills = fills
+        && matches!(scan.byte(end), 0 | b'\n' | b'\r' | b'\\')
+        && !scan.byte(name.start).is_ascii_punctuation();
+    strong && kind() == Some(words::Kind::Password)
+        || (value::is_made_up(word) || fills && value::is_mixed(word, 1))
+            && matches!(kind(), Some(words::Kind::Password | words::Kind::Token))
 }
 
 /// Position after the words between a name and its value: `for the server:`, `of bob is`.
@@ -162,12 +245,16 @@ pub(super) fn pair_value(
     }
     let key = gap_end(scan, after);
     if key == after {
-        return None;
+        return value_before(scan, start).map(|value| (quote, Separator::Colon, value));
     }
     let (key_quote, word) = scan.quote_or(key);
-    let is_value = |value: &&str| scan.piece(word..word + value.len()).eq_ignore_ascii_case(value);
-    let found = ["value", "content="].into_iter().find(is_value)?;
-    let word_end = word + found.trim_end_matches('=').len();
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b':' || byte == b'_';
+    let word_end = scan.run_within(word, NAME_SPACE_MAX, fits);
+    let word_end = word_end - usize::from(scan.before(word_end) == b':');
+    let found = scan.piece(word..word_end).to_ascii_lowercase();
+    if !found.ends_with("value") && found != "content" {
+        return value_before(scan, start).map(|value| (quote, Separator::Colon, value));
+    }
     if !is_pair_name(scan, start) {
         return None;
     }
@@ -183,6 +270,21 @@ pub(super) fn pair_value(
     };
     let value = scan.run(mark + 1, is_blank);
     (value < scan.bytes.len()).then_some((quote, separator, value))
+}
+
+/// Start of the value whose name follows: `"value": "…", "name": "password"`.
+fn value_before(scan: &Scan<'_>, start: usize) -> Option<usize> {
+    if !is_pair_name(scan, start) {
+        return None;
+    }
+    let head = scan.piece(scan.floor(start.saturating_sub(GAP_MAX))..start);
+    let (member, _) = head.rsplit_once(',')?;
+    let (name, value) = member.rsplit_once(':')?;
+    let text = value.trim_matches(|it: char| it.is_whitespace() || "\"'\\".contains(it));
+    let named = name.trim_end_matches(['"', '\'', '\\']).to_ascii_lowercase().ends_with("value");
+    let quoted = value.trim_start().starts_with(['"', '\'', '\\']) && !text.contains('"');
+    let at = start - head.len() + name.len() + 1;
+    (named && quoted).then(|| scan.gap(at))
 }
 
 /// Start of the default of Terraform's `variable "name" { … default = … }`.
@@ -224,7 +326,8 @@ fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
     }
     let end = back(back(mark - 1, is_blank), is_quote);
     let word = back(end, |byte| byte.is_ascii_alphabetic());
-    PAIR_NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
+    let word = scan.piece(word..end).to_ascii_lowercase();
+    PAIR_NAMES.iter().any(|name| word.ends_with(name))
 }
 
 /// Returns whether a blank alone joins name and value: `ENV NAME …`, `setenv NAME …`, `machine …

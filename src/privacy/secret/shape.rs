@@ -132,7 +132,9 @@ fn looks_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     let longest = rest.split(['-', '_', '.']).map(str::len).max().unwrap_or(0);
     let one_word = !(shape.rest.fits)(b'-') && !(shape.rest.fits)(b'_');
-    one_word || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
+    // The random part of some keys stands before the mark.
+    let keyed = shape.before.as_ref().is_some_and(|part| 20 <= part.least);
+    keyed || one_word || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
 }
 
 /// Marks Discord tokens, which have no prefix: three words separated by dots.
@@ -306,7 +308,9 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
             // `https://token:x-oauth-basic@host`
             let from =
                 if value::is_key(scan.piece(start..start + colon)) { start } else { password };
-            if !value::is_reference(scan.piece(password..end)) {
+            let sample = value::is_sample(piece.get(..colon).unwrap_or_default())
+                && value::is_sample(scan.piece(password..end));
+            if !sample && !value::is_reference(scan.piece(password..end)) {
                 scan.add_hit(from..end);
             }
         }

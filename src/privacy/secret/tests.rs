@@ -50,6 +50,16 @@ fn shapes() -> Vec<String> {
         ("987654321:", "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw9"),
         ("AGE-", "SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQQPZRY9X8GF2TVDW0S3JN"),
         ("eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"),
+        ("mdb_sa", "_sk_Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78St90"),
+        (
+            "Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78St90Uv12Wx34Yz56",
+            "JQQJ99BIAb12Cd34Ef56Gh78AZDOij90",
+        ),
+        (
+            "Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78St90Uv12Wx34Yz56Ab12Cd34Ef56Gh78Ij90Kl12",
+            "+AStAb12CQ==",
+        ),
+        ("waka", "_01234567-89ab-4def-8123-456789abcdef"),
     ]
     .map(|(head, tail)| format!("{head}{tail}"))
     .to_vec()
@@ -303,7 +313,7 @@ fn leaks(text: &str, secret: &str) -> bool {
 
 proptest! {
     #[test]
-    fn no_planted_shape_survives(before in around(), after in around(), at in 0_usize..29) {
+    fn no_planted_shape_survives(before in around(), after in around(), at in 0_usize..33) {
         let secret = &shapes()[at];
         let text = format!("{before} {secret} {after}");
         prop_assert!(!leaks(&masked(&text), secret), "{}", text);

@@ -78,9 +78,9 @@ pub(super) fn is_strong(word: &str) -> bool {
 }
 
 /// Returns whether a word in a sentence about a password can hardly be anything else: letters of
-/// both cases and digits, and no name with underscores. Without a word that introduces it
-/// (`alone`), letters and digits must alternate more than in `Sha256Digest`.
-pub(super) fn is_mixed(word: &str, alone: bool) -> bool {
+/// both cases and at least `digits_min` digits, or letters and digits that alternate more than in
+/// `Sha256Digest`, and no name with underscores.
+pub(super) fn is_mixed(word: &str, digits_min: usize) -> bool {
     let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
     let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
     let turns = word.as_bytes().windows(2).filter(|two| class(two[0]) != class(two[1])).count();
@@ -88,12 +88,76 @@ pub(super) fn is_mixed(word: &str, alone: bool) -> bool {
         (has(u8::is_ascii_digit), 10 <= word.len() && 2 * word.len() <= 5 * turns);
     8 <= word.len()
         && 0 < digits
-        && (irregular || !alone && 2 <= digits)
+        && (digits_min <= digits || irregular && is_made_up(word))
         && 0 < has(u8::is_ascii_uppercase)
         && 0 < has(u8::is_ascii_lowercase)
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-^*&@~+".contains(&byte))
+        && word.bytes().all(|byte| {
+            let joins = byte == b'_' && irregular && digits_min <= digits;
+            byte.is_ascii_alphanumeric() || b"-^*&@~+".contains(&byte) || joins
+        })
         && is_random(word)
-        && !words::TYPES.iter().any(|it| 3 < it.len() && word.to_ascii_lowercase().ends_with(it))
+        && !names_algorithm(word)
+}
+
+/// Returns whether no name is built like this word: it has digits and, twice or in letters of both
+/// cases, a small letter after a digit (`dei5quaweIs`) or a case for a single letter (`xPpr`).
+pub(super) fn is_made_up(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let has = |fits: fn(&u8) -> bool| bytes.iter().any(fits);
+    let is_odd = |three: &&[u8]| match three {
+        [a, b, _] if a.is_ascii_digit() && b.is_ascii_lowercase() => true,
+        [a, b, c] => {
+            a.is_ascii_lowercase() && b.is_ascii_uppercase() && !c.is_ascii_lowercase()
+                || !a.is_ascii_lowercase()
+                    && b.is_ascii_lowercase()
+                    && c.is_ascii_uppercase()
+                    && !a.is_ascii_uppercase()
+        }
+        _ => false,
+    };
+    let odd = bytes.windows(3).filter(is_odd).count();
+    let cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let plain = bytes.iter().all(u8::is_ascii_alphanumeric);
+    let hex = bytes.iter().all(u8::is_ascii_hexdigit);
+    8 <= word.len()
+        && has(u8::is_ascii_digit)
+        && (0 < odd && cases || 1 < odd && plain && !hex)
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_^*&@~+!#%?".contains(byte))
+        && is_random(word)
+        && !names_algorithm(word)
+}
+
+/// Returns whether a word is letters around a digit, as few words are that a sentence calls a
+/// password: `jamai4ivaji`.
+pub(super) fn is_divided(word: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphabetic();
+    let divides =
+        |three: &[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
+    8 <= word.len()
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && word.as_bytes().windows(3).any(divides)
+        && !is_hex_key(word)
+        && is_random(word)
+        && !names_algorithm(word)
+}
+
+/// Returns whether a word ends with the name of an algorithm or a type.
+fn names_algorithm(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    words::TYPES.iter().any(|it| 3 < it.len() && lower.ends_with(it))
+}
+
+/// Returns whether a word stands for a user or a password in a sample of an address.
+pub(super) fn is_sample(word: &str) -> bool {
+    let names = ["user", "username", "login", "pass", "password", "passwd", "pwd", "pw", "secret"];
+    names.iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// Returns whether a word is a key in hexadecimal digits.
+pub(super) fn is_hex_key(word: &str) -> bool {
+    /// Minimum length of such a key.
+    const HEX_MIN: usize = 32;
+    HEX_MIN <= word.len() && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns whether a word is a passphrase: three or more plain words with hyphens between.
@@ -113,7 +177,10 @@ pub(super) fn is_answer(word: &str) -> bool {
     let digest = hex && (word.len() < 16 || matches!(word.len(), 40 | 64));
     let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
     let digits = has(u8::is_ascii_digit) + usize::from(0 < has(u8::is_ascii_uppercase));
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-+=.!#$%^*?".contains(&byte);
+    let slash = word.contains('+') || word.ends_with('=');
+    let fits = |byte: u8| {
+        byte.is_ascii_alphanumeric() || b"-_+=.!#$%^*?@&".contains(&byte) || slash && byte == b'/'
+    };
     8 <= word.len() && 2 <= digits && !digest && word.bytes().all(fits) && is_random(word)
 }
 

@@ -14,7 +14,7 @@ static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
 /// Purposes of secret keys.
 static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
 /// Keys that are not secret.
-static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
+pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
 /// Words that may occur between a name and its separator.
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
 /// Link words that need no separator.
@@ -23,6 +23,11 @@ pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
 pub(super) static LEADS: Words = LazyLock::new(|| list("leads"));
 /// Functions that only wrap a literal.
 pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
+/// Code between the name of a field and the string that fills it.
+pub(super) static FILLS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
+/// Commands that print what their argument names.
+pub(super) static READERS: Words = LazyLock::new(|| list("readers"));
 /// Names that a blank separates from the value.
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
 /// Tokens of texts, pages and tests, not credentials.
@@ -83,10 +88,11 @@ const PASSWORDS: [&str; 31] = [
     "keypass", "lösenord", "adgangskode", "heslo", "jelszó", "salasana",
 ];
 /// Suffixes that names are joined to without a separator.
-const ENDINGS: [&str; 22] = [
+const ENDINGS: [&str; 25] = [
     "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
     "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring", "sshpass",
-    "dbpass", "rootpass", "userpass", "adminpass", "dbpw", "rootpw", "authtok",
+    "storepass", "keypass", "ftppass", "dbpass", "rootpass", "userpass", "adminpass", "dbpw",
+    "rootpw", "authtok",
 ];
 
 /// Confidence that `name` denotes a secret; `None` if it does not.
@@ -116,9 +122,9 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
         "clé" | "clave" | "parola" | "chiave" | "chave" | "schlüssel" => Some(Kind::Maybe),
         "string" | "str" => matches!(before_last, "connection" | "conn" | "connect" | "secret")
             .then_some(Kind::Token),
-        "auth" | "signature" | "sig" => Some(Kind::Maybe),
+        "auth" | "bearer" | "signature" | "sig" | "passwords" => Some(Kind::Maybe),
         "pepper" => Some(Kind::Key),
-        "salt" | "session" => (!before.is_empty()).then_some(Kind::Key),
+        "salt" | "session" | "cookie" => (!before.is_empty()).then_some(Kind::Key),
         _ if last.ends_with("sessid") || last.ends_with("sessionid") => Some(Kind::Key),
         _ => {
             if last != "key" && last.ends_with("key") {

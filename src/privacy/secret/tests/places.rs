@@ -380,3 +380,158 @@ fn placeholders_stay() {
         check(text, text);
     }
 }
+
+#[test]
+fn passwords_go_that_a_sentence_calls_by_name() {
+    for (text, expected) in [
+        (
+            "I changed the admin password to dei5quaweIs.",
+            "I changed the admin password to <SECRET>.",
+        ),
+        ("use koOphAkaquo3 as the password", "use <SECRET> as the password"),
+        ("log in as svc with password r-9yi-XCVcKOOU.", "log in as svc with password <SECRET>."),
+        ("The password is `nordlicht` for now", "The password is `<SECRET>` for now"),
+        ("mit Benutzer svc und Kennwort dei5quaweIs", "mit Benutzer svc und Kennwort <SECRET>"),
+        (
+            "Das Root-Passwort wurde auf dei5quaweIs geändert",
+            "Das Root-Passwort wurde auf <SECRET> geändert",
+        ),
+        (
+            "le mot de passe de la base est 3_i53NS7QYn19, dit-il",
+            "le mot de passe de la base est <SECRET>, dit-il",
+        ),
+        ("la contraseña del servidor es dei5quaweIs", "la contraseña del servidor es <SECRET>"),
+        ("Der API-Schlüssel ist tOgkj8nKiTuJxTzHWheE", "Der API-Schlüssel ist <SECRET>"),
+        ("Password (WLAN): jamai4ivaji", "Password (WLAN): <SECRET>"),
+        ("PASSWORD elastic = dei5quaweIs", "PASSWORD elastic = <SECRET>"),
+        ("our app key is 0a1b2c3d4e5f60710a1b2c3d4e5f6071", "our app key is <SECRET>"),
+        ("PIN: 482913", "PIN: <SECRET>"),
+        ("$ cat db_password.txt\ndei5quaweIs\n", "$ cat db_password.txt\n<SECRET>\n"),
+    ] {
+        check(text, expected);
+    }
+    for text in [
+        "the cache key is 3f786850e387550fdab836ed7e6dc881de23001b",
+        "the password is `required` here",
+        "password hashing takes Argon2id",
+        "mit Benutzer und Kennwort anmelden",
+        "the passphrase should have 7words",
+        "ping: 482913",
+        "change the token to TokenV2",
+        "das Kennwort wird per E-Mail2SMS verschickt",
+        "$ grep -r password src\nsrc/login2022.rs\n",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn values_go_beside_the_name_in_markup_and_tables() {
+    for (text, expected) in [
+        (
+            "<entry key=\"db.password\">letmein</entry>",
+            "<entry key=\"db.password\"><SECRET></entry>",
+        ),
+        (
+            "<name>db.password</name>\n  <value>letmein</value>",
+            "<name>db.password</name>\n  <value><SECRET></value>",
+        ),
+        ("<password type=\"x\">letmein</password>", "<password type=\"x\"><SECRET></password>"),
+        ("<Password><![CDATA[letmein]]></Password>", "<Password><![CDATA[<SECRET>]]></Password>"),
+        ("<td>Password</td><td>dei5quaweIs</td>", "<td>Password</td><td><SECRET></td>"),
+        (
+            "{\"value\":\"letmein1\",\"name\":\"DB_PASSWORD\"}",
+            "{\"value\":\"<SECRET>\",\"name\":\"DB_PASSWORD\"}",
+        ),
+        (
+            "\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"letmein\"",
+            "\"ParameterKey\":\"DBPassword\",\"ParameterValue\":\"<SECRET>\"",
+        ),
+        (
+            "\"db_password\": {\"sensitive\": true, \"value\": \"letmein\"}",
+            "\"db_password\": {\"sensitive\": true, \"value\": \"<SECRET>\"}",
+        ),
+        (
+            "\"type\": \"random_password\", \"a\": {\"result\": \"letmein\"}",
+            "\"type\": \"random_password\", \"a\": {\"result\": \"<SECRET>\"}",
+        ),
+        (
+            " id | api_key  | on\n----+----------+----\n 1  | dei5quaweIs | t\n",
+            " id | api_key  | on\n----+----------+----\n 1  | <SECRET> | t\n",
+        ),
+        (
+            "│ Name │ Secret │\n├──────┼────────┤\n│ a    │ dei5quaweIs │",
+            "│ Name │ Secret │\n├──────┼────────┤\n│ a    │ <SECRET> │",
+        ),
+        ("USER   PASSWORD\nann    dei5quaweIs\n", "USER   PASSWORD\nann    <SECRET>\n"),
+        (
+            "INSERT INTO t (name, api_token) VALUES ('a', 'dei5quaweIs'), ('b', 'koOphAkaquo3');",
+            "INSERT INTO t (name, api_token) VALUES ('a', '<SECRET>'), ('b', '<SECRET>');",
+        ),
+        ("key: \"M+OI4gJqhDVNj1/Y59GKrlS7hT/RPrP9PvCnZI3D2Ls=\"", "key: \"<SECRET>\""),
+    ] {
+        check(text, expected);
+    }
+    for text in [
+        "<td>Password</td><td>required</td>",
+        "<tr><th>Password</th><td>min. 12 characters</td></tr>",
+        "<name>password.min</name><value>12</value>",
+        "INSERT INTO users (name, password) VALUES (?, :password)",
+        "INSERT INTO keys (primary_key, name) VALUES ('a1b2c3d4e5', 'x')",
+        "NAME           TYPE     DATA\napi-token-x7k2p  Opaque   1",
+        "SECRET           AGE\ndb-credentials-v2  5d12h",
+        " a | Password policy\n---+-----\n x | min_length_12",
+        "\"password\": {\"type\": \"string\", \"minLength\": 12}",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn secrets_go_that_commands_and_calls_take() {
+    for (text, expected) in [
+        (
+            "docker login --password-stdin <<< 'letmein'",
+            "docker login --password-stdin <<< '<SECRET>'",
+        ),
+        ("printf '%s' 'letmein' | sudo -S ls", "printf '%s' '<SECRET>' | sudo -S ls"),
+        ("echo -e 'letmein\\nletmein' | passwd ann", "echo -e '<SECRET>' | passwd ann"),
+        ("sqlplus scott/letmein@orcl", "sqlplus scott/<SECRET>@orcl"),
+        ("jdbc:oracle:thin:erp/letmein@//x:1521/y", "jdbc:oracle:thin:erp/<SECRET>@//x:1521/y"),
+        (
+            "net use Z: \\\\h\\d /user:ann letmein /persistent:no",
+            "net use Z: \\\\h\\d /user:ann <SECRET> /persistent:no",
+        ),
+        ("username ann secret 0 dei5quaweIs", "username ann secret 0 <SECRET>"),
+        ("snmp-server community dei5quaweIs RO", "snmp-server community <SECRET> RO"),
+        ("nuget sources add -password letmein", "nuget sources add -password <SECRET>"),
+        ("curl -u 0a1b2c3d4e5f60718293: x", "curl -u <SECRET>: x"),
+        ("WITH PASSWORD = N'letmein'", "WITH PASSWORD = N'<SECRET>'"),
+        ("jwt.sign(payload, 'dei5quaweIs')", "jwt.sign(payload, '<SECRET>')"),
+        ("new PDO('mysql:host=h', 'ann', 'letmein')", "new PDO('mysql:host=h', 'ann', '<SECRET>')"),
+        ("setApiKey('tOgkj8nKiTuJxTzHWheE')", "setApiKey('<SECRET>')"),
+        (
+            "page.locator('#password').fill('dei5quaweIs')",
+            "page.locator('#password').fill('<SECRET>')",
+        ),
+        ("get('PASSWORD', default='dei5quaweIs')", "get('PASSWORD', default='<SECRET>')"),
+        ("password = \"\"\"letmein\"\"\"", "password = \"\"\"<SECRET>\"\"\""),
+    ] {
+        check(text, expected);
+    }
+    for text in [
+        "echo done | passwd --help",
+        "sqlplus / as sysdba",
+        "jdbc:oracle:thin:@//ora1:1521/X",
+        "net use Z: \\\\h\\d /user:ann /persistent:no",
+        "enable password authentication",
+        "jwt.sign(payload, process.env.JWT_SECRET)",
+        "hmac.new(key, msg, hashlib.sha256)",
+        "client.run(\"migrate2\")",
+        "page.getByLabel('Password').click()",
+        "expect(password).toBe('required')",
+        "postgres://USER:PASSWORD@HOST:5432/DBNAME",
+    ] {
+        check(text, text);
+    }
+}
