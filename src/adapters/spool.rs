@@ -27,7 +27,7 @@ pub(crate) struct SpooledHandOver {
     pub project: PathBuf,
     /// Settings file given on the command line.
     pub config: Option<PathBuf>,
-    /// Digest of the store's URL, if known: another environment may use another store.
+    /// Digest of the store that the environment names: another environment may name another one.
     pub store: Option<String>,
     /// True if the last entries are enqueued without waiting for more.
     pub flush: bool,

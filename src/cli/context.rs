@@ -75,7 +75,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.json {
         return output::json(&block);
     }
-    output::bytes(block.text.as_str().as_bytes())
+    // An agent reads the bytes, a person in a terminal reads lines.
+    match output::window() {
+        Some(_) => output::line(block.text.as_str().trim_end()),
+        None => output::bytes(block.text.as_str().as_bytes()),
+    }
 }
 
 pub(super) fn budget(text: &str) -> Result<Budget, Failure> {

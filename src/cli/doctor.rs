@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
-        lines.push(Line::new("ladder", Some(true), detail));
+        lines.push(Line::new("mode", Some(true), detail));
     }
     let mut usable = probe.best.is_some();
     if let Some(best) = probe.best {

@@ -9,6 +9,7 @@ use crate::adapters::hook_folder::GrowingFile;
 use crate::adapters::opencode_db;
 use crate::adapters::spool::{Spool, SpooledHandOver};
 use crate::agents::{AnswerEnd, TAIL_BYTES};
+use crate::config::ENV_PREFIX;
 use crate::domain::Digest;
 use crate::pipeline::{EnqueueOptions, IntakeSource};
 use serde::{Deserialize, Serialize};
@@ -62,9 +63,10 @@ pub(super) fn spool() -> Option<Spool> {
     settings::data_folder().map(|folder| Spool::new(&folder))
 }
 
-/// Digest of a store's URL, which may contain a password.
-pub(super) fn store_digest(url: &str) -> String {
-    Digest::of(&[url]).to_string()
+/// Digest of the store that the environment names, whose URL may contain a password.
+pub(super) fn store_digest() -> String {
+    let url = std::env::var_os(format!("{ENV_PREFIX}STORE__URL")).unwrap_or_default();
+    Digest::of(&[&url.to_string_lossy()]).to_string()
 }
 
 /// Starts a process that handles `order` and then the spool. It outlives this process and the client.
@@ -165,7 +167,7 @@ fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
         Failure::failed(format!("{}: cannot be entered: {error}", project.display()))
     })?;
     let config = settings::load(config.as_deref())?;
-    if store.as_ref().is_some_and(|store| *store != store_digest(&config.store_url)) {
+    if store.as_ref().is_some_and(|store| *store != store_digest()) {
         return Ok(false);
     }
     let enqueuer = enqueue::enqueuer(&config, None)?;

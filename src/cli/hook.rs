@@ -106,7 +106,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
         said = said.with_notice(&notice);
     }
     let handed = match answer.enqueue {
-        true => hand_over(&input, config.ok().as_ref(), file),
+        true => hand_over(&input, file),
         false if hand_over::spool().is_none_or(|spool| spool.is_empty()) => Ok(()),
         false => hand_over::start(None),
     };
@@ -260,7 +260,7 @@ fn warn(finding: &Finding) {
     }
 }
 
-fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io::Result<()> {
+fn hand_over(input: &Input, file: Option<&Path>) -> io::Result<()> {
     let event = input.event;
     let path = match event == Event::SubagentStop {
         true => &input.agent_transcript_path,
@@ -285,7 +285,7 @@ fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io:
         session: session.map(|name| name.as_str().to_owned()),
         project: std::env::current_dir()?,
         config: file.map(Path::to_owned),
-        store: config.map(|config| hand_over::store_digest(&config.store_url)),
+        store: Some(hand_over::store_digest()),
         flush: event == Event::SessionEnd,
         at: clock::now(),
         problem: None,

@@ -173,12 +173,19 @@ fn wrapped(text: &str, width: Option<usize>) -> String {
     let wrap = |line: &str| {
         let blanks = line.len() - line.trim_start_matches(' ').len();
         let indent = " ".repeat(blanks.min(width / 2) + FURTHER);
-        // Paths and commands have hyphens and must stay copyable.
-        let splitter = textwrap::WordSplitter::NoHyphenation;
+        let splitter = textwrap::WordSplitter::Custom(hyphens_of_long);
         let options = textwrap::Options::new(width).word_splitter(splitter);
         textwrap::fill(line, options.subsequent_indent(&indent).break_words(false))
     };
     text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
+}
+
+/// Places behind the hyphens of a word that no line of most terminals holds. Shorter paths and commands must stay
+/// copyable.
+fn hyphens_of_long(word: &str) -> Vec<usize> {
+    const LETTERS: usize = 78;
+    let hyphens = word.match_indices('-').map(|(at, _)| at + 1);
+    if word.chars().count() < LETTERS { Vec::new() } else { hyphens.collect() }
 }
 
 /// Columns and rows of the terminal, if stdout is one.
@@ -363,6 +370,14 @@ mod tests {
         let page = "one two\n  three\n    four\n      five\n      six\n\
                     \x1b[31mfailed\x1b[0m at\n  /a/long/path/of/a/file";
         assert_eq!((wrapped(&text, Some(11)).as_str(), wrapped(&text, None)), (page, text));
+    }
+
+    #[test]
+    fn only_words_that_no_line_holds_break_at_their_hyphens() {
+        let path = format!("decisions/ADR-003-{}-in-the-nightly.md", "quarantine".repeat(5));
+        let page = wrapped(&format!("+ {path}:12"), Some(80));
+        assert_eq!(page, format!("+ {}\n  nightly.md:12", &path[..path.len() - 10]));
+        assert_eq!(wrapped("+ a-long-path.md", Some(10)), "+\n  a-long-path.md");
     }
 
     #[test]

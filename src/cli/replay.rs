@@ -228,7 +228,8 @@ fn list_problems(totals: &Totals) {
     }
     for (cap, slices) in &totals.waiting {
         let slices = counted(*slices, "slice");
-        output::note(&format!("{YELLOW}waiting:{YELLOW:#} {slices}: {cap}"));
+        let mend = "raise it and run the same command again";
+        output::note(&format!("{YELLOW}waiting:{YELLOW:#} {slices}: {cap}; {mend}"));
     }
     let found = |rule: &str| totals.findings.get(rule).copied().unwrap_or_default();
     super::vault::note(found("vault-full"), found("vault-failed"));

@@ -198,7 +198,8 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
         )),
         _ => Err(Failure::usage(format!(
             "model.api_key_env: the environment variable {name} is not set: \
-             export it, or set api_key_env = \"\" if the endpoint needs no key"
+             export it, or set api_key_env = \"\" if the endpoint needs no key (settings: {})",
+            config.source
         ))),
     }
 }

@@ -180,6 +180,10 @@ impl<'a> StatusReport<'a> {
 }
 
 fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
+    if status.sessions.is_empty() {
+        output::line("nothing was read yet: `annalist replay PATH` reads transcripts")?;
+        return queue::print(depth);
+    }
     let sum = status.coverage();
     let mut header = vec!["session", "transcript", "entries", "extracted", "nothing", "skipped"];
     header.extend((sum.pending > 0).then_some("pending"));

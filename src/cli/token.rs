@@ -125,7 +125,9 @@ impl Row for TokenRow {
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Create)?;
+    let is_new = matches!(args.command, Command::New { .. });
+    let mode = if is_new { OpenMode::Create } else { OpenMode::Existing };
+    let store = settings::open_store(&config, mode)?;
     let (runtime, now) = (settings::runtime()?, clock::now());
     match args.command {
         Command::New { name, namespace, mut can, expires, json } => {

@@ -31,12 +31,17 @@ pub struct ConfigError {
 }
 
 /// Returns true if a `config.toml` is ours, not another tool's: at least one top-level key is
-/// known, and all others are at most misspellings. Invalid TOML counts as ours, so that typos are
-/// reported.
+/// known, and all others are at most misspellings. Of invalid TOML one line with such a key is
+/// enough, so that typos are reported.
 pub(crate) fn is_ours(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
-    let (Ok(table), Ok(defaults)) = (text.parse::<Table>(), DEFAULT.parse::<Table>()) else {
-        return true;
+    let Ok(defaults) = DEFAULT.parse::<Table>() else { return true };
+    let Ok(table) = text.parse::<Table>() else {
+        let key = |line: &str| {
+            let line = line.trim_start_matches(['[', ' ']);
+            line.split([']', '.', '=', ' ']).next().unwrap_or_default().to_owned()
+        };
+        return text.lines().any(|line| defaults.contains_key(&key(line)));
     };
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let names: Vec<String> = known(&defaults).iter().map(|key| last(key)).collect();

@@ -1,4 +1,4 @@
-//! Token prices, from the settings or else a dated list of well-known hosted models. Local models are free.
+//! Token prices, from the settings or else a dated list of well-known hosted models. Other models on this machine are free.
 
 use crate::adapters::http_client::is_loopback;
 use reqwest::Url;
@@ -77,12 +77,14 @@ fn listed(base_url: &str, model: &str) -> Option<Price> {
         LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: PriceList| list.host));
     let url = Url::parse(base_url).ok()?;
     let name = url.host_str()?;
-    if is_loopback(&url) {
-        return Some(Price::default());
-    }
-    let host = HOSTS.iter().find(|host| host.host == name)?;
-    let &[sent, cached, answered] = host.models.get(model)?;
-    Some(Price { sent, cached, answered, read_on: Some(&host.read_on) })
+    let is_local = is_loopback(&url);
+    // A gateway on this machine puts the provider in front.
+    let model = if is_local { model.rsplit('/').next().unwrap_or(model) } else { model };
+    let listed = HOSTS.iter().filter(|host| is_local || host.host == name).find_map(|host| {
+        let &[sent, cached, answered] = host.models.get(model)?;
+        Some(Price { sent, cached, answered, read_on: Some(&host.read_on) })
+    });
+    listed.or(is_local.then(Price::default))
 }
 
 #[cfg(test)]
@@ -108,6 +110,14 @@ mod tests {
         assert_eq!(of(OPENAI, "gpt-5-mini-2025-08-07"), None);
         assert_eq!(of("https://llm.example.com/v1", "gpt-5-mini"), None);
         assert_eq!(of("http://10.0.0.5:8000/v1", "qwen3:8b"), None);
+    }
+
+    #[test]
+    fn hosted_models_behind_a_gateway_on_this_machine_cost_what_they_cost() {
+        for model in ["gpt-5-mini", "openai/gpt-5-mini"] {
+            let price = PriceSettings::default().of("http://127.0.0.1:4000/v1", model);
+            assert_eq!(price, PriceSettings::default().of(OPENAI, "gpt-5-mini"), "{model}");
+        }
     }
 
     #[test]

@@ -173,12 +173,18 @@ fn a_case_lays_over_how_transcripts_are_read_and_nothing_else() {
 
 #[test]
 fn settings_of_another_tool_are_told_from_ours() {
-    for text in ["", "[model]\n", "language = \"x\"\nconcurency = 3\n", "not toml", DEFAULT] {
+    for text in
+        ["", "[model]\n", "language = \"x\"\nconcurency = 3\n", "[model]\nmodel = x\n", DEFAULT]
+    {
         assert!(is_ours(text), "{text}");
     }
-    for text in
-        ["no = 1\n", "baseURL = \"x\"\ntitle = \"y\"\n", "[store]\n[server]\n", "[models]\n"]
-    {
+    for text in [
+        "no = 1\n",
+        "baseURL = \"x\"\ntitle = \"y\"\n",
+        "[store]\n[server]\n",
+        "[models]\n",
+        "title = {{ name }}\n",
+    ] {
         assert!(!is_ours(text), "{text}");
     }
 }

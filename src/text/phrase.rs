@@ -40,8 +40,32 @@ pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        line.push_str(&format!(": {error}"));
+        let text = error.to_string();
+        // SQLite's errors repeat themselves as their cause.
+        if !line.rsplit(": ").next().is_some_and(|last| text.ends_with(last)) {
+            line.push_str(&format!(": {text}"));
+        }
         cause = error.source();
     }
     line.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Fault {
+        text: &'static str,
+        #[source]
+        cause: Option<Box<Fault>>,
+    }
+
+    #[test]
+    fn a_cause_that_repeats_its_error_is_left_out() {
+        let fault = |text, cause: Option<Fault>| Fault { text, cause: cause.map(Box::new) };
+        let inner = fault("it is read-only", Some(fault("Error code 8: it is read-only", None)));
+        assert_eq!(with_causes(&fault("opening", Some(inner))), "opening: it is read-only");
+    }
 }

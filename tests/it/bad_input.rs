@@ -203,7 +203,7 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         ("[privacy]\npii = [\"emial\"]\n", &["config.toml", "privacy.pii", "email"]),
         ("[store]\nurl = \"mysql://u:word@host/x\"\n", &["mysql", "sqlite:PATH"]),
         ("namespace = \"a\\nb\"\n", &["config.toml", "namespace: expected a name on one line"]),
-        ("this is not toml\n", &["config.toml:1", "TOML"]),
+        ("[model\nno = 1\n", &["config.toml:1", "TOML"]),
         ("[model]\nbase_url = \"http://\"\n", &["base_url"]),
     ] {
         let place = Place::new();

@@ -164,6 +164,18 @@ fn status_and_workers_try_again_what_a_hook_could_not_hand_over() {
 }
 
 #[test]
+fn a_store_that_was_corrected_in_the_settings_gets_what_the_wrong_one_did_not() {
+    let place = Place::new();
+    place.write("t.jsonl", claude(0..1));
+    place.write("config.toml", "[store]\nurl = \"postgres://u@127.0.0.1:9/x\"\n");
+    assert_eq!(run(&place, "stop", &json!({})).code, 0);
+    until_failed(&place);
+    fs::remove_file(place.path("config.toml")).unwrap();
+    assert_eq!(place.run(&["status"]).code, 0);
+    assert_eq!((spooled(&place), entries(&place)), (Vec::new(), 2));
+}
+
+#[test]
 fn a_store_of_another_environment_does_not_get_what_was_meant_for_this_one() {
     let mut place = Place::new();
     place.write("t.jsonl", claude(0..1));

@@ -73,6 +73,7 @@ pub(super) struct AtArgs {
 
 impl Row for MemoryRow<'_> {
     const HEADER: &'static [&'static str] = &["id", "namespace", "kind", "stage", "since", "claim"];
+    const SPARE: &'static [usize] = &[1];
 
     fn cells(&self) -> Vec<String> {
         let stage = match self.state {

@@ -110,11 +110,12 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     }
     for it in &depth.caps {
         let cap = shorten(it.detail.as_deref().unwrap_or("at a cap"), LINE_LETTERS);
-        let until = it.until.map(|until| format!(" until {until}")).unwrap_or_default();
-        output::line(&format!(
-            "{YELLOW}at a cap{YELLOW:#} {}{until}: {cap}",
-            counted(it.jobs, "job")
-        ))?;
+        let (jobs, is_lasting) =
+            (counted(it.jobs, "job"), depth.lasting_caps().any(|lasting| lasting == it));
+        let until = it.until.filter(|_| !is_lasting).map(|until| format!(" until {until}"));
+        let until = until.unwrap_or_default();
+        let mend = if is_lasting { "; raise it, then run `annalist worker`" } else { "" };
+        output::line(&format!("{YELLOW}at a cap{YELLOW:#} {jobs}{until}: {cap}{mend}"))?;
     }
     print_workers(depth)?;
     print_unwell(depth)

@@ -143,7 +143,7 @@ impl Store {
         .await
     }
 
-    /// Ends the leases and batches of workers known to be gone.
+    /// Ends the leases and batches of workers known to be gone, and removes them from the registry.
     pub(crate) async fn abandon_leases(
         &self,
         gone: Vec<String>,
@@ -155,6 +155,8 @@ impl Store {
                 let sql = "UPDATE jobs SET until = ?2 WHERE state = 'leased' AND holder = ?1";
                 ended += db.execute(sql, values![holder, now])?;
                 db.execute("DELETE FROM batch_jobs WHERE batch = ?1", values![holder])?;
+                let sql = "DELETE FROM workers WHERE id = ?1 AND stopped IS NULL";
+                db.execute(sql, values![holder])?;
             }
             Ok(ended)
         })

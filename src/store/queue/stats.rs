@@ -6,6 +6,7 @@ use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
 use super::super::value::values;
 use super::workers::{self, WorkerStatus};
+use crate::adapters::process;
 use crate::domain::{JobState, Timestamp, Wait};
 use std::time::Duration;
 
@@ -107,10 +108,11 @@ impl QueueStats {
         gathering.map(|it| self.at.since(it.oldest)).max()
     }
 
-    /// Returns true if the worker was seen recently and has not stopped.
+    /// Returns true if the worker was seen recently, has not stopped, and its process is not known to be gone.
     pub(crate) fn is_alive(&self, worker: &WorkerStatus) -> bool {
         let silent = Duration::from_secs(SILENT_SECS);
-        worker.stopped.is_none() && self.at.since(worker.seen_at) <= silent
+        let is_silent = silent < self.at.since(worker.seen_at) || process::is_gone(&worker.id);
+        worker.stopped.is_none() && !is_silent
     }
 
     pub(crate) fn alive(&self) -> impl Iterator<Item = &WorkerStatus> {

@@ -152,6 +152,24 @@ async fn nothing_is_stuck_while_a_worker_is_about() {
 }
 
 #[tokio::test]
+async fn a_worker_whose_process_ended_is_not_at_work_and_goes_with_its_leases() {
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let (pid, name) = (ended.id(), process::name());
+    ended.wait().unwrap();
+    let gone = name.replace(&std::process::id().to_string(), &pid.to_string());
+    let gone: &'static str = Box::leak(gone.into_boxed_str());
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        present(&store, gone, 100, None).await;
+        let depth = store.depth(Timestamp(101)).await.unwrap();
+        assert_eq!((depth.workers.len(), depth.alive().count() == 0), (1, process::is_gone(gone)));
+        store.abandon_leases(vec![gone.to_owned()], Timestamp(101)).await.unwrap();
+        assert!(store.depth(Timestamp(101)).await.unwrap().workers.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_wait_that_nobody_ends_is_stuck_after_a_while() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
