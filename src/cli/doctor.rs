@@ -28,6 +28,9 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Key of the best output mode in JSON, which scripts read.
+const MODE: &str = "ladder";
+
 struct Line {
     name: &'static str,
     check: CheckRow,
@@ -89,7 +92,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
-        lines.push(Line::new("mode", Some(true), detail));
+        lines.push(Line::new(MODE, Some(true), detail));
     }
     let mut usable = probe.best.is_some();
     if let Some(best) = probe.best {
@@ -181,5 +184,6 @@ fn print(line: &Line) -> Result<(), Failure> {
         Some(false) => format!("{RED}✗{RED:#}"),
         None => format!("{YELLOW}·{YELLOW:#}"),
     };
-    output::line(&format!("{mark} {:<14} {DIM}{}{DIM:#}", line.name, line.check.detail))
+    let name = if line.name == MODE { "mode" } else { line.name };
+    output::line(&format!("{mark} {name:<14} {DIM}{}{DIM:#}", line.check.detail))
 }

@@ -226,7 +226,7 @@ fn doctor_fails_for_a_model_that_cannot_fill_the_tool() {
     let doctor = place.run(&["doctor", "--json"]);
     let report = doctor.json();
     assert_eq!(doctor.code, 1, "{report}");
-    assert_eq!(report["checks"]["mode"]["ok"], true);
+    assert_eq!(report["checks"]["ladder"]["ok"], true);
     let extraction = &report["checks"]["extraction"];
     assert_eq!(extraction["ok"], false);
     assert!(extraction["detail"].as_str().unwrap().contains("stub-1 does not find"), "{report}");
