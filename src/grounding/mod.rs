@@ -9,6 +9,7 @@ mod negation;
 mod numbers;
 mod overlap;
 mod preference;
+mod sentence;
 mod verdict;
 
 pub use verdict::{Grounded, ground};

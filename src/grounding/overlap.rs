@@ -1,105 +1,117 @@
-//! Support by word overlap: the entries that hold a claim's rare words, and the windows where they
-//! are densest.
+//! Support by word overlap: the sentences that state a field of a claim, and the share of its words in
+//! a few passages.
 
 use super::fold::Folded;
 use super::negation::negations;
 use super::preference::{ClaimWords, Preference};
+use super::sentence::{Sentence, sentences};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
-use crate::domain::{Slice, Speaker};
+use crate::domain::{Part, Slice};
 use crate::text::tokens::words;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Minimum share of a string's weight in a further window, or in a preferred speaker's first one, in percent.
+/// Minimum share of a string's weight in a further passage, in percent.
 const GAIN_PERCENT_MIN: f64 = 12.0;
-/// Same for a further window of a single word, in percent; most single words match by chance.
+/// Same for a passage of a single word, in percent; most single words match by chance.
 const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
-/// Same for a person's first window for a request, in percent: few words of theirs are evidence of a wish.
-const WISH_PERCENT_MIN: f64 = 8.0;
-/// Minimum share of a clause's weight in a window that states it.
-const CLAUSE_SHARE_MIN: f64 = 0.55;
-/// Same for the words that no other window holds.
-const CLAUSE_NEW_SHARE_MIN: f64 = 0.45;
-/// Ends of clauses.
-const CLAUSE_SEPARATORS: [&str; 7] = ["; ", ", ", ". ", ": ", " and ", " but ", " then "];
+/// Ends of clauses, separated by bars.
+const CLAUSE_ENDS: &str = "; |, |. |: | (| and | but | then | with | by | because | so | without | while | after | before | for ";
 /// Minimum weight of a word that may be a clause alone.
 const RARE_WEIGHT_MIN: f64 = 2.0;
-/// Weight of a negation in a claim that has one: of two windows with the same words, the negating
-/// one wins. Excluded from scores.
+/// Weight of a negation in a claim that has one: of two sentences with the same words, the negating
+/// one wins. Excluded from the share of words.
 const NEGATION_WEIGHT: f64 = 0.6;
-/// Factor for a word that a window covers already: a further window should be about the same matter.
-const ECHO_FACTOR: f64 = 0.3;
-/// Cost of a byte of a window, in weight: a word far from the others is not worth the text between.
-const BYTE_COST: f64 = 0.01;
-/// Maximum indexed occurrences of one word in one entry.
-const PLACES_MAX: usize = 64;
 
-/// Position of a word: index of its part, and byte range in the slice's text.
-#[derive(Clone, Copy, Debug)]
-struct WordPosition {
-    part: u32,
-    start: u32,
-    end: u32,
-}
+// The weights of a sentence, and those in `preference.rs`, were fitted by logistic regression: see "Evidence" in
+// `docs/evaluation.md`.
 
-/// Range of one entry with words of a field.
+/// Weight of the share of the field's words, relative to the sentence with most of them.
+const SHARE_WEIGHT: f64 = 4.0;
+/// Weight of the field's share of the sentence's words.
+const DENSITY_WEIGHT: f64 = 3.5;
+/// Weight of the claim's share of words around the sentence.
+const CONTEXT_WEIGHT: f64 = 2.0;
+/// Weight of the share of the field's words with a digit.
+const NUMBER_WEIGHT: f64 = 1.5;
+/// Weight of the share of the clause that the sentence states best.
+const CLAUSE_WEIGHT: f64 = 1.5;
+/// Weight of a verbatim occurrence of the field.
+const VERBATIM_WEIGHT: f64 = 3.0;
+/// Weight of the share of the clause that a further sentence states better than those before.
+const NEW_CLAUSE_WEIGHT: f64 = 2.0;
+/// Minimum share of a clause by which it does.
+const BETTER_SHARE_MIN: f64 = 0.1;
+/// Same for the words of the clause that no sentence before has.
+const NEW_SHARE_MIN: f64 = 0.3;
+/// Minimum total of a further sentence.
+const FURTHER_MIN: f64 = 7.7;
+/// Weight by which words for a choice go before calls and outputs, which do not choose.
+const VOICE_WEIGHT: f64 = 10.0;
+/// Weight of the whole claim's share by which the windows of a choice are ordered: who decides says why.
+const REASON_WEIGHT: f64 = 20.0;
+
+/// Words of one field, and the sentences with any of them.
 #[derive(Debug)]
-struct Window {
-    part: u32,
-    /// Byte range in the slice's text.
-    span: Range<usize>,
-    /// Value of its words for the field.
-    value: f64,
-}
-
-/// Window extended to sentences, with what it adds to other windows.
-#[derive(Debug)]
-struct CoveringWindow {
-    part: u32,
-    /// Byte range in the slice's text.
-    span: Range<usize>,
-    /// Indices of its words in the field.
-    held: Vec<usize>,
-    /// Number of its words that no other window holds.
-    words: usize,
-    /// Total weight of those words.
-    gain: f64,
-    /// True if it states a clause of the field.
-    states: bool,
-}
-
-/// Words of one field, and the positions that no window covers yet.
-#[derive(Clone, Debug)]
-struct FieldWords {
-    ids: Vec<u32>,
-    /// Positions in text order, each with the index of its word.
-    places: Vec<(WordPosition, usize)>,
-    /// Value of each word for the next window.
-    values: Vec<f64>,
-    /// True for words that no window covers; never for a negation.
-    open: Vec<bool>,
+struct Field {
+    words: Vec<FieldWord>,
     /// Weight of the whole field, including words that the slice lacks.
     total: f64,
-    /// Ids of the words of each clause.
-    clauses: Vec<Vec<u32>>,
+    /// Indices of the words of each clause.
+    clauses: Vec<Vec<usize>>,
+    /// Index of a sentence and of a word in it, in text order.
+    places: Vec<(u32, usize)>,
 }
 
-/// Positions of all claims' words in one slice. Built in one pass over its text.
+#[derive(Clone, Copy, Debug)]
+struct FieldWord {
+    id: u32,
+    weight: f64,
+    has_digit: bool,
+    is_negation: bool,
+}
+
+/// Sentence with words of a field.
+#[derive(Debug)]
+struct Candidate {
+    /// Index of the sentence.
+    sentence: usize,
+    /// Indices of its words in the field.
+    held: Vec<usize>,
+    /// Share of each clause in it, 0 to 1.
+    clauses: Vec<f64>,
+    score: f64,
+    /// Additional weight among the sentences that may be shown.
+    voice: f64,
+}
+
+/// Sentences of all claims' words in one slice. Built in one pass over its text.
 #[derive(Debug)]
 pub(super) struct WordIndex<'a> {
     slice: &'a Slice,
+    sentences: Vec<Sentence>,
     ids: HashMap<u64, u32>,
-    places: Vec<Vec<WordPosition>>,
+    /// Sentences with each word, by id.
+    places: Vec<Vec<u32>>,
     /// Weight of each word, by id.
     weights: Vec<f64>,
     /// Id shared by all negations, if a claim has one.
     negation: Option<u32>,
 }
 
+/// Sentences that state a string of a claim.
+#[derive(Debug)]
+pub(super) struct EvidenceWindow {
+    /// Byte range in the slice's text.
+    pub(super) span: Range<usize>,
+    /// Weight of its words.
+    pub(super) weight: f64,
+}
+
 /// Support for one string of a claim.
 #[derive(Debug, Default)]
 pub(super) struct WordSupport {
-    /// Share of the string's weight that is covered, 0 to 1.
+    /// Share of the string's weight in a few passages, 0 to 1.
     pub(super) score: f64,
     /// Weight of the string in the record's score.
     pub(super) weight: f64,
@@ -107,8 +119,8 @@ pub(super) struct WordSupport {
     pub(super) words: usize,
     /// Ids of the distinct words that the slice has.
     pub(super) shared: Vec<u32>,
-    /// Ranges of the slice's text, best first, each with the weight that it covers.
-    pub(super) spans: Vec<(Range<usize>, f64)>,
+    /// Best first.
+    pub(super) windows: Vec<EvidenceWindow>,
 }
 
 impl<'a> WordIndex<'a> {
@@ -128,37 +140,41 @@ impl<'a> WordIndex<'a> {
         }
         let negation = denies.then_some(ids.len() as u32);
         let numbers = ids.len() + usize::from(denies);
-        let mut places: Vec<Vec<WordPosition>> = vec![Vec::new(); numbers];
+        let mut places: Vec<Vec<u32>> = vec![Vec::new(); numbers];
         let mut parts_with = vec![0; numbers];
-        // Part in which each word was last seen, and its occurrences there.
-        let mut counted = vec![(u32::MAX, 0); numbers];
-        for (number, part) in (0u32..).zip(&slice.parts) {
-            let text = slice.text.as_str().get(part.span.clone()).unwrap_or_default();
-            let mut note = |word: Range<usize>, id: u32| {
-                let here = &mut counted[id as usize];
-                if here.0 != number {
-                    *here = (number, 0);
-                    parts_with[id as usize] += 1;
-                }
-                if here.1 < PLACES_MAX {
-                    here.1 += 1;
-                    let at = |byte: usize| (part.span.start + byte) as u32;
-                    let place =
-                        WordPosition { part: number, start: at(word.start), end: at(word.end) };
-                    places[id as usize].push(place);
-                }
-            };
-            words(text, |word| {
-                let span = || part.span.start + word.start..part.span.start + word.end;
-                // Elision marks are not part of the conversation.
-                if let Some(id) = ids.get(&word.key)
-                    && !folded.is_marked(&span())
+        let mut last_parts = vec![u32::MAX; numbers];
+        let mut all: Vec<Sentence> = Vec::new();
+        for (part, of_part) in (0u32..).zip(&slice.parts) {
+            let text = slice.text.as_str().get(of_part.span.clone()).unwrap_or_default();
+            for range in sentences(text) {
+                let start = of_part.span.start + range.start;
+                let (index, mut count) = (all.len() as u32, 0);
+                let mut note = |id: u32| {
+                    if last_parts[id as usize] != part {
+                        last_parts[id as usize] = part;
+                        parts_with[id as usize] += 1;
+                    }
+                    let places = &mut places[id as usize];
+                    if places.last() != Some(&index) {
+                        places.push(index);
+                    }
+                };
+                let sentence = &text[range.clone()];
+                words(sentence, |word| {
+                    count += 1;
+                    // Elision marks are not part of the conversation.
+                    if let Some(id) = ids.get(&word.key)
+                        && !folded.is_marked(&(start + word.start..start + word.end))
+                    {
+                        note(*id);
+                    }
+                });
+                if let Some(id) = negation
+                    && negations(sentence).next().is_some()
                 {
-                    note(word.start..word.end, *id);
+                    note(id);
                 }
-            });
-            if let Some(id) = negation {
-                negations(text).for_each(|word| note(word, id));
+                all.push(Sentence { part, span: start..start + range.len(), words: count });
             }
         }
         let parts = slice.parts.len() as f64;
@@ -167,143 +183,224 @@ impl<'a> WordIndex<'a> {
         if denies && let Some(of_negation) = weights.last_mut() {
             *of_negation = NEGATION_WEIGHT;
         }
-        WordIndex { slice, ids, places, weights, negation }
+        WordIndex { slice, sentences: all, ids, places, weights, negation }
     }
 
-    /// Positions of the words of all `strings`.
+    /// Sentences with the words of all `strings`.
     pub(super) fn claim_words<'s>(&self, strings: impl Iterator<Item = &'s str>) -> ClaimWords {
         let mut ids: Vec<u32> = strings.flat_map(|string| self.wanted(string)).collect();
         ids.sort_unstable();
         ids.dedup();
         let of_word = |(word, id): (u32, &u32)| {
-            self.places[*id as usize].iter().map(move |place| (place.start, word))
+            self.places[*id as usize].iter().map(move |sentence| (*sentence, word))
         };
         let places = (0u32..).zip(&ids).flat_map(of_word).collect();
         ClaimWords::new(places, ids.iter().map(|id| self.weight(*id)).collect())
     }
 
-    /// Finds the windows that hold most of the words of `string`, preferred ones first.
-    pub(super) fn support(&self, string: &str, preference: &Preference<'_>) -> WordSupport {
+    /// Finds the sentences that state `string`. `verbatim` is its position in the slice's text.
+    pub(super) fn support(
+        &self,
+        string: &str,
+        preference: &Preference<'_>,
+        verbatim: Option<&Range<usize>>,
+    ) -> WordSupport {
         let wanted = self.wanted(string);
-        let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
-        if total <= 0.0 {
+        let field = self.field(string, &wanted);
+        if field.total <= 0.0 {
             return WordSupport::default();
         }
         let present = |id: &&u32| !self.places[**id as usize].is_empty();
-        let shared: Vec<u32> = wanted.iter().filter(present).copied().collect();
-        let negation = self.negation.filter(|_| negations(string).next().is_some());
-        let ids = shared.iter().copied().chain(negation).collect();
-        let field = self.field(ids, total, self.clauses(string));
-        let mut support =
-            WordSupport { weight: total, words: wanted.len(), shared, ..WordSupport::default() };
-        let chosen = self.choose(&field, preference);
-        support.score = self.covered(&field, &chosen) / total;
-        let is_shown = |window: &CoveringWindow| {
-            let (lead, part) = (&chosen[0].span, &self.slice.parts[window.part as usize]);
-            let shows = || preference.shows(part, &window.span, lead, window.gain / total);
-            window.span == *lead || window.states || shows()
-        };
-        let shown = chosen.iter().filter(|window| is_shown(window));
-        support.spans.extend(shown.map(|window| (window.span.clone(), window.gain)));
-        if !preference.first.is_empty() {
-            self.sort(&mut support.spans, preference);
+        WordSupport {
+            score: self.covered(&field) / field.total,
+            weight: field.total,
+            words: wanted.len(),
+            shared: wanted.iter().filter(present).copied().collect(),
+            windows: self.windows(
+                &field,
+                preference,
+                self.candidates(&field, preference, verbatim),
+            ),
         }
-        support
     }
 
-    /// Windows that together hold most of a field, the leading one first.
-    fn choose(&self, whole: &FieldWords, preference: &Preference<'_>) -> Vec<CoveringWindow> {
-        let (mut field, mut chosen) = (whole.clone(), Vec::<CoveringWindow>::new());
-        while chosen.len() < EVIDENCE_PER_STRING_MAX {
-            let lead = chosen.first().map(|it| &it.span);
-            let Some(window) = self.next_window(&field, preference, lead) else { break };
-            if lead.is_some() && !window.adds_to(&field) {
+    fn field(&self, string: &str, wanted: &[u32]) -> Field {
+        let mut digits: Vec<u32> = Vec::new();
+        words(string, |word| {
+            if string[word.start..word.end].contains(char::is_numeric) {
+                digits.extend(self.ids.get(&word.key));
+            }
+        });
+        let negation = self.negation.filter(|_| negations(string).next().is_some());
+        let words = wanted.iter().copied().chain(negation).map(|id| FieldWord {
+            id,
+            weight: self.weight(id),
+            has_digit: digits.contains(&id),
+            is_negation: Some(id) == negation,
+        });
+        let words: Vec<FieldWord> = words.collect();
+        let of_word = |(index, word): (usize, &FieldWord)| {
+            self.places[word.id as usize].iter().map(move |sentence| (*sentence, index))
+        };
+        let mut places: Vec<_> = words.iter().enumerate().flat_map(of_word).collect();
+        places.sort_unstable();
+        let total = wanted.iter().map(|id| self.weight(*id)).sum();
+        let clauses = self.clauses(string, &words);
+        Field { words, total, clauses, places }
+    }
+
+    /// Sentences with words of `field`, in text order.
+    fn candidates(
+        &self,
+        field: &Field,
+        preference: &Preference<'_>,
+        verbatim: Option<&Range<usize>>,
+    ) -> Vec<Candidate> {
+        let of_sentence = |places: &[(u32, usize)]| {
+            let held: Vec<usize> = places.iter().map(|(_, word)| *word).collect();
+            let has_digit = |word: &&usize| field.words[**word].has_digit;
+            // A sentence states a clause with numbers if it has one of them.
+            let share = |clause: &Vec<usize>| {
+                let mut numbers = clause.iter().filter(has_digit).peekable();
+                let is_met = numbers.peek().is_none() || numbers.any(|it| held.contains(it));
+                if is_met { field.share(clause, &held) } else { 0.0 }
+            };
+            let clauses = field.clauses.iter().map(share).collect();
+            let sentence = places[0].0 as usize;
+            let is_choice = preference.is_choice_by(self.part(sentence));
+            let voice = if is_choice { VOICE_WEIGHT } else { 0.0 };
+            Candidate { sentence, held, clauses, score: 0.0, voice }
+        };
+        let each = field.places.chunk_by(|(one, _), (other, _)| one == other);
+        let has_words = |it: &Candidate| it.held.iter().any(|at| !field.words[*at].is_negation);
+        let mut candidates: Vec<Candidate> = each.map(of_sentence).filter(has_words).collect();
+        let most = candidates.iter().map(|it| field.weigh(&it.held)).fold(f64::EPSILON, f64::max);
+        let numbers = field.words.iter().filter(|word| word.has_digit).count().max(1) as f64;
+        for candidate in &mut candidates {
+            let sentence = &self.sentences[candidate.sentence];
+            let held = candidate.held.iter().map(|word| &field.words[*word]);
+            let with_digit = held.filter(|word| word.has_digit).count() as f64;
+            let is_verbatim = verbatim
+                .is_some_and(|it| it.start < sentence.span.end && sentence.span.start < it.end);
+            let density = candidate.held.len() as f64 / f64::from(sentence.words.max(1));
+            candidate.score = SHARE_WEIGHT * field.weigh(&candidate.held) / most
+                + DENSITY_WEIGHT * density.min(1.0)
+                + NUMBER_WEIGHT * with_digit / numbers
+                + CLAUSE_WEIGHT * candidate.clauses.iter().copied().fold(0.0, f64::max)
+                + if is_verbatim { VERBATIM_WEIGHT } else { 0.0 }
+                + preference.of_source(self.part(candidate.sentence), sentence);
+        }
+        // Only sentences that may be shown need their context.
+        let first = |it: &Candidate| it.score + it.voice;
+        let best = candidates.iter().max_by(|one, other| first(one).total_cmp(&first(other)));
+        let best = best.map_or(0.0, |it| it.score);
+        let least = best.min(FURTHER_MIN - NEW_CLAUSE_WEIGHT) - CONTEXT_WEIGHT;
+        for candidate in candidates.iter_mut().filter(|it| it.score >= least) {
+            let context = preference.claim.around(&self.sentences, candidate.sentence);
+            candidate.score += CONTEXT_WEIGHT * context;
+        }
+        candidates
+    }
+
+    /// Part of a sentence.
+    fn part(&self, sentence: usize) -> &Part {
+        &self.slice.parts[self.sentences[sentence].part as usize]
+    }
+
+    /// Windows around the sentence with the best score, and around those that state another clause better.
+    fn windows(
+        &self,
+        field: &Field,
+        preference: &Preference<'_>,
+        mut candidates: Vec<Candidate>,
+    ) -> Vec<EvidenceWindow> {
+        let mut windows: Vec<ScoredWindow> = Vec::new();
+        let mut stated = Stated::of(field);
+        for _ in 0..EVIDENCE_PER_STRING_MAX {
+            let total = |it: &Candidate| {
+                if windows.is_empty() {
+                    return Some(it.score + it.voice);
+                }
+                let total = it.score + NEW_CLAUSE_WEIGHT * stated.best_new(it, field)?;
+                (total >= FURTHER_MIN).then_some(total + it.voice)
+            };
+            let totals =
+                candidates.iter().enumerate().filter_map(|(at, it)| Some((at, total(it)?)));
+            // Of equal candidates, the first one wins.
+            let best = totals.reduce(|best, it| if it.1 > best.1 { it } else { best });
+            let Some((at, score)) = best else { break };
+            let shown = self.grown(&candidates, at);
+            let sentences =
+                candidates[shown.start].sentence..candidates[shown.end - 1].sentence + 1;
+            candidates.drain(shown).for_each(|it| stated.add(&it));
+            windows.push(ScoredWindow { sentences, score });
+        }
+        if preference.is_choice {
+            let rank = |it: &ScoredWindow| {
+                it.score + REASON_WEIGHT * preference.claim.share(&it.sentences)
+            };
+            windows.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+        }
+        let shown = windows.into_iter().map(|it| EvidenceWindow {
+            span: self.span(&it.sentences),
+            weight: field.weigh(&field.held(it.sentences)),
+        });
+        shown.collect()
+    }
+
+    /// Range of candidates around one that follow one another, add words to it and fit in one piece of evidence.
+    fn grown(&self, candidates: &[Candidate], at: usize) -> Range<usize> {
+        let adds = |it: &Candidate| it.held.iter().any(|word| !candidates[at].held.contains(word));
+        grow(at, |range| {
+            let ends = candidates.get(range.start).zip(candidates.get(range.end - 1));
+            ends.is_some_and(|(first, last)| {
+                let mut new =
+                    [first, last].into_iter().filter(|it| it.sentence != candidates[at].sentence);
+                let sentences = first.sentence..last.sentence + 1;
+                new.all(adds) && sentences.len() == range.len() && self.is_quotable(sentences)
+            })
+        })
+    }
+
+    /// True if a range of sentences fits in one piece of evidence.
+    fn is_quotable(&self, sentences: Range<usize>) -> bool {
+        let within = self.sentences.get(sentences.clone());
+        let ends = within.and_then(|it| it.first().zip(it.last()));
+        ends.is_some_and(|(first, last)| {
+            first.part == last.part && self.span(&sentences).len() <= EVIDENCE_BYTES_MAX
+        })
+    }
+
+    fn span(&self, sentences: &Range<usize>) -> Range<usize> {
+        self.sentences[sentences.start].span.start..self.sentences[sentences.end - 1].span.end
+    }
+
+    /// Weight of the words of `field` in a few passages.
+    fn covered(&self, field: &Field) -> f64 {
+        let mut open: Vec<bool> = field.words.iter().map(|word| !word.is_negation).collect();
+        let sentences = field.places.chunk_by(|(one, _), (other, _)| one == other);
+        let around = |it: &[(u32, usize)]| grow(it[0].0 as usize, |it| self.is_quotable(it));
+        let mut ranges: Vec<Range<usize>> = sentences.map(around).collect();
+        ranges.dedup();
+        let passages: Vec<_> = ranges.into_iter().map(|it| field.held(it)).collect();
+        let mut covered = 0.0;
+        for round in 0..EVIDENCE_PER_STRING_MAX {
+            let is_open = |word: &&usize| open[**word];
+            let gain = |held: &[usize]| -> f64 {
+                held.iter().filter(is_open).map(|word| field.words[*word].weight).sum()
+            };
+            let gains = passages.iter().map(|held| (gain(held), held));
+            let best = gains.max_by(|one, other| one.0.total_cmp(&other.0));
+            let Some((gain, held)) = best else { break };
+            let new: Vec<usize> = held.iter().filter(is_open).copied().collect();
+            let least = if new.len() > 1 { GAIN_PERCENT_MIN } else { WORD_GAIN_PERCENT_MIN };
+            if round > 0 && gain * 100.0 < field.total * least {
                 break;
             }
-            field.cover(&window);
-            chosen.push(window);
+            new.iter().for_each(|word| open[*word] = false);
+            covered += gain;
         }
-        chosen
-    }
-
-    /// Weight of the words in and around `windows`.
-    fn covered(&self, field: &FieldWords, windows: &[CoveringWindow]) -> f64 {
-        let mut is_covered = vec![false; field.ids.len()];
-        for window in windows {
-            let part = &self.slice.parts[window.part as usize].span;
-            let room = EVIDENCE_BYTES_MAX.saturating_sub(window.span.len()) / 2;
-            let start = window.span.start.saturating_sub(room).max(part.start);
-            let around = start..(window.span.end + room).min(part.end);
-            field.held(&around).into_iter().for_each(|word| is_covered[word] = true);
-        }
-        let words = field.ids.iter().zip(is_covered);
-        let words = words.filter(|(id, is_covered)| *is_covered && Some(**id) != self.negation);
-        words.map(|(id, _)| self.weight(*id)).sum()
-    }
-
-    /// The next window: that of a preferred speaker leads if it covers enough.
-    fn next_window(
-        &self,
-        field: &FieldWords,
-        preference: &Preference<'_>,
-        lead: Option<&Range<usize>>,
-    ) -> Option<CoveringWindow> {
-        let windows = field.windows();
-        let best = |only| self.best_window(&windows, only, preference, lead);
-        let cover = |it: &Window| self.covering(field, it.part, self.widen(it));
-        if lead.is_some() {
-            // A person states a wish in several messages.
-            let person = best(Some(Speaker::Person)).filter(|_| preference.is_wish()).map(cover);
-            return person.filter(|it| it.adds_to(field)).or_else(|| best(None).map(cover));
-        }
-        let least = if preference.is_wish() { WISH_PERCENT_MIN } else { GAIN_PERCENT_MIN };
-        let mut led = preference.first.iter().filter_map(|it| best(Some(*it)));
-        let led = led.find(|it| it.value * 100.0 >= field.total * least);
-        if preference.is_wish() && led.is_some() {
-            return led.map(cover);
-        }
-        let best = best(None);
-        let least = best.map_or(0.0, |it| it.value * preference.lead_share_min);
-        led.filter(|it| it.value >= least).or(best).map(cover)
-    }
-
-    /// The window `span` with what it adds to those that cover the rest of the field.
-    fn covering(&self, field: &FieldWords, part: u32, span: Range<usize>) -> CoveringWindow {
-        let held = field.held(&span);
-        let new: Vec<usize> = held.iter().copied().filter(|word| field.open[*word]).collect();
-        let weigh = |words: &[usize], clause: &[u32]| -> f64 {
-            let ids = words.iter().map(|word| field.ids[*word]);
-            ids.filter(|id| clause.contains(id)).map(|id| self.weight(id)).sum()
-        };
-        let states = field.clauses.iter().any(|clause| {
-            let all: f64 = clause.iter().map(|id| self.weight(*id)).sum();
-            weigh(&held, clause) >= all * CLAUSE_SHARE_MIN
-                && weigh(&new, clause) >= all * CLAUSE_NEW_SHARE_MIN
-        });
-        let gain = weigh(&new, &field.ids);
-        CoveringWindow { part, span, states, words: new.len(), held, gain }
-    }
-
-    fn field(&self, ids: Vec<u32>, total: f64, clauses: Vec<Vec<u32>>) -> FieldWords {
-        let of_word = |(word, id): (usize, &u32)| {
-            self.places[*id as usize].iter().map(move |place| (*place, word))
-        };
-        let mut places: Vec<_> = ids.iter().enumerate().flat_map(of_word).collect();
-        places.sort_unstable_by_key(|(place, _)| place.start);
-        let values = ids.iter().map(|id| self.weight(*id)).collect();
-        let open = ids.iter().map(|id| Some(*id) != self.negation).collect();
-        FieldWords { ids, places, values, open, total, clauses }
-    }
-
-    /// Sorts a person's windows first, then by share of the whole claim.
-    fn sort(&self, spans: &mut [(Range<usize>, f64)], preference: &Preference<'_>) {
-        let rank = |(span, _): &(Range<usize>, f64)| {
-            let part = self.slice.part_at(span.start);
-            let person = part.is_some_and(|part| part.speaker == Speaker::Person);
-            let bonus = if person && preference.is_wish() { 2.0 } else { 0.0 };
-            bonus + preference.claim.share(span)
-        };
-        spans.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+        covered
     }
 
     /// Ids of the distinct words of `string`.
@@ -319,154 +416,108 @@ impl<'a> WordIndex<'a> {
         wanted
     }
 
-    /// Words of each clause of `string` that has several or a rare one.
-    fn clauses(&self, string: &str) -> Vec<Vec<u32>> {
+    /// Indices of the words of each clause of `string` that has several or a rare one; all words if none has.
+    fn clauses(&self, string: &str, words: &[FieldWord]) -> Vec<Vec<usize>> {
         let mut clauses = vec![string];
-        for separator in CLAUSE_SEPARATORS {
-            clauses = clauses.into_iter().flat_map(|it| it.split(separator)).collect();
+        for end in CLAUSE_ENDS.split('|') {
+            clauses = clauses.into_iter().flat_map(|it| it.split(end)).collect();
         }
-        let is_rare = |it: &[u32]| it.first().is_some_and(|id| self.weight(*id) >= RARE_WEIGHT_MIN);
-        let clauses = clauses.into_iter().map(|it| self.wanted(it));
-        clauses.filter(|it| it.len() > 1 || is_rare(it)).collect()
+        let clause = |text: &str| {
+            let (ids, denies) = (self.wanted(text), negations(text).next().is_some());
+            let is_ours = |word: &FieldWord| match word.is_negation {
+                true => denies,
+                false => ids.contains(&word.id),
+            };
+            (0..words.len()).filter(|at| is_ours(&words[*at])).collect::<Vec<_>>()
+        };
+        let is_rare = |at: &usize| words[*at].weight >= RARE_WEIGHT_MIN;
+        let states = |it: &Vec<usize>| it.len() > 1 || it.first().is_some_and(is_rare);
+        let found: Vec<_> = clauses.into_iter().map(clause).filter(states).collect();
+        if found.is_empty() { vec![(0..words.len()).collect()] } else { found }
     }
 
     fn weight(&self, id: u32) -> f64 {
         self.weights[id as usize]
     }
+}
 
-    /// Most valuable one of `windows`, after preference.
-    fn best_window<'w>(
-        &self,
-        windows: &'w [Window],
-        only: Option<Speaker>,
-        preference: &Preference<'_>,
-        lead: Option<&Range<usize>>,
-    ) -> Option<&'w Window> {
-        let mut best: Option<(f64, &Window)> = None;
-        for window in windows {
-            let speaker = self.slice.parts[window.part as usize].speaker;
-            if only.is_some_and(|only| only != speaker) {
-                continue;
-            }
-            let place = preference.in_place(self.slice, window.part, &window.span, lead);
-            let placed = window.value * place;
-            let least = best.as_ref().map_or(0.0, |(most, _)| *most);
-            if placed * Preference::CONTEXT_FACTOR_MAX <= least {
-                continue;
-            }
-            let preferred = placed * preference.in_context(&window.span);
-            if best.is_none() || least < preferred {
-                best = Some((preferred, window));
-            }
+/// Consecutive sentences that are shown.
+#[derive(Debug)]
+struct ScoredWindow {
+    sentences: Range<usize>,
+    /// Score of the best one.
+    score: f64,
+}
+
+/// Largest range around `at` that `fits`, extended step by step.
+fn grow(at: usize, fits: impl Fn(Range<usize>) -> bool) -> Range<usize> {
+    let mut range = at..at + 1;
+    loop {
+        let len = range.len();
+        let before = range.start.saturating_sub(1)..range.end;
+        range = if fits(before.clone()) { before } else { range };
+        let after = range.start..range.end + 1;
+        range = if fits(after.clone()) { after } else { range };
+        if range.len() == len {
+            return range;
         }
-        best.map(|(_, window)| window)
-    }
-
-    /// Range of `window` extended to sentences.
-    fn widen(&self, window: &Window) -> Range<usize> {
-        let Window { part, span, .. } = window;
-        let part = &self.slice.parts[*part as usize];
-        let text = self.slice.text.as_str();
-        let room = EVIDENCE_BYTES_MAX.saturating_sub(span.len());
-        let low = span.start.saturating_sub(room).max(part.span.start);
-        let low = text.ceil_char_boundary(low).min(span.start);
-        let start = match ends(&text[low..span.start]).last() {
-            Some(end) => low + end,
-            // No sentence begins nearby; begin at a clause.
-            None if low > part.span.start => {
-                let ends = CLAUSE_SEPARATORS
-                    .iter()
-                    .filter_map(|it| text[low..span.start].rfind(it).map(|at| low + at + it.len()));
-                ends.max().unwrap_or(span.start)
-            }
-            None => low,
-        };
-        let room = EVIDENCE_BYTES_MAX.saturating_sub(span.end - start);
-        let high = text.floor_char_boundary((span.end + room).min(part.span.end)).max(span.end);
-        let end = match ends(&text[span.end..high]).next() {
-            Some(end) => span.end + end,
-            None if high < part.span.end => {
-                text[span.end..high].rfind(' ').map_or(span.end, |at| span.end + at)
-            }
-            None => high,
-        };
-        let blank = |text: &str| text.len() - text.trim_start().len();
-        start + blank(&text[start..span.start])..end
     }
 }
 
-impl CoveringWindow {
-    /// True if it adds enough to the windows that cover the rest of `field`.
-    fn adds_to(&self, field: &FieldWords) -> bool {
-        let least = if self.words > 1 { GAIN_PERCENT_MIN } else { WORD_GAIN_PERCENT_MIN };
-        self.states || self.gain * 100.0 >= field.total * least
+/// Parts of a field that the windows so far state.
+#[derive(Debug)]
+struct Stated {
+    /// Largest share of each clause in one sentence.
+    clauses: Vec<f64>,
+    /// True for words of the field.
+    words: Vec<bool>,
+}
+
+impl Stated {
+    fn of(field: &Field) -> Stated {
+        Stated { clauses: vec![0.0; field.clauses.len()], words: vec![false; field.words.len()] }
+    }
+
+    fn add(&mut self, candidate: &Candidate) {
+        for (old, new) in self.clauses.iter_mut().zip(&candidate.clauses) {
+            *old = old.max(*new);
+        }
+        candidate.held.iter().for_each(|word| self.words[*word] = true);
+    }
+
+    /// Largest share of a clause that `candidate` states better, or with other words.
+    fn best_new(&self, candidate: &Candidate, field: &Field) -> Option<f64> {
+        let new: Vec<usize> =
+            candidate.held.iter().copied().filter(|it| !self.words[*it]).collect();
+        let clauses = candidate.clauses.iter().zip(&self.clauses).zip(&field.clauses);
+        let better = clauses.filter(|((share, old), clause)| {
+            **share - **old >= BETTER_SHARE_MIN
+                || **share > 0.0 && field.share(clause, &new) >= NEW_SHARE_MIN
+        });
+        better.map(|((share, _), _)| *share).reduce(f64::max)
     }
 }
 
-impl FieldWords {
-    /// Indices of the words in `span`.
-    fn held(&self, span: &Range<usize>) -> Vec<usize> {
-        let first = self.places.partition_point(|(place, _)| (place.start as usize) < span.start);
+impl Field {
+    fn weigh(&self, words: &[usize]) -> f64 {
+        words.iter().map(|word| self.words[*word].weight).sum()
+    }
+
+    /// Share of a clause's weight that `words` have, 0 to 1.
+    fn share(&self, clause: &[usize], words: &[usize]) -> f64 {
+        let ours = clause.iter().filter(|it| words.contains(it));
+        ours.map(|word| self.words[*word].weight).sum::<f64>() / self.weigh(clause)
+    }
+
+    /// Indices of the words in a range of sentences.
+    fn held(&self, sentences: Range<usize>) -> Vec<usize> {
+        let first = self.places.partition_point(|(at, _)| (*at as usize) < sentences.start);
         let here = self.places[first..].iter();
-        let here = here.take_while(|(place, _)| place.end as usize <= span.end);
+        let here = here.take_while(|(at, _)| (*at as usize) < sentences.end);
         let mut held: Vec<usize> = here.map(|(_, word)| *word).collect();
         held.sort_unstable();
         held.dedup();
         held
-    }
-
-    /// Closes the words of `window`, which no further window overlaps.
-    fn cover(&mut self, window: &CoveringWindow) {
-        let span = &window.span;
-        self.places.retain(|(place, _)| {
-            (place.end as usize) <= span.start || span.end <= place.start as usize
-        });
-        for word in &window.held {
-            self.open[*word] = false;
-            self.values[*word] *= ECHO_FACTOR;
-        }
-    }
-
-    /// Most valuable window with an open word of each entry.
-    fn windows(&self) -> Vec<Window> {
-        let mut times = vec![0u32; self.ids.len()];
-        let entries = self.places.chunk_by(|(one, _), (other, _)| one.part == other.part);
-        entries.filter_map(|places| self.window(places, &mut times)).collect()
-    }
-
-    /// The same of one entry with `places`. Leaves `times` at zero.
-    fn window(&self, places: &[(WordPosition, usize)], times: &mut [u32]) -> Option<Window> {
-        let (mut best, mut most, mut value, mut open, mut first) = (None, 0.0, 0.0, 0, 0);
-        for (last, (to, word)) in places.iter().enumerate() {
-            let before = last.checked_sub(1).map_or(to.start, |before| places[before].0.end);
-            let is_apart = value < f64::from(to.start.saturating_sub(before)) * BYTE_COST;
-            times[*word] += 1;
-            if times[*word] == 1 {
-                value += self.values[*word];
-                open += usize::from(self.open[*word]);
-            }
-            // Drops words at the front that are far away, no longer fit or occur again in the window.
-            while first < last
-                && (is_apart
-                    || (to.end - places[first].0.start) as usize > EVIDENCE_BYTES_MAX
-                    || times[places[first].1] > 1)
-            {
-                let word = places[first].1;
-                times[word] -= 1;
-                if times[word] == 0 {
-                    value -= self.values[word];
-                    open -= usize::from(self.open[word]);
-                }
-                first += 1;
-            }
-            let span = places[first].0.start as usize..to.end as usize;
-            let net = value - span.len() as f64 * BYTE_COST;
-            if open > 0 && (best.is_none() || most < net) {
-                (most, best) = (net, Some(Window { part: to.part, span, value: net }));
-            }
-        }
-        places.iter().for_each(|(_, word)| times[*word] = 0);
-        best
     }
 }
 
@@ -478,22 +529,4 @@ fn weight(parts_with: u32, parts: f64) -> f64 {
         with => parts / f64::from(with),
     };
     1.0 + rarity.ln() * 0.5
-}
-
-/// Ends of sentences and lines, including their terminators. A full stop counts only before whitespace, unlike in `main.rs`.
-fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
-    let mut letters = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        loop {
-            let (at, letter) = letters.next()?;
-            let ended = match letter {
-                '\n' | '。' | '！' | '？' => true,
-                '.' | '!' | '?' => letters.peek().is_none_or(|(_, next)| next.is_whitespace()),
-                _ => false,
-            };
-            if ended {
-                return Some(at + letter.len_utf8());
-            }
-        }
-    })
 }

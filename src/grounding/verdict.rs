@@ -5,12 +5,12 @@ use super::language::Language;
 use super::literal::{Literal, find, literals};
 use super::names::SpeakerNames;
 use super::negation::negated;
-use super::overlap::{WordIndex, WordSupport};
+use super::overlap::{EvidenceWindow, WordIndex};
 use super::preference::{ClaimWords, Preference};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
-    Claim, ClaimKind, EntryKind, Evidence, Finding, Match, Provenance, Record, RecordState,
-    Severity, Slice, Speaker,
+    Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
+    Speaker,
 };
 use crate::privacy::Redacted;
 use crate::text::tokens::keys;
@@ -34,9 +34,6 @@ const PROVEN_WORDS_MIN: usize = 5;
 /// Words of the prompt; a rationale made of nothing else is not from the conversation.
 const FRAME: &str =
     "four empty lists decisions discussions attempts requests slice transcript tool call";
-/// Minimum share of the best window's weight in a person's first window for a decision; a question that led
-/// to it has less.
-const DECIDED_SHARE_MIN: f64 = 0.35;
 /// Minimum length of a verbatim match, in bytes; shorter strings match by chance.
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of a folded match, a little below an exact one.
@@ -107,8 +104,6 @@ struct ClaimSupport {
     words: ClaimWords,
     /// True if the claim is in another language than the slice.
     is_foreign: bool,
-    /// Position of the action of an attempt.
-    action: Option<usize>,
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     /// Fields without support in the slice.
@@ -174,29 +169,12 @@ impl Grounder<'_> {
     }
 
     fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
-        let first: &[Speaker] = match kind {
-            ClaimKind::Request => &[Speaker::Person],
-            ClaimKind::Decision => &[Speaker::Person, Speaker::Assistant],
-            ClaimKind::Discussion | ClaimKind::Attempt => &[],
-        };
-        let action = proof.action.filter(|_| field == "result");
         let turns = self.names.turns_of(text, self.slice);
-        let is_action = field == "action";
-        let of_attempt = kind == ClaimKind::Attempt;
-        let is_weighed = kind == ClaimKind::Decision && !proof.is_foreign;
-        let lead_share_min = if is_weighed { DECIDED_SHARE_MIN } else { 0.0 };
-        let claim = &proof.words;
-        let preference =
-            Preference { first, lead_share_min, claim, of_attempt, is_action, action, turns };
-        let support = self.index.support(text, &preference);
+        let found = self.verbatim(text);
+        let preference = Preference::new(kind, field, &proof.words, turns);
+        let verbatim = found.as_ref().map(|(span, _)| span);
+        let support = self.index.support(text, &preference, verbatim);
         proof.shared.extend(&support.shared);
-        let found = self.verbatim(text, action);
-        if is_action {
-            let found = found.iter().map(|(span, _)| span);
-            let mut spans = found.chain(support.spans.iter().map(|(span, _)| span));
-            proof.action =
-                spans.next().map(|span| span.start).filter(|at| self.is_action_or_request(*at));
-        }
         let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
         proof.is_proven |= field == "chosen"
             && PROVEN_WORDS_MIN <= support.words
@@ -219,36 +197,32 @@ impl Grounder<'_> {
                     // The word index lacks numbers that the slice has in words.
                     proof.shared.extend(self.index.wanted(&literal.text));
                     let ours = proof.evidence.iter().filter(|it| it.field == field).count();
-                    let wanted = support.spans.is_empty() && found.is_none();
+                    let wanted = support.windows.is_empty() && found.is_none();
                     if wanted && ours < EVIDENCE_PER_STRING_MAX {
                         self.add(field, span, Match::Literal, LITERAL_WEIGHT, proof);
                     }
                 }
             }
         }
-        match found {
-            Some((span, how)) => {
-                let score = if how == Match::Exact { 1.0 } else { FOLDED_SCORE };
-                let weight = support.weight.max(1.0);
-                proof.scores.push((score, weight));
-                let persons = |span: &Range<usize>| self.speaker_at(span) == Some(Speaker::Person);
-                if !first.is_empty() && !persons(&span) {
-                    let first = support.spans.into_iter().next().filter(|(span, _)| persons(span));
-                    if let Some((span, gain)) = first {
-                        self.add(field, span, Match::Overlap, gain, proof);
-                    }
-                }
-                self.add(field, span, how, weight, proof);
+        match &found {
+            Some((_, how)) => {
+                let score = if *how == Match::Exact { 1.0 } else { FOLDED_SCORE };
+                proof.scores.push((score, support.weight.max(1.0)));
             }
-            None => self.by_words(field, text, support, proof),
+            None if support.weight > 0.0 => proof.scores.push((support.score, support.weight)),
+            // A string of only stop words and punctuation proves and disproves nothing.
+            None if text.chars().any(char::is_alphanumeric) => proof.scores.push((0.5, 0.5)),
+            None => {}
         }
-    }
-
-    /// True if something is done or requested at `at`. Text by the model or a tool may tell of
-    /// earlier actions.
-    fn is_action_or_request(&self, at: usize) -> bool {
-        let part = self.slice.part_at(at);
-        part.is_some_and(|it| it.speaker == Speaker::Person || it.kind == EntryKind::ToolCall)
+        let mut unseen = found;
+        for EvidenceWindow { span, weight } in support.windows {
+            let verbatim = unseen.take_if(|(found, _)| span.contains(&found.start));
+            let how = verbatim.map_or(Match::Overlap, |(_, how)| how);
+            self.add(field, span, how, weight, proof);
+        }
+        if let Some((span, how)) = unseen {
+            self.add(field, span, how, support.weight.max(1.0), proof);
+        }
     }
 
     fn is_in_context(&self, literal: &Literal) -> bool {
@@ -256,22 +230,6 @@ impl Grounder<'_> {
             let folded = self.folded_context.get_or_init(|| Folded::new(context.as_str()));
             find(literal, folded).is_some()
         })
-    }
-
-    fn speaker_at(&self, span: &Range<usize>) -> Option<Speaker> {
-        self.slice.part_at(span.start).map(|part| part.speaker)
-    }
-
-    fn by_words(&self, field: &str, text: &str, support: WordSupport, proof: &mut ClaimSupport) {
-        // A string of only stop words and punctuation proves and disproves nothing.
-        if support.weight > 0.0 {
-            proof.scores.push((support.score, support.weight));
-        } else if text.chars().any(char::is_alphanumeric) {
-            proof.scores.push((0.5, 0.5));
-        }
-        for (span, gain) in support.spans {
-            self.add(field, span, Match::Overlap, gain, proof);
-        }
     }
 
     fn add(
@@ -288,8 +246,8 @@ impl Grounder<'_> {
         }
     }
 
-    /// Position of all of `text` in one entry, preferably after `action`, then by a person.
-    fn verbatim(&self, text: &str, action: Option<usize>) -> Option<(Range<usize>, Match)> {
+    /// Position of all of `text` in one entry, preferably by a person.
+    fn verbatim(&self, text: &str) -> Option<(Range<usize>, Match)> {
         let text = text.trim();
         if text.len() < EXACT_BYTES_MIN {
             return None;
@@ -297,22 +255,18 @@ impl Grounder<'_> {
         let whole = self.slice.text.as_str();
         let exact = memchr::memmem::find_iter(whole.as_bytes(), text.as_bytes());
         let exact = exact.map(|start| start..start + text.len());
-        let exact = self.most_trusted(exact, action).map(|span| (span, Match::Exact));
+        let exact = self.most_trusted(exact).map(|span| (span, Match::Exact));
         exact.or_else(|| {
             let needle = Folded::new(text);
             if needle.as_str().len() < EXACT_BYTES_MIN {
                 return None;
             }
             let found = self.folded.find(needle.as_str());
-            self.most_trusted(found, action).map(|span| (span, Match::Folded))
+            self.most_trusted(found).map(|span| (span, Match::Folded))
         })
     }
 
-    fn most_trusted(
-        &self,
-        spans: impl Iterator<Item = Range<usize>>,
-        action: Option<usize>,
-    ) -> Option<Range<usize>> {
+    fn most_trusted(&self, spans: impl Iterator<Item = Range<usize>>) -> Option<Range<usize>> {
         /// Maximum number of occurrences to compare; a more frequent phrase is not distinctive.
         const PLACES_MAX: usize = 32;
         let spans = spans.take(PLACES_MAX).filter_map(|span| {
@@ -320,9 +274,7 @@ impl Grounder<'_> {
             let inside = span.end <= part.span.end && !self.folded.is_marked(&span);
             inside.then_some((part.speaker, span))
         });
-        let is_early = |span: &Range<usize>| action.is_some_and(|action| span.start < action);
-        let rank =
-            |(speaker, span): &(Speaker, Range<usize>)| (is_early(span), *speaker, span.start);
+        let rank = |(speaker, span): &(Speaker, Range<usize>)| (*speaker, span.start);
         spans.min_by_key(rank).map(|(_, span)| span)
     }
 
