@@ -235,6 +235,11 @@ fn judge(
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
     let is_named = |id: &str| id.eq_ignore_ascii_case(named);
+    // What a record restates first of all is its own memory, if that is shown for another record.
+    let mut memories = batch.shown.iter().filter(|(id, _)| id.starts_with('M'));
+    if memories.any(|(id, memory)| Some(*memory) == offered.own && is_named(id)) {
+        return Ok((None, Verdict::Unrelated));
+    }
     let mut all = offered.targets.iter().chain(offered.further(batch));
     let target = all.find(|(id, _)| is_named(id));
     let Some((_, target)) = target else {
@@ -440,6 +445,9 @@ struct ShownLine<'a> {
     claim: &'a Claim,
     #[serde(skip_serializing_if = "Option::is_none")]
     stage: Option<&'static str>,
+    /// Record of the batch that a memory was made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     words: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -449,7 +457,7 @@ struct ShownLine<'a> {
 }
 
 impl<'a> ShownLine<'a> {
-    fn of_memory(id: &'a str, memory: &'a Memory) -> ShownLine<'a> {
+    fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
         ShownLine {
             id,
             kind: memory.claim.kind().name(),
@@ -457,6 +465,7 @@ impl<'a> ShownLine<'a> {
             day: memory.valid_from.map(Timestamp::day),
             claim: &memory.claim,
             stage: Some(memory.stage.name()),
+            of,
             words: Vec::new(),
             beside: Vec::new(),
             may_touch: None,
@@ -496,8 +505,6 @@ impl<'a> FurtherLine<'a> {
 struct Draft {
     records: Vec<OfferedRecord>,
     shown: BTreeMap<MemoryId, String>,
-    /// Number of memories that are shown as such, not as a record.
-    memories: usize,
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
@@ -518,8 +525,10 @@ impl Draft {
             let id = match self.shown.get(&memory.id) {
                 Some(id) => id.clone(),
                 None => {
-                    let id = format!("M{}", self.memories + fresh.len() + 1);
-                    let Some(line) = shown_line(&ShownLine::of_memory(&id, memory)) else {
+                    let id = format!("M{}", self.shown.len() + fresh.len() + 1);
+                    let of = self.records.iter().position(|it| it.own == Some(memory.id));
+                    let of = of.map(|at| format!("R{}", at + 1));
+                    let Some(line) = shown_line(&ShownLine::of_memory(&id, memory, of)) else {
                         continue;
                     };
                     lines.push(line);
@@ -537,6 +546,7 @@ impl Draft {
             day: record.provenance.at.map(Timestamp::day),
             claim: &record.claim,
             stage: None,
+            of: None,
             words: words.iter().map(Redacted::as_str).collect(),
             beside: beside
                 .iter()
@@ -552,12 +562,7 @@ impl Draft {
             self.text.push_str(&line);
             self.text.push('\n');
         }
-        self.memories += fresh.len();
         self.shown.extend(fresh);
-        // Later records name its memory by its id.
-        if let Some(own) = own {
-            self.shown.entry(*own).or_insert_with(|| short.clone());
-        }
         self.about.insert(record.id.0);
         for memory in memories {
             self.about.insert(memory.id.0);
@@ -585,11 +590,10 @@ impl Draft {
             if self.shown.contains_key(&memory.id) {
                 continue;
             }
-            let id = format!("M{}", self.memories + 1);
+            let id = format!("M{}", self.shown.len() + 1);
             let line = shown_line(&FurtherLine::of(&id, memory));
             let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };
             left -= estimate_tokens(&line);
-            self.memories += 1;
             self.text.push_str(&line);
             self.text.push('\n');
             self.about.insert(memory.id.0);

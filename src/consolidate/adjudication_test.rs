@@ -160,7 +160,7 @@ fn a_batch_shows_what_the_same_plan_made_of_earlier_records() {
 }
 
 #[test]
-fn a_record_of_the_batch_is_named_by_its_own_id() {
+fn a_memory_names_the_record_of_the_batch_that_it_was_made_of() {
     let memories = Memories::of(NAMESPACE, &stored());
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 8);
     let [_, new] = open_pair(Speaker::Person);
@@ -171,12 +171,17 @@ fn a_record_of_the_batch_is_named_by_its_own_id() {
     let batch = pair_batches(&planned, &records, &memories).remove(0);
     assert!(batch.pairs().any(|(record, _)| record == records[1].id), "{planned:#?}");
     let own = Memory::id_of(NAMESPACE, records[0].id);
-    let shown: Vec<&str> =
-        batch.shown.iter().filter(|it| it.1 == own).map(|it| it.0.as_str()).collect();
-    assert!(shown.iter().all(|id| *id == "R1"), "no memory repeats a record: {shown:?}");
+    let id = batch.shown.iter().find(|(id, memory)| *memory == own && id.starts_with('M'));
+    let id = id.unwrap().0.clone();
     let lines: Vec<Value> =
         batch.text.as_str().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    assert_eq!(lines.iter().find(|it| it["id"] == "R2").unwrap()["may_touch"][0], "R1");
+    assert_eq!(lines.iter().find(|it| it["id"] == id.as_str()).unwrap()["of"], "R1");
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let mut answer = says("R1", "merge", Some(&id), None);
+    let other = says("R2", "add", None, None)["dispositions"][0].clone();
+    answer["dispositions"].as_array_mut().unwrap().push(other);
+    let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("not done") };
+    assert_eq!(judged.verdicts.get(records[0].id, own), None);
 }
 
 #[test]
