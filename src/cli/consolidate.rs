@@ -43,7 +43,7 @@ Examples:
   annalist consolidate --undo 3fa9        take one back
 
 Both sides of what no rule decides are kept, and a pair that seems to contradict or to follow is listed \
-as left open. A model is asked about such pairs and the nearest two memories of each new record, and sees \
+as left open. A model is asked about such pairs and the three nearest memories of each new record, and sees \
 the newest memories of the project, because people say the same in other words. It is the one that extracts, unless --model, --cassette or consolidate.model name another or --no-model none. It \
 gives verdicts; the rules decide what may change: a person's word yields to a person's or to what a \
 person okayed, and nothing changes without words that tell of a change. Without a model that answers, \

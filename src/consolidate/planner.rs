@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// Maximum number of open pairs per record with a contradiction or repetition.
 const OPEN_MAX: usize = 3;
 /// Maximum number of open pairs per record that may be related.
-const RELATED_MAX: usize = 2;
+const RELATED_MAX: usize = 3;
 
 /// Plans one operation for each of `records` that was not processed yet, in the namespace of `memories`. `verdicts`
 /// decide where the rules do not; without one, both sides are kept and the pair is left open.
