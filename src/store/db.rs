@@ -6,10 +6,17 @@ use super::postgres::Connection;
 use super::sqlite::connection as sqlite;
 use super::value::{Columns, Insert, Value, values};
 use crate::domain::Digest;
+use std::any::Any;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Announces new jobs on commit.
 const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
+
+/// Work in a transaction or snapshot, without the type of its output: threads, retries and commits
+/// are compiled once, not once per operation.
+pub(super) type Work = Arc<dyn Fn(&mut Db) -> Result<Output, Fault> + Send + Sync>;
+pub(super) type Output = Box<dyn Any + Send>;
 
 pub(super) enum Db {
     Sqlite(rusqlite::Connection),

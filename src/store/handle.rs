@@ -1,12 +1,12 @@
 //! Handle of the store: opens the database and runs work in transactions and snapshots. No database
 //! type leaves `store`.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
+use super::db::{Db, Output, Work};
+use super::error::{Fault, StoreError, StoreErrorKind};
 use super::migrations::OpenMode;
 use super::postgres::{Address, Pool};
 use super::sqlite::SqliteFile;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The database; clones share it. Dropping the last one waits until all writes are done.
 #[derive(Clone)]
@@ -58,12 +58,8 @@ impl Store {
         doing: &'static str,
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.write(doing, work).await,
-            Backend::Server(pool) => {
-                pool.write(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
+        let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
+        self.output_of(doing, self.run_write(doing, work).await?)
     }
 
     pub(super) async fn read<T: Send + 'static>(
@@ -71,12 +67,8 @@ impl Store {
         doing: &'static str,
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.read(doing, work).await,
-            Backend::Server(pool) => {
-                pool.read(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
+        let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
+        self.output_of(doing, self.run_read(doing, work).await?)
     }
 
     /// Like [`Store::read`], for work that passes rows on: it is not retried once started.
@@ -85,11 +77,36 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let work = Mutex::new(Some(work));
+        self.read(doing, move |db| {
+            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let work = work.ok_or(Fault::from(StoreErrorKind::Other))?;
+            work(db).map_err(Fault::without_retry)
+        })
+        .await
+    }
+
+    async fn run_write(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
+        match self.backend() {
+            Backend::File(file) => file.write(doing, work).await,
+            Backend::Server(pool) => {
+                pool.write(work).await.map_err(|fault| fault.at(doing, self.place()))
+            }
+        }
+    }
+
+    async fn run_read(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
         match self.backend() {
             Backend::File(file) => file.read(doing, work).await,
             Backend::Server(pool) => {
-                pool.read_once(work).await.map_err(|fault| fault.at(doing, self.place()))
+                pool.read(work).await.map_err(|fault| fault.at(doing, self.place()))
             }
         }
+    }
+
+    /// Restores the type of an output.
+    fn output_of<T: 'static>(&self, doing: &'static str, output: Output) -> Result<T, StoreError> {
+        let other = |_| StoreError::new(StoreErrorKind::Other, doing, self.place());
+        output.downcast().map(|value| *value).map_err(other)
     }
 }

@@ -11,7 +11,7 @@ pub(super) use address::{Address, LOGIN_SECS};
 pub(super) use connection::Connection;
 
 use super::BUSY_SECS;
-use super::db::Db;
+use super::db::{Db, Output, Work};
 use super::error::{Fault, StoreErrorKind};
 use super::migrations::OpenMode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,41 +91,17 @@ impl Pool {
 
     /// Runs `work` in a transaction; retries if the server was unavailable or a lock was not
     /// granted. The transaction stays atomic even if the caller stops waiting.
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
+    pub(super) async fn write(&self, work: Work) -> Result<Output, Fault> {
         self.run(Access::Write, work).await
     }
 
     /// Runs `work` in a snapshot; retries if the server was unavailable.
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
+    pub(super) async fn read(&self, work: Work) -> Result<Output, Fault> {
         self.run(Access::Read, work).await
     }
 
-    /// Like [`Pool::read`], for work that passes rows on: it is not retried once started.
-    pub(super) async fn read_once<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let work = Mutex::new(Some(work));
-        self.run(Access::Read, move |db| {
-            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let work = work.ok_or(Fault::from(StoreErrorKind::Other))?;
-            work(db).map_err(Fault::without_retry)
-        })
-        .await
-    }
-
-    async fn run<T: Send + 'static>(
-        &self,
-        access: Access,
-        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
-    ) -> Result<T, Fault> {
-        let (work, begun) = (Arc::new(work), Instant::now());
+    async fn run(&self, access: Access, work: Work) -> Result<Output, Fault> {
+        let begun = Instant::now();
         let mut pause = PAUSE_MILLIS;
         loop {
             let fault = match self.attempt(access, Arc::clone(&work)).await {
@@ -145,11 +121,7 @@ impl Pool {
         }
     }
 
-    async fn attempt<T: Send + 'static>(
-        &self,
-        access: Access,
-        work: Arc<impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static>,
-    ) -> Result<T, Fault> {
+    async fn attempt(&self, access: Access, work: Work) -> Result<Output, Fault> {
         let shared = Arc::clone(&self.shared);
         let permits = match access {
             Access::Write => &shared.writers,
@@ -158,7 +130,7 @@ impl Pool {
         let permit = Arc::clone(permits).acquire_owned().await;
         let attempt = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            shared.transaction(access, &*work)
+            shared.transaction(access, &work)
         });
         // Fails only while the runtime shuts down.
         attempt.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()))
@@ -166,11 +138,7 @@ impl Pool {
 }
 
 impl Shared {
-    fn transaction<T>(
-        &self,
-        access: Access,
-        work: &impl Fn(&mut Db) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    fn transaction(&self, access: Access, work: &Work) -> Result<Output, Fault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut connection = match idle {
             Some((_, connection)) => connection,

@@ -3,7 +3,7 @@
 pub(super) mod connection;
 mod writer;
 
-use super::db::Db;
+use super::db::{Db, Output, Work};
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::migrations::OpenMode;
 use connection::{Access, open_reader, open_writer};
@@ -40,25 +40,21 @@ impl SqliteFile {
         &self.readers.path
     }
 
-    pub(super) async fn write<T: Send + 'static>(
+    pub(super) async fn write(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.writer.write(doing, work).await
+        work: Work,
+    ) -> Result<Output, StoreError> {
+        self.writer.write(doing, move |db| work(db)).await
     }
 
     /// Runs `work` in one snapshot.
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn read(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
         let permit = Arc::clone(&self.readers.permits).acquire_owned().await;
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            readers.read(work)
+            readers.read(&work)
         });
         // Fails only while the runtime shuts down.
         let read = read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()));
@@ -75,7 +71,7 @@ struct Readers {
 }
 
 impl Readers {
-    fn read<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn read(&self, work: &Work) -> Result<Output, Fault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut db =
             idle.map_or_else(|| open_reader(&self.path, self.access).map(Db::Sqlite), Ok)?;
