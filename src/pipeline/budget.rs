@@ -78,11 +78,7 @@ impl Budget {
         if caps.is_empty() {
             return Ok(Ok(Reservation { caps, charge }));
         }
-        let reserve = |store: crate::store::Store| {
-            let caps = caps.clone();
-            async move { store.reserve(caps, charge).await }
-        };
-        Ok(match store.retry(reserve).await? {
+        Ok(match store.retry(|| store.inner().reserve(caps.clone(), charge)).await? {
             None => Ok(Reservation { caps, charge }),
             Some(CapReached { cap, is_transient: passes }) => Err(Refusal {
                 cap: ReachedCap { key: key(&cap), scope: cap.scope },
@@ -102,11 +98,7 @@ impl Budget {
         if caps.is_empty() {
             return Ok(());
         }
-        let settle = |store: crate::store::Store| {
-            let caps = caps.clone();
-            async move { store.settle(caps, charge, cost).await }
-        };
-        store.retry(settle).await
+        store.retry(|| store.inner().settle(caps.clone(), charge, cost)).await
     }
 
     fn caps(&self, owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {

@@ -4,7 +4,7 @@
 use super::budget::ReachedCap;
 use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
 use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 
 /// A sans-I/O dialogue: returns the next request and consumes the reply. Bounded by `ASKS_MAX`.
 pub(crate) trait ModelDialogue {
@@ -141,10 +141,8 @@ impl ModelClient {
         refused: bool,
     ) -> Result<(), StoreError> {
         if self.output_mode.learn(worked, refused) && matches!(self.model, Model::Endpoint(_)) {
-            let (at, base_url) = ((self.clock)(), &self.base_url);
-            let learn =
-                |store: Store| async move { store.learn(base_url, model, worked, at).await };
-            self.store.retry(learn).await?;
+            let (at, store) = ((self.clock)(), self.store.inner());
+            self.store.retry(|| store.learn(&self.base_url, model, worked, at)).await?;
         }
         Ok(())
     }

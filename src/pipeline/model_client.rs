@@ -13,7 +13,7 @@ use crate::domain::{
     Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
-use crate::store::{Bill, Charge, JournalEntry, Journaled, Store, StoreError};
+use crate::store::{Bill, Charge, JournalEntry, Journaled, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -181,8 +181,7 @@ impl ModelClient {
             () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
             turn = in_flight.lock() => turn,
         };
-        let journaled = |store: Store| async move { store.journaled(digest).await };
-        if let Some(kept) = self.store.retry(journaled).await? {
+        if let Some(kept) = self.store.retry(|| self.store.inner().journaled(digest)).await? {
             self.tally.with(|totals| totals.journaled += 1);
             spent.journaled += 1;
             self.bill_journaled(&kept, request, context, spent);
@@ -273,11 +272,7 @@ impl ModelClient {
             bill,
             spare_bill,
         };
-        let keep = |store: Store| {
-            let entry = entry.clone();
-            async move { store.journal(entry).await }
-        };
-        self.store.retry(keep).await
+        self.store.retry(|| self.store.inner().journal(entry.clone())).await
     }
 
     async fn settle(&self, reservation: Reservation, charge: Charge) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use super::retrying_store::RetryingStore;
 use crate::config::Config;
 use crate::domain::Timestamp;
-use crate::store::{Rates, Store, StoreError};
+use crate::store::{Rates, StoreError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -40,11 +40,7 @@ impl RateLimit {
             turn = self.turn.lock() => turn,
         };
         let now = (self.clock)();
-        let draw = |store: Store| {
-            let rates = rates.clone();
-            async move { store.draw(rates, tokens, now).await }
-        };
-        let begin = store.retry(draw).await?;
+        let begin = store.retry(|| store.inner().draw(rates.clone(), tokens, now)).await?;
         let wait = u64::try_from(begin.0 - (self.clock)().0).unwrap_or(0);
         tokio::select! {
             biased;
@@ -64,10 +60,6 @@ impl RateLimit {
         used: Option<u64>,
     ) -> Result<(), StoreError> {
         let Some(rates) = &self.rates else { return Ok(()) };
-        let settle = |store: Store| {
-            let rates = rates.clone();
-            async move { store.settle_rate(rates, drawn, used).await }
-        };
-        store.retry(settle).await
+        store.retry(|| store.inner().settle_rate(rates.clone(), drawn, used)).await
     }
 }

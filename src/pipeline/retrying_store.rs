@@ -51,7 +51,7 @@ impl RetryingStore {
         RetryingStore::new(store, policy)
     }
 
-    /// The store without retries.
+    /// The store, whose operations are retried by passing them to [`RetryingStore::retry`].
     pub(crate) fn inner(&self) -> &Store {
         &self.store
     }
@@ -60,14 +60,14 @@ impl RetryingStore {
     ///
     /// # Errors
     /// Permanent errors, and those that outlast the policy's wait.
-    pub(crate) async fn retry<T, F>(&self, work: impl Fn(Store) -> F) -> Result<T, StoreError>
+    pub(crate) async fn retry<T, F>(&self, work: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
         let Shared { policy, is_troubled } = &*self.shared;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
-            let error = match work(self.store.clone()).await {
+            let error = match work().await {
                 Ok(done) => {
                     if is_troubled.swap(false, Ordering::Relaxed) {
                         (policy.tell)("the store is available again");

@@ -6,7 +6,7 @@ use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
 use crate::pipeline::task::resume_panic;
-use crate::store::{ChangeListener, ClaimRequest, ClaimedJobs, Store, StoreError};
+use crate::store::{ChangeListener, ClaimRequest, ClaimedJobs, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
@@ -143,9 +143,9 @@ impl ClaimLoop<'_> {
         }
         let state = self.state;
         if state.is_late() {
-            state.store().retry(|_| state.extend()).await?;
+            state.store().retry(|| state.extend()).await?;
         }
-        let claim = |store: Store| {
+        let claim = || {
             let now = state.now();
             let claim = ClaimRequest {
                 holder: state.id.clone(),
@@ -155,7 +155,7 @@ impl ClaimLoop<'_> {
                 batch: state.batch_id(),
                 now,
             };
-            async move { store.claim(claim).await }
+            state.store().inner().claim(claim)
         };
         let ClaimedJobs { jobs, expired, next_at } = state.store().retry(claim).await?;
         self.next_at = next_at;

@@ -14,8 +14,7 @@ use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
 use crate::store::{
-    CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, Store, StoreError,
-    StoreErrorKind,
+    CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreError, StoreErrorKind,
 };
 use tracing::Instrument;
 
@@ -100,8 +99,7 @@ impl WorkerState {
             }
         };
         let run = self.extractor.run_id(cutting.slice.id);
-        let known = |store: Store| async move { store.known_run(run).await };
-        let known = self.store().retry(known).await?;
+        let known = self.store().retry(|| self.store().inner().known_run(run)).await?;
         if let Some(end) = self.known(claimed, known.as_ref(), &cutting) {
             return Ok(end);
         }
@@ -155,7 +153,7 @@ impl WorkerState {
         &self,
         claimed: &Claimed,
     ) -> Result<Result<(Session, Cutting), String>, StoreError> {
-        let load = |store: Store| async move { store.work_of(claimed.session, &claimed.job).await };
+        let load = || self.store().inner().work_of(claimed.session, &claimed.job);
         let (session, entries) = self.store().retry(load).await?;
         let Ok(cut) = serde_json::from_str::<SliceCut>(&claimed.job.cut) else {
             return Ok(Err("how it was cut cannot be read".to_owned()));
@@ -298,10 +296,9 @@ impl WorkerState {
             // Claimed jobs may still fit: each slice has its own worst case.
             self.capped.get_or_init(|| format!("{cap}; what is left waits, nothing is lost"));
         }
-        let hold = |store: Store| {
+        let hold = || {
             let (namespace, release) = (namespace.clone(), release.clone());
-            let batch = self.batch_id();
-            async move { store.hold_ready(namespace, batch, release, now).await }
+            self.store().inner().hold_ready(namespace, self.batch_id(), release, now)
         };
         let jobs = self.store().retry(hold).await?;
         tracing::info!(cap = cap.key, jobs, "jobs wait at a cap");
@@ -314,18 +311,15 @@ impl WorkerState {
         let written = match end {
             ClaimEnd::Lost => return Ok(JobOutcome::Lost),
             ClaimEnd::Released(release) => {
-                let charged = release.charged;
-                let give_back = |store: Store| {
-                    let release = release.clone();
-                    async move { store.release(lease, release, now).await }
-                };
-                let outcome = if charged { JobOutcome::Retried } else { JobOutcome::Released };
+                let give_back = || self.store().inner().release(lease, release.clone(), now);
+                let outcome =
+                    if release.charged { JobOutcome::Retried } else { JobOutcome::Released };
                 self.store().retry(give_back).await.map(|()| outcome)
             }
             ClaimEnd::Ended { staging, ending, outcome } => {
-                let finish = |store: Store| {
+                let finish = || {
                     let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
-                    async move { store.finish(lease, staging, ending, now).await }
+                    self.store().inner().finish(lease, staging, ending, now)
                 };
                 self.store().retry(finish).await.map(|staged| {
                     let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());

@@ -88,14 +88,15 @@ impl Consumer {
         let state = &Arc::new(self.state(batch).await?);
         let asking = state.extractor.asking;
         let reopens = state.batch.is_none();
-        let opening = |store: Store| async move {
+        let store = state.store().inner();
+        let opening = || async {
             let gone = store.holders().await?.into_iter().filter(|it| process::is_gone(it));
             store.abandon_leases(gone.collect(), started_at).await?;
             store.recover(started_at).await?;
             if reopens { store.reopen(asking, started_at).await } else { Ok(0) }
         };
         let reopened = state.store().retry(opening).await?;
-        state.store().retry(|_| heartbeat.report(state)).await?;
+        state.store().retry(|| heartbeat.report(state)).await?;
         tracing::info!(worker.id = heartbeat.id, reopened, "working");
         let over = CancellationToken::new();
         let work = async {
@@ -108,11 +109,10 @@ impl Consumer {
         match &end {
             // Keeps the status, so that other processes show the reason. The cap of a replay is the status of its jobs.
             End::Needs(_) if state.batch.is_none() || state.capped.get().is_none() => {
-                state.store().retry(|_| heartbeat.report(state)).await?;
+                state.store().retry(|| heartbeat.report(state)).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {
-                let id = heartbeat.id.as_str();
-                state.store().retry(|store| async move { store.leave(id).await }).await?;
+                state.store().retry(|| store.leave(&heartbeat.id)).await?;
             }
         }
         let left = state.left(started_at).await?;

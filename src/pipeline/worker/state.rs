@@ -10,7 +10,7 @@ use crate::pipeline::adjudicate::Adjudicator;
 use crate::pipeline::extractor::Extractor;
 use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
-use crate::store::{RemainingJobs, Store, StoreError};
+use crate::store::{RemainingJobs, StoreError};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::Notify;
@@ -67,16 +67,11 @@ impl WorkerState {
 
     /// Remaining jobs; of the dead, those that died at `since` or later.
     pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
-        let left = |store: Store| {
-            let batch = self.batch_id();
-            async move {
-                match batch {
-                    Some(batch) => store.left_of(batch, since).await,
-                    None => store.left(since).await,
-                }
-            }
-        };
-        self.store().retry(left).await
+        let store = self.store().inner();
+        match self.batch_id() {
+            Some(batch) => self.store().retry(|| store.left_of(batch.clone(), since)).await,
+            None => self.store().retry(|| store.left(since)).await,
+        }
     }
 
     /// Extends the leases of the jobs in progress.
