@@ -6,7 +6,7 @@ use super::run::EvalResult;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Format, RecordState};
-use crate::pipeline::collect::collect;
+use crate::pipeline::import::collect;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

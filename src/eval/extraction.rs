@@ -11,10 +11,10 @@ use crate::llm::{Cassette, Origin, Origins};
 use crate::pipeline::budget::{CapOwner, cost};
 use crate::pipeline::dialogue::{self, Deferral, DialogueEnd, ReplySource};
 use crate::pipeline::extractor::{Proven, SliceRequest, failure, run_id};
+use crate::pipeline::model_client::OutputModeFallback;
 use crate::pipeline::model_client::{
     AskError, Billing, CallContext, CallRetry, ModelClient, Spending, counted,
 };
-use crate::pipeline::output_mode::OutputModeFallback;
 use crate::store::{RunFailure, StoreError};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;

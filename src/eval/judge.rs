@@ -12,7 +12,7 @@ use super::score::{Score, score};
 use super::update::differences;
 use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
 use crate::llm::Origins;
-use crate::pipeline::collect::Collected;
+use crate::pipeline::import::Collected;
 use crate::slicing::heading;
 use crate::text::phrase::counted;
 use std::collections::{BTreeMap, BTreeSet};

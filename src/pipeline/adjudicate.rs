@@ -3,11 +3,11 @@
 
 use super::budget::{CapOwner, cost};
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
+use super::extractor::Setup;
 use super::model_client::{
     Billing, CallContext, CallRetry, Model, ModelClient, Spending, estimate,
 };
 use super::retrying_store::RetryingStore;
-use super::setup::Setup;
 use super::tally::Tally;
 use crate::config::Config;
 use crate::consolidate::{

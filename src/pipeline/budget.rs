@@ -1,11 +1,13 @@
-//! Hard caps on tokens and money. The worst case of a call is reserved in the store before the call is made, so that
-//! concurrent workers cannot jointly exceed a cap.
+//! Limits on calls, kept in the store for all processes that share it: hard caps on tokens and money, and rates per
+//! minute. The worst case of a call is reserved before it is made, so that concurrent workers cannot exceed a cap.
 
 use super::retrying_store::RetryingStore;
-use crate::config::{Limits, Price};
+use crate::config::{Config, Limits, Price};
 use crate::domain::{SessionId, Timestamp, Usage};
-use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, StoreError};
+use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, StoreError};
 use std::fmt;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Caps from the settings.
 #[derive(Debug)]
@@ -139,4 +141,62 @@ pub(crate) fn cost(usage: Usage, price: Price) -> u64 {
         + usage.cached_tokens as f64 * price.cached
         + usage.completion_tokens as f64 * price.answered;
     sum.round() as u64
+}
+
+/// Limits on requests and tokens per minute of an endpoint.
+pub(crate) struct RateLimit {
+    rates: Option<Rates>,
+    /// Held by the one call of this process that waits for its slot.
+    turn: tokio::sync::Mutex<()>,
+    clock: fn() -> Timestamp,
+}
+
+impl RateLimit {
+    pub(super) fn of(config: &Config, clock: fn() -> Timestamp) -> RateLimit {
+        let limits = &config.limits;
+        let limited = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
+        let rates = limited.then(|| Rates {
+            endpoint: config.model.base_url.clone(),
+            requests_per_minute: limits.requests_per_minute,
+            tokens_per_minute: limits.tokens_per_minute.map(u64::from),
+        });
+        RateLimit { rates, turn: tokio::sync::Mutex::new(()), clock }
+    }
+
+    /// Waits until a call of `tokens` tokens may begin; returns false if it was stopped before.
+    pub(super) async fn draw(
+        &self,
+        store: &RetryingStore,
+        tokens: u64,
+        stop: &CancellationToken,
+    ) -> Result<bool, StoreError> {
+        let Some(rates) = &self.rates else { return Ok(true) };
+        let _turn = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(false),
+            turn = self.turn.lock() => turn,
+        };
+        let now = (self.clock)();
+        let begin = store.retry(|| store.inner().draw(rates.clone(), tokens, now)).await?;
+        let wait = u64::try_from(begin.0 - (self.clock)().0).unwrap_or(0);
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                self.settle(store, tokens, None).await?;
+                Ok(false)
+            }
+            () = tokio::time::sleep(Duration::from_millis(wait)) => Ok(true),
+        }
+    }
+
+    /// Replaces the drawn tokens with those used; `None` if no call was made.
+    pub(super) async fn settle(
+        &self,
+        store: &RetryingStore,
+        drawn: u64,
+        used: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let Some(rates) = &self.rates else { return Ok(()) };
+        store.retry(|| store.inner().settle_rate(rates.clone(), drawn, used)).await
+    }
 }

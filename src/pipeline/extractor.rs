@@ -1,19 +1,32 @@
 //! Extraction of one slice: asks a model, decodes and grounds its answer, and prepares the records to stage. Stores
-//! only the answers.
+//! only the answers. Builds the model client and the extractor from the settings, the same for every command.
 
-use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
-use super::model_client::{CallContext, ModelClient, Spending};
+use super::budget::Budget;
+use super::budget::RateLimit;
+use super::dialogue::{self, Deferral, DialogueEnd, DialogueStep, ModelDialogue, ReplySource};
+use super::model_client::OutputModeFallback;
+use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
+use super::preamble::PreambleSettings;
+use super::retrying_store::RetryingStore;
+use super::tally::Tally;
+use crate::adapters::process;
+use crate::config::Config;
 use crate::domain::{
-    CoverageState, Digest, Entry, Finding, Job, JobId, ModelError, OutputMode, Provenance, Record,
-    Reply, RunId, RunState, Session, Slice, SliceId, Timestamp,
+    ClaimKind, CoverageState, Digest, Entry, EntryKind, Finding, Job, JobId, LanguageModel,
+    ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
+    SessionId, Slice, SliceId, Speaker, Timestamp,
 };
 use crate::extract::{self, Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
-use crate::privacy::{Gate, Redacted};
-use crate::slicing::{Cutting, SliceCut};
+use crate::llm::{ConcurrencyLimit, Endpoint};
+use crate::privacy::{Gate, Redacted, Report};
+use crate::slicing::{Cutting, SliceCut, Slicer};
 use crate::store::{CoveredEntry, Run, RunFailure, Staging, StoreError};
+use crate::transcripts::{RawEntry, redact_entry};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Failure kind of the run of a slice that was cut in two.
 pub(super) const CUT_IN_TWO: &str = "cut-in-two";
@@ -213,6 +226,18 @@ fn step(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
     }
 }
 
+/// Provenance of records that are not stored.
+pub(super) fn unstored(slice: &Slice) -> Provenance {
+    Provenance {
+        namespace: String::new(),
+        session: slice.session,
+        slice: slice.id,
+        run: RunId(Digest::of(&[])),
+        entries: slice.range(),
+        at: None,
+    }
+}
+
 /// Converts a failed call into the failure of its slice.
 pub(crate) fn failure(error: ModelError) -> RunFailure {
     RunFailure { kind: error.kind.name().to_owned(), detail: error.detail }
@@ -246,4 +271,153 @@ pub(super) fn job_of(cutting: &Cutting, before: Option<Redacted>, asking: Digest
 fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
     let places = || slice.parts.iter().map(|part| (part.ordinal, part.part));
     (places().min().unwrap_or_default(), places().max().unwrap_or_default())
+}
+
+/// Settings and services of a model client.
+pub(crate) struct Setup<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) model: Model,
+    /// The model's name at the endpoint.
+    pub(crate) model_name: &'a str,
+    pub(crate) store: RetryingStore,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) cancel: CancellationToken,
+    /// Grace period for a call in flight after `cancel`.
+    pub(crate) grace: Duration,
+    pub(crate) clock: fn() -> Timestamp,
+}
+
+impl Setup<'_> {
+    pub(crate) async fn extractor(self) -> Result<Extractor, StoreError> {
+        let config = self.config;
+        let spec = extraction_spec(config, self.model_name);
+        let asking = asking_digest(&spec, config);
+        let client = Arc::new(self.client().await?);
+        Ok(Extractor { client, spec, asking, gate: Gate::new(&config.pii) })
+    }
+
+    pub(crate) async fn client(self) -> Result<ModelClient, StoreError> {
+        let Setup { config, model, model_name, store, tally, cancel, grace, clock } = self;
+        let base_url = config.model.base_url.clone();
+        let known = match &model {
+            // Capabilities of the endpoint do not apply to recorded answers.
+            Model::Cassette(cassette) => cassette.rung(),
+            Model::Endpoint(_) => {
+                config.model.rung.or(store.inner().capability(&base_url, model_name).await?)
+            }
+        };
+        let limits = &config.limits;
+        let calls_max = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
+        let price = config.model.price_of(model_name);
+        tally.with(|totals| totals.count_cost(price));
+        let price = price.unwrap_or_default();
+        let budget = Budget::new(limits, price);
+        if budget.is_set() {
+            let workers = store.inner().workers().await?.into_iter().map(|worker| worker.id);
+            let gone = workers.filter(|id| process::is_gone(id)).collect();
+            store.inner().recount(gone, clock()).await?;
+        }
+        Ok(ModelClient {
+            model,
+            store,
+            concurrency: ConcurrencyLimit::new(calls_max),
+            rate_limit: RateLimit::of(config, clock),
+            budget,
+            price,
+            tally,
+            base_url,
+            output_mode: OutputModeFallback::new(known.unwrap_or(OutputMode::ForcedTool)),
+            cancel,
+            grace,
+            clock,
+            settled: tokio::sync::Notify::new(),
+            in_flight: std::sync::Mutex::default(),
+        })
+    }
+}
+
+pub(crate) fn extraction_spec(config: &Config, model: &str) -> Arc<ExtractionSpec> {
+    let mut spec = ExtractionSpec::new(model, &config.language, config.prompts.extraction());
+    spec.reply_tokens_max = config.model.reply_tokens_max;
+    spec.temperature = config.model.temperature;
+    Arc::new(spec)
+}
+
+/// Digest of all that an answer depends on besides the slice: model, prompt, schema, language, slicing, preamble.
+pub(crate) fn asking_digest(spec: &ExtractionSpec, config: &Config) -> Digest {
+    let prompts = spec.prompts();
+    let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());
+    let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
+    let schema = SCHEMA_VERSION.to_string();
+    let preamble = PreambleSettings::of(config).digest().to_string();
+    let language = spec.language();
+    Digest::of(&["asking", &spec.model, &prompts, &schema, language, &slices, &preamble])
+}
+
+/// A conversation with one decision.
+const TALK: [(Speaker, EntryKind, &str); 3] = [
+    (
+        Speaker::Person,
+        EntryKind::Prompt,
+        "Shall the cache of the importer be in Redis or in SQLite?",
+    ),
+    (
+        Speaker::Assistant,
+        EntryKind::Text,
+        "SQLite is one file and needs no server; Redis is faster.",
+    ),
+    (Speaker::Person, EntryKind::Prompt, "We chose SQLite over Redis because it needs no server."),
+];
+
+impl ReplySource for &Endpoint {
+    async fn answer(&mut self, request: &Request) -> Result<Reply, AskError> {
+        self.call(request).await.map_err(AskError::Model)
+    }
+}
+
+/// Asks `model` about a conversation with one decision.
+///
+/// # Errors
+/// A one-line reason why the decision was not found.
+pub(crate) async fn trial(
+    config: &Config,
+    mut endpoint: &Endpoint,
+    model: &str,
+    output_mode: OutputMode,
+) -> Result<(), String> {
+    let gate = Gate::new(&config.pii);
+    let id = SessionId(Digest::of(&["trial"]));
+    let mut slicer = Slicer::new(id, config.slice, BTreeSet::new());
+    for (ordinal, (speaker, kind, text)) in (0..).zip(TALK) {
+        let raw = RawEntry::new(ordinal + 1, speaker, kind, text);
+        slicer.push(redact_entry(raw, ordinal, &gate, &mut Report::default()));
+    }
+    let Some(cutting) = slicer.finish().pop() else { return Err("there is no slice".to_owned()) };
+    let slice = &cutting.slice;
+    let spec = extraction_spec(config, model);
+    let (mut exchange, first) = Exchange::start(&spec, slice, None, output_mode, 0);
+    let end = dialogue::run(&mut exchange, first, false, &mut endpoint).await;
+    let extraction = match end.map_err(|error| error.to_string())?.0 {
+        DialogueEnd::Done(Ok(extraction)) => extraction,
+        DialogueEnd::Done(Err(why)) => return Err(why.detail),
+        DialogueEnd::TooLong(error)
+        | DialogueEnd::Failed(error)
+        | DialogueEnd::Deferred(Deferral::Unanswered(error) | Deferral::Needs(error)) => {
+            return Err(error.to_string());
+        }
+        DialogueEnd::Deferred(Deferral::Cap(_) | Deferral::Stopped) => {
+            return Err("stopped".to_owned());
+        }
+    };
+    let records = ground(slice, None, extraction.claims, &unstored(slice)).records;
+    let decided = records.iter().filter(|record| record.claim.kind() == ClaimKind::Decision);
+    let mut evidence = decided.flat_map(|record| &record.evidence);
+    // Only `chosen` counts: the reason may be in another language than the conversation.
+    match evidence.any(|it| it.field == "chosen") {
+        true => Ok(()),
+        false => Err(format!(
+            "{model} does not find the decision in three lines that hold one; choose a model that can \
+             call tools (model.model)"
+        )),
+    }
 }

@@ -1,24 +1,30 @@
-//! Makes a cassette from an answer that another program recorded for a whole transcript: slices the transcript and
-//! assigns each claim to the slice that supports it best.
+//! Slices a transcript without a store, and makes a cassette from an answer that another program recorded for a whole
+//! transcript: assigns each claim to the slice that supports it best.
 
-use super::collect::{Collected, collect};
-use super::setup::extraction_spec;
+use super::extractor::{extraction_spec, unstored};
+use super::namespace::NAMESPACE_DEFAULT;
+use super::preamble::PreambleSettings;
+use super::reader::{Reader, Reading, SliceSink, Work};
+use super::tally::Tally;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{
-    Call, Claim, Digest, Discussion, Finding, Finish, OutputMode, Part, Provenance, RecordState,
-    Reply, RunId, Severity, Slice, Usage, WriteExtracted,
+    Call, Claim, Discussion, Entry, Finding, Finish, OutputMode, Part, RecordState, Reply, Session,
+    Severity, Slice, Usage, WriteExtracted,
 };
 use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::llm::tool::published_of;
 use crate::llm::{CassetteFile, Origin};
-use crate::privacy::{Gate, Redacted, Woven};
+use crate::privacy::{Gate, Redacted, Report, Woven};
 use crate::slicing::Cutting;
+use crate::store::StoreError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Model name in requests that an unknown model answered.
 pub(crate) const MODEL_UNKNOWN: &str = "recorded-elsewhere";
@@ -184,18 +190,6 @@ fn joined(first: &Slice, slices: &[&(Cutting, Option<Redacted>)]) -> Slice {
     Slice { text: Redacted::weave(&texts), parts, ..first.clone() }
 }
 
-/// Provenance of records that are not stored.
-pub(super) fn unstored(slice: &Slice) -> Provenance {
-    Provenance {
-        namespace: String::new(),
-        session: slice.session,
-        slice: slice.id,
-        run: RunId(Digest::of(&[])),
-        entries: slice.range(),
-        at: None,
-    }
-}
-
 fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
     let mut extracted = WriteExtracted::default();
     for claim in claims {
@@ -213,5 +207,107 @@ fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
         refusal: None,
         finish: Finish::ToolCalls,
         usage: Usage::default(),
+    }
+}
+
+/// One conversation of a transcript.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) session: Arc<Session>,
+    /// Its slices with their preambles.
+    pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
+    /// Entries in no slice.
+    pub(crate) skipped: Vec<Entry>,
+    pub(crate) entries: u64,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) masked: Report,
+}
+
+/// Reads one conversation by its id or number, or all conversations of the transcript.
+///
+/// # Errors
+/// A one-line message if the transcript cannot be read or has nothing to extract.
+pub(crate) fn collect(
+    config: &Config,
+    transcript: &Candidate,
+    conversation: Option<&str>,
+) -> Result<Vec<Collected>, String> {
+    let reading = Reading {
+        format: None,
+        // Must not depend on the machine's folders.
+        namespace: config.namespace.clone().or_else(|| Some(NAMESPACE_DEFAULT.to_owned())),
+        since: None,
+        undated: true,
+        sessions_max: None,
+        slice: config.slice,
+        session: None,
+        preamble: Some(PreambleSettings::of(config)),
+        cards: false,
+        also_forgotten: true,
+        vault: None,
+        dry_run: true,
+    };
+    let (gate, tally) = (Gate::new(&config.pii), Tally::default());
+    let sink = Collector { conversation, wanted: false, found: Vec::new() };
+    let mut reader = Reader::new(&reading, &gate, &tally, sink);
+    // The collector never stops the reading.
+    let _ = reader.file(transcript);
+    if let Some(problem) = tally.totals().problems.first() {
+        return Err(format!("{}: {}", problem.path, problem.problem));
+    }
+    let mut found = reader.finish().map_err(|error| error.to_string())?.found;
+    found.retain(|it| !it.slices.is_empty());
+    let path = transcript.path.display();
+    match (found.is_empty(), conversation) {
+        (false, _) => Ok(found),
+        (true, Some(id)) => Err(format!("{path}: holds no conversation `{id}`")),
+        (true, None) => Err(format!("{path}: holds nothing to ask about")),
+    }
+}
+
+struct Collector<'a> {
+    conversation: Option<&'a str>,
+    wanted: bool,
+    found: Vec<Collected>,
+}
+
+impl Collector<'_> {
+    /// Matches the conversation's id or its number in the file.
+    fn is_wanted(&self, session: &Session) -> bool {
+        let id = session.native_id.as_str();
+        self.conversation.is_none_or(|wanted| {
+            id == wanted || id.rsplit_once('#').is_some_and(|(_, number)| number == wanted)
+        })
+    }
+}
+
+impl SliceSink for Collector<'_> {
+    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+        if let Work::Begin(session) = work {
+            self.wanted = self.is_wanted(&session);
+            if self.wanted {
+                self.found.push(Collected {
+                    session,
+                    slices: Vec::new(),
+                    skipped: Vec::new(),
+                    entries: 0,
+                    findings: Vec::new(),
+                    masked: Report::default(),
+                });
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        if let Some(open) = self.found.last_mut().filter(|_| self.wanted) {
+            match work {
+                Work::Begin(_) | Work::Left => {}
+                Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
+                Work::Skipped(entry) => open.skipped.push(*entry),
+                Work::End(ended) => {
+                    open.entries = u64::from(ended.entries);
+                    (open.findings, open.masked) = (ended.findings, ended.masked);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod model_client;
 pub(crate) mod budget;
-pub(crate) mod collect;
 mod consolidating;
 mod verify;
 mod worker;
@@ -21,20 +20,16 @@ pub(crate) mod dir_sync;
 mod directories;
 mod origin;
 mod preamble;
-mod rate_limit;
 mod reader;
 mod retrospective;
 mod replay;
 mod review;
 mod searching;
 mod summarising;
-pub(crate) mod setup;
-pub(crate) mod output_mode;
 pub(crate) mod task;
 pub(crate) mod retrying_store;
 pub(crate) mod dialogue;
 pub(crate) mod tally;
-mod trial;
 
 pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage};
 pub(crate) use consolidating::{
@@ -42,6 +37,7 @@ pub(crate) use consolidating::{
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{Directories, Forgotten, PUBLISHED_IN, SyncedDirectory};
+pub(crate) use extractor::trial;
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};
 pub(crate) use import::answers_schema_file;
@@ -66,7 +62,6 @@ pub(crate) use searching::{Embedder, HitState, Note, SearchHit, SearchRequest, h
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;
 pub(crate) use tally::{FileProblem, TokenTotals, Totals};
-pub(crate) use trial::trial;
 pub(crate) use verify::{MissingName, Verification, VerifyError};
 pub use worker::{Consumer, Counts, Until};
 pub(crate) use worker::{End, Jobs, Report};

@@ -1,16 +1,14 @@
 //! Client of the model: takes an answer from the journal if it was already paid for, else calls within the limits on
 //! concurrency, rates, caps and tries. An answer is journaled before it is used.
 
+use super::budget::RateLimit;
 use super::budget::{Budget, CapOwner, ReachedCap, Reservation, cost};
-use super::output_mode::OutputModeFallback;
-use super::rate_limit::RateLimit;
 use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::config::{Limits, Price};
-use crate::domain::LanguageModel;
 use crate::domain::{
-    Digest, ErrorKind, ModelError, Purpose, Reply, Request, RequestDigest, Retry, RunId, Timestamp,
-    Usage, estimate_tokens,
+    Digest, ErrorKind, LanguageModel, ModelError, OutputMode, Purpose, Reply, Request,
+    RequestDigest, Retry, RunId, Timestamp, Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
 use crate::store::{Bill, Charge, JournalEntry, Journaled, StoreError};
@@ -488,6 +486,35 @@ pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
 pub(super) fn plausible(count: u64, estimate: u64) -> u64 {
     // An estimated token has at most four bytes, and a real one at least one.
     if (1..=4 * estimate + UNSEEN_TOKENS_MAX).contains(&count) { count } else { estimate }
+}
+
+/// Consecutive dialogues that must end in a lower mode before new ones start there. One alone may be a fluke; a refusal
+/// by the endpoint needs no repetition.
+const LOWER_MIN: u32 = 3;
+
+/// The output mode that dialogues start in, and the number of consecutive dialogues that ended in a lower one.
+pub(crate) struct OutputModeFallback(Mutex<(OutputMode, u32)>);
+
+impl OutputModeFallback {
+    pub(crate) fn new(current: OutputMode) -> OutputModeFallback {
+        OutputModeFallback(Mutex::new((current, 0)))
+    }
+
+    pub(crate) fn current(&self) -> OutputMode {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Records the mode that a dialogue ended in; returns true if later dialogues start lower.
+    pub(crate) fn learn(&self, worked: OutputMode, refused: bool) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (current, lower) = &mut *state;
+        *lower = if worked <= *current { 0 } else { *lower + 1 };
+        let falls = *lower > 0 && (refused || LOWER_MIN <= *lower);
+        if falls {
+            *current = worked;
+        }
+        falls
+    }
 }
 
 #[cfg(test)]

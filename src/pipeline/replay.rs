@@ -2,11 +2,11 @@
 //! batch. The totals come from the store.
 
 use super::extractor::run_id;
+use super::extractor::{asking_digest, extraction_spec};
 use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
 use super::model_client::Model;
 use super::preamble::PreambleSettings;
 use super::reader::{Lookup, Reader, Reading};
-use super::setup::{asking_digest, extraction_spec};
 use super::tally::{Tally, Totals};
 use super::task::{blocking, join_result};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};

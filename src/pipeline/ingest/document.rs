@@ -2,8 +2,8 @@
 //! or not at all, and only once.
 
 use super::batch::Batch;
+use super::batch::Rules;
 use super::report::{SentJobs, SessionIntake};
-use super::rules::Rules;
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
 use crate::pipeline::namespace::{Namespaces, namespace_of_folder};

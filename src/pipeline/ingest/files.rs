@@ -1,9 +1,9 @@
 //! Enqueues files: transcripts session by session, and documents, alone or one per line.
 
+use super::batch::BATCH_BYTES_MAX;
 use super::document::{Document, DocumentError};
 use super::intake_sink::IntakeSink;
 use super::report::{IntakeReport, SessionIntake};
-use super::rules::BATCH_BYTES_MAX;
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::adapters::upload::Upload;
 use crate::adapters::walk::{Candidate, open, walk};

@@ -2,8 +2,8 @@
 //! again.
 
 use super::batch::Batch;
+use super::batch::Rules;
 use super::report::{IntakeReport, SentJobs};
-use super::rules::Rules;
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Session, SessionId};
 use crate::pipeline::reader::{Differs, EarlierReading, Lookup, SliceSink, Work};

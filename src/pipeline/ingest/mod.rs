@@ -8,12 +8,12 @@ mod files;
 mod intake_sink;
 mod replay;
 mod report;
-mod rules;
 #[cfg(test)]
 pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use batch::Gather;
 #[cfg(feature = "nats")]
 pub(crate) use document::Document;
 #[cfg(any(test, feature = "nats"))]
@@ -21,16 +21,15 @@ pub(crate) use document::DocumentError;
 pub(crate) use files::IntakeSource;
 pub(super) use replay::{Asking, CountSink, ReadSession, ReplaySink};
 pub(crate) use report::{IntakeReport, SessionIntake};
-pub(crate) use rules::Gather;
 
+use super::extractor::{asking_digest, extraction_spec};
 use super::preamble::PreambleSettings;
-use super::setup::{asking_digest, extraction_spec};
 use crate::config::Config;
 use crate::domain::{Digest, Format, Timestamp};
 use crate::privacy::Gate;
 use crate::slicing;
 use crate::store::Store;
-use rules::{BATCH_BYTES_MAX, Rules};
+use batch::{BATCH_BYTES_MAX, Rules};
 use std::sync::Arc;
 
 /// Maximum number of times that a file is read if another process enqueues it concurrently, or it was rewritten.

@@ -1,6 +1,6 @@
 //! Test helpers for intake: a conversation in a growing file, a store, a worker, and their invariants.
 
-use super::rules::BATCH_BYTES_MAX;
+use super::batch::BATCH_BYTES_MAX;
 use super::{
     DocumentError, EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };

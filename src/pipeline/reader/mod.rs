@@ -4,7 +4,6 @@ mod copies;
 mod current;
 mod file;
 mod lookup;
-mod vault;
 
 pub(super) use copies::{Differs, mark, mark_of};
 pub(super) use current::named_by;

@@ -1,8 +1,8 @@
 //! Embeddings for search: of stored texts that have none yet, and of the query.
 
+use super::super::budget::RateLimit;
 use super::super::budget::{Budget, CapOwner, cost};
 use super::super::model_client::plausible;
-use super::super::rate_limit::RateLimit;
 use super::super::retrying_store::RetryingStore;
 use super::hit::{QueryVector, SearchRequest};
 use crate::config::{Config, Price};

@@ -1,7 +1,7 @@
 //! One job, from its lease to the end of its claim. Decides the consequence of each outcome.
 
-use super::circuit_breaker::BreakerState;
-use super::leases::LeaseGuard;
+use super::state::BreakerState;
+use super::state::LeaseGuard;
 use super::state::{CallSlot, WorkerState};
 use crate::adapters::metrics::Outcome as JobOutcome;
 use crate::adapters::otel::JobSpan;

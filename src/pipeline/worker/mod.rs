@@ -1,32 +1,27 @@
 //! The worker: claims as many jobs as the endpoint can take calls, and waits when there are none.
 
-mod batch;
-mod circuit_breaker;
 mod claim_loop;
 mod counts;
 mod heartbeat;
 mod job;
-mod leases;
 mod state;
 mod tasks;
 
-pub(super) use batch::Batch;
 pub use counts::{Counts, Until};
 pub(crate) use counts::{End, Jobs, Report};
+pub(super) use state::Batch;
 
 use super::adjudicate::Adjudicator;
+use super::extractor::Setup;
 use super::model_client::{CallRetry, Model};
 use super::retrying_store::{RetryPolicy, RetryingStore};
-use super::setup::Setup;
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::store::{Store, StoreError};
-use circuit_breaker::CircuitBreaker;
 use heartbeat::Heartbeat;
-use leases::Leases;
-use state::WorkerState;
+use state::{CircuitBreaker, Leases, WorkerState};
 use std::sync::atomic::{AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;

@@ -1,18 +1,16 @@
-//! State that all jobs of a worker share.
+//! State that all jobs of a worker share: its leases, the batch of a replay, and the circuit breaker.
 
-use super::batch::Batch;
-use super::circuit_breaker::CircuitBreaker;
 use super::counts::Counts;
-use super::leases::Leases;
 use crate::config::{Queue, Thresholds};
-use crate::domain::Timestamp;
+use crate::domain::{JobId, Lease, Timestamp};
 use crate::pipeline::adjudicate::Adjudicator;
 use crate::pipeline::extractor::Extractor;
 use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
 use crate::store::{RemainingJobs, StoreError};
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -129,5 +127,206 @@ impl Drop for CallSlot {
     fn drop(&mut self) {
         self.0.calling.fetch_sub(1, Ordering::Relaxed);
         self.0.freed.notify_one();
+    }
+}
+
+/// Leases of the jobs in progress, by job and fencing token, and what stops each job.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Mutex<HashMap<(JobId, u64), (Lease, CancellationToken)>>);
+
+/// A held lease. Dropping it ends its extensions, whatever the state of the job in the store.
+#[derive(Debug)]
+pub(super) struct LeaseGuard<'a> {
+    leases: &'a Leases,
+    lease: Lease,
+    /// Cancelled when the lease is lost or the worker stops.
+    pub(super) stop: CancellationToken,
+    closing: CancellationToken,
+}
+
+impl Leases {
+    pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> LeaseGuard<'_> {
+        let stop = closing.child_token();
+        self.held().insert((lease.subject, lease.token), (lease, stop.clone()));
+        LeaseGuard { leases: self, lease, stop, closing: closing.clone() }
+    }
+
+    pub(super) fn all(&self) -> Vec<Lease> {
+        self.held().values().map(|(lease, _)| *lease).collect()
+    }
+
+    /// Stops the jobs whose leases were lost to other workers. Returns their number, without jobs that ended meanwhile
+    /// and dropped their leases.
+    pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
+        let mut held = self.held();
+        let lost = extended.iter().filter(|lease| lost.contains(&lease.subject));
+        let gone = lost.filter_map(|lease| held.remove(&(lease.subject, lease.token)));
+        gone.map(|(_, stop)| stop.cancel()).count()
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), (Lease, CancellationToken)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaseGuard<'_> {
+    /// True if another worker may have the job.
+    pub(super) fn is_lost(&self) -> bool {
+        self.stop.is_cancelled() && !self.closing.is_cancelled()
+    }
+}
+
+impl Drop for LeaseGuard<'_> {
+    fn drop(&mut self) {
+        self.leases.held().remove(&(self.lease.subject, self.lease.token));
+    }
+}
+
+/// The batch of a replay. It is read and worked on at the same time; reading never runs far ahead of the model.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    id: String,
+    /// Enqueued jobs that have not ended.
+    ahead: AtomicU32,
+    ahead_max: u32,
+    is_read: AtomicBool,
+    /// Notified when the reader enqueued something or ended.
+    news: Notify,
+    /// Notified when a job ended.
+    room: Notify,
+}
+
+impl Batch {
+    /// Creates a batch whose reader stays at most about `ahead_max` jobs ahead.
+    pub(crate) fn new(id: &str, ahead_max: u32) -> Batch {
+        Batch {
+            id: id.to_owned(),
+            ahead: AtomicU32::new(0),
+            ahead_max,
+            is_read: AtomicBool::new(false),
+            news: Notify::new(),
+            room: Notify::new(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn enqueued(&self, jobs: usize) {
+        self.ahead.fetch_add(u32::try_from(jobs).unwrap_or(u32::MAX), Ordering::Relaxed);
+        self.news.notify_one();
+    }
+
+    pub(crate) fn end_reading(&self) {
+        self.is_read.store(true, Ordering::SeqCst);
+        self.news.notify_one();
+    }
+
+    /// Waits until the reader may go on.
+    pub(crate) async fn room(&self, cancel: &CancellationToken) {
+        while self.ahead_max <= self.ahead.load(Ordering::Relaxed) && !cancel.is_cancelled() {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = self.room.notified() => {}
+            }
+        }
+    }
+
+    pub(super) fn ended(&self) {
+        let less = |ahead: u32| Some(ahead.saturating_sub(1));
+        // The closure always returns a value.
+        let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.room.notify_one();
+    }
+
+    /// Resets the count when nothing is left to claim: the enqueued jobs ended elsewhere or wait.
+    pub(super) fn idle(&self) {
+        self.ahead.store(0, Ordering::Relaxed);
+        self.room.notify_one();
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::SeqCst)
+    }
+
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
+    }
+}
+
+/// Consecutive unanswered jobs that open the breaker. Less than any sensible number of attempts, so that no job dies of
+/// an outage.
+const UNANSWERED_MAX: u32 = 3;
+
+/// Detects an outage of the endpoint. One unanswered job may be the job's own fault; several in a row are not, and
+/// charging them an attempt would kill the queue's jobs one after another.
+#[derive(Debug, Default)]
+pub(super) struct CircuitBreaker(Mutex<BreakerCounts>);
+
+#[derive(Debug, Default)]
+struct BreakerCounts {
+    unanswered: u32,
+    probes: u32,
+}
+
+/// State of the breaker after an unanswered job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum BreakerState {
+    Closed,
+    /// This job opened the breaker.
+    Opened,
+    Open,
+}
+
+impl CircuitBreaker {
+    /// Closes the breaker; returns true if it was open.
+    pub(super) fn answered(&self) -> bool {
+        std::mem::take(&mut *self.counts()).unanswered >= UNANSWERED_MAX
+    }
+
+    pub(super) fn unanswered(&self) -> BreakerState {
+        let mut counts = self.counts();
+        counts.unanswered = counts.unanswered.saturating_add(1);
+        match counts.unanswered {
+            ..UNANSWERED_MAX => BreakerState::Closed,
+            UNANSWERED_MAX => BreakerState::Opened,
+            _ => BreakerState::Open,
+        }
+    }
+
+    /// Number of the next probe, from 1; `None` while the breaker is closed.
+    pub(super) fn next_probe(&self) -> Option<u32> {
+        let mut counts = self.counts();
+        if counts.unanswered < UNANSWERED_MAX {
+            return None;
+        }
+        counts.probes = counts.probes.saturating_add(1);
+        Some(counts.probes)
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BreakerCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_several_in_a_row_are_an_outage_and_one_answer_ends_it() {
+        let breaker = CircuitBreaker::default();
+        assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
+        assert!(!breaker.answered());
+        assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
+        assert_eq!(breaker.next_probe(), None);
+        assert_eq!(
+            [breaker.unanswered(), breaker.unanswered()],
+            [BreakerState::Opened, BreakerState::Open]
+        );
+        assert_eq!([breaker.next_probe(), breaker.next_probe()], [Some(1), Some(2)]);
+        assert!(breaker.answered());
+        assert_eq!(breaker.next_probe(), None);
     }
 }
