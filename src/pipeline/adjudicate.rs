@@ -276,7 +276,7 @@ impl Adjudicator {
             let mut result = match ended {
                 Ok(result) => result?,
                 Err(died) => {
-                    super::task::resume_panic(died);
+                    super::resume_panic(died);
                     continue;
                 }
             };

@@ -2,7 +2,7 @@
 //! applies the plan in one transaction. Does not touch files.
 
 use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
-use super::task::blocking;
+use super::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Asked, Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided,

@@ -10,7 +10,7 @@ use super::state::ServerState;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::context::{Block, Budget};
 use crate::domain::{ClaimKind, Coverage, Severity, Timestamp};
-use crate::pipeline::task::blocking;
+use crate::pipeline::blocking;
 use crate::pipeline::{ProjectDirectory, SearchRequest, search};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::search::Query;

@@ -82,7 +82,7 @@ impl Feed {
         let mut all = Handled::default();
         while let Some(done) = tasks.join_next().await {
             let handled = done.unwrap_or_else(|died| {
-                crate::pipeline::task::resume_panic(died);
+                crate::pipeline::resume_panic(died);
                 Handled::default()
             });
             all.taken.extend(handled.taken);

@@ -5,7 +5,7 @@ use super::state::WorkerState;
 use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
-use crate::pipeline::task::resume_panic;
+use crate::pipeline::resume_panic;
 use crate::store::{ChangeListener, ClaimRequest, ClaimedJobs, StoreError};
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use crate::memory_card::CardBuilder;
 use crate::pipeline::adjudicate::Halt;
 use crate::pipeline::consolidating::{ConsolidationOutcome, Consolidator};
 use crate::pipeline::dir_sync::{DirSync, SyncError};
-use crate::pipeline::task::resume_panic;
+use crate::pipeline::resume_panic;
 use crate::store::{StoreError, StoreErrorKind};
 use std::sync::Arc;
 use tokio::runtime::Handle;

@@ -3,7 +3,7 @@
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
 use crate::domain::Timestamp;
-use crate::pipeline::task::blocking;
+use crate::pipeline::blocking;
 use crate::pipeline::{Consolidator, DirSync, Directories, Embedder};
 use crate::server::state::ServerState;
 use crate::store::Store;
