@@ -2,7 +2,7 @@
 //! The model only gives verdicts, which are checked; the rules make the plan.
 
 use super::budget::{CapOwner, cost};
-use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
+use super::dialogue::{Deferral, DialogueEnd, ModelDialogue};
 use super::extractor::Setup;
 use super::model_client::{
     Billing, CallContext, CallRetry, Model, ModelClient, Spending, estimate,
@@ -423,26 +423,19 @@ pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item 
 impl<T: BatchTask> ModelDialogue for Dialogue<T> {
     type Outcome = T::Outcome;
 
-    fn reply(&mut self, reply: &Reply) -> DialogueStep<T::Outcome> {
-        next(Dialogue::reply(self, reply))
+    fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
+        Dialogue::reply(self, reply)
     }
 
-    fn output_mode_refused(&mut self) -> DialogueStep<T::Outcome> {
-        next(Dialogue::output_mode_refused(self))
+    fn output_mode_refused(&mut self) -> Step<T::Outcome> {
+        Dialogue::output_mode_refused(self)
     }
 
-    fn stop(&mut self) -> DialogueStep<T::Outcome> {
-        next(Dialogue::stop(self))
+    fn stop(&mut self) -> Step<T::Outcome> {
+        Dialogue::stop(self)
     }
 
     fn has_partial_result(&self) -> bool {
         self.accepted() > 0
-    }
-}
-
-fn next<T>(step: Step<T>) -> DialogueStep<T> {
-    match step {
-        Step::Ask(request) => DialogueStep::Ask(request),
-        Step::Done(end) => DialogueStep::End(end),
     }
 }

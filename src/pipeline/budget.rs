@@ -32,25 +32,9 @@ pub(super) struct Reservation {
     charge: Charge,
 }
 
-/// A refused reservation.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) cap: ReachedCap,
-    /// True if calls in flight may still free some of the cap.
-    pub(super) is_transient: bool,
-}
-
-/// A cap that the call would exceed.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct ReachedCap {
-    /// Key in the settings.
-    pub(super) key: &'static str,
-    pub(super) scope: CapScope,
-}
-
-impl fmt::Display for ReachedCap {
+impl fmt::Display for CapReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is reached", self.key)
+        write!(f, "{} is reached", key(&self.cap))
     }
 }
 
@@ -73,20 +57,15 @@ impl Budget {
         owner: CapOwner<'_>,
         worst: Usage,
         now: Timestamp,
-    ) -> Result<Result<Reservation, Refusal>, StoreError> {
+    ) -> Result<Result<Reservation, CapReached>, StoreError> {
         let tokens = worst.prompt_tokens + worst.completion_tokens;
         let charge = Charge { tokens, micros: cost(worst, self.price) };
         let caps = self.caps(owner, now);
         if caps.is_empty() {
             return Ok(Ok(Reservation { caps, charge }));
         }
-        Ok(match store.retry(|| store.inner().reserve(caps.clone(), charge)).await? {
-            None => Ok(Reservation { caps, charge }),
-            Some(CapReached { cap, is_transient: passes }) => Err(Refusal {
-                cap: ReachedCap { key: key(&cap), scope: cap.scope },
-                is_transient: passes,
-            }),
-        })
+        let reached = store.retry(|| store.inner().reserve(caps.clone(), charge)).await?;
+        Ok(reached.map_or(Ok(Reservation { caps, charge }), Err))
     }
 
     /// Replaces the reserved charge with the actual one.
@@ -123,7 +102,7 @@ impl Budget {
 }
 
 /// Settings key of the cap.
-fn key(cap: &Cap) -> &'static str {
+pub(super) fn key(cap: &Cap) -> &'static str {
     match (&cap.scope, cap.sort) {
         (CapScope::Day(_), CapUnit::Tokens) => "limits.day_tokens_max",
         (CapScope::Day(_), CapUnit::Micros) => "limits.day_usd_max",

@@ -1,21 +1,21 @@
 //! A dialogue with a model: asks until the dialogue ends, and lowers the output mode where the endpoint refuses one.
 //! The only loop that asks a model; extraction, consolidation and prompt tests share it.
 
-use super::budget::ReachedCap;
 use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
+use crate::consolidate::Step;
 use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
-use crate::store::StoreError;
+use crate::store::{CapReached, StoreError};
 
 /// A sans-I/O dialogue: returns the next request and consumes the reply. Bounded by `ASKS_MAX`.
 pub(crate) trait ModelDialogue {
     type Outcome;
 
     /// Consumes the reply to the last request.
-    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::Outcome>;
+    fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome>;
     /// Handles a refusal of the last request's output mode.
-    fn output_mode_refused(&mut self) -> DialogueStep<Self::Outcome>;
+    fn output_mode_refused(&mut self) -> Step<Self::Outcome>;
     /// Ends with the results so far, because the last request cannot be made.
-    fn stop(&mut self) -> DialogueStep<Self::Outcome>;
+    fn stop(&mut self) -> Step<Self::Outcome>;
     /// True if earlier replies gave a usable result.
     fn has_partial_result(&self) -> bool;
 }
@@ -23,11 +23,6 @@ pub(crate) trait ModelDialogue {
 /// Source of replies: the journal and a model, or a cassette.
 pub(crate) trait ReplySource {
     async fn answer(&mut self, request: &Request) -> Result<Reply, AskError>;
-}
-
-pub(crate) enum DialogueStep<T> {
-    Ask(Request),
-    End(T),
 }
 
 pub(crate) enum DialogueEnd<T> {
@@ -41,7 +36,7 @@ pub(crate) enum DialogueEnd<T> {
 
 /// Reason why there is no answer now.
 pub(crate) enum Deferral {
-    Cap(ReachedCap),
+    Cap(CapReached),
     /// The endpoint is busy or unreachable.
     Unanswered(ModelError),
     /// The user must act first.
@@ -57,11 +52,11 @@ pub(crate) async fn run<T: ModelDialogue>(
     is_resumable: bool,
     source: &mut impl ReplySource,
 ) -> Result<(DialogueEnd<T::Outcome>, bool), StoreError> {
-    let (mut step, mut refused) = (DialogueStep::Ask(first), false);
+    let (mut step, mut refused) = (Step::Ask(first), false);
     loop {
         let request = match step {
-            DialogueStep::Ask(request) => request,
-            DialogueStep::End(outcome) => return Ok((DialogueEnd::Done(outcome), refused)),
+            Step::Ask(request) => request,
+            Step::Done(outcome) => return Ok((DialogueEnd::Done(outcome), refused)),
         };
         let error = match source.answer(&request).await {
             Ok(reply) => {

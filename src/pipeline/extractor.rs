@@ -3,7 +3,7 @@
 
 use super::budget::Budget;
 use super::budget::RateLimit;
-use super::dialogue::{self, Deferral, DialogueEnd, DialogueStep, ModelDialogue, ReplySource};
+use super::dialogue::{self, Deferral, DialogueEnd, ModelDialogue, ReplySource};
 use super::model_client::OutputModeFallback;
 use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
 use super::preamble::PreambleSettings;
@@ -11,12 +11,13 @@ use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
+use crate::consolidate::Step;
 use crate::domain::{
     ClaimKind, CoverageState, Digest, Entry, EntryKind, Finding, Job, JobId, LanguageModel,
     ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
     SessionId, Slice, SliceId, Speaker, Timestamp,
 };
-use crate::extract::{self, Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION, Step};
+use crate::extract::{self, Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION};
 use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
@@ -201,15 +202,15 @@ impl SliceRequest<'_> {
 impl ModelDialogue for Exchange {
     type Outcome = Result<Extraction, extract::Failure>;
 
-    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::Outcome> {
+    fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome> {
         step(Exchange::reply(self, reply))
     }
 
-    fn output_mode_refused(&mut self) -> DialogueStep<Self::Outcome> {
+    fn output_mode_refused(&mut self) -> Step<Self::Outcome> {
         step(Exchange::rung_refused(self))
     }
 
-    fn stop(&mut self) -> DialogueStep<Self::Outcome> {
+    fn stop(&mut self) -> Step<Self::Outcome> {
         step(Exchange::stop(self))
     }
 
@@ -218,11 +219,11 @@ impl ModelDialogue for Exchange {
     }
 }
 
-fn step(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
+fn step(step: extract::Step) -> Step<Result<Extraction, extract::Failure>> {
     match step {
-        Step::Ask(request) => DialogueStep::Ask(request),
-        Step::Done(extraction) => DialogueStep::End(Ok(extraction)),
-        Step::Stuck(stuck) => DialogueStep::End(Err(stuck)),
+        extract::Step::Ask(request) => Step::Ask(request),
+        extract::Step::Done(extraction) => Step::Done(Ok(extraction)),
+        extract::Step::Stuck(stuck) => Step::Done(Err(stuck)),
     }
 }
 

@@ -2,7 +2,7 @@
 //! concurrency, rates, caps and tries. An answer is journaled before it is used.
 
 use super::budget::RateLimit;
-use super::budget::{Budget, CapOwner, ReachedCap, Reservation, cost};
+use super::budget::{Budget, CapOwner, Reservation, cost};
 use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::config::{Limits, Price};
@@ -11,7 +11,7 @@ use crate::domain::{
     RequestDigest, Retry, RunId, Timestamp, Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
-use crate::store::{Bill, Charge, JournalEntry, Journaled, StoreError};
+use crate::store::{Bill, CapReached, Charge, JournalEntry, Journaled, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -134,7 +134,7 @@ impl Spending {
 pub(crate) enum AskError {
     Model(ModelError),
     /// A cap is reached; the work waits.
-    Cap(ReachedCap),
+    Cap(CapReached),
     /// Fatal.
     Store(StoreError),
 }
@@ -408,8 +408,8 @@ impl ModelClient {
             let (owner, now) = (context.cap_owner, (self.clock)());
             match self.budget.reserve(&self.store, owner, worst, now).await? {
                 Ok(reservation) => return Ok(Some(reservation)),
-                Err(refusal) if !refusal.is_transient || CAP_POLLS_MAX <= looks => {
-                    return Err(AskError::Cap(refusal.cap));
+                Err(reached) if !reached.is_transient || CAP_POLLS_MAX <= looks => {
+                    return Err(AskError::Cap(reached));
                 }
                 Err(_) => {}
             }

@@ -6,12 +6,12 @@ use super::extractor::{asking_digest, extraction_spec};
 use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
 use super::model_client::Model;
 use super::preamble::PreambleSettings;
-use super::reader::{Lookup, Reader, Reading};
+use super::reader::{Lookup, Reader, Reading, found};
 use super::tally::{Tally, Totals};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};
 use super::{blocking, join_result};
 use crate::adapters::process;
-use crate::adapters::walk::{Candidate, walk};
+use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{CoverageState, Digest, Format, RunId, SessionId, Timestamp, estimate_tokens};
 use crate::extract::tool;
@@ -164,14 +164,11 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
 }
 
 fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
-    let (files, problems) = walk(&options.paths);
+    let files = found(&options.paths, tally);
     tally.with(|totals| {
         totals.files_planned = files.len() as u64;
         totals.bytes_planned = files.iter().map(|file| file.bytes).sum();
     });
-    for (path, error) in problems {
-        tally.problem(&path.display().to_string(), error.to_string());
-    }
     files
 }
 

@@ -3,8 +3,9 @@
 use super::adjudicate::{
     BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered,
 };
-use super::dialogue::{DialogueStep, ModelDialogue};
+use super::dialogue::ModelDialogue;
 use super::namespace::namespace_of_folder;
+use crate::consolidate::Step;
 use crate::conversation_memory::{Absorbed, ConversationMemory};
 use crate::domain::{
     Message, OutputMode, Purpose, Reply, Request, Role, Session, Tokens, ToolSpec,
@@ -101,16 +102,16 @@ impl Summariser {
 impl ModelDialogue for PlainText {
     type Outcome = Redacted;
 
-    fn reply(&mut self, reply: &Reply) -> DialogueStep<Redacted> {
-        DialogueStep::End(reply.content.clone())
+    fn reply(&mut self, reply: &Reply) -> Step<Redacted> {
+        Step::Done(reply.content.clone())
     }
 
-    fn output_mode_refused(&mut self) -> DialogueStep<Redacted> {
+    fn output_mode_refused(&mut self) -> Step<Redacted> {
         self.stop()
     }
 
-    fn stop(&mut self) -> DialogueStep<Redacted> {
-        DialogueStep::End(Redacted::default())
+    fn stop(&mut self) -> Step<Redacted> {
+        Step::Done(Redacted::default())
     }
 
     fn has_partial_result(&self) -> bool {

@@ -6,17 +6,17 @@ use super::intake_sink::IntakeSink;
 use super::report::{IntakeReport, SessionIntake};
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::adapters::upload::Upload;
-use crate::adapters::walk::{Candidate, open, walk};
+use crate::adapters::walk::Candidate;
 use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX, SessionId};
 use crate::pipeline::blocking;
-use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading};
+use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading, found};
 use crate::pipeline::tally::Tally;
 use crate::store::StoreError;
 use crate::transcripts;
 use futures_util::future::join_all;
 use serde::de::IgnoredAny;
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -50,30 +50,18 @@ impl Enqueuer {
         let handle = Handle::current();
         blocking(move || {
             let tally = Tally::default();
-            let (mut at_hand, mut uploaded) = (None, None);
-            let named = |name: String, bytes: u64| {
+            let named = |name: &String, bytes: u64| {
                 vec![Candidate { path: name.into(), named: true, bytes, changed_at: None }]
             };
-            let files = match input {
-                IntakeSource::Paths(paths) => {
-                    let (files, problems) = walk(&paths);
-                    for (path, error) in problems {
-                        tally.problem(&path.display().to_string(), error.to_string());
-                    }
-                    files
-                }
-                IntakeSource::Files(files) => files,
+            let (files, bytes) = match &input {
+                IntakeSource::Paths(paths) => (found(paths, &tally), Bytes::OnDisk),
+                IntakeSource::Files(files) => (files.clone(), Bytes::OnDisk),
                 IntakeSource::Bytes(name, bytes) => {
-                    let files = named(name, bytes.len() as u64);
-                    at_hand = Some(bytes);
-                    files
+                    (named(name, bytes.len() as u64), Bytes::AtHand(bytes))
                 }
-                IntakeSource::Upload(name, upload) => named(name, uploaded.insert(upload).bytes()),
-            };
-            let bytes = match (&at_hand, &uploaded) {
-                (Some(bytes), _) => Bytes::AtHand(bytes),
-                (None, Some(upload)) => Bytes::Uploaded(upload),
-                (None, None) => Bytes::OnDisk,
+                IntakeSource::Upload(name, upload) => {
+                    (named(name, upload.bytes()), Bytes::Uploaded(upload))
+                }
             };
             let reading = self.reading(&how);
             let lookup = Lookup::new(handle.clone(), self.store.clone(), Some(self.clock));
@@ -81,20 +69,17 @@ impl Enqueuer {
             let mut reader = Reader::new(&reading, &self.gate, &tally, sink);
             for file in &files {
                 if holds_documents(file, bytes, how.format).unwrap_or(false) {
-                    let (enqueuer, how, handle) = (&*self, &how, &handle);
-                    let (cancel, tally, report) = (&cancel, &tally, &mut reader.sink().report);
-                    let (is_upload, round) = (uploaded.is_some(), Vec::new());
-                    DocumentFiles {
-                        enqueuer,
-                        how,
-                        handle,
-                        cancel,
-                        tally,
-                        report,
-                        is_upload,
-                        round,
-                    }
-                    .read(file, bytes)?;
+                    let mut documents = DocumentFiles {
+                        enqueuer: &self,
+                        how: &how,
+                        handle: &handle,
+                        cancel: &cancel,
+                        tally: &tally,
+                        report: &mut reader.sink().report,
+                        is_upload: matches!(bytes, Bytes::Uploaded(_)),
+                        round: Vec::new(),
+                    };
+                    documents.read(file, bytes)?;
                 } else {
                     transcript(&mut reader, file, bytes);
                 }
@@ -152,14 +137,7 @@ fn holds_documents(file: &Candidate, bytes: Bytes<'_>, format: Option<Format>) -
     }
     let mut head = Vec::new();
     let most = DETECT_BYTES_MAX as u64;
-    match bytes {
-        Bytes::OnDisk => open(&file.path)?.take(most).read_to_end(&mut head)?,
-        Bytes::AtHand(bytes) => bytes.take(most).read_to_end(&mut head)?,
-        Bytes::Uploaded(mut upload) => {
-            upload.rewind()?;
-            upload.take(most).read_to_end(&mut head)?
-        }
-    };
+    bytes.open(&file.path)?.take(most).read_to_end(&mut head)?;
     let name = file.path.file_name().and_then(|name| name.to_str());
     Ok(match transcripts::detect(&head, name) {
         Ok(found) => found == Format::Slice,
@@ -199,18 +177,8 @@ impl DocumentFiles<'_> {
     fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> Result<(), StoreError> {
         let path = file.path.display().to_string();
         self.tally.with(|totals| totals.files += 1);
-        let done = match bytes {
-            Bytes::OnDisk => match open(&file.path) {
-                Ok(input) => self.all(&mut BufReader::new(input), &path),
-                Err(error) => Err(error.into()),
-            },
-            Bytes::AtHand(bytes) => self.all(&mut Cursor::new(bytes), &path),
-            Bytes::Uploaded(mut upload) => match upload.rewind() {
-                Ok(()) => self.all(&mut BufReader::new(upload), &path),
-                Err(error) => Err(error.into()),
-            },
-        };
-        match done {
+        let input = bytes.open(&file.path).map_err(Broken::Input);
+        match input.and_then(|input| self.all(&mut BufReader::new(input), &path)) {
             Err(Broken::Input(error)) => {
                 self.tally.problem(&path, format!("cannot be read: {error}"));
             }

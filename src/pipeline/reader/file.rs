@@ -4,7 +4,7 @@
 use super::current::Current;
 use super::{Reader, SliceSink};
 use crate::adapters::upload::Upload;
-use crate::adapters::walk::{Candidate, open};
+use crate::adapters::walk::{Candidate, Input, open, walk};
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, SessionId, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::{Redacted, is_private_file};
@@ -13,6 +13,16 @@ use crate::transcripts::{self, DetectError, RawEntry, RawSession, TranscriptItem
 use std::fmt::Display;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Finds the files of `paths`; notes problems in `tally`.
+pub(crate) fn found(paths: &[PathBuf], tally: &Tally) -> Vec<Candidate> {
+    let (files, problems) = walk(paths);
+    for (path, error) in problems {
+        tally.problem(&path.display().to_string(), error.to_string());
+    }
+    files
+}
 
 impl<S: SliceSink> Reader<'_, S> {
     /// Reads one file.
@@ -35,13 +45,8 @@ impl<S: SliceSink> Reader<'_, S> {
         let path = file.path.display().to_string();
         let before = self.tally.totals();
         let result = loop {
-            let result = match bytes {
-                Bytes::OnDisk => open(&file.path).and_then(|input| self.input(input, file, &path)),
-                Bytes::AtHand(bytes) => self.input(Cursor::new(bytes), file, &path),
-                Bytes::Uploaded(mut upload) => {
-                    upload.rewind().and_then(|()| self.input(upload, file, &path))
-                }
-            };
+            let input = bytes.open(&file.path);
+            let result = input.and_then(|input| self.input(input, file, &path));
             // Repeats at most once per session: then the file is the session's own.
             let Some(taken) = self.copies.take_again() else { break result };
             self.copies.same_file();
@@ -129,6 +134,20 @@ pub(crate) enum Bytes<'a> {
     OnDisk,
     AtHand(&'a [u8]),
     Uploaded(&'a Upload),
+}
+
+impl<'a> Bytes<'a> {
+    /// Opens the bytes at their beginning; `path` is their file, if they are on disk.
+    pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Input + 'a>> {
+        Ok(match self {
+            Bytes::OnDisk => open(path)?,
+            Bytes::AtHand(bytes) => Box::new(Cursor::new(bytes)),
+            Bytes::Uploaded(mut upload) => {
+                upload.rewind()?;
+                Box::new(upload)
+            }
+        })
+    }
 }
 
 /// True if `input` has several conversations; rewinds it.

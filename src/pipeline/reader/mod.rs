@@ -7,7 +7,7 @@ mod lookup;
 
 pub(super) use copies::{Differs, mark, mark_of};
 pub(super) use current::named_by;
-pub(super) use file::Bytes;
+pub(super) use file::{Bytes, found};
 pub(super) use lookup::{EarlierReading, Lookup};
 
 use super::preamble::{Preamble, PreambleSettings};

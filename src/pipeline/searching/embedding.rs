@@ -135,7 +135,7 @@ impl Embedder {
         let worst = Usage { prompt_tokens: sent + sent / 3, ..Usage::default() };
         let owner = CapOwner { namespace, session: None };
         let reserved = self.budget.reserve(&store, owner, worst, (self.clock)()).await?;
-        let reserved = reserved.map_err(|refusal| NoVectors(refusal.cap.to_string()))?;
+        let reserved = reserved.map_err(|reached| NoVectors(reached.to_string()))?;
         // Never cancelled: Ctrl-C ends the search, and the reservation then counts as spent.
         self.rate_limit.draw(&store, sent, &CancellationToken::new()).await?;
         let called = self.endpoint.embed(&self.model, texts).await;

@@ -7,14 +7,15 @@ use crate::adapters::metrics::Outcome as JobOutcome;
 use crate::adapters::otel::JobSpan;
 use crate::domain::{Claimed, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait};
 use crate::llm::back_off;
-use crate::pipeline::budget::{CapOwner, ReachedCap};
+use crate::pipeline::budget::{CapOwner, key};
 use crate::pipeline::dialogue::Deferral;
 use crate::pipeline::extractor::{CUT_IN_TWO, Outcome, RunAttempt, SliceRequest, failure, job_of};
 use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
 use crate::store::{
-    CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreError, StoreErrorKind,
+    CapReached, CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreError,
+    StoreErrorKind,
 };
 use tracing::Instrument;
 
@@ -235,7 +236,7 @@ impl WorkerState {
                 self.stop(error.to_string());
                 ClaimEnd::uncharged(None)
             }
-            Deferral::Cap(cap) => ClaimEnd::Released(self.hold_back(&cap).await?),
+            Deferral::Cap(reached) => ClaimEnd::Released(self.hold_back(&reached).await?),
             Deferral::Unanswered(error) if self.batch.is_some() => self.give_up(attempt, error),
             Deferral::Unanswered(error) => self.come_back(claimed, attempt, error),
         })
@@ -283,25 +284,25 @@ impl WorkerState {
     }
 
     /// Holds back all jobs under the cap, so that they do not reach it one by one.
-    async fn hold_back(&self, cap: &ReachedCap) -> Result<JobRelease, StoreError> {
+    async fn hold_back(&self, reached: &CapReached) -> Result<JobRelease, StoreError> {
         let now = self.now();
-        let wait = Some((Wait::Cap, now.next_midnight(), cap.to_string()));
+        let wait = Some((Wait::Cap, now.next_midnight(), reached.to_string()));
         let release = JobRelease { wait, charged: false };
-        let namespace = match &cap.scope {
+        let namespace = match &reached.cap.scope {
             CapScope::Session(_) => return Ok(release),
             CapScope::NamespaceDay(namespace, _) => Some(namespace.clone()),
             CapScope::Day(_) => None,
         };
         if self.batch.is_some() && namespace.is_none() {
             // Claimed jobs may still fit: each slice has its own worst case.
-            self.capped.get_or_init(|| format!("{cap}; what is left waits, nothing is lost"));
+            self.capped.get_or_init(|| format!("{reached}; what is left waits, nothing is lost"));
         }
         let hold = || {
             let (namespace, release) = (namespace.clone(), release.clone());
             self.store().inner().hold_ready(namespace, self.batch_id(), release, now)
         };
         let jobs = self.store().retry(hold).await?;
-        tracing::info!(cap = cap.key, jobs, "jobs wait at a cap");
+        tracing::info!(cap = key(&reached.cap), jobs, "jobs wait at a cap");
         Ok(release)
     }
 
