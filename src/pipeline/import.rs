@@ -25,6 +25,7 @@ use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Model name in requests that an unknown model answered.
 pub(crate) const MODEL_UNKNOWN: &str = "recorded-elsewhere";
@@ -246,6 +247,7 @@ pub(crate) fn collect(
         also_forgotten: true,
         vault: None,
         dry_run: true,
+        cancel: CancellationToken::new(),
     };
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());
     let sink = Collector { conversation, wanted: false, found: Vec::new() };

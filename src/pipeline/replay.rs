@@ -98,7 +98,7 @@ impl Plan {
     ) -> Result<(), StoreError> {
         let files = find(options, &self.tally);
         let gate = Gate::new(&self.config.pii);
-        let reading = reading(&self.config, options, true);
+        let reading = reading(&self.config, options, true, self.cancel.clone());
         let tool = tool();
         let rules = self.config.prompts.extraction().rules(
             &self.config.language,
@@ -111,7 +111,6 @@ impl Plan {
             lookup,
             asking: asking(&self.config, &self.model_name, options),
             tally: &self.tally,
-            cancel: &self.cancel,
             overhead,
             sessions: HashMap::new(),
             open: None,
@@ -146,7 +145,12 @@ fn asking(config: &Config, model: &str, options: &Options) -> Asking {
     Asking { digest, retry_failed: options.retry_failed }
 }
 
-fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
+fn reading(
+    config: &Config,
+    options: &Options,
+    dry_run: bool,
+    cancel: CancellationToken,
+) -> Reading {
     Reading {
         format: options.format,
         namespace: config.namespace.clone(),
@@ -160,6 +164,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         also_forgotten: options.also_forgotten,
         vault: config.vault.bound().filter(|_| !dry_run),
         dry_run,
+        cancel,
     }
 }
 
@@ -202,11 +207,10 @@ impl Replay {
         let reader = ReplayReader {
             files: find(&options, &tally),
             copies: copies(&options, Some(&store), &tally).await?,
-            reading: reading(&config, &options, false),
+            reading: reading(&config, &options, false, closing.clone()),
             gate: Gate::new(&config.pii),
             tally: Arc::clone(&tally),
             batch: Arc::clone(&batch),
-            closing: closing.clone(),
         };
         let reading = tokio::task::spawn_blocking(move || reader.read(sink));
         let worker = Consumer {
@@ -250,7 +254,6 @@ struct ReplayReader {
     gate: Gate,
     tally: Arc<Tally>,
     batch: Arc<Batch>,
-    closing: CancellationToken,
 }
 
 impl ReplayReader {
@@ -261,7 +264,7 @@ impl ReplayReader {
         let _ = read.is_continue().then(|| self.copies.iter().try_for_each(|it| reader.copy(it)));
         let read = reader.finish().and_then(ReplaySink::finish);
         if read.is_err() {
-            self.closing.cancel();
+            self.reading.cancel.cancel();
         }
         read
     }

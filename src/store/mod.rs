@@ -60,7 +60,7 @@ pub use migrations::OpenMode;
 pub(crate) use namespace::NamespaceTotals;
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
-pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
+pub(crate) use queue::{ABANDONED, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
 pub(crate) use queue::{
     Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage,

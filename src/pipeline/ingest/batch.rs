@@ -10,15 +10,21 @@ use crate::store::{Gathering, Intake, SessionProgress};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Stored state of a session that the next intake builds on.
+#[derive(Debug, Default)]
+pub(super) struct Baseline {
+    pub(super) growth: SessionProgress,
+    /// Marks of the stored entries from `growth.taken` on, which wait for more.
+    pub(super) gathered: Vec<u64>,
+    /// First entry that differs from the stored one, if any.
+    pub(super) anew: Option<u32>,
+}
+
 /// A session that is being read.
 #[derive(Debug)]
 pub(super) struct Batch {
     session: Session,
-    /// Stored progress that the next intake builds on.
-    growth: SessionProgress,
-    /// Marks of the stored entries from `growth.taken` on, which wait for more.
-    gathered: Vec<u64>,
-    anew: Option<u32>,
+    baseline: Baseline,
     /// Entries that are not enqueued yet.
     entries: BTreeMap<u32, Entry>,
     bytes: usize,
@@ -35,25 +41,15 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Continues a session after `growth`. `anew` is its first entry that differs from the stored one, if any.
-    pub(super) fn new(
-        session: Session,
-        growth: SessionProgress,
-        gathered: Vec<u64>,
-        anew: Option<u32>,
-    ) -> Batch {
-        let (entries, jobs) = (BTreeMap::new(), Vec::new());
-        let after = growth.taken;
+    pub(super) fn new(session: Session, baseline: Baseline) -> Batch {
         Batch {
             session,
-            growth,
-            gathered,
-            anew,
-            entries,
+            after: baseline.growth.taken,
+            baseline,
+            entries: BTreeMap::new(),
             bytes: 0,
-            jobs,
+            jobs: Vec::new(),
             last: None,
-            after,
             begun: false,
             undivided: false,
         }
@@ -86,9 +82,11 @@ impl Batch {
         if let Some((last, preamble)) = self.last.take() {
             let highest = last.entries.iter().map(|entry| entry.ordinal).max();
             self.after = self.after.max(highest.map_or(0, |highest| highest + 1));
-            self.jobs.push(rules.job(&last, preamble));
+            self.jobs.push(job_of(&last, preamble, rules.asking));
         }
-        let full = !self.undivided && rules.is_full(self.bytes, self.entries.len());
+        let is_full =
+            rules.batch_bytes_max <= self.bytes || BATCH_ENTRIES_MAX <= self.entries.len();
+        let full = is_full && !self.undivided;
         let whole = from.filter(|from| full && self.after <= *from);
         let intake = whole.map(|from| self.up_to(from, rules));
         cutting.entries.iter().for_each(|entry| self.keep(entry.clone()));
@@ -105,7 +103,7 @@ impl Batch {
         if let Some((last, preamble)) = self.last.take() {
             let alone = self.boundary(&last).is_some_and(|from| self.after <= from);
             let until = rules.gathers_until(&last).filter(|_| alone);
-            let job = rules.job(&last, preamble);
+            let job = job_of(&last, preamble, rules.asking);
             match until {
                 Some(until) => gathering = Some(Gathering { job, until }),
                 None => self.jobs.push(job),
@@ -116,7 +114,7 @@ impl Batch {
             preamble.pass(taken);
             preamble.remembered()
         });
-        let growth = self.growth.clone();
+        let growth = self.baseline.growth.clone();
         let entries = std::mem::take(&mut self.entries);
         Some(Intake {
             goes_on: false,
@@ -138,15 +136,18 @@ impl Batch {
     /// True if the store has all of it and no waiting entries are to be flushed. A file that is a prefix of what is
     /// stored is being written or was truncated: the stored entries stay.
     fn is_known(&self, ended: &SessionEnding, rules: &Rules) -> bool {
-        if self.begun || self.anew.is_some() || self.growth.entries < ended.entries {
+        if self.begun
+            || self.baseline.anew.is_some()
+            || self.baseline.growth.entries < ended.entries
+        {
             return false;
         }
         let same = |(ordinal, entry): (&u32, &Entry)| {
-            let at = ordinal.checked_sub(self.growth.taken).map(|at| at as usize);
-            at.and_then(|at| self.gathered.get(at)) == Some(&mark_of(entry))
+            let at = ordinal.checked_sub(self.baseline.growth.taken).map(|at| at as usize);
+            at.and_then(|at| self.baseline.gathered.get(at)) == Some(&mark_of(entry))
         };
-        let gathers = self.growth.taken < self.growth.entries;
-        let whole = ended.entries == self.growth.entries;
+        let gathers = self.baseline.growth.taken < self.baseline.growth.entries;
+        let whole = ended.entries == self.baseline.growth.entries;
         self.entries.iter().all(same) && !(rules.flush && gathers && whole)
     }
 
@@ -155,9 +156,10 @@ impl Batch {
         let rest = self.entries.split_off(&end);
         let entries = std::mem::replace(&mut self.entries, rest);
         self.bytes = self.entries.values().map(|entry| entry.text.len()).sum();
-        let growth = self.growth.clone();
-        self.growth.intakes += 1;
-        (self.growth.taken, self.growth.entries) = (end, end.max(self.growth.entries));
+        let growth = self.baseline.growth.clone();
+        self.baseline.growth.intakes += 1;
+        (self.baseline.growth.taken, self.baseline.growth.entries) =
+            (end, end.max(self.baseline.growth.entries));
         self.begun = true;
         self.intake(growth, entries, end, rules)
     }
@@ -172,7 +174,7 @@ impl Batch {
         Intake {
             session: self.session.clone(),
             growth,
-            anew: self.anew.take(),
+            anew: self.baseline.anew.take(),
             entries: entries.into_values().collect(),
             known,
             goes_on: true,
@@ -217,15 +219,6 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// True if a batch of this size is to be enqueued.
-    pub(super) fn is_full(&self, bytes: usize, entries: usize) -> bool {
-        self.batch_bytes_max <= bytes || BATCH_ENTRIES_MAX <= entries
-    }
-
-    pub(super) fn job(&self, cutting: &Cutting, preamble: Option<Redacted>) -> Job {
-        job_of(cutting, preamble, self.asking)
-    }
-
     /// End of the wait of a session's last slice; `None` if it does not wait for more.
     pub(super) fn gathers_until(&self, cutting: &Cutting) -> Option<Timestamp> {
         let wanted = self.gather.tokens;

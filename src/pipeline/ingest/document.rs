@@ -1,9 +1,9 @@
 //! Documents, in which an agent, a hook or another machine appends entries to a session. A document is enqueued whole
 //! or not at all, and only once.
 
-use super::batch::Batch;
 use super::batch::Rules;
-use super::report::{SentJobs, SessionIntake};
+use super::batch::{Baseline, Batch};
+use super::report::SessionIntake;
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
 use crate::pipeline::namespace::{Namespaces, namespace_of_folder};
@@ -11,9 +11,7 @@ use crate::pipeline::preamble::Preamble;
 use crate::pipeline::reader::{SessionEnding, mark, mark_of, named_by};
 use crate::privacy::{Redacted, Report};
 use crate::slicing::Slicer;
-use crate::store::{
-    CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError, StoreErrorKind,
-};
+use crate::store::{CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError};
 use crate::transcripts::{
     RawEntry, SessionSource, SliceError, parse_slice, private_tag_finding, redact_entry,
     redact_session,
@@ -110,15 +108,14 @@ impl Enqueuer {
         let what = "bytes or escapes that are no characters were replaced";
         let finding = || Finding::new(Severity::Warning, "invalid-utf8", 0, what);
         let findings = handed.repaired.then(finding).into_iter().chain(mentioned).collect();
-        let (from, closed, priority) = (handed.from, handed.closed, handed.priority);
         Ok(Document {
             session,
             native_id,
             is_named,
             entries,
-            from,
-            closed,
-            priority,
+            from: handed.from,
+            closed: handed.closed,
+            priority: handed.priority,
             findings,
             masked,
         })
@@ -162,37 +159,21 @@ impl Enqueuer {
             let Some(intake) = self.intake(document, growth, new, &rules).await? else {
                 return Ok(taken);
             };
-            let sent = SentJobs::of(&intake);
-            match self.store.enqueue(intake).await {
-                Ok(enqueued) => {
-                    taken.add(enqueued, sent);
-                    taken.evicted = self.copied(document, known, new, &rules).await;
-                    return Ok(taken);
-                }
-                Err(error) if error.kind == StoreErrorKind::Moved => {}
-                Err(error) => return Err(error.into()),
+            if taken.enqueue(&self.store, intake).await? {
+                let evicted = self.keep_copy(document, known, new, &rules).await;
+                let session = document.session.id;
+                let evicted = evicted.inspect_err(
+                    |error| tracing::warn!(session.id = %session, error = %error, "no copy was kept"),
+                );
+                taken.evicted = evicted.ok();
+                return Ok(taken);
             }
         }
         Err(DocumentError::Busy)
     }
 
-    /// Extends the session's copy; returns the number of copies evicted for it, or `None` if it cannot be kept.
-    async fn copied(
-        &self,
-        document: &Document,
-        known: u32,
-        new: &[Entry],
-        rules: &Rules,
-    ) -> Option<u64> {
-        let kept = self.keep_copy(document, known, new, rules).await;
-        let session = document.session.id;
-        kept.inspect_err(
-            |error| tracing::warn!(session.id = %session, error = %error, "no copy was kept"),
-        )
-        .ok()
-    }
-
-    /// Extends the session's copy with the entries that follow the first `known`.
+    /// Extends the session's copy with the entries that follow the first `known`; returns the number of copies evicted
+    /// for it.
     async fn keep_copy(
         &self,
         document: &Document,
@@ -286,7 +267,8 @@ impl Enqueuer {
         let slicer = Slicer::new(session.id, self.settings, ends);
         let mut slicer = slicer.starting_at(growth.next_index);
         let marks = gathered.iter().map(mark_of).collect();
-        let mut batch = Batch::new(session.clone(), growth, marks, None).undivided();
+        let baseline = Baseline { growth, gathered: marks, anew: None };
+        let mut batch = Batch::new(session.clone(), baseline).undivided();
         let entries = gathered.into_iter().chain(new.iter().cloned());
         for (ordinal, entry) in (taken..).zip(entries) {
             // Numbered as in a single document of the whole session.

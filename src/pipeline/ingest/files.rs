@@ -63,9 +63,9 @@ impl Enqueuer {
                     (named(name, upload.bytes()), Bytes::Uploaded(upload))
                 }
             };
-            let reading = self.reading(&how);
+            let reading = self.reading(&how, cancel);
             let lookup = Lookup::new(handle.clone(), self.store.clone(), Some(self.clock));
-            let sink = IntakeSink::new(lookup, self.rules(&how), &cancel);
+            let sink = IntakeSink::new(lookup, self.rules(&how));
             let mut reader = Reader::new(&reading, &self.gate, &tally, sink);
             for file in &files {
                 if holds_documents(file, bytes, how.format).unwrap_or(false) {
@@ -73,7 +73,7 @@ impl Enqueuer {
                         enqueuer: &self,
                         how: &how,
                         handle: &handle,
-                        cancel: &cancel,
+                        cancel: &reading.cancel,
                         tally: &tally,
                         report: &mut reader.sink().report,
                         is_upload: matches!(bytes, Bytes::Uploaded(_)),
@@ -92,7 +92,7 @@ impl Enqueuer {
         .await
     }
 
-    fn reading(&self, how: &EnqueueOptions) -> Reading {
+    fn reading(&self, how: &EnqueueOptions, cancel: CancellationToken) -> Reading {
         Reading {
             format: how.format,
             namespace: how.namespace.clone().or_else(|| self.namespace.clone()),
@@ -106,12 +106,13 @@ impl Enqueuer {
             also_forgotten: how.also_forgotten,
             vault: self.vault,
             dry_run: false,
+            cancel,
         }
     }
 }
 
 /// Reads a transcript until all that is new in it is enqueued.
-fn transcript(reader: &mut Reader<'_, IntakeSink<'_>>, file: &Candidate, bytes: Bytes<'_>) {
+fn transcript(reader: &mut Reader<'_, IntakeSink>, file: &Candidate, bytes: Bytes<'_>) {
     let tally = reader.tally();
     let before = tally.totals();
     reader.next_file();

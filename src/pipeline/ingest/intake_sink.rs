@@ -1,41 +1,31 @@
 //! Sink of an intake: looks up the progress of a session, enqueues what is new, and says when a file must be read
 //! again.
 
-use super::batch::Batch;
-use super::batch::Rules;
-use super::report::{IntakeReport, SentJobs};
+use super::batch::{Baseline, Batch, Rules};
+use super::report::{IntakeReport, SessionIntake};
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Session, SessionId};
 use crate::pipeline::reader::{Differs, EarlierReading, Lookup, SliceSink, Work};
-use crate::store::{Intake, SessionProgress, StoreError, StoreErrorKind};
+use crate::store::{Intake, StoreError};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use tokio_util::sync::CancellationToken;
 
 /// Minimum share of equal entries in a rewritten session, in percent. With less, it is another conversation under the
 /// same name, which does not replace the earlier one.
 const SAME_PERCENT_MIN: u64 = 75;
 
 /// Enqueues the work of a reader; blocks its thread.
-pub(super) struct IntakeSink<'a> {
+pub(super) struct IntakeSink {
     lookup: Lookup,
     rules: Rules,
-    cancel: &'a CancellationToken,
     pub(super) report: IntakeReport,
     /// True if the file must be read again.
     again: bool,
+    /// Stored state of the session that begins.
     baseline: Baseline,
     /// Sessions that differ from the stored ones of the same name.
     changed: HashMap<SessionId, Change>,
     open: Option<Batch>,
-}
-
-/// Stored state of the session that begins.
-#[derive(Debug, Default)]
-struct Baseline {
-    growth: SessionProgress,
-    gathered: Vec<u64>,
-    anew: Option<u32>,
 }
 
 /// Change of a session since it was stored.
@@ -47,15 +37,17 @@ enum Change {
     Other(String),
 }
 
-impl<'a> IntakeSink<'a> {
-    pub(super) fn new(
-        lookup: Lookup,
-        rules: Rules,
-        cancel: &'a CancellationToken,
-    ) -> IntakeSink<'a> {
-        let (report, baseline) = (IntakeReport::default(), Baseline::default());
-        let (changed, open) = (HashMap::new(), None);
-        IntakeSink { lookup, rules, cancel, report, again: false, baseline, changed, open }
+impl IntakeSink {
+    pub(super) fn new(lookup: Lookup, rules: Rules) -> IntakeSink {
+        IntakeSink {
+            lookup,
+            rules,
+            report: IntakeReport::default(),
+            again: false,
+            baseline: Baseline::default(),
+            changed: HashMap::new(),
+            open: None,
+        }
     }
 
     /// True if the file must be read again: another process enqueued more of it, or it was rewritten.
@@ -70,22 +62,16 @@ impl<'a> IntakeSink<'a> {
         intake: Option<Intake>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
-        let sent = SentJobs::of(&intake);
-        match self.lookup.block_on(self.lookup.store().enqueue(intake)) {
-            Ok(enqueued) => {
-                self.report.add(session, enqueued, sent);
-                Ok(ControlFlow::Continue(()))
-            }
-            Err(error) if error.kind == StoreErrorKind::Moved => {
-                self.again = true;
-                Ok(ControlFlow::Break(()))
-            }
-            Err(error) => Err(error),
+        let reported = self.report.of(SessionIntake::of(session));
+        if self.lookup.block_on(reported.enqueue(self.lookup.store(), intake))? {
+            return Ok(ControlFlow::Continue(()));
         }
+        self.again = true;
+        Ok(ControlFlow::Break(()))
     }
 }
 
-impl SliceSink for IntakeSink<'_> {
+impl SliceSink for IntakeSink {
     fn lookup(&mut self) -> Option<&mut Lookup> {
         Some(&mut self.lookup)
     }
@@ -122,9 +108,10 @@ impl SliceSink for IntakeSink<'_> {
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         match work {
             Work::Begin(session) => {
-                let Baseline { growth, gathered, anew } = std::mem::take(&mut self.baseline);
-                self.report.meet(&session, growth.gathers_until);
-                self.open = Some(Batch::new(Session::clone(&session), growth, gathered, anew));
+                let baseline = std::mem::take(&mut self.baseline);
+                let reported = self.report.of(SessionIntake::of(&session));
+                reported.gathers_until = baseline.growth.gathers_until;
+                self.open = Some(Batch::new(Session::clone(&session), baseline));
             }
             Work::Skipped(entry) => {
                 if let Some(open) = &mut self.open {
@@ -155,10 +142,6 @@ impl SliceSink for IntakeSink<'_> {
             }
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.cancel.is_cancelled()
     }
 
     fn differs(&mut self, session: &Session, differs: Differs) {

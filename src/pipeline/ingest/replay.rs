@@ -3,9 +3,7 @@
 use crate::domain::{
     CoverageState, Digest, Entry, Finding, RunId, RunState, Session, SessionId, Timestamp,
 };
-use crate::pipeline::extractor::CUT_IN_TWO;
-use crate::pipeline::extractor::job_of;
-use crate::pipeline::extractor::run_id;
+use crate::pipeline::extractor::{CUT_IN_TWO, job_of, run_id};
 use crate::pipeline::reader::{Lookup, SessionEnding, SliceSink, Work};
 use crate::pipeline::tally::Tally;
 use crate::pipeline::worker::Batch;
@@ -93,7 +91,7 @@ impl ReplaySink {
 
     fn begin(&mut self, session: Arc<Session>) -> Result<(), StoreError> {
         self.close(None)?;
-        let runs = KnownRuns::find(&self.lookup, session.id, self.asking.digest)?;
+        let runs = self.asking.known_runs(&self.lookup, session.id)?;
         let read = ReadSession {
             id: session.id,
             reached: 0,
@@ -111,7 +109,7 @@ impl ReplaySink {
         let Some(open) = &mut self.open else { return };
         let highest = cutting.entries.iter().map(|entry| entry.ordinal + 1).max();
         open.read.reached = open.read.reached.max(highest.unwrap_or_default());
-        let split = open.runs.split(cutting, self.asking.retry_failed);
+        let split = self.asking.split(cutting, &open.runs);
         open.read.slices_known += split.done;
         self.tally.with(|totals| totals.slices_done += u64::from(split.open.is_empty()));
         open.read.known.extend(split.known);
@@ -196,10 +194,6 @@ impl SliceSink for ReplaySink {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn is_stopped(&self) -> bool {
-        self.closing.is_cancelled()
-    }
 }
 
 /// Counts the jobs that a replay would enqueue.
@@ -208,7 +202,6 @@ pub(crate) struct CountSink<'a> {
     pub(crate) lookup: Option<Lookup>,
     pub(crate) asking: Asking,
     pub(crate) tally: &'a Tally,
-    pub(crate) cancel: &'a CancellationToken,
     /// Tokens of a request besides its slice.
     pub(crate) overhead: u64,
     /// A repeated reading of a session replaces the earlier one.
@@ -216,6 +209,7 @@ pub(crate) struct CountSink<'a> {
     pub(crate) open: Option<SessionId>,
 }
 
+#[derive(Default)]
 pub(crate) struct SessionCount {
     runs: KnownRuns,
     slices_known: u64,
@@ -259,22 +253,17 @@ impl SliceSink for CountSink<'_> {
         let counted = self.open.and_then(|open| self.sessions.get_mut(&open));
         match work {
             Work::Begin(session) => {
-                let digest = self.asking.digest;
-                let runs = match &self.lookup {
-                    Some(lookup) => KnownRuns::find(lookup, session.id, digest)?,
-                    None => KnownRuns { asking: digest, runs: HashMap::new() },
-                };
-                let (pending, read) = (BTreeSet::new(), BTreeSet::new());
-                let (slices_known, slices_open, tokens) = (0, 0, 0);
-                let counted =
-                    SessionCount { runs, slices_known, slices_open, tokens, pending, read };
+                let lookup = self.lookup.as_ref();
+                let runs = lookup.map(|lookup| self.asking.known_runs(lookup, session.id));
+                let runs = runs.transpose()?.unwrap_or_default();
+                let counted = SessionCount { runs, ..SessionCount::default() };
                 self.sessions.insert(session.id, counted);
                 self.open = Some(session.id);
             }
             Work::Slice(cutting, _) => {
                 if let Some(counted) = counted {
                     counted.read.extend(cutting.entries.iter().map(|entry| entry.ordinal));
-                    let split = counted.runs.split(*cutting, self.asking.retry_failed);
+                    let split = self.asking.split(*cutting, &counted.runs);
                     counted.slices_known += split.done;
                     for (cutting, _) in split.open {
                         counted.slices_open += 1;
@@ -292,18 +281,10 @@ impl SliceSink for CountSink<'_> {
         }
         Ok(ControlFlow::Continue(()))
     }
-
-    fn is_stopped(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
 }
 
 /// Finished runs of a session under the same extraction settings.
-#[derive(Debug)]
-struct KnownRuns {
-    asking: Digest,
-    runs: HashMap<RunId, KnownRun>,
-}
+type KnownRuns = HashMap<RunId, KnownRun>;
 
 /// A slice, or its parts if an earlier run cut it in two.
 #[derive(Default)]
@@ -316,19 +297,19 @@ struct SplitSlice {
     open: Vec<(Cutting, u32)>,
 }
 
-impl KnownRuns {
-    fn find(lookup: &Lookup, id: SessionId, asking: Digest) -> Result<KnownRuns, StoreError> {
-        let runs = lookup.block_on(lookup.store().known_runs(id, asking))?;
-        Ok(KnownRuns { asking, runs: runs.into_iter().map(|run| (run.run, run)).collect() })
+impl Asking {
+    fn known_runs(self, lookup: &Lookup, id: SessionId) -> Result<KnownRuns, StoreError> {
+        let runs = lookup.block_on(lookup.store().known_runs(id, self.digest))?;
+        Ok(runs.into_iter().map(|run| (run.run, run)).collect())
     }
 
-    fn split(&self, cutting: Cutting, retry_failed: bool) -> SplitSlice {
+    fn split(self, cutting: Cutting, runs: &KnownRuns) -> SplitSlice {
         let mut split = SplitSlice::default();
         // Terminates: nothing below SLICE_TOKENS_MIN is halved again.
         let mut waiting = vec![cutting];
         while let Some(cutting) = waiting.pop() {
-            let id = run_id(self.asking, cutting.slice.id);
-            let known = self.runs.get(&id);
+            let id = run_id(self.digest, cutting.slice.id);
+            let known = runs.get(&id);
             if let Some(done) = known.filter(|known| known.state == RunState::Done) {
                 split.known.push(id);
                 match done.failure.as_deref() {
@@ -336,7 +317,7 @@ impl KnownRuns {
                     Some(_) | None => split.done += 1,
                 }
             } else {
-                let failed = known.filter(|_| retry_failed);
+                let failed = known.filter(|_| self.retry_failed);
                 let afresh = failed.map_or(0, |known| known.afresh() - known.generation);
                 split.open.push((cutting, afresh));
             }

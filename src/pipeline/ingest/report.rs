@@ -3,7 +3,7 @@
 use crate::domain::{JobId, Session, SessionId, Timestamp};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::Redacted;
-use crate::store::{EnqueueResult, Intake};
+use crate::store::{Intake, Store, StoreError, StoreErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -50,30 +50,28 @@ impl SessionIntake {
         }
     }
 
-    pub(super) fn add(&mut self, enqueued: EnqueueResult, sent: SentJobs) {
+    /// Enqueues an intake of the session and counts it; returns false if another process enqueued more meanwhile.
+    pub(super) async fn enqueue(
+        &mut self,
+        store: &Store,
+        intake: Intake,
+    ) -> Result<bool, StoreError> {
+        let gathering = intake.gathering.as_ref();
+        let gathers_until = gathering.map(|it| it.until);
+        let jobs = intake.jobs.iter().chain(gathering.map(|it| &it.job));
+        let ids: Vec<JobId> = jobs.map(|job| job.id).collect();
+        let enqueued = match store.enqueue(intake).await {
+            Err(error) if error.kind == StoreErrorKind::Moved => return Ok(false),
+            enqueued => enqueued?,
+        };
         self.entries += enqueued.entries;
         self.jobs += enqueued.jobs;
         self.known += enqueued.known;
         if !enqueued.repeated {
-            self.job_ids.extend(sent.ids);
-            self.gathers_until = sent.gathers_until;
+            self.job_ids.extend(ids);
+            self.gathers_until = gathers_until;
         }
-    }
-}
-
-/// Jobs of an intake.
-#[derive(Default)]
-pub(super) struct SentJobs {
-    ids: Vec<JobId>,
-    gathers_until: Option<Timestamp>,
-}
-
-impl SentJobs {
-    pub(super) fn of(intake: &Intake) -> SentJobs {
-        let gathering = intake.gathering.as_ref();
-        let jobs = intake.jobs.iter().chain(gathering.map(|it| &it.job));
-        let gathers_until = gathering.map(|it| it.until);
-        SentJobs { ids: jobs.map(|job| job.id).collect(), gathers_until }
+        Ok(true)
     }
 }
 
@@ -118,11 +116,6 @@ impl IntakeReport {
         self.entries == 0 && self.jobs == 0
     }
 
-    /// Adds a conversation to the report; earlier counts of it stay.
-    pub(super) fn meet(&mut self, session: &Session, gathers_until: Option<Timestamp>) {
-        self.of(SessionIntake::of(session)).gathers_until = gathers_until;
-    }
-
     /// Removes the last conversation again, if nothing of it was counted.
     pub(super) fn leave(&mut self, session: SessionId) {
         let nothing = |it: &SessionIntake| it.session == session && it.job_ids.is_empty();
@@ -132,12 +125,8 @@ impl IntakeReport {
         }
     }
 
-    pub(super) fn add(&mut self, session: &Session, enqueued: EnqueueResult, sent: SentJobs) {
-        self.of(SessionIntake::of(session)).add(enqueued, sent);
-    }
-
     /// Adds a document.
-    pub(super) fn join(&mut self, intake: SessionIntake) {
+    pub(super) fn join(&mut self, mut intake: SessionIntake) {
         if intake.forgotten {
             self.forgotten += 1;
             return;
@@ -146,10 +135,13 @@ impl IntakeReport {
         self.copies_evicted += intake.evicted.unwrap_or_default();
         self.copies_failed += u64::from(intake.evicted.is_none());
         let SessionIntake { entries, jobs, known, gathers_until, .. } = intake;
-        let ids = intake.job_ids.clone();
-        let all = SessionIntake { entries: 0, jobs: 0, known: 0, job_ids: Vec::new(), ..intake };
-        let enqueued = EnqueueResult { entries, jobs, known, ..EnqueueResult::default() };
-        self.of(all).add(enqueued, SentJobs { ids, gathers_until });
+        let ids = std::mem::take(&mut intake.job_ids);
+        let all = self.of(SessionIntake { entries: 0, jobs: 0, known: 0, ..intake });
+        all.entries += entries;
+        all.jobs += jobs;
+        all.known += known;
+        all.job_ids.extend(ids);
+        all.gathers_until = gathers_until;
     }
 
     /// Adds the totals of the reading.
@@ -163,9 +155,9 @@ impl IntakeReport {
             self.files = totals.files;
             self.files_passed_over = totals.files_passed_over;
             self.files_not_read.clone_from(&totals.files_not_read);
-            self.copies = totals.findings.get("session-copy").copied().unwrap_or_default();
-            self.forgotten += totals.findings.get("forgotten").copied().unwrap_or_default();
             let found = |rule: &str| totals.findings.get(rule).copied().unwrap_or_default();
+            self.copies = found("session-copy");
+            self.forgotten += found("forgotten");
             self.copies_evicted += found("vault-full");
             self.copies_failed += found("vault-failed");
             self.problems.append(&mut totals.problems);
@@ -174,7 +166,8 @@ impl IntakeReport {
         self
     }
 
-    fn of(&mut self, new: SessionIntake) -> &mut SessionIntake {
+    /// The conversation in the report, where earlier counts of it stay; `new` if it is not there yet.
+    pub(super) fn of(&mut self, new: SessionIntake) -> &mut SessionIntake {
         let at = *self.by_id.entry(new.session).or_insert(self.sessions.len());
         if at == self.sessions.len() {
             self.sessions.push(new);

@@ -20,6 +20,7 @@ use crate::store::StoreError;
 use copies::Copies;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Maximum number of conversations stored under one name, each of which replaced another in its file.
 const APART_MAX: usize = 16;
@@ -44,6 +45,8 @@ pub(super) struct Reading {
     pub(super) vault: Option<u64>,
     /// True to count skipped entries here, since no store does.
     pub(super) dry_run: bool,
+    /// Ends the reading when cancelled.
+    pub(super) cancel: CancellationToken,
 }
 
 /// Work for a sink, session by session.
@@ -89,11 +92,6 @@ pub(super) trait SliceSink {
 
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError>;
 
-    /// True after a request to stop.
-    fn is_stopped(&self) -> bool {
-        false
-    }
-
     /// Handles a rewritten session, of which nothing is handed over until the file is read again. Only for sinks that
     /// return `taken` entries.
     fn differs(&mut self, _session: &Session, _differs: Differs) {}
@@ -129,7 +127,7 @@ impl<'a, S: SliceSink> Reader<'a, S> {
 
     /// True if no other file is to be read.
     pub(super) fn is_over(&self) -> bool {
-        self.failed.is_some() || self.sink.is_stopped()
+        self.failed.is_some() || self.reading.cancel.is_cancelled()
     }
 
     fn hand(&mut self, work: Work) -> ControlFlow<()> {
