@@ -4,6 +4,7 @@
 use super::budget::{CapOwner, cost};
 use super::dialogue::{Deferral, DialogueEnd, ModelDialogue};
 use super::extractor::Setup;
+use super::join_result;
 use super::model_client::{
     Billing, CallContext, CallRetry, Model, ModelClient, Spending, estimate,
 };
@@ -15,8 +16,8 @@ use crate::consolidate::{
     Step, Verdicts,
 };
 use crate::domain::{
-    Digest, Finding, Memory, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId,
-    Severity, Timestamp, Usage,
+    Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId, Severity,
+    Timestamp, Usage,
 };
 use crate::store::{Store, StoreError};
 use std::collections::{BTreeSet, VecDeque};
@@ -178,7 +179,7 @@ pub(crate) enum AskMode {
 /// Asks a model about pairs that no rule decides.
 pub(crate) struct Adjudicator {
     client: BatchClient,
-    spec: Arc<AdjudicationSpec>,
+    pub(super) spec: Arc<AdjudicationSpec>,
     in_flight: usize,
     pub(super) mode: AskMode,
     /// Message of the first [`Halt::Needs`]; once set, nothing more is asked.
@@ -213,8 +214,8 @@ impl Adjudicator {
         mode: AskMode,
     ) -> Result<Adjudicator, StoreError> {
         let (config, model_name) = (source.config, source.model_name);
-        let client = BatchClient::new(source).await?;
-        Ok(Adjudicator { mode, ..Adjudicator::with(client, config, model_name) })
+        let BatchClient { client, .. } = BatchClient::new(source).await?;
+        Ok(Adjudicator { mode, ..Adjudicator::with_client(client, config, model_name) })
     }
 
     pub(super) fn with_client(
@@ -222,10 +223,7 @@ impl Adjudicator {
         config: &Config,
         model_name: &str,
     ) -> Adjudicator {
-        Adjudicator::with(BatchClient::with_client(client, config), config, model_name)
-    }
-
-    fn with(client: BatchClient, config: &Config, model_name: &str) -> Adjudicator {
+        let client = BatchClient::with_client(client, config);
         let prompt = config.prompts.consolidate();
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         configure(&mut spec.ask, config);
@@ -239,10 +237,6 @@ impl Adjudicator {
 
     pub(crate) fn needs(&self) -> Option<String> {
         self.needs.get().cloned()
-    }
-
-    pub(super) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
-        self.spec.question(record, memory)
     }
 
     /// Asks about `batches` of `namespace` and adds the verdicts to `progress`. A batch without an answer leaves its
@@ -273,13 +267,8 @@ impl Adjudicator {
                 under_way.spawn(async move { adjudicator.batch(&namespace, path, batch).await });
             }
             let Some(ended) = under_way.join_next().await else { break };
-            let mut result = match ended {
-                Ok(result) => result?,
-                Err(died) => {
-                    super::resume_panic(died);
-                    continue;
-                }
-            };
+            let Some(result) = join_result(ended) else { continue };
+            let mut result = result?;
             match &result.ended {
                 DialogueEnd::Done(_) => unanswered = 0,
                 DialogueEnd::TooLong(_) | DialogueEnd::Failed(_) => {}

@@ -182,7 +182,7 @@ impl Consolidator {
             let settled = settled(&planned.plan);
             let undecided = progress.asked.pairs.iter().filter(|pair| !settled.contains(pair));
             let undecided = undecided.filter_map(|(record, memory)| {
-                let question = adjudicator.question(*record, planned.memories.get(memory)?);
+                let question = adjudicator.spec.question(*record, planned.memories.get(memory)?);
                 Some(AskedPair { record: *record, memory: *memory, question })
             });
             planned.undecided = undecided.collect();
@@ -218,7 +218,7 @@ impl Consolidator {
             let memory = memories.get(pair.memory);
             let now = self.adjudicator.as_ref().zip(memory);
             now.is_some_and(|(adjudicator, it)| {
-                !pair.is_undone && pair.asked != Some(adjudicator.question(pair.record, it))
+                !pair.is_undone && pair.asked != Some(adjudicator.spec.question(pair.record, it))
             })
         });
         let more_open = pairs.len() > PLAN_PAIRS_MAX;

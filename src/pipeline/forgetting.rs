@@ -55,15 +55,12 @@ pub(crate) struct ForgetPlan {
 
 #[derive(Debug)]
 pub(crate) enum ForgetOutcome {
-    Done(Erased, Passages),
+    /// With passages of the erased text.
+    Done(Erased, BTreeSet<String>),
     Busy,
     /// These memories changed meanwhile; nothing was erased.
     Moved(Vec<MemoryId>),
 }
-
-/// Passages of erased text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Passages(BTreeSet<String>);
 
 /// A search for what was erased.
 #[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -141,16 +138,16 @@ impl Consolidator {
     /// its passages.
     pub(crate) async fn prove(
         &self,
-        passages: Passages,
+        passages: BTreeSet<String>,
         files: &[(String, Arc<str>)],
     ) -> Result<ErasureProof, StoreError> {
         self.store.scrub().await?;
-        let mut proof = ErasureProof { passages: passages.0.len(), ..ErasureProof::default() };
-        let finder = AhoCorasick::new(&passages.0);
+        let mut proof = ErasureProof { passages: passages.len(), ..ErasureProof::default() };
+        let finder = AhoCorasick::new(&passages);
         let is_left = move |text: &str| match &finder {
             Ok(finder) => finder.is_match(text),
             // Too many passages for one automaton.
-            Err(_) => passages.0.iter().any(|it| text.contains(it.as_str())),
+            Err(_) => passages.iter().any(|it| text.contains(it.as_str())),
         };
         for (path, text) in files {
             let is_left = is_left(text);
@@ -175,7 +172,7 @@ impl Consolidator {
         let erasure = Erasure { sessions, records, changes, plans };
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
         Ok(match erased {
-            Ok(erased) => ForgetOutcome::Done(erased, Passages(passages)),
+            Ok(erased) => ForgetOutcome::Done(erased, passages),
             Err(moved) => ForgetOutcome::Moved(moved),
         })
     }

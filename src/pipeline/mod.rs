@@ -68,7 +68,7 @@ pub(crate) use worker::{End, Jobs, Report};
 use tokio::task::JoinError;
 
 /// Resumes the panic of another task; continuing would lose its work.
-pub(crate) fn resume_panic(died: JoinError) {
+fn resume_panic(died: JoinError) {
     if let Ok(panic) = died.try_into_panic() {
         std::panic::resume_unwind(panic);
     }

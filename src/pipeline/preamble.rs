@@ -24,18 +24,11 @@ pub(super) struct PreambleSettings {
 
 impl PreambleSettings {
     pub(super) fn of(config: &Config) -> Arc<PreambleSettings> {
-        PreambleSettings::new(config.conversation, config.dialog, Gate::new(&config.pii))
-    }
-
-    fn new(
-        conversation: conversation_memory::ConversationSettings,
-        dialog: dialog_summary::DialogLimits,
-        gate: Gate,
-    ) -> Arc<PreambleSettings> {
+        let (conversation, dialog) = (config.conversation, config.dialog);
         let settings = serde_json::to_string(&conversation).unwrap_or_default();
         let limits = format!("{} {}", dialog.tokens_max, dialog.turns_max);
         let digest = Digest::of(&["telling", &settings, &limits]);
-        Arc::new(PreambleSettings { conversation, dialog, gate, digest })
+        Arc::new(PreambleSettings { conversation, dialog, gate: Gate::new(&config.pii), digest })
     }
 
     /// Digest of all settings that a preamble depends on.
@@ -196,16 +189,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn telling(strategy: MemoryType) -> Arc<PreambleSettings> {
-        let gate = Gate::new(&[]);
         let limits = conversation_memory::ConversationLimits {
             window_size: 3,
             summary_threshold: 4,
             keep_recent: 1,
             ..conversation_memory::ConversationLimits::default()
         };
-        let conversation =
+        let mut config = Config::load(None, &[]).unwrap();
+        config.conversation =
             conversation_memory::ConversationSettings { strategy, limits, context_tokens: 120 };
-        PreambleSettings::new(conversation, dialog_summary::DialogLimits::default(), gate)
+        PreambleSettings::of(&config)
     }
 
     fn entry(ordinal: u32, speaker: u8, words: &str) -> Entry {

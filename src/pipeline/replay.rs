@@ -18,11 +18,11 @@ use crate::extract::tool;
 use crate::llm::prompt::Form;
 use crate::privacy::Gate;
 use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoredCopy};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Jobs that the reader may queue ahead in addition to twice the concurrency, so that claiming, decoding and storing
@@ -228,7 +228,7 @@ impl Replay {
             clock,
         };
         let draining = async {
-            let report = worker.drain(Arc::clone(&batch)).await;
+            let report = worker.work(Some(Arc::clone(&batch))).await;
             // If the worker ended early, nothing would process what is still read.
             closing.cancel();
             report
@@ -278,7 +278,6 @@ impl Drop for ReplayReader {
 }
 
 /// Closes the sessions of a batch once its jobs have ended.
-#[derive(Clone)]
 struct Ending {
     store: Store,
     batch: String,
@@ -301,22 +300,14 @@ impl Ending {
             of.runs.push(run_id(self.asking, slice));
             of.is_open |= is_open;
         }
-        let (mut closing, mut sums) = (JoinSet::new(), Vec::with_capacity(sessions.len()));
-        for session in sessions {
-            if closing.len() >= CLOSING_MAX
-                && let Some(closed) = closing.join_next().await
-            {
-                sums.extend(join_result(closed).transpose()?);
-            }
+        let closing = sessions.into_iter().map(|session| {
             let of = by_session.remove(&session.id).unwrap_or_default();
             tally.with(|totals| totals.slices_known += session.slices_known);
-            let ending = self.clone();
-            closing.spawn(async move { ending.session(session, of).await });
-        }
-        while let Some(closed) = closing.join_next().await {
-            sums.extend(join_result(closed).transpose()?);
-        }
-        self.store.end_batch(self.batch).await?;
+            self.session(session, of)
+        });
+        let closed = stream::iter(closing).buffer_unordered(CLOSING_MAX);
+        let sums: Vec<SessionTotals> = closed.try_collect().await?;
+        self.store.end_batch(self.batch.clone()).await?;
         tally.with(|totals| sums.into_iter().for_each(|sum| add(totals, sum)));
         Ok(())
     }

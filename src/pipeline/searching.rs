@@ -213,29 +213,25 @@ pub(super) async fn mark_pairs(
     let Some(store) = memories.store else { return Ok(()) };
     let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
     let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
-    let mut conflicts: HashMap<MemoryId, Vec<MemoryId>> = HashMap::new();
-    let mut related: HashMap<MemoryId, Vec<MemoryId>> = HashMap::new();
-    for (one, other) in certain.iter().copied() {
-        conflicts.entry(one).or_default().push(other);
-        conflicts.entry(other).or_default().push(one);
-    }
-    for (one, other) in certain.into_iter().chain(open) {
-        related.entry(one).or_default().push(other);
-        related.entry(other).or_default().push(one);
-    }
+    let partner = |id: MemoryId, pair: &(MemoryId, MemoryId)| match *pair {
+        (one, other) if one == id => Some(other),
+        (one, other) if other == id => Some(one),
+        _ => None,
+    };
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
         let Some(own) = hit.age() else { continue };
-        for other in conflicts.get(&own.2).into_iter().flatten() {
-            let other = memories.get(*other).await?;
+        for other in certain.iter().filter_map(|pair| partner(own.2, pair)) {
+            let other = memories.get(other).await?;
             if hit.state == HitState::Current
                 && other.is_some_and(|other| other.state == MemoryState::Active)
             {
                 hit.state = HitState::Conflicting;
             }
         }
-        let others = related.get(&own.2).into_iter().flatten().filter_map(|id| ages.get(id));
+        let related = certain.iter().chain(&open).filter_map(|pair| partner(own.2, pair));
+        let others = related.filter_map(|id| ages.get(&id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
     }

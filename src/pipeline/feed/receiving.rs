@@ -5,9 +5,9 @@ use crate::adapters::nats::{Delivery, NatsError, Source, ack_all};
 use crate::domain::SessionId;
 use crate::pipeline::ingest::{Document, DocumentError, EnqueueOptions};
 use crate::store::StoreError;
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tokio::task::JoinSet;
 
 /// Maximum number of messages in a batch, whose intakes share commits.
 const BATCH: usize = 128;
@@ -74,17 +74,9 @@ impl Feed {
                 Err(bad) => self.reject(delivery, &bad.to_string()).await?,
             }
         }
-        let mut tasks = JoinSet::new();
-        for opened in sessions.into_values() {
-            let (feed, how) = (self.clone(), how.clone());
-            tasks.spawn(async move { feed.session(opened, &how).await });
-        }
+        let sessions = sessions.into_values().map(|opened| self.session(opened, how));
         let mut all = Handled::default();
-        while let Some(done) = tasks.join_next().await {
-            let handled = done.unwrap_or_else(|died| {
-                crate::pipeline::resume_panic(died);
-                Handled::default()
-            });
+        for handled in join_all(sessions).await {
             all.taken.extend(handled.taken);
             all.jobs += handled.jobs;
             all.back += handled.back;

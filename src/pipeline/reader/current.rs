@@ -36,7 +36,7 @@ pub(super) struct Current<'r, 'a, S> {
     /// True if a person or the transcript named the namespace of the session.
     is_named: bool,
     /// Namespace of the session, if a copy of it is read.
-    namespace: Option<&'r str>,
+    pub(super) namespace: Option<&'r str>,
 }
 
 struct Open<'a> {
@@ -103,14 +103,18 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         path: &'r str,
         format: Format,
     ) -> Current<'r, 'a, S> {
-        let (open, stopped, bad, early) = (None, false, 0, Vec::new());
-        let (is_named, namespace) = (false, None);
-        Current { reader, file, path, format, open, stopped, bad, early, is_named, namespace }
-    }
-
-    /// Sets the namespace of the session whose copy is read.
-    pub(super) fn in_namespace(self, name: &'r str) -> Self {
-        Current { namespace: Some(name), ..self }
+        Current {
+            reader,
+            file,
+            path,
+            format,
+            open: None,
+            stopped: false,
+            bad: 0,
+            early: Vec::new(),
+            is_named: false,
+            namespace: None,
+        }
     }
 
     pub(super) fn take(&mut self, item: TranscriptItem) -> ControlFlow<()> {
@@ -378,28 +382,20 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if let Some(differs) = open.taken.differs() {
             return self.reader.sink.differs(&open.session, differs);
         }
-        if whole && !open.is_own && open.ordinal > 0 {
+        if whole && !open.is_own {
             let unstored = if self.reader.reading.dry_run { 0 } else { u64::from(open.ordinal) };
             self.reader.tally.with(|totals| {
                 totals.sessions -= 1;
                 totals.coverage.add(CoverageState::Skipped, unstored);
             });
-            self.finding(Finding::new(
-                Severity::Info,
-                "session-copy",
-                0,
-                "other sessions have all of it",
-            ));
+            if open.ordinal > 0 {
+                let what = "other sessions have all of it";
+                self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
+            }
             self.stopped |= self.reader.hand(Work::Left).is_break();
             return;
         }
-        if whole && open.ordinal == 0 {
-            self.reader.tally.with(|totals| totals.sessions -= 1);
-            self.stopped |= self.reader.hand(Work::Left).is_break();
-            return;
-        }
-        let (copy, session) =
-            (open.copy.take().filter(|_| whole && open.ordinal > 0), open.session.id);
+        let (copy, session) = (open.copy.take().filter(|_| whole), open.session.id);
         let slices = open.slicer.finish();
         let slices = open.with_preambles(slices);
         self.reader.copies.cut(open.session.id, slices.len());

@@ -43,21 +43,27 @@ impl<S: SliceSink> Reader<'_, S> {
 
     pub(crate) fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> ControlFlow<()> {
         let path = file.path.display().to_string();
+        let read = self.until_own(file.bytes, |reader| {
+            bytes.open(&file.path).and_then(|input| reader.input(input, file, &path))
+        });
+        read.unwrap_or_else(|error| {
+            self.tally.problem(&path, format!("cannot be read: {error}"));
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Repeats `read` of a file of `bytes` while the file takes over a session: at most once per session.
+    fn until_own<T>(&mut self, bytes: u64, mut read: impl FnMut(&mut Self) -> T) -> T {
         let before = self.tally.totals();
-        let result = loop {
-            let input = bytes.open(&file.path);
-            let result = input.and_then(|input| self.input(input, file, &path));
-            // Repeats at most once per session: then the file is the session's own.
+        let read = loop {
+            let result = read(self);
             let Some(taken) = self.copies.take_again() else { break result };
             self.copies.same_file();
             self.tally
                 .with(|totals| totals.read_again(&before, taken.marks.len() as u64, taken.slices));
         };
-        self.tally.with(|totals| totals.bytes = before.bytes + file.bytes);
-        result.unwrap_or_else(|error| {
-            self.tally.problem(&path, format!("cannot be read: {error}"));
-            ControlFlow::Continue(())
-        })
+        self.tally.with(|totals| totals.bytes = before.bytes + bytes);
+        read
     }
 
     fn input(
@@ -225,16 +231,7 @@ impl<S: SliceSink> Reader<'_, S> {
     /// Reads a copy like the file that it was made from.
     pub(crate) fn copy(&mut self, copy: &StoredCopy) -> ControlFlow<()> {
         self.next_file();
-        let before = self.tally.totals();
-        let read = loop {
-            let read = self.read_copy(copy);
-            // As for a file: at most once per session.
-            let Some(taken) = self.copies.take_again() else { break read };
-            self.copies.same_file();
-            self.tally
-                .with(|totals| totals.read_again(&before, taken.marks.len() as u64, taken.slices));
-        };
-        self.tally.with(|totals| totals.bytes = before.bytes + copy.plain);
+        let read = self.until_own(copy.plain, |reader| reader.read_copy(copy));
         read.unwrap_or_else(|error| {
             let problem = format!("its copy in the vault cannot be read: {error}");
             self.tally.problem(&copy.session.path, problem);
@@ -250,8 +247,8 @@ impl<S: SliceSink> Reader<'_, S> {
         let path = session.path.as_str();
         let file =
             Candidate { path: path.into(), named: true, bytes: copy.plain, changed_at: None };
-        let mut current =
-            Current::new(self, &file, path, session.format).in_namespace(&session.namespace);
+        let mut current = Current::new(self, &file, path, session.format);
+        current.namespace = Some(&session.namespace);
         let text = |text: &Option<Redacted>| text.as_ref().map(|it| it.as_str().to_owned());
         let mut flow = current.take(TranscriptItem::Session(RawSession {
             native_id: session.native_id.as_str().to_owned(),

@@ -5,7 +5,7 @@ use super::state::WorkerState;
 use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
-use crate::pipeline::resume_panic;
+use crate::pipeline::join_result;
 use crate::store::{ChangeListener, ClaimRequest, ClaimedJobs, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -254,12 +254,8 @@ fn note(
     state: &WorkerState,
     ended: Result<Result<(), StoreError>, JoinError>,
 ) {
-    match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            state.closing.cancel();
-            failed.get_or_insert(error);
-        }
-        Err(died) => resume_panic(died),
+    if let Some(Err(error)) = join_result(ended) {
+        state.closing.cancel();
+        failed.get_or_insert(error);
     }
 }

@@ -70,16 +70,11 @@ impl Consumer {
         self.work(None).await
     }
 
-    /// As [`Consumer::run`], but only for the jobs of a batch.
-    pub(super) async fn drain(self, batch: Arc<Batch>) -> Result<Report, StoreError> {
-        self.work(Some(batch)).await
-    }
-
-    async fn work(self, batch: Option<Arc<Batch>>) -> Result<Report, StoreError> {
+    /// As [`Consumer::run`], but only for the jobs of `batch`, if there is one.
+    pub(super) async fn work(self, batch: Option<Arc<Batch>>) -> Result<Report, StoreError> {
         let (until, outage_max) = (self.until, self.config.limits.wait_max);
-        let started_at = (self.clock)();
-        let heartbeat = Heartbeat { id: self.id.clone(), started_at };
         let state = &Arc::new(self.state(batch).await?);
+        let started_at = state.started_at;
         let asking = state.extractor.asking;
         let reopens = state.batch.is_none();
         let store = state.store().inner();
@@ -90,23 +85,23 @@ impl Consumer {
             if reopens { store.reopen(asking, started_at).await } else { Ok(0) }
         };
         let reopened = state.store().retry(opening).await?;
-        state.store().retry(|| heartbeat.report(state)).await?;
-        tracing::info!(worker.id = heartbeat.id, reopened, "working");
+        state.store().retry(|| state.report()).await?;
+        tracing::info!(worker.id = state.id, reopened, "working");
         let over = CancellationToken::new();
         let work = async {
             let end = claim_loop::run(state, until, outage_max).await;
             over.cancel();
             end
         };
-        let (end, ()) = tokio::join!(work, heartbeat.beat(state, &over));
+        let (end, ()) = tokio::join!(work, state.beat(&over));
         let end = end?;
         match &end {
             // Keeps the status, so that other processes show the reason. The cap of a replay is the status of its jobs.
             End::Needs(_) if state.batch.is_none() || state.capped.get().is_none() => {
-                state.store().retry(|| heartbeat.report(state)).await?;
+                state.store().retry(|| state.report()).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {
-                state.store().retry(|| store.leave(&heartbeat.id)).await?;
+                state.store().retry(|| store.leave(&state.id)).await?;
             }
         }
         let left = state.left(started_at).await?;
@@ -143,6 +138,7 @@ impl Consumer {
         });
         Ok(WorkerState {
             id,
+            started_at: (self.clock)(),
             extractor,
             retry,
             adjudicator,
@@ -173,33 +169,28 @@ const BEAT_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum step back, in milliseconds, that is a normal clock correction; a longer one means the clock was set.
 const BACK_MILLIS: i64 = 2_000;
 
-/// Extends the leases of a worker, watches the clock and reports its presence, until the last job has ended.
-struct Heartbeat {
-    id: String,
-    started_at: Timestamp,
-}
-
-impl Heartbeat {
+impl WorkerState {
     /// Reports that the worker is alive, or why it stopped.
-    async fn report(&self, state: &WorkerState) -> Result<(), StoreError> {
+    async fn report(&self) -> Result<(), StoreError> {
         let presence = WorkerStatus {
             id: self.id.clone(),
             started_at: self.started_at,
-            seen_at: state.now(),
-            stopped: state.needs(),
+            seen_at: self.now(),
+            stopped: self.needs(),
         };
-        state.store().inner().seen(presence).await
+        self.store().inner().seen(presence).await
     }
 
-    async fn beat(&self, state: &WorkerState, over: &CancellationToken) {
-        let whole = (state.queue.lease / BEATS).min(BEAT_MAX);
-        let (mut pause, mut drift) = (whole, Drift::new(state.now()));
+    /// Extends the leases, watches the clock and reports the worker's presence, until `over`.
+    async fn beat(&self, over: &CancellationToken) {
+        let whole = (self.queue.lease / BEATS).min(BEAT_MAX);
+        let (mut pause, mut drift) = (whole, Drift::new(self.now()));
         loop {
             tokio::select! {
                 () = over.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
-            pause = match self.once(state, &mut drift).await {
+            pause = match self.beat_once(&mut drift).await {
                 Ok(()) => whole,
                 Err(error) => {
                     tracing::warn!(kind = ?error.kind, doing = error.doing, "a beat failed");
@@ -209,15 +200,15 @@ impl Heartbeat {
         }
     }
 
-    async fn once(&self, state: &WorkerState, drift: &mut Drift) -> Result<(), StoreError> {
-        let now = state.now();
+    async fn beat_once(&self, drift: &mut Drift) -> Result<(), StoreError> {
+        let now = self.now();
         let ahead = drift.since_last(now);
-        state.extend().await?;
+        self.extend().await?;
         if ahead < -BACK_MILLIS {
             // Times stored earlier are in the future now.
-            let jobs = state.store().inner().recover(now).await?;
+            let jobs = self.store().inner().recover(now).await?;
             tracing::warn!(millis = -ahead, jobs, "the clock went back");
         }
-        self.report(state).await
+        self.report().await
     }
 }

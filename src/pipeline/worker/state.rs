@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct WorkerState {
     /// The worker's name, in leases.
     pub(super) id: String,
+    pub(super) started_at: Timestamp,
     pub(super) extractor: Extractor,
     pub(super) retry: CallRetry,
     /// Adjudicates candidate pairs, if the settings name a model for it.

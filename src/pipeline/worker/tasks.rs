@@ -5,9 +5,9 @@ use super::state::WorkerState;
 use crate::domain::{SessionId, Timestamp};
 use crate::memory_card::CardBuilder;
 use crate::pipeline::adjudicate::Halt;
+use crate::pipeline::blocking;
 use crate::pipeline::consolidating::{ConsolidationOutcome, Consolidator};
 use crate::pipeline::dir_sync::{DirSync, SyncError};
-use crate::pipeline::resume_panic;
 use crate::store::{StoreError, StoreErrorKind};
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -171,7 +171,7 @@ impl WorkerState {
         let Consolidator { store, holder, clock, .. } = self.consolidator();
         let dir_sync = DirSync { store, holder, clock, gate: self.extractor.gate.clone() };
         let (runtime, namespace) = (Handle::current(), namespace.to_owned());
-        let synced = tokio::task::spawn_blocking(move || {
+        let synced = blocking(move || {
             runtime.block_on(async {
                 for folder in dir_sync.folders(&namespace).await? {
                     match step {
@@ -189,15 +189,14 @@ impl WorkerState {
             })
         });
         match synced.await {
-            Ok(Ok(()) | Err(SyncError::Busy(_) | SyncError::OtherNamespace { .. })) => {}
+            Ok(()) | Err(SyncError::Busy(_) | SyncError::OtherNamespace { .. }) => {}
             // The next `memory sync` finds the rest and reports it.
-            Ok(Err(SyncError::Store(error))) => {
+            Err(SyncError::Store(error)) => {
                 tracing::warn!(kind = ?error.kind, "a directory was not kept");
             }
-            Ok(Err(SyncError::Disk { cause, .. })) => {
+            Err(SyncError::Disk { cause, .. }) => {
                 tracing::warn!(kind = ?cause.kind(), "a directory was not kept");
             }
-            Err(died) => resume_panic(died),
         }
     }
 }

@@ -22,7 +22,6 @@ pub(crate) use claim::ABANDONED;
 pub(crate) use claim::JobRelease;
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding};
 pub(crate) use insertion::BatchJob;
-pub(crate) use intake::EnqueueResult;
 pub(crate) use intake::Gathering;
 pub use intake::Intake;
 pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
