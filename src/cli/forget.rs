@@ -8,7 +8,8 @@ use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{
-    Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten, PUBLISHED_IN, check_meant,
+    Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
+    check_meant,
 };
 use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
@@ -97,7 +98,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         }
         let directories = directories(&consolidator.store, &config)?;
         match directories.forget(&consolidator, &found, &what).await? {
-            Forgotten::Done { erased, proof, synced } => {
+            Forgotten::Done(ForgetResult { erased, proof, synced }) => {
                 note_files(&directories, &synced)?;
                 print(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await

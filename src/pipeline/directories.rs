@@ -2,13 +2,13 @@
 
 use super::Consolidator;
 use super::dir_sync::{DirSync, SyncError, SyncReport};
-use super::forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
+use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use super::namespace::Namespaces;
 use super::project::DirectoryNotes;
 use super::searching::Note;
 use crate::adapters::files::read_if_exists;
 use crate::adapters::memory_files::MemoryFolder;
-use crate::domain::{Change, MemoryId, Plan};
+use crate::domain::{Change, Plan};
 use crate::memory_dir::source_tags;
 use crate::store::{Erased, StoreError};
 use std::collections::BTreeMap;
@@ -30,16 +30,11 @@ pub(crate) struct SyncedDirectory {
     pub report: SyncReport,
 }
 
-/// Result of forgetting, in the store and in directories.
-pub(crate) enum Forgotten {
-    Done {
-        erased: Erased,
-        proof: ErasureProof,
-        synced: Vec<SyncedDirectory>,
-    },
-    Busy,
-    /// These memories changed meanwhile; nothing was erased.
-    Moved(Vec<MemoryId>),
+/// What was forgotten, in the store and in directories.
+pub(crate) struct ForgetResult {
+    pub erased: Erased,
+    pub proof: ErasureProof,
+    pub synced: Vec<SyncedDirectory>,
 }
 
 impl Directories {
@@ -80,12 +75,12 @@ impl Directories {
         consolidator: &Consolidator,
         found: &ForgetPlan,
         target: &ForgetTarget,
-    ) -> Result<Forgotten, SyncError> {
+    ) -> Result<Forgotten<ForgetResult>, SyncError> {
         let namespace = &found.namespace;
         let (erased, passages) = match consolidator.forget(namespace, target).await? {
-            ForgetOutcome::Done(erased, passages) => (erased, passages),
-            ForgetOutcome::Busy => return Ok(Forgotten::Busy),
-            ForgetOutcome::Moved(ids) => return Ok(Forgotten::Moved(ids)),
+            Forgotten::Done(done) => done,
+            Forgotten::Busy => return Ok(Forgotten::Busy),
+            Forgotten::Moved(ids) => return Ok(Forgotten::Moved(ids)),
         };
         for folder in self.folders(namespace).await? {
             let renamed = self.dir_sync.rename_records(&folder, &retitled(found));
@@ -108,7 +103,7 @@ impl Directories {
             }
         }
         let proof = consolidator.prove(passages, &files).await?;
-        Ok(Forgotten::Done { erased, proof, synced })
+        Ok(Forgotten::Done(ForgetResult { erased, proof, synced }))
     }
 
     /// The entries that people wrote in the project's directory.

@@ -82,10 +82,6 @@ pub(super) struct RunAttempt {
 }
 
 impl Extractor {
-    pub(crate) fn run_id(&self, slice: SliceId) -> RunId {
-        run_id(self.asking, slice)
-    }
-
     /// Extracts a slice and adds the cost to `spent`. Only store errors are `Err`.
     pub(crate) async fn extract(
         &self,
@@ -350,7 +346,7 @@ pub(crate) fn asking_digest(spec: &ExtractionSpec, config: &Config) -> Digest {
     let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());
     let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
     let schema = SCHEMA_VERSION.to_string();
-    let preamble = PreambleSettings::of(config).digest().to_string();
+    let preamble = PreambleSettings::of(config).digest.to_string();
     let language = spec.language();
     Digest::of(&["asking", &spec.model, &prompts, &schema, language, &slices, &preamble])
 }

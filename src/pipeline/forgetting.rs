@@ -53,10 +53,10 @@ pub(crate) struct ForgetPlan {
     passages: BTreeSet<String>,
 }
 
+/// Result of forgetting.
 #[derive(Debug)]
-pub(crate) enum ForgetOutcome {
-    /// With passages of the erased text.
-    Done(Erased, BTreeSet<String>),
+pub(crate) enum Forgotten<T> {
+    Done(T),
     Busy,
     /// These memories changed meanwhile; nothing was erased.
     Moved(Vec<MemoryId>),
@@ -122,13 +122,13 @@ impl Consolidator {
         })
     }
 
-    /// Erases `target`. The caller then syncs the directories of the namespace and calls [`Consolidator::prove`].
+    /// Erases `target`; returns passages of the erased text. The caller then syncs the directories of the namespace and calls [`Consolidator::prove`].
     pub(crate) async fn forget(
         &self,
         namespace: &str,
         target: &ForgetTarget,
-    ) -> Result<ForgetOutcome, StoreError> {
-        let Some(held) = self.hold(namespace).await? else { return Ok(ForgetOutcome::Busy) };
+    ) -> Result<Forgotten<(Erased, BTreeSet<String>)>, StoreError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(Forgotten::Busy) };
         let erased = self.erase(&held.lease, target).await;
         held.release(None).await?;
         erased
@@ -166,14 +166,14 @@ impl Consolidator {
         &self,
         lease: &NamespaceLease,
         target: &ForgetTarget,
-    ) -> Result<ForgetOutcome, StoreError> {
+    ) -> Result<Forgotten<(Erased, BTreeSet<String>)>, StoreError> {
         let found = self.plan_forgetting(&lease.subject, target).await?;
         let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
         let erasure = Erasure { sessions, records, changes, plans };
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
         Ok(match erased {
-            Ok(erased) => ForgetOutcome::Done(erased, passages),
-            Err(moved) => ForgetOutcome::Moved(moved),
+            Ok(erased) => Forgotten::Done((erased, passages)),
+            Err(moved) => Forgotten::Moved(moved),
         })
     }
 

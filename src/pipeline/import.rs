@@ -268,25 +268,19 @@ pub(crate) fn collect(
 }
 
 struct Collector<'a> {
+    /// Id of the conversation, or its number in the file.
     conversation: Option<&'a str>,
     wanted: bool,
     found: Vec<Collected>,
 }
 
-impl Collector<'_> {
-    /// Matches the conversation's id or its number in the file.
-    fn is_wanted(&self, session: &Session) -> bool {
-        let id = session.native_id.as_str();
-        self.conversation.is_none_or(|wanted| {
-            id == wanted || id.rsplit_once('#').is_some_and(|(_, number)| number == wanted)
-        })
-    }
-}
-
 impl SliceSink for Collector<'_> {
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         if let Work::Begin(session) = work {
-            self.wanted = self.is_wanted(&session);
+            let id = session.native_id.as_str();
+            self.wanted = self.conversation.is_none_or(|wanted| {
+                id == wanted || id.rsplit_once('#').is_some_and(|(_, number)| number == wanted)
+            });
             if self.wanted {
                 self.found.push(Collected {
                     session,

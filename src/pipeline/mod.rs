@@ -35,10 +35,10 @@ pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
-pub(crate) use directories::{Directories, Forgotten, PUBLISHED_IN, SyncedDirectory};
+pub(crate) use directories::{Directories, ForgetResult, PUBLISHED_IN, SyncedDirectory};
 pub(crate) use extractor::trial;
 pub(crate) use feed::Feed;
-pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};
+pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
@@ -67,26 +67,17 @@ pub(crate) use worker::{End, Jobs, Report};
 
 use tokio::task::JoinError;
 
-/// Resumes the panic of another task; continuing would lose its work.
-fn resume_panic(died: JoinError) {
-    if let Ok(panic) = died.try_into_panic() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
 /// Runs blocking work on a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(died) => {
-            resume_panic(died);
-            // It never ran: the runtime is shutting down, and this future with it.
-            std::future::pending().await
-        }
+    match join_result(tokio::task::spawn_blocking(work).await) {
+        Some(done) => done,
+        // It never ran: the runtime is shutting down, and this future with it.
+        None => std::future::pending().await,
     }
 }
 
-/// The result of a task; `None` where the runtime is shutting down. Resumes its panic.
+/// The result of a task; `None` where the runtime is shutting down. Resumes its panic, since continuing would lose its
+/// work.
 pub(crate) fn join_result<T>(task: Result<T, JoinError>) -> Option<T> {
-    task.map_err(resume_panic).ok()
+    task.map_err(|died| died.try_into_panic().map(|panic| std::panic::resume_unwind(panic))).ok()
 }

@@ -19,7 +19,8 @@ pub(super) struct PreambleSettings {
     conversation: conversation_memory::ConversationSettings,
     dialog: dialog_summary::DialogLimits,
     gate: Gate,
-    digest: Digest,
+    /// Digest of all settings that a preamble depends on.
+    pub(super) digest: Digest,
 }
 
 impl PreambleSettings {
@@ -29,11 +30,6 @@ impl PreambleSettings {
         let limits = format!("{} {}", dialog.tokens_max, dialog.turns_max);
         let digest = Digest::of(&["telling", &settings, &limits]);
         Arc::new(PreambleSettings { conversation, dialog, gate: Gate::new(&config.pii), digest })
-    }
-
-    /// Digest of all settings that a preamble depends on.
-    pub(super) fn digest(&self) -> Digest {
-        self.digest
     }
 
     fn rules(&self) -> DialogRules<'_> {
@@ -76,7 +72,7 @@ impl Preamble {
         kept: &ConversationState,
         end: u32,
     ) -> Option<Preamble> {
-        if kept.settings != settings.digest() || end < kept.next {
+        if kept.settings != settings.digest || end < kept.next {
             return None;
         }
         let tokens_max = settings.conversation.context_tokens;
@@ -151,7 +147,7 @@ impl Preamble {
     pub(super) fn remembered(&self) -> ConversationState {
         let conversation = self.context.as_ref().filter(|_| comes_in_pieces(self.format));
         ConversationState {
-            settings: self.settings.digest(),
+            settings: self.settings.digest,
             next: self.next,
             // Turns always serialise.
             dialog: serde_json::to_string(&self.dialog).unwrap_or_default(),

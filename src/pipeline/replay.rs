@@ -117,8 +117,7 @@ impl Plan {
         };
         let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
         // The sink's `finish` reports why the reading stopped.
-        let read = files.iter().try_for_each(|file| reader.file(file));
-        let _ = read.is_continue().then(|| copies.iter().try_for_each(|it| reader.copy(it)));
+        let _ = reader.all(&files, copies);
         let slices = reader.finish()?.finish()?;
         self.tally.with(|totals| {
             let judge = self.config.consolidate.model_name(&self.model_name);
@@ -260,8 +259,7 @@ impl ReplayReader {
     fn read(self, sink: ReplaySink) -> Result<Vec<ReadSession>, StoreError> {
         let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
         // The sink's `finish` reports why the reading stopped.
-        let read = self.files.iter().try_for_each(|file| reader.file(file));
-        let _ = read.is_continue().then(|| self.copies.iter().try_for_each(|it| reader.copy(it)));
+        let _ = reader.all(&self.files, &self.copies);
         let read = reader.finish().and_then(ReplaySink::finish);
         if read.is_err() {
             self.reading.cancel.cancel();

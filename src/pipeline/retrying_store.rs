@@ -11,13 +11,8 @@ use tokio_util::sync::CancellationToken;
 /// Maximum pause between two tries, so that pending work is stored soon after an outage.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-#[derive(Clone)]
 pub(crate) struct RetryingStore {
     store: Store,
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     policy: RetryPolicy,
     is_troubled: AtomicBool,
 }
@@ -35,8 +30,7 @@ pub(crate) struct RetryPolicy {
 
 impl RetryingStore {
     pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
-        let is_troubled = AtomicBool::new(false);
-        RetryingStore { store, shared: Arc::new(Shared { policy, is_troubled }) }
+        RetryingStore { store, policy, is_troubled: AtomicBool::new(false) }
     }
 
     /// Returns the first error at once, for commands that a person waits for.
@@ -64,7 +58,7 @@ impl RetryingStore {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let Shared { policy, is_troubled } = &*self.shared;
+        let RetryingStore { policy, is_troubled, .. } = self;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
             let error = match work().await {

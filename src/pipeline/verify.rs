@@ -125,16 +125,12 @@ fn check(
 }
 
 fn missing(checked: &BTreeMap<MemoryId, Checked>) -> Vec<MissingName> {
-    let of_one = |(memory, it): (&MemoryId, &Checked)| {
-        let memory = *memory;
-        let named = |(name, commit): (&String, &String)| MissingName {
-            memory,
-            name: name.clone(),
-            commit: commit.clone(),
-        };
-        it.gone.iter().map(named).collect::<Vec<_>>()
-    };
-    checked.iter().flat_map(of_one).collect()
+    let gone = checked.iter().flat_map(|(id, it)| it.gone.iter().map(|gone| (*id, gone)));
+    gone.map(|(memory, (name, commit))| {
+        let (name, commit) = (name.clone(), commit.clone());
+        MissingName { memory, name, commit }
+    })
+    .collect()
 }
 
 /// Code names in active memories, by memory; the latest ones, up to the limits.

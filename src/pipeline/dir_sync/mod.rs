@@ -424,7 +424,7 @@ impl DirSync {
             (rendered, update)
         };
         let mut memories: Vec<Memory> = known.into_values().collect();
-        let (rendered, update) = lay(&memories);
+        let (mut rendered, mut update) = lay(&memories);
         let people =
             PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
         let mut edits = people.by_tag(gate);
@@ -435,15 +435,14 @@ impl DirSync {
             let pair = (*one.min(other), *one.max(other));
             contradictions.iter().any(|it| (it.one.min(it.other), it.one.max(it.other)) == pair)
         });
-        if amendments.is_empty() {
-            return Ok(SyncPlan { amendments, kept, refused, rendered, update, before, disk });
+        if !amendments.is_empty() {
+            let amended: BTreeMap<MemoryId, &Memory> =
+                amendments.iter().map(|it| (it.after.id, &it.after)).collect();
+            for memory in &mut memories {
+                amended.get(&memory.id).into_iter().for_each(|after| memory.clone_from(after));
+            }
+            (rendered, update) = lay(&memories);
         }
-        let amended: BTreeMap<MemoryId, &Memory> =
-            amendments.iter().map(|it| (it.after.id, &it.after)).collect();
-        for memory in &mut memories {
-            amended.get(&memory.id).into_iter().for_each(|after| memory.clone_from(after));
-        }
-        let (rendered, update) = lay(&memories);
         Ok(SyncPlan { amendments, kept, refused, rendered, update, before, disk })
     }
 }

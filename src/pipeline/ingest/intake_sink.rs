@@ -56,17 +56,13 @@ impl IntakeSink {
         std::mem::take(&mut self.again)
     }
 
-    fn enqueue(
-        &mut self,
-        session: &Session,
-        intake: Option<Intake>,
-    ) -> Result<ControlFlow<()>, StoreError> {
+    fn enqueue(&mut self, intake: Option<Intake>) -> Result<ControlFlow<()>, StoreError> {
         let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
-        let reported = self.report.of(SessionIntake::of(session));
+        let reported = self.report.of(SessionIntake::of(&intake.session));
         if self.lookup.block_on(reported.enqueue(self.lookup.store(), intake))? {
             return Ok(ControlFlow::Continue(()));
         }
-        self.again = true;
+        (self.again, self.open) = (true, None);
         Ok(ControlFlow::Break(()))
     }
 }
@@ -119,14 +115,9 @@ impl SliceSink for IntakeSink {
                 }
             }
             Work::Slice(cutting, preamble) => {
-                if let Some(mut open) = self.open.take() {
-                    let intake = open.slice(*cutting, preamble, &self.rules);
-                    let flow = self.enqueue(open.session(), intake)?;
-                    if flow.is_continue() {
-                        self.open = Some(open);
-                    }
-                    return Ok(flow);
-                }
+                let open = self.open.as_mut();
+                let intake = open.and_then(|open| open.slice(*cutting, preamble, &self.rules));
+                return self.enqueue(intake);
             }
             Work::Left => {
                 if let Some(open) = self.open.take() {
@@ -134,11 +125,8 @@ impl SliceSink for IntakeSink {
                 }
             }
             Work::End(ending) => {
-                if let Some(open) = self.open.take().filter(|_| ending.whole) {
-                    let session = open.session().clone();
-                    let intake = open.end(*ending, &self.rules);
-                    return self.enqueue(&session, intake);
-                }
+                let open = self.open.take().filter(|_| ending.whole);
+                return self.enqueue(open.and_then(|open| open.end(*ending, &self.rules)));
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -176,7 +176,7 @@ impl OriginRequest<'_> {
     fn look_into(&self, entries: &[Entry], candidate: &mut Candidate) {
         let last = self.times().last().copied().unwrap_or(self.now).after(CLOCKS);
         let line = self.line.map(|line| line.text.trim()).filter(|it| LINE_LETTERS_MIN <= it.len());
-        let (mut clues, mut named) = (BTreeMap::new(), None);
+        let (mut clues, mut named) = (BTreeSet::new(), None);
         for entry in entries.iter().filter(|entry| entry.at.is_none_or(|at| at <= last)) {
             let text = entry.text.as_str();
             let tool = entry.tool.as_ref().map_or("", |tool| tool.name.as_str());
@@ -185,24 +185,24 @@ impl OriginRequest<'_> {
             if (is_call || entry.kind == EntryKind::ToolResult)
                 && id.is_some_and(|id| commits(text, id, &self.commit.subject))
             {
-                clues.insert(0, Clue::Committed);
+                clues.insert(Clue::Committed);
             }
             let mut files = self.files().into_iter();
             if let Some(file) = files.find(|file| is_call && writes(tool, text, file)) {
                 if line.is_some_and(|line| text.contains(line)) {
-                    clues.insert(1, Clue::WroteLine);
+                    clues.insert(Clue::WroteLine);
                 }
-                clues.insert(2, Clue::Wrote);
+                clues.insert(Clue::Wrote);
                 candidate.written.push(entry.ordinal);
                 file.clone_into(&mut candidate.file);
             }
             named = named.or_else(|| self.files().into_iter().find(|file| names(text, base(file))));
         }
-        if let (Some(file), false) = (named, clues.contains_key(&2)) {
-            clues.insert(3, Clue::Names);
+        if let (Some(file), false) = (named, clues.contains(&Clue::Wrote)) {
+            clues.insert(Clue::Names);
             file.clone_into(&mut candidate.file);
         }
-        candidate.clues.extend(clues.into_values());
+        candidate.clues.extend(clues);
     }
 
     /// Names of the files, and of the code in the line.

@@ -25,8 +25,8 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 const LIKELY: i32 = 6;
 const SURE: i32 = 9;
 
-/// A clue for or against a session.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A clue for or against a session, in the order in which the reasons are shown.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Clue {
     /// Its tools ran the commit.
     Committed,
@@ -65,14 +65,7 @@ impl Clue {
 
     /// True if the clue is about the change itself, not only about its time and place.
     fn is_of_change(&self) -> bool {
-        match self {
-            Clue::Committed | Clue::WroteLine | Clue::Wrote | Clue::Names => true,
-            Clue::During
-            | Clue::EndedBefore(_)
-            | Clue::SameProject
-            | Clue::SameBranch
-            | Clue::OtherBranch => false,
-        }
+        matches!(self, Clue::Committed | Clue::WroteLine | Clue::Wrote | Clue::Names)
     }
 
     /// Human-readable reason; `file` is the changed file.

@@ -15,11 +15,11 @@ pub(super) struct SessionMarks {
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     /// Entries of the sessions, to recognise a copy in another file.
-    sessions: HashMap<SessionId, SessionMarks>,
+    pub(super) sessions: HashMap<SessionId, SessionMarks>,
     /// Sessions that a file took over because it continues them.
-    own: HashSet<SessionId>,
+    pub(super) own: HashSet<SessionId>,
     /// The session that the file takes over, for which it must be read again.
-    again: Option<SessionMarks>,
+    pub(super) again: Option<SessionMarks>,
     /// Sessions that the current file began.
     begun: Vec<SessionId>,
     /// Number of the file that had each record first: clients copy records into a new file when a
@@ -43,22 +43,14 @@ impl Copies {
         }
     }
 
-    /// The marks of `session`, if it was read before.
-    pub(super) fn of(&self, session: SessionId) -> Option<Vec<u64>> {
-        self.sessions.get(&session).map(|read| read.marks.clone())
-    }
-
     pub(super) fn begin(&mut self, session: SessionId) {
         self.sessions.insert(session, SessionMarks::default());
         self.begun.push(session);
     }
 
-    pub(super) fn note(&mut self, session: SessionId, mark: u64) {
-        self.sessions.entry(session).or_default().marks.push(mark);
-    }
-
-    pub(super) fn cut(&mut self, session: SessionId, slices: usize) {
-        self.sessions.entry(session).or_default().slices += slices as u64;
+    /// What was read of `session`.
+    pub(super) fn of(&mut self, session: SessionId) -> &mut SessionMarks {
+        self.sessions.entry(session).or_default()
     }
 
     /// True if another file had this record first, and one of the two is a fork. Two entries of one
@@ -84,15 +76,6 @@ impl Copies {
     pub(super) fn take_over(&mut self, session: SessionId) {
         self.own.insert(session);
         self.again = Some(self.sessions.remove(&session).unwrap_or_default());
-    }
-
-    pub(super) fn is_own(&self, session: SessionId) -> bool {
-        self.own.contains(&session)
-    }
-
-    /// Takes the marks of the session for which this file must be read again, if any.
-    pub(super) fn take_again(&mut self) -> Option<SessionMarks> {
-        self.again.take()
     }
 }
 

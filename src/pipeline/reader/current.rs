@@ -177,7 +177,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if self.is_forgotten(&before) {
             return ControlFlow::Continue(());
         }
-        let elsewhere = self.reader.copies.of(session.id).or_else(|| before.elsewhere.take());
+        let read = self.reader.copies.sessions.get(&session.id).map(|read| read.marks.clone());
+        let elsewhere = read.or_else(|| before.elsewhere.take());
         let open = self.opened(Arc::new(session), before);
         let session = Arc::clone(&open.session);
         let starts = elsewhere.is_none();
@@ -204,7 +205,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     }
 
     fn before(&mut self, session: &Session) -> EarlierReading {
-        let own = self.reader.copies.is_own(session.id);
+        let own = self.reader.copies.own.contains(&session.id);
         let before = self.reader.sink.before(session, own);
         self.reader.noted(before)
     }
@@ -295,7 +296,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         match &open.elsewhere {
             Some(_) => entry.skip = Some(Skip::Copied),
             None => {
-                self.reader.copies.note(open.session.id, mark);
+                self.reader.copies.of(open.session.id).marks.push(mark);
                 if matches!(self.format, Format::ClaudeCode | Format::Pi)
                     && open.is_copy(self.reader, &entry)
                     && entry.skip.is_none()
@@ -350,7 +351,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn hand(&mut self, slices: Vec<(Cutting, Option<Redacted>)>) -> ControlFlow<()> {
         if let Some(open) = self.open.as_ref().filter(|_| !slices.is_empty()) {
-            self.reader.copies.cut(open.session.id, slices.len());
+            self.reader.copies.of(open.session.id).slices += slices.len() as u64;
         }
         for (cutting, before) in slices {
             self.reader.tally.with(|totals| totals.slices += 1);
@@ -398,7 +399,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         let (copy, session) = (open.copy.take().filter(|_| whole), open.session.id);
         let slices = open.slicer.finish();
         let slices = open.with_preambles(slices);
-        self.reader.copies.cut(open.session.id, slices.len());
+        self.reader.copies.of(open.session.id).slices += slices.len() as u64;
         let mut flow = self.hand(slices);
         if flow.is_continue() {
             flow = self.reader.hand(Work::End(Box::new(SessionEnding {

@@ -57,7 +57,7 @@ impl<S: SliceSink> Reader<'_, S> {
         let before = self.tally.totals();
         let read = loop {
             let result = read(self);
-            let Some(taken) = self.copies.take_again() else { break result };
+            let Some(taken) = self.copies.again.take() else { break result };
             self.copies.same_file();
             self.tally
                 .with(|totals| totals.read_again(&before, taken.marks.len() as u64, taken.slices));

@@ -12,11 +12,12 @@ pub(super) use lookup::{EarlierReading, Lookup};
 
 use super::preamble::{Preamble, PreambleSettings};
 use super::tally::Tally;
+use crate::adapters::walk::Candidate;
 use crate::domain::{Entry, Finding, Format, Session, Timestamp};
 use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::{Cutting, SliceSettings};
-use crate::store::StoreError;
+use crate::store::{StoreError, StoredCopy};
 use copies::Copies;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -118,6 +119,12 @@ impl<'a, S: SliceSink> Reader<'a, S> {
 
     pub(super) fn sink(&mut self) -> &mut S {
         &mut self.sink
+    }
+
+    /// Reads files and copies in the vault, until the sink stops the reading.
+    pub(super) fn all(&mut self, files: &[Candidate], copies: &[StoredCopy]) -> ControlFlow<()> {
+        files.iter().try_for_each(|file| self.file(file))?;
+        copies.iter().try_for_each(|copy| self.copy(copy))
     }
 
     /// Returns the sink after the last file.

@@ -36,15 +36,7 @@ named! {
 impl HitState {
     /// True if nobody has to take it into account any more.
     pub(crate) fn is_void(self) -> bool {
-        match self {
-            HitState::Retracted | HitState::Discarded | HitState::Quarantined => true,
-            HitState::Current
-            | HitState::Completed
-            | HitState::Conflicting
-            | HitState::Superseded
-            | HitState::Staged
-            | HitState::Note => false,
-        }
+        matches!(self, HitState::Retracted | HitState::Discarded | HitState::Quarantined)
     }
 }
 

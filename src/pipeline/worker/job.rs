@@ -9,7 +9,9 @@ use crate::domain::{Claimed, Finding, Job, ModelError, Retry, RunState, Session,
 use crate::llm::back_off;
 use crate::pipeline::budget::{CapOwner, key};
 use crate::pipeline::dialogue::Deferral;
-use crate::pipeline::extractor::{CUT_IN_TWO, Outcome, RunAttempt, SliceRequest, failure, job_of};
+use crate::pipeline::extractor::{
+    CUT_IN_TWO, Outcome, RunAttempt, SliceRequest, failure, job_of, run_id,
+};
 use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
@@ -99,7 +101,7 @@ impl WorkerState {
                 return Ok(self.dead(failure, None));
             }
         };
-        let run = self.extractor.run_id(cutting.slice.id);
+        let run = run_id(self.extractor.asking, cutting.slice.id);
         let known = self.store().retry(|| self.store().inner().known_run(run)).await?;
         if let Some(end) = self.known(claimed, known.as_ref(), &cutting) {
             return Ok(end);

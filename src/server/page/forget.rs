@@ -5,7 +5,9 @@ use super::opened::{Page, apart};
 use super::shell::{PageError, Visit, one};
 use super::views::cut;
 use crate::domain::Change;
-use crate::pipeline::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
+use crate::pipeline::{
+    ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, check_meant,
+};
 use crate::store::Erased;
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
@@ -142,7 +144,7 @@ async fn forgotten(visit: Visit, posted: Posted) -> Result<Response, PageError> 
     let Wanted { namespace, target, .. } = Wanted::of(page, get).await?;
     let found = page.consolidator.plan_forgetting(&namespace, &target).await?;
     match page.directories.forget(&page.consolidator, &found, &target).await? {
-        Forgotten::Done { erased, proof, .. } => {
+        Forgotten::Done(ForgetResult { erased, proof, .. }) => {
             let view = ForgottenView::of(namespace, &erased, &proof);
             visit.render("Forgotten", include_str!("templates/forgotten.html"), view)
         }
