@@ -80,7 +80,6 @@ impl ModelUsage {
     }
 }
 
-/// Reason to stop asking.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Halt {
     Needs(String),
@@ -93,7 +92,6 @@ pub(super) struct BatchClient {
     retry: CallRetry,
 }
 
-/// Billing of a batch.
 pub(super) struct BatchBill<'a> {
     pub(super) namespace: &'a str,
     /// Task name; with the namespace it forms the run id in the journal.
@@ -176,7 +174,6 @@ pub(crate) enum AskMode {
     Priced,
 }
 
-/// Asks a model about pairs that no rule decides.
 pub(crate) struct Adjudicator {
     client: BatchClient,
     pub(super) spec: Arc<AdjudicationSpec>,
@@ -186,7 +183,6 @@ pub(crate) struct Adjudicator {
     needs: OnceLock<String>,
 }
 
-/// Verdicts so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) verdicts: Verdicts,
@@ -308,7 +304,6 @@ impl Adjudicator {
         Ok(halt.map_or(Ok(()), Err))
     }
 
-    /// Adds the estimated cost of a batch to `progress`.
     fn price(&self, batch: &PairBatch, progress: &mut Progress) {
         let (_, request) = Adjudication::start(&self.spec, batch.clone(), self.client.rung());
         let pairs = batch.pairs().count();
@@ -376,7 +371,6 @@ impl Progress {
     }
 }
 
-/// A batch without an answer.
 pub(super) enum NoAnswer {
     /// Rule name of the finding, and the reason.
     Open(&'static str, String),

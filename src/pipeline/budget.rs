@@ -9,7 +9,6 @@ use std::fmt;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Caps from the settings.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -43,7 +42,6 @@ impl Budget {
         Budget { limits: limits.clone(), price }
     }
 
-    /// True if any cap is set.
     pub(super) fn is_set(&self) -> bool {
         let limits = &self.limits;
         let tokens = [limits.session_tokens, limits.day_tokens, limits.namespace_day_tokens];
@@ -122,7 +120,6 @@ pub(crate) fn cost(usage: Usage, price: Price) -> u64 {
     sum.round() as u64
 }
 
-/// Limits on requests and tokens per minute of an endpoint.
 pub(crate) struct RateLimit {
     rates: Option<Rates>,
     /// Held by the one call of this process that waits for its slot.

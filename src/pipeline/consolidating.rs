@@ -66,17 +66,14 @@ pub(crate) enum ConsolidationOutcome {
     Halted(Halt),
 }
 
-/// Result of a person's verdict.
 #[derive(Debug)]
 pub(crate) enum DecisionOutcome {
     Done(Box<Plan>),
-    /// Another process holds the namespace lease.
     Busy,
     /// The verdict does not apply; the message says why.
     Refused(String),
 }
 
-/// A plan with its findings and costs.
 #[derive(Debug)]
 pub(crate) struct PlannedConsolidation {
     pub plan: Plan,
@@ -135,16 +132,10 @@ impl Consolidator {
         if let Some(held) = held {
             held.release(None).await?;
         }
-        Ok(match planned? {
-            Ok(planned) => ConsolidationOutcome::Done(Box::new(planned)),
-            Err(halt) => ConsolidationOutcome::Halted(halt),
-        })
+        planned
     }
 
-    async fn planned(
-        &self,
-        namespace: &str,
-    ) -> Result<Result<PlannedConsolidation, Halt>, StoreError> {
+    async fn planned(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
         let mut input = self.input(namespace).await?;
         let verdicts = self.agreements(&input.records).await?;
         let mut progress = Progress { verdicts, ..Progress::default() };
@@ -168,7 +159,7 @@ impl Consolidator {
                         progress.has_unanswered = true;
                         break;
                     }
-                    Err(halt) => return Ok(Err(halt)),
+                    Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
                 }
             }
         }
@@ -187,7 +178,7 @@ impl Consolidator {
             });
             planned.undecided = undecided.collect();
         }
-        Ok(Ok(planned))
+        Ok(ConsolidationOutcome::Done(Box::new(planned)))
     }
 
     async fn input(&self, namespace: &str) -> Result<PlanInput, StoreError> {
@@ -362,24 +353,23 @@ impl Consolidator {
         lease: &NamespaceLease,
     ) -> Result<ConsolidationOutcome, StoreError> {
         let planned = match self.planned(&lease.subject).await? {
-            Ok(planned) => planned,
-            Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
+            ConsolidationOutcome::Done(planned) => planned,
+            other => return Ok(other),
         };
         let asked = planned.undecided.as_slice();
         if planned.plan.is_empty() {
             if !asked.is_empty() {
                 self.store.note_asked(lease, asked.to_vec()).await?;
             }
-            return Ok(ConsolidationOutcome::Done(Box::new(planned)));
+            return Ok(ConsolidationOutcome::Done(planned));
         }
         let applied = self.store.apply_plan(lease, &planned.plan, asked, (self.clock)()).await?;
         Ok(match applied {
-            Ok(()) => ConsolidationOutcome::Done(Box::new(planned)),
+            Ok(()) => ConsolidationOutcome::Done(planned),
             Err(moved) => ConsolidationOutcome::Moved(moved),
         })
     }
 
-    /// Undoes an applied plan.
     pub(crate) async fn undo(
         &self,
         stored: &StoredPlan,
@@ -406,7 +396,6 @@ impl Consolidator {
         })))
     }
 
-    /// Applies a person's verdict on memories of `namespace`.
     pub(crate) async fn decide(
         &self,
         namespace: &str,

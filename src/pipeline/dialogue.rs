@@ -10,7 +10,6 @@ use crate::store::{CapReached, StoreError};
 pub(crate) trait ModelDialogue {
     type Outcome;
 
-    /// Consumes the reply to the last request.
     fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome>;
     /// Handles a refusal of the last request's output mode.
     fn output_mode_refused(&mut self) -> Step<Self::Outcome>;
@@ -34,7 +33,6 @@ pub(crate) enum DialogueEnd<T> {
     Deferred(Deferral),
 }
 
-/// Reason why there is no answer now.
 pub(crate) enum Deferral {
     Cap(CapReached),
     /// The endpoint is busy or unreachable.

@@ -30,7 +30,6 @@ pub(crate) struct SyncedDirectory {
     pub report: SyncReport,
 }
 
-/// What was forgotten, in the store and in directories.
 pub(crate) struct ForgetResult {
     pub erased: Erased,
     pub proof: ErasureProof,

@@ -46,7 +46,6 @@ pub(crate) struct SliceRequest<'a> {
     pub(crate) session: &'a Session,
     pub(crate) run: RunId,
     pub(crate) slice: &'a Slice,
-    /// The preamble.
     pub(crate) before: Option<&'a Redacted>,
     pub(crate) generation: u32,
 }
@@ -61,16 +60,12 @@ pub(crate) enum Outcome {
     Deferred(Deferral),
 }
 
-/// A grounded extraction.
 pub(crate) struct Proven {
-    /// Staged or quarantined.
     pub(crate) records: Vec<Record>,
-    /// Findings about the answers.
     pub(crate) findings: Vec<Finding>,
     pub(crate) output_mode: OutputMode,
 }
 
-/// A run of a slice with its cost.
 #[derive(Debug)]
 pub(super) struct RunAttempt {
     pub(super) cutting: Cutting,
@@ -175,7 +170,6 @@ impl Extractor {
 }
 
 impl SliceRequest<'_> {
-    /// Grounds an extraction of the slice.
     pub(crate) fn prove(&self, gate: &Gate, extraction: Extraction) -> Proven {
         let from = Provenance {
             namespace: self.session.namespace.clone(),
@@ -270,7 +264,6 @@ fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
     (places().min().unwrap_or_default(), places().max().unwrap_or_default())
 }
 
-/// Settings and services of a model client.
 pub(crate) struct Setup<'a> {
     pub(crate) config: &'a Config,
     pub(crate) model: Model,

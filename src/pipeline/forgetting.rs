@@ -41,7 +41,6 @@ pub(crate) enum ForgetTarget {
     Namespace,
 }
 
-/// Everything derived from a source.
 #[derive(Clone, Debug)]
 pub(crate) struct ForgetPlan {
     pub namespace: String,
@@ -53,7 +52,6 @@ pub(crate) struct ForgetPlan {
     passages: BTreeSet<String>,
 }
 
-/// Result of forgetting.
 #[derive(Debug)]
 pub(crate) enum Forgotten<T> {
     Done(T),
@@ -207,7 +205,6 @@ impl ErasureProof {
     }
 }
 
-/// Collects passages from the claim and the evidence of a record.
 fn collect_record_passages(record: &Record, passages: &mut BTreeSet<String>) {
     for (_, text) in record.claim.strings() {
         collect_passages(text, passages);

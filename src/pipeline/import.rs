@@ -68,7 +68,6 @@ impl AnswerFile {
             .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))
     }
 
-    /// Id or number of the conversation.
     pub(crate) fn conversation(&self) -> Option<String> {
         match self.conversation.as_ref()? {
             Value::String(id) => Some(id.clone()),
@@ -211,13 +210,11 @@ fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
     }
 }
 
-/// One conversation of a transcript.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) session: Arc<Session>,
     /// Its slices with their preambles.
     pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
-    /// Entries in no slice.
     pub(crate) skipped: Vec<Entry>,
     pub(crate) entries: u64,
     pub(crate) findings: Vec<Finding>,

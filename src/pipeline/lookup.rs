@@ -27,7 +27,6 @@ pub(crate) struct Why {
     pub memory: Option<Memory>,
 }
 
-/// A change of a memory.
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryChange {
     /// By a plan that was not undone.

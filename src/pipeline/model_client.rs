@@ -65,7 +65,6 @@ pub(crate) enum CallRetry {
     InPlace {
         /// Maximum number of tries; rate-limited ones do not count.
         tries_max: u32,
-        /// Maximum total wait.
         wait_max: Duration,
     },
     /// Returns the error; the caller retries later.
@@ -78,7 +77,6 @@ impl CallRetry {
     }
 }
 
-/// The bill that a call is charged to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Billing<'a> {
     /// A run, which is staged with the cost of its answers.
@@ -104,12 +102,10 @@ pub(crate) struct CallContext<'a> {
     pub(crate) is_resumable: bool,
 }
 
-/// Cost of a dialogue so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spending {
     pub(crate) asks: u32,
     pub(crate) calls: u32,
-    /// Answers taken from the journal.
     pub(crate) journaled: u32,
     pub(crate) usage: Usage,
     pub(crate) cost_micros: u64,
@@ -129,13 +125,11 @@ impl Spending {
     }
 }
 
-/// Reason for a missing answer.
 #[derive(Debug)]
 pub(crate) enum AskError {
     Model(ModelError),
     /// A cap is reached; the work waits.
     Cap(CapReached),
-    /// Fatal.
     Store(StoreError),
 }
 
@@ -145,7 +139,6 @@ impl From<StoreError> for AskError {
     }
 }
 
-/// A finished call with its permit and its reservation.
 struct FinishedCall<'a> {
     permit: CallPermit<'a>,
     reservation: Reservation,
@@ -441,7 +434,6 @@ fn is_response(error: &AskError) -> bool {
         && ![stale, cancelled].contains(&error.kind)
 }
 
-/// Sets the wait of a rate-limit error.
 fn with_wait(error: ModelError, pause: Duration) -> ModelError {
     if !matches!(error.kind, ErrorKind::RateLimited { .. }) {
         return error;

@@ -10,7 +10,6 @@ use crate::store::{CoveredEntry, Run, Staging, Store, StoreError};
 
 /// Prompt id in the run of a note; no model was asked.
 const PROMPT: &str = "note";
-/// Schema version of a note.
 const VERSION: u32 = 1;
 
 /// A claim that an agent hands over itself.

@@ -108,7 +108,6 @@ impl Preamble {
         Ok(preamble)
     }
 
-    /// Adds the next entry of the session.
     pub(super) fn push(&mut self, entry: &Entry) {
         let mut entry = entry.clone();
         if entry.kind == EntryKind::ToolResult {

@@ -33,10 +33,8 @@ pub(crate) async fn project_namespace<'f>(
     Ok(None)
 }
 
-/// Entries of a directory.
 pub(crate) struct DirectoryNotes {
     pub(crate) notes: Vec<Note>,
-    /// Files that were left out, with the reason.
     pub(crate) skipped: Vec<(String, &'static str)>,
 }
 

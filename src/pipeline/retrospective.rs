@@ -27,7 +27,6 @@ pub(crate) enum RetrospectiveOutcome {
     Halted(Halt),
 }
 
-/// A retrospective with the findings and costs of making it.
 #[derive(Clone, Debug)]
 pub(crate) struct RetrospectiveReport {
     pub namespace: String,

@@ -49,11 +49,8 @@ pub(crate) async fn search(
         }
         frequencies = found.frequencies;
         let of_records = found.records.into_iter();
-        hits.extend(
-            of_records.map(|(it, memory)| SearchHit::new(HitSource::Record(Box::new(it)), memory)),
-        );
-        let of_memories = found.memories.into_iter();
-        hits.extend(of_memories.map(|memory| SearchHit::new(HitSource::Memory, Some(memory))));
+        hits.extend(of_records.map(|(record, memory)| SearchHit::of_record(record, memory)));
+        hits.extend(found.memories.into_iter().map(SearchHit::of_memory));
         let near = match &request.vector {
             Some(QueryVector { model, vector }) => {
                 let filter = request.filter.clone();
@@ -101,7 +98,7 @@ pub(crate) async fn hit_of(
     record: StoredRecord,
     memory: Option<Memory>,
 ) -> Result<SearchHit, StoreError> {
-    let mut hits = [SearchHit::new(HitSource::Record(Box::new(record)), memory)];
+    let mut hits = [SearchHit::of_record(record, memory)];
     let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
     mark_pairs(&mut hits, &mut memories).await?;
     let [hit] = hits;
@@ -117,10 +114,8 @@ fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
         None => hit.record().is_none() && hit.memory == memory,
     };
     hits.iter().position(is_it).unwrap_or_else(|| {
-        hits.push(SearchHit::new(
-            record.map_or(HitSource::Memory, |it| HitSource::Record(Box::new(it))),
-            memory,
-        ));
+        let source = record.map_or(HitSource::Memory, |it| HitSource::Record(Box::new(it)));
+        hits.push(SearchHit::new(source, memory));
         hits.len() - 1
     })
 }
@@ -163,7 +158,6 @@ const SUCCESSORS_MAX: usize = 16;
 /// Minimum score of a later memory, relative to the one it may have made obsolete, to be placed above it.
 const LATER_SHARE: f64 = 0.5;
 
-/// Memories looked up while ordering.
 pub(super) struct MemoryCache<'s> {
     pub(super) store: Option<&'s Store>,
     pub(super) known: HashMap<MemoryId, Option<Memory>>,
@@ -199,9 +193,9 @@ impl MemoryCache<'_> {
         if let Some((record, store)) = source.zip(store)
             && let PrefixLookup::One(page) = store.record(record.0.into()).await?
         {
-            return Ok(SearchHit::new(HitSource::Record(Box::new(page.stored)), Some(memory)));
+            return Ok(SearchHit::of_record(page.stored, Some(memory)));
         }
-        Ok(SearchHit::new(HitSource::Memory, Some(memory)))
+        Ok(SearchHit::of_memory(memory))
     }
 }
 

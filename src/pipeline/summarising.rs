@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 const SUMMARY_TOKENS_MAX: Tokens = 1_000;
 
-/// Writes the summaries of one conversation.
 pub(crate) struct Summariser {
     client: BatchClient,
     prompt: SummaryPrompt,
@@ -30,7 +29,6 @@ pub(crate) struct Summariser {
     pub usage: ModelUsage,
 }
 
-/// Result of a summary that was due.
 pub(crate) enum Summarised {
     Done,
     /// The answer is empty; the messages stay and are shown again with the next request.
@@ -71,7 +69,6 @@ impl Summariser {
         Ok(Summariser { client, prompt, request, namespace, shown: 0, usage })
     }
 
-    /// Writes the summary that is due, if one is.
     pub(crate) async fn summarise(
         &mut self,
         memory: &mut ConversationMemory,

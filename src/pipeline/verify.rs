@@ -38,7 +38,6 @@ pub(crate) enum VerifyError {
     Store(#[from] StoreError),
 }
 
-/// A check of the memories that a directory shows.
 pub(crate) struct Verification<'a> {
     pub store: &'a Store,
     /// Path of the directory.
@@ -49,7 +48,6 @@ pub(crate) struct Verification<'a> {
     pub is_forced: bool,
 }
 
-/// Result of a check for one memory.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 struct Checked {
     /// Names that an earlier or this check found in the code.

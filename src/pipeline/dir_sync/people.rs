@@ -33,7 +33,6 @@ const CIRCLE: &str = "status-makes-a-circle";
 const EDITED_LETTERS_MAX: usize = 4_000;
 const COMPLETED: &str = "Completed (Recent)";
 
-/// A memory before and after a person's edit.
 pub(super) struct Amendment {
     pub(super) rule: &'static str,
     pub(super) before: Memory,
@@ -52,14 +51,12 @@ pub(super) struct PeopleEdits<'a> {
 #[derive(Default)]
 pub(super) struct MemoryEdits {
     is_edited: bool,
-    /// The person's wording.
     text: Option<Redacted>,
     done: Option<bool>,
     /// Tags of memories that it is no longer marked to conflict with.
     unmarked: Vec<String>,
     removal: Option<Removal>,
     is_back: bool,
-    /// New status of its decision record.
     status: Option<Status>,
 }
 

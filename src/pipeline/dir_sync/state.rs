@@ -32,14 +32,12 @@ const EXACT: &str = "=";
 /// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
-/// The saved state of one directory.
 pub(super) struct SyncState<'a> {
     pub(super) store: &'a Store,
     pub(super) gate: &'a Gate,
     pub(super) dir: String,
 }
 
-/// Known versions of the files of a directory.
 pub(super) struct KnownFiles {
     pub(super) base: Files,
     /// Contents when last seen, redacted.

@@ -14,7 +14,6 @@ const BATCH: usize = 128;
 /// Maximum wait of a fetch for its first message.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Results of the messages of one session.
 #[derive(Default)]
 struct Handled {
     taken: Vec<Delivery>,

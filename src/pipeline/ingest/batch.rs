@@ -20,7 +20,6 @@ pub(super) struct Baseline {
     pub(super) anew: Option<u32>,
 }
 
-/// A session that is being read.
 #[derive(Debug)]
 pub(super) struct Batch {
     session: Session,
@@ -151,7 +150,6 @@ impl Batch {
         self.entries.iter().all(same) && !(rules.flush && gathers && whole)
     }
 
-    /// Makes the intake of the entries before `end`.
     fn up_to(&mut self, end: u32, rules: &Rules) -> Intake {
         let rest = self.entries.split_off(&end);
         let entries = std::mem::replace(&mut self.entries, rest);
@@ -204,7 +202,6 @@ pub(crate) struct Gather {
     pub idle: Duration,
 }
 
-/// Rules of one intake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Digest of the extraction settings, for the ids of jobs.
@@ -214,7 +211,6 @@ pub(super) struct Rules {
     pub(super) flush: bool,
     pub(super) priority: i32,
     pub(super) now: Timestamp,
-    /// Maximum size of one batch.
     pub(super) batch_bytes_max: usize,
 }
 

@@ -18,7 +18,6 @@ use crate::transcripts::{
 };
 use std::error::Error;
 
-/// A redacted document.
 #[derive(Debug)]
 pub(crate) struct Document {
     session: Session,
@@ -35,7 +34,6 @@ pub(crate) struct Document {
     masked: Report,
 }
 
-/// A document that was not enqueued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     /// It does not fit the stored entries. The message contains no text of it.

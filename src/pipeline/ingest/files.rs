@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of documents enqueued together.
 const ROUND_MAX: usize = 128;
 
-/// Transcripts or documents to enqueue.
 pub(crate) enum IntakeSource {
     Paths(Vec<PathBuf>),
     /// Files that are already found.
@@ -165,7 +164,6 @@ struct DocumentFiles<'a> {
     round: Vec<PlacedDocument>,
 }
 
-/// A document and its place in a file.
 struct PlacedDocument {
     /// Its line, for messages.
     place: String,
@@ -275,7 +273,6 @@ impl DocumentFiles<'_> {
     }
 }
 
-/// A file that was not read to its end.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]

@@ -19,7 +19,6 @@ pub(super) struct IntakeSink {
     lookup: Lookup,
     rules: Rules,
     pub(super) report: IntakeReport,
-    /// True if the file must be read again.
     again: bool,
     /// Stored state of the session that begins.
     baseline: Baseline,
@@ -28,7 +27,6 @@ pub(super) struct IntakeSink {
     open: Option<Batch>,
 }
 
-/// Change of a session since it was stored.
 #[derive(Clone, Debug)]
 enum Change {
     /// Rewritten from this entry on.

@@ -20,11 +20,9 @@ use tokio_util::sync::CancellationToken;
 const PART_JOBS_MAX: usize = 8;
 const PART_ENTRIES_MAX: usize = 2_048;
 
-/// Extraction settings of a replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking {
     pub(crate) digest: Digest,
-    /// True to extract failed slices again.
     pub(crate) retry_failed: bool,
 }
 

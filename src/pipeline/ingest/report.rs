@@ -125,7 +125,6 @@ impl IntakeReport {
         }
     }
 
-    /// Adds a document.
     pub(super) fn join(&mut self, mut intake: SessionIntake) {
         if intake.forgotten {
             self.forgotten += 1;
@@ -144,7 +143,6 @@ impl IntakeReport {
         all.gathers_until = gathers_until;
     }
 
-    /// Adds the totals of the reading.
     pub(super) fn closed(mut self, tally: &Tally) -> IntakeReport {
         for session in &self.sessions {
             self.entries += u64::from(session.entries);

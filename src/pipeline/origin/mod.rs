@@ -64,13 +64,11 @@ pub(crate) struct Origin {
     pub names: Vec<String>,
 }
 
-/// A session with the clues for it.
 struct Candidate {
     held: SessionWithSpan,
     clues: Vec<Clue>,
     /// The file that it wrote or names.
     file: String,
-    /// Entries that wrote it.
     written: Vec<u32>,
 }
 

@@ -28,19 +28,14 @@ const SURE: i32 = 9;
 /// A clue for or against a session, in the order in which the reasons are shown.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Clue {
-    /// Its tools ran the commit.
     Committed,
     /// Its tools wrote this very line.
     WroteLine,
-    /// Its tools wrote the file.
     Wrote,
-    /// It names the file.
     Names,
-    /// It was running at the time.
     During,
     /// It ended this long before.
     EndedBefore(Duration),
-    /// It worked in this repository.
     SameProject,
     /// It was on a branch that contains the commit.
     SameBranch,

@@ -48,7 +48,6 @@ impl Copies {
         self.begun.push(session);
     }
 
-    /// What was read of `session`.
     pub(super) fn of(&mut self, session: SessionId) -> &mut SessionMarks {
         self.sessions.entry(session).or_default()
     }
@@ -79,7 +78,6 @@ impl Copies {
     }
 }
 
-/// Key of a client's record.
 pub(crate) fn record_key(native_id: &Redacted) -> u64 {
     Digest::of_bytes(native_id.as_str().as_bytes()).short()
 }

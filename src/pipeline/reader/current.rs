@@ -84,7 +84,6 @@ impl Open<'_> {
         !own.contains(&record_key(native_id))
     }
 
-    /// Pairs each slice with its preamble.
     fn with_preambles(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
         let mut before =
             |cutting: &Cutting| self.preamble.as_mut()?.before(cutting.slice.range().0);
@@ -369,7 +368,6 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         }
     }
 
-    /// Ends the open session, if there is one.
     pub(super) fn end(&mut self, whole: bool) {
         let Some(mut open) = self.open.take() else { return };
         for (rule, count) in &open.masked.counts {

@@ -25,13 +25,11 @@ pub(crate) fn found(paths: &[PathBuf], tally: &Tally) -> Vec<Candidate> {
 }
 
 impl<S: SliceSink> Reader<'_, S> {
-    /// Reads one file.
     pub(crate) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.next_file();
         self.read(file, Bytes::OnDisk)
     }
 
-    /// Announces another file.
     pub(crate) fn next_file(&mut self) {
         self.copies.next_file();
     }
@@ -134,7 +132,6 @@ impl<S: SliceSink> Reader<'_, S> {
     }
 }
 
-/// Location of a transcript's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bytes<'a> {
     OnDisk,

@@ -9,7 +9,6 @@ use crate::store::{SpokenEntry, Store, StoreError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio::runtime::Handle;
 
-/// Earlier readings of a session.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierReading {
     /// Number of entries at the end of each complete reading.
@@ -18,7 +17,6 @@ pub(crate) struct EarlierReading {
     pub(crate) elsewhere: Option<Vec<u64>>,
     /// Marks of its first entries, whose slices are final and not handed over again.
     pub(crate) taken: Vec<u64>,
-    /// Index of its next slice.
     pub(crate) next_index: u32,
     /// Suffix of its name, if it is another conversation than the stored one of that name.
     pub(crate) apart: Option<String>,

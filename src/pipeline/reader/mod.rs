@@ -26,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of conversations stored under one name, each of which replaced another in its file.
 const APART_MAX: usize = 16;
 
-/// Settings of a reading.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) format: Option<Format>,
@@ -46,7 +45,6 @@ pub(super) struct Reading {
     pub(super) vault: Option<u64>,
     /// True to count skipped entries here, since no store does.
     pub(super) dry_run: bool,
-    /// Ends the reading when cancelled.
     pub(super) cancel: CancellationToken,
 }
 
@@ -68,7 +66,6 @@ pub(super) struct SessionEnding {
     pub(super) entries: u32,
     pub(super) findings: Vec<Finding>,
     pub(super) masked: Report,
-    /// True if it was read to its end.
     pub(super) whole: bool,
     /// True if it was read from its copy in the vault.
     pub(super) is_copy: bool,

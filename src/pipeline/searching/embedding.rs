@@ -12,7 +12,6 @@ use crate::privacy::{Gate, Redacted};
 use crate::store::{Bill, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector};
 use tokio_util::sync::CancellationToken;
 
-/// Texts per call.
 const TEXTS_AT_ONCE: usize = 64;
 /// Maximum number of texts that one search embeds; the next search continues.
 const TEXTS_MAX: u32 = 2_048;
@@ -28,7 +27,6 @@ pub(crate) struct Embedder {
     clock: fn() -> Timestamp,
 }
 
-/// Result of one call.
 struct Called {
     /// Digest of the model and the texts.
     asked: RequestDigest,

@@ -79,7 +79,6 @@ pub(crate) struct Note {
     pub text: Redacted,
 }
 
-/// Source of a hit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HitSource {
     Record(Box<StoredRecord>),
@@ -114,6 +113,10 @@ impl SearchHit {
         SearchHit::new(HitSource::Memory, Some(memory))
     }
 
+    pub(super) fn of_record(record: StoredRecord, memory: Option<Memory>) -> SearchHit {
+        SearchHit::new(HitSource::Record(Box::new(record)), memory)
+    }
+
     pub(crate) fn record(&self) -> Option<&StoredRecord> {
         match &self.found {
             HitSource::Record(stored) => Some(stored),
@@ -139,7 +142,6 @@ impl SearchHit {
         evidence.is_some_and(|all| !all.is_empty() && all.iter().all(|it| it.found == Match::Noted))
     }
 
-    /// Time of the statement.
     pub(crate) fn at(&self) -> Option<Timestamp> {
         let of_memory = || self.memory.as_ref().and_then(|memory| memory.valid_from);
         self.record().and_then(|stored| stored.record.provenance.at).or_else(of_memory)

@@ -127,7 +127,6 @@ impl ClaimLoop<'_> {
         }
     }
 
-    /// Number of jobs to claim now.
     fn room(&self) -> u32 {
         if self.until == Until::OneJob {
             return 1;
@@ -240,7 +239,6 @@ impl ClaimLoop<'_> {
         Ok(())
     }
 
-    /// Waits until all jobs and tasks have ended.
     async fn rest(&mut self) {
         while let Some(ended) = self.under_way.join_next().await {
             note(&mut self.failed, self.state, ended);

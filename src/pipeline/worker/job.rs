@@ -21,7 +21,6 @@ use crate::store::{
 };
 use tracing::Instrument;
 
-/// The end of a claim.
 enum ClaimEnd {
     Ended {
         staging: Option<Box<Staging>>,
@@ -308,7 +307,6 @@ impl WorkerState {
         Ok(release)
     }
 
-    /// Writes the end of the claim.
     async fn write(&self, claimed: &Claimed, end: ClaimEnd) -> Result<JobOutcome, StoreError> {
         let (lease, now) = (claimed.lease, self.now());
         let written = match end {

@@ -34,7 +34,6 @@ pub(super) struct WorkerState {
     pub(super) closing: CancellationToken,
     /// Held by the feeds that fill the queue.
     pub(super) feeding: Weak<()>,
-    /// Prints a line for the user.
     pub(super) tell: fn(&str),
     /// Time of the last extension of the leases, in milliseconds.
     pub(super) extended_at: AtomicI64,
@@ -73,7 +72,6 @@ impl WorkerState {
         }
     }
 
-    /// Extends the leases of the jobs in progress.
     pub(super) async fn extend(&self) -> Result<(), StoreError> {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {

@@ -19,7 +19,6 @@ const CARDS_MAX: u32 = 32;
 /// Stored entries per read; other work gets its turn between two pages.
 const PAGE_ENTRIES: u32 = 256;
 
-/// Decides which task is due.
 #[derive(Debug)]
 pub(super) struct Schedule {
     cards_at: Timestamp,
@@ -35,7 +34,6 @@ pub(super) struct Schedule {
 pub(super) enum Task {
     /// Cards of sessions with this many entries.
     Cards(Vec<(SessionId, u32)>),
-    /// Consolidation of namespaces.
     Consolidation(Vec<String>),
 }
 
