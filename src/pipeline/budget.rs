@@ -62,7 +62,7 @@ impl Budget {
         if caps.is_empty() {
             return Ok(Ok(Reservation { caps, charge }));
         }
-        let reached = store.retry(|| store.inner().reserve(caps.clone(), charge)).await?;
+        let reached = store.retry(|store| store.reserve(caps.clone(), charge)).await?;
         Ok(reached.map_or(Ok(Reservation { caps, charge }), Err))
     }
 
@@ -77,7 +77,7 @@ impl Budget {
         if caps.is_empty() {
             return Ok(());
         }
-        store.retry(|| store.inner().settle(caps.clone(), charge, cost)).await
+        store.retry(|store| store.settle(caps.clone(), charge, cost)).await
     }
 
     fn caps(&self, owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {
@@ -153,7 +153,7 @@ impl RateLimit {
             turn = self.turn.lock() => turn,
         };
         let now = (self.clock)();
-        let begin = store.retry(|| store.inner().draw(rates.clone(), tokens, now)).await?;
+        let begin = store.retry(|store| store.draw(rates.clone(), tokens, now)).await?;
         let wait = u64::try_from(begin.0 - (self.clock)().0).unwrap_or(0);
         tokio::select! {
             biased;
@@ -173,6 +173,6 @@ impl RateLimit {
         used: Option<u64>,
     ) -> Result<(), StoreError> {
         let Some(rates) = &self.rates else { return Ok(()) };
-        store.retry(|| store.inner().settle_rate(rates.clone(), drawn, used)).await
+        store.retry(|store| store.settle_rate(rates.clone(), drawn, used)).await
     }
 }

@@ -134,8 +134,8 @@ impl ModelClient {
         refused: bool,
     ) -> Result<(), StoreError> {
         if self.output_mode.learn(worked, refused) && matches!(self.model, Model::Endpoint(_)) {
-            let (at, store) = ((self.clock)(), self.store.inner());
-            self.store.retry(|| store.learn(&self.base_url, model, worked, at)).await?;
+            let at = (self.clock)();
+            self.store.retry(|store| store.learn(&self.base_url, model, worked, at)).await?;
         }
         Ok(())
     }

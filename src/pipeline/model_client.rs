@@ -172,7 +172,7 @@ impl ModelClient {
             () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
             turn = in_flight.lock() => turn,
         };
-        if let Some(kept) = self.store.retry(|| self.store.inner().journaled(digest)).await? {
+        if let Some(kept) = self.store.retry(|store| store.journaled(digest)).await? {
             self.tally.with(|totals| totals.journaled += 1);
             spent.journaled += 1;
             self.bill_journaled(&kept, request, context, spent);
@@ -263,7 +263,7 @@ impl ModelClient {
             bill,
             spare_bill,
         };
-        self.store.retry(|| self.store.inner().journal(entry.clone())).await
+        self.store.retry(|store| store.journal(entry.clone())).await
     }
 
     async fn settle(&self, reservation: Reservation, charge: Charge) -> Result<(), StoreError> {

@@ -19,7 +19,7 @@ use crate::llm::prompt::Form;
 use crate::privacy::Gate;
 use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoredCopy};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
@@ -201,8 +201,16 @@ impl Replay {
         let asking = asking(&config, &model_name, &options);
         let closing = cancel.child_token();
         let lookup = Lookup::new(Handle::current(), store.clone(), Some(clock));
-        let (counted, stop) = (Arc::clone(&tally), closing.clone());
-        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, clock);
+        let sink = ReplaySink {
+            lookup,
+            asking,
+            batch: Arc::clone(&batch),
+            tally: Arc::clone(&tally),
+            closing: closing.clone(),
+            clock,
+            open: None,
+            sessions: BTreeMap::new(),
+        };
         let reader = ReplayReader {
             files: find(&options, &tally),
             copies: copies(&options, Some(&store), &tally).await?,

@@ -45,7 +45,7 @@ impl RetryingStore {
         RetryingStore::new(store, policy)
     }
 
-    /// The store, whose operations are retried by passing them to [`RetryingStore::retry`].
+    /// The store without retries.
     pub(crate) fn inner(&self) -> &Store {
         &self.store
     }
@@ -54,14 +54,17 @@ impl RetryingStore {
     ///
     /// # Errors
     /// Permanent errors, and those that outlast the policy's wait.
-    pub(crate) async fn retry<T, F>(&self, work: impl Fn() -> F) -> Result<T, StoreError>
+    pub(crate) async fn retry<'s, T, F>(
+        &'s self,
+        work: impl Fn(&'s Store) -> F,
+    ) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
         let RetryingStore { policy, is_troubled, .. } = self;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
-            let error = match work().await {
+            let error = match work(&self.store).await {
                 Ok(done) => {
                     if is_troubled.swap(false, Ordering::Relaxed) {
                         (policy.tell)("the store is available again");

@@ -42,18 +42,18 @@ pub(crate) struct ReadSession {
 
 /// Enqueues sessions in a batch; blocks its thread.
 pub(crate) struct ReplaySink {
-    lookup: Lookup,
-    asking: Asking,
-    batch: Arc<Batch>,
-    tally: Arc<Tally>,
-    closing: CancellationToken,
-    clock: fn() -> Timestamp,
-    open: Option<OpenSession>,
+    pub(crate) lookup: Lookup,
+    pub(crate) asking: Asking,
+    pub(crate) batch: Arc<Batch>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) closing: CancellationToken,
+    pub(crate) clock: fn() -> Timestamp,
+    pub(crate) open: Option<OpenSession>,
     /// A repeated reading of a session replaces the earlier one.
-    sessions: BTreeMap<SessionId, ReadSession>,
+    pub(crate) sessions: BTreeMap<SessionId, ReadSession>,
 }
 
-struct OpenSession {
+pub(crate) struct OpenSession {
     session: Arc<Session>,
     runs: KnownRuns,
     begun: bool,
@@ -70,18 +70,6 @@ impl OpenSession {
 }
 
 impl ReplaySink {
-    pub(crate) fn new(
-        lookup: Lookup,
-        asking: Asking,
-        batch: Arc<Batch>,
-        tally: Arc<Tally>,
-        closing: CancellationToken,
-        clock: fn() -> Timestamp,
-    ) -> ReplaySink {
-        let (open, sessions) = (None, BTreeMap::new());
-        ReplaySink { lookup, asking, batch, tally, closing, clock, open, sessions }
-    }
-
     pub(crate) fn finish(mut self) -> Result<Vec<ReadSession>, StoreError> {
         self.close(None)?;
         Ok(self.sessions.into_values().collect())

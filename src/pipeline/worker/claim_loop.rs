@@ -68,7 +68,7 @@ impl ClaimLoop<'_> {
         // Terminates with the worker.
         loop {
             while let Some(ended) = self.under_way.try_join_next() {
-                note(&mut self.failed, self.state, ended);
+                self.note(ended);
             }
             if self.state.closing.is_cancelled() {
                 return Ok(End::Asked);
@@ -91,7 +91,14 @@ impl ClaimLoop<'_> {
                 return Ok(End::Nothing);
             }
             let idle = claimed == 0 && self.under_way.is_empty();
-            let begun = self.state.batch.is_none() && self.begin_task(idle).await?;
+            let due = match &self.state.batch {
+                Some(_) => None,
+                None => self.schedule.due(self.state, idle).await?,
+            };
+            let begun = due.is_some();
+            if let Some(task) = due {
+                self.under_way.spawn(task.run(Arc::clone(self.state)));
+            }
             if idle && !begun && self.is_done().await? {
                 return Ok(End::Nothing);
             }
@@ -100,16 +107,6 @@ impl ClaimLoop<'_> {
             }
             self.wait().await;
         }
-    }
-
-    /// Starts the next periodic task, if one is due.
-    async fn begin_task(&mut self, idle: bool) -> Result<bool, StoreError> {
-        let due = self.schedule.due(self.state, idle).await?;
-        let begun = due.is_some();
-        if let Some(task) = due {
-            self.under_way.spawn(task.run(Arc::clone(self.state)));
-        }
-        Ok(begun)
     }
 
     /// Returns true if nothing is left to wait for.
@@ -142,9 +139,9 @@ impl ClaimLoop<'_> {
         }
         let state = self.state;
         if state.is_late() {
-            state.store().retry(|| state.extend()).await?;
+            state.store().retry(|_| state.extend()).await?;
         }
-        let claim = || {
+        let claimed = state.store().retry(|store| {
             let now = state.now();
             let claim = ClaimRequest {
                 holder: state.id.clone(),
@@ -154,9 +151,9 @@ impl ClaimLoop<'_> {
                 batch: state.batch_id(),
                 now,
             };
-            state.store().inner().claim(claim)
-        };
-        let ClaimedJobs { jobs, expired, next_at } = state.store().retry(claim).await?;
+            store.claim(claim)
+        });
+        let ClaimedJobs { jobs, expired, next_at } = claimed.await?;
         self.next_at = next_at;
         let claimed = jobs.len();
         if claimed > 0 || expired > 0 {
@@ -194,7 +191,7 @@ impl ClaimLoop<'_> {
         };
         tokio::select! {
             () = state.closing.cancelled() => {}
-            Some(ended) = self.under_way.join_next() => note(&mut self.failed, state, ended),
+            Some(ended) = self.under_way.join_next() => self.note(ended),
             () = state.freed.notified() => {}
             () = news => {}
         }
@@ -241,19 +238,15 @@ impl ClaimLoop<'_> {
 
     async fn rest(&mut self) {
         while let Some(ended) = self.under_way.join_next().await {
-            note(&mut self.failed, self.state, ended);
+            self.note(ended);
         }
     }
-}
 
-/// Stops the worker on a store error, so that other jobs do not pay for answers that cannot be stored.
-fn note(
-    failed: &mut Option<StoreError>,
-    state: &WorkerState,
-    ended: Result<Result<(), StoreError>, JoinError>,
-) {
-    if let Some(Err(error)) = join_result(ended) {
-        state.closing.cancel();
-        failed.get_or_insert(error);
+    /// Stops the worker on a store error, so that other jobs do not pay for answers that cannot be stored.
+    fn note(&mut self, ended: Result<Result<(), StoreError>, JoinError>) {
+        if let Some(Err(error)) = join_result(ended) {
+            self.state.closing.cancel();
+            self.failed.get_or_insert(error);
+        }
     }
 }

@@ -101,7 +101,7 @@ impl WorkerState {
             }
         };
         let run = run_id(self.extractor.asking, cutting.slice.id);
-        let known = self.store().retry(|| self.store().inner().known_run(run)).await?;
+        let known = self.store().retry(|store| store.known_run(run)).await?;
         if let Some(end) = self.known(claimed, known.as_ref(), &cutting) {
             return Ok(end);
         }
@@ -155,8 +155,8 @@ impl WorkerState {
         &self,
         claimed: &Claimed,
     ) -> Result<Result<(Session, Cutting), String>, StoreError> {
-        let load = || self.store().inner().work_of(claimed.session, &claimed.job);
-        let (session, entries) = self.store().retry(load).await?;
+        let (session, entries) =
+            self.store().retry(|store| store.work_of(claimed.session, &claimed.job)).await?;
         let Ok(cut) = serde_json::from_str::<SliceCut>(&claimed.job.cut) else {
             return Ok(Err("how it was cut cannot be read".to_owned()));
         };
@@ -298,11 +298,11 @@ impl WorkerState {
             // Claimed jobs may still fit: each slice has its own worst case.
             self.capped.get_or_init(|| format!("{reached}; what is left waits, nothing is lost"));
         }
-        let hold = || {
+        let held = self.store().retry(|store| {
             let (namespace, release) = (namespace.clone(), release.clone());
-            self.store().inner().hold_ready(namespace, self.batch_id(), release, now)
-        };
-        let jobs = self.store().retry(hold).await?;
+            store.hold_ready(namespace, self.batch_id(), release, now)
+        });
+        let jobs = held.await?;
         tracing::info!(cap = key(&reached.cap), jobs, "jobs wait at a cap");
         Ok(release)
     }
@@ -312,17 +312,19 @@ impl WorkerState {
         let written = match end {
             ClaimEnd::Lost => return Ok(JobOutcome::Lost),
             ClaimEnd::Released(release) => {
-                let give_back = || self.store().inner().release(lease, release.clone(), now);
                 let outcome =
                     if release.charged { JobOutcome::Retried } else { JobOutcome::Released };
-                self.store().retry(give_back).await.map(|()| outcome)
+                self.store()
+                    .retry(|store| store.release(lease, release.clone(), now))
+                    .await
+                    .map(|()| outcome)
             }
             ClaimEnd::Ended { staging, ending, outcome } => {
-                let finish = || {
+                let finished = self.store().retry(|store| {
                     let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
-                    self.store().inner().finish(lease, staging, ending, now)
-                };
-                self.store().retry(finish).await.map(|staged| {
+                    store.finish(lease, staging, ending, now)
+                });
+                finished.await.map(|staged| {
                     let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());
                     self.counts.staged(staged, records);
                     if let JobEnding::Dead { kind, detail, .. } = &ending {

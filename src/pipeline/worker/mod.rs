@@ -77,15 +77,14 @@ impl Consumer {
         let started_at = state.started_at;
         let asking = state.extractor.asking;
         let reopens = state.batch.is_none();
-        let store = state.store().inner();
-        let opening = || async {
+        let reopened = state.store().retry(|store| async move {
             let gone = store.holders().await?.into_iter().filter(|it| process::is_gone(it));
             store.abandon_leases(gone.collect(), started_at).await?;
             store.recover(started_at).await?;
             if reopens { store.reopen(asking, started_at).await } else { Ok(0) }
-        };
-        let reopened = state.store().retry(opening).await?;
-        state.store().retry(|| state.report()).await?;
+        });
+        let reopened = reopened.await?;
+        state.store().retry(|_| state.report()).await?;
         tracing::info!(worker.id = state.id, reopened, "working");
         let over = CancellationToken::new();
         let work = async {
@@ -98,10 +97,10 @@ impl Consumer {
         match &end {
             // Keeps the status, so that other processes show the reason. The cap of a replay is the status of its jobs.
             End::Needs(_) if state.batch.is_none() || state.capped.get().is_none() => {
-                state.store().retry(|| state.report()).await?;
+                state.store().retry(|_| state.report()).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {
-                state.store().retry(|| store.leave(&state.id)).await?;
+                state.store().retry(|store| store.leave(&state.id)).await?;
             }
         }
         let left = state.left(started_at).await?;

@@ -65,10 +65,9 @@ impl WorkerState {
 
     /// Remaining jobs; of the dead, those that died at `since` or later.
     pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
-        let store = self.store().inner();
         match self.batch_id() {
-            Some(batch) => self.store().retry(|| store.left_of(batch.clone(), since)).await,
-            None => self.store().retry(|| store.left(since)).await,
+            Some(batch) => self.store().retry(|store| store.left_of(batch.clone(), since)).await,
+            None => self.store().retry(|store| store.left(since)).await,
         }
     }
 

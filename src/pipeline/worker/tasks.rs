@@ -8,7 +8,7 @@ use crate::pipeline::adjudicate::Halt;
 use crate::pipeline::blocking;
 use crate::pipeline::consolidating::{ConsolidationOutcome, Consolidator};
 use crate::pipeline::dir_sync::{DirSync, SyncError};
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{Store, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -62,7 +62,7 @@ impl Schedule {
 
     pub(super) async fn cards(&mut self, state: &WorkerState) -> Result<Option<Task>, StoreError> {
         self.cards_at = state.now();
-        let due = state.store().retry(|| state.store().inner().cards_due(CARDS_MAX)).await?;
+        let due = state.store().retry(|store| store.cards_due(CARDS_MAX)).await?;
         Ok((!due.is_empty()).then_some(Task::Cards(due)))
     }
 
@@ -73,12 +73,12 @@ impl Schedule {
             return Ok(None);
         }
         // Counting reads all records, so it is skipped if none came since a check that found no backlog.
-        let last = state.store().retry(|| state.store().inner().last_record()).await?;
+        let last = state.store().retry(|store| store.last_record()).await?;
         if self.memory_of == Some(last) {
             return Ok(None);
         }
         let consolidator = state.consolidator();
-        let due = state.store().retry(|| consolidator.due(&state.thresholds)).await?;
+        let due = state.store().retry(|_| consolidator.due(&state.thresholds)).await?;
         self.memory_of = (due.is_none() || self.ends).then_some(last);
         Ok(due.filter(|due| !due.is_empty()).map(Task::Consolidation))
     }
@@ -92,7 +92,7 @@ fn has_passed(last: Timestamp, now: Timestamp) -> bool {
 impl Task {
     pub(super) async fn run(self, state: Arc<WorkerState>) -> Result<(), StoreError> {
         match self {
-            Task::Cards(due) => state.store().retry(|| state.make_cards(&due)).await,
+            Task::Cards(due) => state.store().retry(|store| state.make_cards(store, &due)).await,
             Task::Consolidation(namespaces) => {
                 state.consolidate(namespaces).await;
                 Ok(())
@@ -102,8 +102,7 @@ impl Task {
 }
 
 impl WorkerState {
-    async fn make_cards(&self, due: &[(SessionId, u32)]) -> Result<(), StoreError> {
-        let store = self.store().inner();
+    async fn make_cards(&self, store: &Store, due: &[(SessionId, u32)]) -> Result<(), StoreError> {
         for &(session, entries) in due {
             let mut card = CardBuilder::new(&self.extractor.gate);
             let mut from = 0;
