@@ -13,10 +13,10 @@ use crate::config::Config;
 use crate::domain::{OutputMode, Timestamp};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::llm::Endpoint;
-use crate::pipeline::extractor::Setup;
+use crate::pipeline::ModelSource;
 use crate::pipeline::model_client::OutputModeFallback;
 use crate::pipeline::model_client::{Model, ModelClient};
-use crate::pipeline::retrying_store::RetryingStore;
+use crate::pipeline::retrying_store::RetryPolicy;
 use crate::pipeline::tally::Tally;
 use crate::store::{Store, StoreError};
 use futures_util::future::try_join_all;
@@ -177,17 +177,15 @@ impl EvalRun {
 
     async fn client(&self, model: LiveModel) -> Result<ModelClient, StoreError> {
         let LiveModel { endpoint, store, cancel, tally, clock } = model;
-        let setup = Setup {
+        let source = ModelSource {
             config: &self.config,
             model: Model::Endpoint(Box::new(endpoint)),
             model_name: &self.config.model.model,
-            store: RetryingStore::without_retries(store),
-            tally,
+            store,
             cancel,
-            grace: GRACE,
             clock,
         };
-        setup.client().await
+        source.client(RetryPolicy::none(), tally, GRACE).await
     }
 
     /// Builds the report from the judged cases, whose keys are those of [`EvalRun::nth`].

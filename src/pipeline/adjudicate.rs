@@ -3,13 +3,10 @@
 
 use super::budget::{CapOwner, cost};
 use super::dialogue::{Deferral, DialogueEnd, ModelDialogue};
-use super::extractor::Setup;
+use super::extractor::ModelSource;
 use super::join_result;
-use super::model_client::{
-    Billing, CallContext, CallRetry, Model, ModelClient, Spending, estimate,
-};
-use super::retrying_store::RetryingStore;
-use super::tally::Tally;
+use super::model_client::{Billing, CallContext, CallRetry, ModelClient, Spending, estimate};
+use super::retrying_store::RetryPolicy;
 use crate::config::Config;
 use crate::consolidate::{
     Adjudicated, Adjudication, AdjudicationSpec, AskSpec, Asked, BatchTask, Dialogue, PairBatch,
@@ -17,14 +14,13 @@ use crate::consolidate::{
 };
 use crate::domain::{
     Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId, Severity,
-    Timestamp, Usage,
+    Usage,
 };
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 /// Consecutive unanswered batches after which no further batch starts; each was already retried.
 const UNANSWERED_MAX: u32 = 2;
@@ -32,15 +28,6 @@ const UNANSWERED_MAX: u32 = 2;
 pub(super) const VERDICT_TOKENS_ESTIMATE: u64 = 40;
 /// Grace period for calls in flight after a stop.
 const GRACE: Duration = Duration::from_secs(5);
-
-pub(crate) struct ModelSource<'a> {
-    pub config: &'a Config,
-    pub model: Model,
-    pub model_name: &'a str,
-    pub store: Store,
-    pub cancel: CancellationToken,
-    pub clock: fn() -> Timestamp,
-}
 
 /// Questions, calls and costs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,18 +93,9 @@ impl BatchClient {
     }
 
     pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchClient, StoreError> {
-        let ModelSource { config, model, model_name, store, cancel, clock } = source;
-        let setup = Setup {
-            config,
-            model,
-            model_name,
-            store: RetryingStore::without_retries(store),
-            tally: Arc::new(Tally::default()),
-            cancel,
-            grace: GRACE,
-            clock,
-        };
-        Ok(BatchClient::with_client(Arc::new(setup.client().await?), config))
+        let config = source.config;
+        let client = source.client(RetryPolicy::none(), Arc::default(), GRACE).await?;
+        Ok(BatchClient::with_client(Arc::new(client), config))
     }
 
     pub(super) fn rung(&self) -> OutputMode {

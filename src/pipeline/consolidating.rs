@@ -352,10 +352,8 @@ impl Consolidator {
         &self,
         lease: &NamespaceLease,
     ) -> Result<ConsolidationOutcome, StoreError> {
-        let planned = match self.planned(&lease.subject).await? {
-            ConsolidationOutcome::Done(planned) => planned,
-            other => return Ok(other),
-        };
+        let outcome = self.planned(&lease.subject).await?;
+        let ConsolidationOutcome::Done(planned) = outcome else { return Ok(outcome) };
         let asked = planned.undecided.as_slice();
         if planned.plan.is_empty() {
             if !asked.is_empty() {

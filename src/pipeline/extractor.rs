@@ -7,7 +7,7 @@ use super::dialogue::{self, Deferral, DialogueEnd, ModelDialogue, ReplySource};
 use super::model_client::OutputModeFallback;
 use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
 use super::preamble::PreambleSettings;
-use super::retrying_store::RetryingStore;
+use super::retrying_store::{RetryPolicy, RetryingStore};
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
@@ -22,7 +22,7 @@ use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::{Cutting, SliceCut, Slicer};
-use crate::store::{CoveredEntry, Run, RunFailure, Staging, StoreError};
+use crate::store::{CoveredEntry, Run, RunFailure, Staging, Store, StoreError};
 use crate::transcripts::{RawEntry, redact_entry};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -77,6 +77,12 @@ pub(super) struct RunAttempt {
 }
 
 impl Extractor {
+    pub(crate) fn new(client: Arc<ModelClient>, config: &Config, model_name: &str) -> Extractor {
+        let spec = extraction_spec(config, model_name);
+        let asking = asking_digest(&spec, config);
+        Extractor { client, spec, asking, gate: Gate::new(&config.pii) }
+    }
+
     /// Extracts a slice and adds the cost to `spent`. Only store errors are `Err`.
     pub(crate) async fn extract(
         &self,
@@ -264,30 +270,27 @@ fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
     (places().min().unwrap_or_default(), places().max().unwrap_or_default())
 }
 
-pub(crate) struct Setup<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) model: Model,
+/// A model, with the store and the settings that its client needs.
+pub(crate) struct ModelSource<'a> {
+    pub config: &'a Config,
+    pub model: Model,
     /// The model's name at the endpoint.
-    pub(crate) model_name: &'a str,
-    pub(crate) store: RetryingStore,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) cancel: CancellationToken,
-    /// Grace period for a call in flight after `cancel`.
-    pub(crate) grace: Duration,
-    pub(crate) clock: fn() -> Timestamp,
+    pub model_name: &'a str,
+    pub store: Store,
+    pub cancel: CancellationToken,
+    pub clock: fn() -> Timestamp,
 }
 
-impl Setup<'_> {
-    pub(crate) async fn extractor(self) -> Result<Extractor, StoreError> {
-        let config = self.config;
-        let spec = extraction_spec(config, self.model_name);
-        let asking = asking_digest(&spec, config);
-        let client = Arc::new(self.client().await?);
-        Ok(Extractor { client, spec, asking, gate: Gate::new(&config.pii) })
-    }
-
-    pub(crate) async fn client(self) -> Result<ModelClient, StoreError> {
-        let Setup { config, model, model_name, store, tally, cancel, grace, clock } = self;
+impl ModelSource<'_> {
+    /// Creates the client; `grace` is the time for a call in flight after a cancellation.
+    pub(crate) async fn client(
+        self,
+        policy: RetryPolicy,
+        tally: Arc<Tally>,
+        grace: Duration,
+    ) -> Result<ModelClient, StoreError> {
+        let ModelSource { config, model, model_name, store, cancel, clock } = self;
+        let store = RetryingStore::new(store, policy);
         let base_url = config.model.base_url.clone();
         let known = match &model {
             // Capabilities of the endpoint do not apply to recorded answers.

@@ -30,13 +30,13 @@ pub(crate) mod retrying_store;
 pub(crate) mod dialogue;
 pub(crate) mod tally;
 
-pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage};
+pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelUsage};
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{Directories, ForgetResult, PUBLISHED_IN, SyncedDirectory};
-pub(crate) use extractor::trial;
+pub(crate) use extractor::{ModelSource, trial};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
 pub(crate) use import::answers_schema_file;

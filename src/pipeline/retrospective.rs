@@ -2,9 +2,10 @@
 //! mixed: if a batch has no usable answer, the whole retrospective is made by rule.
 
 use super::adjudicate::{
-    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered, configure, located,
+    BatchBill, BatchClient, Halt, ModelUsage, NoAnswer, answered, configure, located,
 };
 use super::consolidating::Consolidator;
+use super::extractor::ModelSource;
 use crate::consolidate::{
     LessonBatch, LessonSpec, LessonTask, Note, Retrospective, lesson_batches, reflect,
     reflect_with, standing,

@@ -28,21 +28,22 @@ pub(crate) struct RetryPolicy {
     pub(crate) meters: Option<Arc<Meters>>,
 }
 
-impl RetryingStore {
-    pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
-        RetryingStore { store, policy, is_troubled: AtomicBool::new(false) }
-    }
-
+impl RetryPolicy {
     /// Returns the first error at once, for commands that a person waits for.
-    pub(crate) fn without_retries(store: Store) -> RetryingStore {
-        let policy = RetryPolicy {
+    pub(crate) fn none() -> RetryPolicy {
+        RetryPolicy {
             wait_max: Duration::ZERO,
             grace: Duration::ZERO,
             closing: CancellationToken::new(),
             tell: |_| {},
             meters: None,
-        };
-        RetryingStore::new(store, policy)
+        }
+    }
+}
+
+impl RetryingStore {
+    pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
+        RetryingStore { store, policy, is_troubled: AtomicBool::new(false) }
     }
 
     /// The store without retries.

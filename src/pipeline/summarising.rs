@@ -1,9 +1,8 @@
 //! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other request.
 
-use super::adjudicate::{
-    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered,
-};
+use super::adjudicate::{BatchBill, BatchClient, Halt, ModelUsage, NoAnswer, answered};
 use super::dialogue::ModelDialogue;
+use super::extractor::ModelSource;
 use super::namespace::namespace_of_folder;
 use crate::consolidate::Step;
 use crate::conversation_memory::{Absorbed, ConversationMemory};

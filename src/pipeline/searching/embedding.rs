@@ -3,7 +3,7 @@
 use super::super::budget::RateLimit;
 use super::super::budget::{Budget, CapOwner, cost};
 use super::super::model_client::plausible;
-use super::super::retrying_store::RetryingStore;
+use super::super::retrying_store::{RetryPolicy, RetryingStore};
 use super::hit::{QueryVector, SearchRequest};
 use crate::config::{Config, Price};
 use crate::domain::{Digest, Purpose, RequestDigest, Timestamp, Usage, estimate_tokens};
@@ -128,7 +128,7 @@ impl Embedder {
         namespace: &str,
         texts: &[Redacted],
     ) -> Result<Called, NoVectors> {
-        let store = RetryingStore::without_retries(store.clone());
+        let store = RetryingStore::new(store.clone(), RetryPolicy::none());
         let sent: u64 = texts.iter().map(|it| u64::from(estimate_tokens(it.as_str()))).sum();
         let worst = Usage { prompt_tokens: sent + sent / 3, ..Usage::default() };
         let owner = CapOwner { namespace, session: None };

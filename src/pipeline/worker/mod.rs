@@ -11,9 +11,9 @@ pub(crate) use counts::{End, Jobs, Report};
 pub(super) use state::Batch;
 
 use super::adjudicate::Adjudicator;
-use super::extractor::Setup;
+use super::extractor::{Extractor, ModelSource};
 use super::model_client::{CallRetry, Model};
-use super::retrying_store::{RetryPolicy, RetryingStore};
+use super::retrying_store::RetryPolicy;
 use super::tally::Tally;
 use crate::adapters::clock::Drift;
 use crate::adapters::process;
@@ -120,17 +120,17 @@ impl Consumer {
             meters: tally.meters().cloned(),
         };
         let retry = if waits { CallRetry::within(&config.limits) } else { CallRetry::Defer };
-        let setup = Setup {
+        let source = ModelSource {
             config: &config,
             model,
             model_name: &model_name,
-            store: RetryingStore::new(store, policy),
-            tally,
+            store,
             cancel: closing.clone(),
-            grace: if waits { GRACE } else { config.queue.grace },
             clock: self.clock,
         };
-        let extractor = setup.extractor().await?;
+        let grace = if waits { GRACE } else { config.queue.grace };
+        let client = Arc::new(source.client(policy, tally, grace).await?);
+        let extractor = Extractor::new(client, &config, &model_name);
         let adjudicating = config.consolidate.model_name(&model_name).filter(|_| !waits);
         let adjudicator = adjudicating.map(|name| {
             Arc::new(Adjudicator::with_client(Arc::clone(&extractor.client), &config, name))
