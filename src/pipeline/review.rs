@@ -96,10 +96,8 @@ impl Question {
         }
         let fresh = match &*self {
             Question::Pair { one, other, is_certain } => {
-                match (now.get(&one.id), now.get(&other.id)) {
-                    (Some(one), Some(other)) => Question::pair(one, other, *is_certain),
-                    (None, _) | (_, None) => None,
-                }
+                let both = now.get(&one.id).zip(now.get(&other.id));
+                both.and_then(|(one, other)| Question::pair(one, other, *is_certain))
             }
             Question::Open(memory) => {
                 now.remove(&memory.id).filter(is_open).map(|it| Question::Open(Box::new(it)))

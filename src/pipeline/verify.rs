@@ -99,7 +99,7 @@ fn check(
         return Ok(BTreeMap::new());
     }
     let present = tree.present(&all)?;
-    let removed = tree.removed(&all.difference(&present).cloned().collect())?;
+    let removed = tree.removed(&(&all - &present))?;
     let head: String =
         tree.head.iter().flat_map(|head| head.chars()).take(COMMIT_LETTERS).collect();
     let none = Checked::default();

@@ -321,11 +321,8 @@ impl DirSync {
             named.add(files);
         }
         shown.add(&plan.rendered.files);
-        let unknown = |all: &BTreeSet<String>, shown: &BTreeSet<String>| {
-            all.difference(shown).cloned().collect::<BTreeSet<String>>()
-        };
-        let memories = unknown(&named.memories, &shown.memories);
-        let sessions = unknown(&named.sessions, &shown.sessions);
+        let memories = &named.memories - &shown.memories;
+        let sessions = &named.sessions - &shown.sessions;
         let gone = NamedIds {
             records: self.store.forgotten(TagKind::Record, named.records).await?,
             memories: self.store.forgotten(TagKind::Memory, memories).await?,
