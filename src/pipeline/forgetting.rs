@@ -120,7 +120,8 @@ impl Consolidator {
         })
     }
 
-    /// Erases `target`; returns passages of the erased text. The caller then syncs the directories of the namespace and calls [`Consolidator::prove`].
+    /// Erases `target`; returns passages of the erased text. The caller then syncs the directories of the namespace and
+    /// calls [`Consolidator::prove`].
     pub(crate) async fn forget(
         &self,
         namespace: &str,
