@@ -5,7 +5,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::prefix::IdPrefix;
 use super::session;
-use super::value::values;
+use super::value::{row_of, values};
 use crate::domain::{Session, SessionId};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -17,15 +17,14 @@ pub(crate) struct StoredCard {
     pub card: String,
 }
 
+row_of! { StoredCard { session, entries, due, card } }
+
 impl Store {
     /// Returns sessions with entries that their card does not cover yet, with their entry count.
     pub(crate) async fn cards_due(&self, limit: u32) -> Result<Vec<(SessionId, u32)>, StoreError> {
-        self.read("looking for cards to be made", move |db| {
-            let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
-                WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
-            db.all(sql, values![limit], |row| Ok((SessionId(row.next()?), row.next()?)))
-        })
-        .await
+        let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
+        self.all("looking for cards to be made", sql, values![limit]).await
     }
 
     /// Stores the card made from a session's first `entries` entries.
@@ -48,26 +47,16 @@ impl Store {
         id: Option<IdPrefix>,
         namespace: Option<String>,
     ) -> Result<Vec<StoredCard>, StoreError> {
-        self.read("reading cards", move |db| {
-            let sql = format!(
-                "SELECT {}, c.entries, c.due, c.card
-                FROM cards c JOIN sessions s ON s.no = c.session_no
-                WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
-                    AND (s.namespace = ?3 OR ?3 IS NULL)
-                ORDER BY s.started_at, s.no",
-                session::COLUMNS
-            );
-            let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
-            db.all(&sql, values![low, high, namespace.as_ref()], |row| {
-                Ok(StoredCard {
-                    session: session::read(row)?,
-                    entries: row.next()?,
-                    due: row.next()?,
-                    card: row.next()?,
-                })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT {}, c.entries, c.due, c.card
+            FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
+                AND (s.namespace = ?3 OR ?3 IS NULL)
+            ORDER BY s.started_at, s.no",
+            session::COLUMNS
+        );
+        let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
+        self.all("reading cards", &sql, values![low, high, namespace.as_ref()]).await
     }
 }
 

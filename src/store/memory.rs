@@ -5,10 +5,10 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
-use super::memory_index::{find, memory, write_memories};
+use super::memory_index::{find, write_memories};
 use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::record;
-use super::value::{Columns, values};
+use super::value::{row_of, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub(crate) struct Backlog {
     pub done_at: Option<Timestamp>,
 }
 
+row_of! { Backlog { namespace, records, bytes, staged_at, done_at } }
+
 /// An entry of the ledger.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct AuditEntry {
@@ -82,27 +84,20 @@ impl Store {
     pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
-        let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
+        let read = move |from: &mut Db| Ok(from.first(sql, &[])?.unwrap_or(0));
         self.read("looking for new records", read).await
     }
 
     /// Returns the records that wait for consolidation, by namespace.
     pub(crate) async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read("counting what waits to be consolidated", |from: &mut Db| {
-            let sql = format!(
-                "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
-                    max(w.staged_at),
-                    (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
-                FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
-                WITHDRAWN = withdrawn(),
-            );
-            from.all(&sql, &[], |row| {
-                let (namespace, records) = (row.next()?, row.next()?);
-                let (bytes, staged_at) = (row.next()?, row.next()?);
-                Ok(Backlog { namespace, records, bytes, staged_at, done_at: row.next()? })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
+                max(w.staged_at),
+                (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
+            FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
+            WITHDRAWN = withdrawn(),
+        );
+        self.all("counting what waits to be consolidated", &sql, &[]).await
     }
 
     /// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
@@ -140,7 +135,8 @@ impl Store {
                 Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
                 None => "SELECT body FROM memories WHERE ?1 = ''",
             };
-            let all = from.all(sql, values![namespace.as_deref().unwrap_or_default()], memory)?;
+            let all: Vec<Memory> =
+                from.all(sql, values![namespace.as_deref().unwrap_or_default()])?;
             Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
         };
         self.read("reading memories", read).await
@@ -150,7 +146,7 @@ impl Store {
         let namespace = namespace.to_owned();
         let read = move |from: &mut Db| {
             let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
+            from.exists(sql, values![&namespace])
         };
         self.read("looking for memories", read).await
     }
@@ -175,9 +171,9 @@ impl Store {
             match &memory {
                 Some(MemoryId(id)) => {
                     let sql = format!("{columns} WHERE memory = ?1 ORDER BY no");
-                    from.all(&sql, values![id], deed)
+                    from.all(&sql, values![id])
                 }
-                None => from.all(&format!("{columns} ORDER BY no"), &[], deed),
+                None => from.all(&format!("{columns} ORDER BY no"), &[]),
             }
         };
         self.read("reading the ledger", read).await
@@ -222,22 +218,15 @@ impl Store {
     }
 }
 
-fn deed(row: &mut Columns<'_>) -> Result<AuditEntry, Fault> {
-    Ok(AuditEntry {
-        at: row.next()?,
-        deed: row.next()?,
-        plan: row.next::<Option<_>>()?.map(PlanId),
-        record: row.next::<Option<_>>()?.map(RecordId),
-        memory: row.next::<Option<_>>()?.map(MemoryId),
-        rule: row.next()?,
-    })
-}
+row_of! { AuditEntry { at, deed, plan, record, memory, rule } }
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Directory {
     pub host: String,
     pub dir: String,
 }
+
+row_of! { Directory { host, dir } }
 
 impl Store {
     /// Records that a directory shows the memory of `namespace`.
@@ -246,13 +235,15 @@ impl Store {
         directory: &Directory,
         namespace: &str,
     ) -> Result<(), StoreError> {
-        let (directory, namespace) = (directory.clone(), namespace.to_owned());
-        self.write("noting a memory directory", move |to| {
-            let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
-                ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
-            to.run(sql, values![&directory.host, &directory.dir, &namespace])
-        })
+        let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
+            ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
+        self.execute(
+            "noting a memory directory",
+            sql,
+            values![&directory.host, &directory.dir, namespace],
+        )
         .await
+        .map(drop)
     }
 
     /// Returns the namespace whose memory a directory shows.
@@ -260,25 +251,20 @@ impl Store {
         &self,
         directory: &Directory,
     ) -> Result<Option<String>, StoreError> {
-        let directory = directory.clone();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
-                AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
-            from.first(sql, values![&directory.host, &directory.dir], |row| row.next())
-        };
-        self.read("reading the namespace of a directory", read).await
+        let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
+            AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
+        self.first(
+            "reading the namespace of a directory",
+            sql,
+            values![&directory.host, &directory.dir],
+        )
+        .await
     }
 
     /// Returns the directories that show the memory of `namespace`, on all machines.
     pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
-        let namespace = namespace.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
-            let directory =
-                |row: &mut Columns<'_>| Ok(Directory { host: row.next()?, dir: row.next()? });
-            from.all(sql, values![&namespace], directory)
-        };
-        self.read("reading which directories show a namespace", read).await
+        let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
+        self.all("reading which directories show a namespace", sql, values![namespace]).await
     }
 
     /// Renames the keys of a directory's files after it was moved, and drops its old place.
@@ -317,11 +303,11 @@ impl Store {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| {
             let sql = "SELECT path FROM memory_files WHERE dir = ?1";
-            let paths: Vec<String> = from.all(sql, values![&dir], |row| row.next())?;
+            let paths: Vec<String> = from.all(sql, values![&dir])?;
             let mut found = BTreeMap::new();
             for path in paths.into_iter().filter(|path| !known.contains(path)) {
                 let sql = "SELECT base FROM memory_files WHERE dir = ?1 AND path = ?2";
-                let base = from.first(sql, values![&dir, &path], |row| row.next())?;
+                let base = from.first(sql, values![&dir, &path])?;
                 found.extend(base.map(|base| (path, base)));
             }
             Ok(found)
@@ -379,6 +365,6 @@ fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fa
 
 fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, Arc<str>>, Fault> {
     let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
-    let all = db.all(sql, values![dir], |row| Ok((row.next()?, row.next()?)))?;
+    let all = db.all(sql, values![dir])?;
     Ok(all.into_iter().collect())
 }

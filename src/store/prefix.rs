@@ -66,7 +66,7 @@ pub(super) fn find<T>(
 ) -> Result<PrefixLookup<T>, Fault> {
     let sql = format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
     let (low, high) = prefix.bounds();
-    let ids: Vec<Digest> = db.all(&sql, values![low, high, FOUND_MAX], |row| row.next())?;
+    let ids: Vec<Digest> = db.all(&sql, values![low, high, FOUND_MAX])?;
     match ids.as_slice() {
         [] => Ok(PrefixLookup::None),
         [one] => {

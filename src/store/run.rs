@@ -4,8 +4,7 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::prefix::{self, IdPrefix, PrefixLookup};
-use super::spend::read_usage;
-use super::value::{Columns, json, values};
+use super::value::{Columns, Row, json, row_of, values};
 use crate::domain::{
     Digest, ErrorKind, Finding, OutputMode, RunId, RunState, SessionId, SliceId, Timestamp, Usage,
 };
@@ -103,45 +102,27 @@ impl KnownRun {
     }
 }
 
-/// Columns of a run and its session's id, read by [`read`].
+/// Columns of a run and its session's id, of a [`StoredRun`].
 pub(super) const COLUMNS: &str = "r.id, s.id, r.slice, r.slice_index, r.first_ordinal, \
      r.first_part, r.last_ordinal, r.last_part, r.asking, r.model, r.prompt_id, r.prompt_version, \
      r.schema_version, r.rung, r.generation, r.asks, r.calls, r.prompt_tokens, r.cached_tokens, \
      r.completion_tokens, r.cost_micros, r.state, r.error_kind, r.error_detail, r.findings, \
      r.started_at, r.finished_at, r.prompt_digest, r.current";
 
-pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRun, Fault> {
-    let run = Run {
-        id: RunId(row.next()?),
-        session: SessionId(row.next()?),
-        slice: SliceId(row.next()?),
-        index: row.next()?,
-        first: (row.next()?, row.next()?),
-        last: (row.next()?, row.next()?),
-        asking: row.next()?,
-        model: row.next()?,
-        prompt_id: row.next()?,
-        prompt_version: row.next()?,
-        schema_version: row.next()?,
-        rung: row.named(OutputMode::of_name)?,
-        generation: row.next()?,
-        asks: row.next()?,
-        calls: row.next()?,
-        usage: read_usage(row)?,
-        cost_micros: row.next()?,
-        state: row.named(RunState::of_name)?,
-        failure: failure(row)?,
-        findings: row.json()?,
-        started_at: row.next()?,
-        finished_at: row.next()?,
-        prompt_digest: row.next()?,
-    };
-    Ok(StoredRun { run, current: row.next()? })
+row_of! {
+    Run {
+        id, session, slice, index, first, last, asking, model, prompt_id, prompt_version,
+        schema_version, rung, generation, asks, calls, usage, cost_micros, state, failure, findings,
+        started_at, finished_at, prompt_digest
+    }
 }
+row_of! { StoredRun { run, current } }
 
-pub(super) fn failure(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault> {
-    let (kind, detail): (Option<String>, Option<String>) = (row.next()?, row.next()?);
-    Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
+impl Row for Option<RunFailure> {
+    fn read(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault> {
+        let (kind, detail): (Option<String>, Option<String>) = row.next()?;
+        Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
+    }
 }
 
 /// Update of a cost column: a new generation adds to it, a repeated one keeps the larger value.
@@ -227,25 +208,18 @@ pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64, Faul
         run.finished_at,
         run.prompt_digest.as_ref(),
     ];
-    db.one(WRITE, row, |row| row.next())
+    db.one(WRITE, row)
 }
 
 const KNOWN_COLUMNS: &str = "id, state, generation, error_kind";
 
-fn read_known(row: &mut Columns<'_>) -> Result<KnownRun, Fault> {
-    Ok(KnownRun {
-        run: RunId(row.next()?),
-        state: row.named(RunState::of_name)?,
-        generation: row.next()?,
-        failure: row.next()?,
-    })
-}
+row_of! { KnownRun { run, state, generation, failure } }
 
 pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.no = r.session_no WHERE r.id = ?1"
     );
-    db.first(&sql, values![&id.0], read)
+    db.first(&sql, values![&id.0])
 }
 
 impl Store {
@@ -255,22 +229,16 @@ impl Store {
         session: SessionId,
         asking: Digest,
     ) -> Result<Vec<KnownRun>, StoreError> {
-        self.read("reading known runs", move |db| {
-            let sql = format!(
-                "SELECT {KNOWN_COLUMNS} FROM runs
-                WHERE session_no = (SELECT no FROM sessions WHERE id = ?1) AND asking = ?2"
-            );
-            db.all(&sql, values![&session.0, &asking], read_known)
-        })
-        .await
+        let sql = format!(
+            "SELECT {KNOWN_COLUMNS} FROM runs
+            WHERE session_no = (SELECT no FROM sessions WHERE id = ?1) AND asking = ?2"
+        );
+        self.all("reading known runs", &sql, values![&session.0, &asking]).await
     }
 
     pub(crate) async fn known_run(&self, run: RunId) -> Result<Option<KnownRun>, StoreError> {
-        self.read("looking for a run", move |db| {
-            let sql = format!("SELECT {KNOWN_COLUMNS} FROM runs WHERE id = ?1");
-            db.first(&sql, values![&run.0], read_known)
-        })
-        .await
+        let sql = format!("SELECT {KNOWN_COLUMNS} FROM runs WHERE id = ?1");
+        self.first("looking for a run", &sql, values![&run.0]).await
     }
 
     pub(crate) async fn run(
@@ -289,14 +257,11 @@ impl Store {
         session: Option<SessionId>,
         limit: u32,
     ) -> Result<Vec<StoredRun>, StoreError> {
-        self.read("reading runs", move |db| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
-                WHERE s.id = ?1 OR ?1 IS NULL
-                ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
-            );
-            db.all(&sql, values![session.as_ref().map(|id| &id.0), limit], read)
-        })
-        .await
+        let sql = format!(
+            "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
+            WHERE s.id = ?1 OR ?1 IS NULL
+            ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
+        );
+        self.all("reading runs", &sql, values![session.as_ref().map(|id| &id.0), limit]).await
     }
 }

@@ -122,10 +122,13 @@ fn covered(range: (u32, u32), ranges: &[(u32, u32)]) -> bool {
 fn weighed(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Vec<Weighed>, Fault> {
     let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
         FROM runs WHERE session_no = ?1 ORDER BY no";
-    db.all(sql, values![session_no], |row| {
-        let (no, id) = (row.next()?, RunId(row.next()?));
-        let (current, done) = (row.next()?, row.next()?);
-        let range = (row.next()?, row.next()?);
-        Ok(Weighed { no, covers: covering.contains(&id), current, done, range })
-    })
+    let runs: Vec<((i64, RunId), bool, bool, (u32, u32))> = db.all(sql, values![session_no])?;
+    let weighed = runs.into_iter().map(|((no, id), current, done, range)| Weighed {
+        no,
+        covers: covering.contains(&id),
+        current,
+        done,
+        range,
+    });
+    Ok(weighed.collect())
 }

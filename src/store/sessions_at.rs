@@ -6,7 +6,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::search::literal;
 use super::session::{self, edge};
-use super::value::{Value, values};
+use super::value::{Value, row_of, values};
 use crate::domain::{Entry, Session, SessionId, Timestamp};
 
 /// Maximum number of sessions returned, latest first.
@@ -22,6 +22,8 @@ pub(crate) struct SessionWithSpan {
     pub ended: Timestamp,
 }
 
+row_of! { SessionWithSpan { session, began, ended } }
+
 fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>, Fault> {
     let no = session::number(db, session)?;
     let patterns: Vec<String> = words.iter().map(|it| format!("%{}%", literal(it))).collect();
@@ -36,7 +38,7 @@ fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry
     let (from, to) = (entry::entry_key(no, 0), entry::entry_key(no + 1, 0));
     let mut row = values![from, to, ENTRIES_MAX].to_vec();
     row.extend(patterns.iter().map(Value::from));
-    db.all(&sql, &row, entry::read)
+    db.all(&sql, &row)
 }
 
 impl Store {
@@ -46,21 +48,15 @@ impl Store {
         from: Timestamp,
         to: Timestamp,
     ) -> Result<Vec<SessionWithSpan>, StoreError> {
-        self.read("reading which sessions were held", move |db| {
-            let sql = format!(
-                "SELECT {}, s.began, s.ended FROM (
-                    SELECT s.*, coalesce(s.started_at, {}) AS began, {} AS ended FROM sessions s
-                ) s WHERE s.began <= ?2 AND ?1 <= s.ended ORDER BY s.ended DESC, s.id LIMIT ?3",
-                session::COLUMNS,
-                edge("ASC"),
-                edge("DESC")
-            );
-            db.all(&sql, values![from, to, SESSIONS_MAX], |row| {
-                let session = session::read(row)?;
-                Ok(SessionWithSpan { session, began: row.next()?, ended: row.next()? })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT {}, s.began, s.ended FROM (
+                SELECT s.*, coalesce(s.started_at, {}) AS began, {} AS ended FROM sessions s
+            ) s WHERE s.began <= ?2 AND ?1 <= s.ended ORDER BY s.ended DESC, s.id LIMIT ?3",
+            session::COLUMNS,
+            edge("ASC"),
+            edge("DESC")
+        );
+        self.all("reading which sessions were held", &sql, values![from, to, SESSIONS_MAX]).await
     }
 
     /// Returns the last entries of a session that contain one of `words` literally, latest first.

@@ -2,7 +2,7 @@
 
 use super::db::Db;
 use super::error::Fault;
-use super::value::{Columns, values};
+use super::value::{row_of, values};
 use crate::domain::{Purpose, SessionId, Timestamp, Usage};
 
 /// Maximum number of bill lines reported, latest first.
@@ -63,7 +63,7 @@ pub(super) fn spent(
         WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
             AND (s.id = ?3 OR ?3 IS NULL)";
     let by = values![since, namespace, session.as_ref().map(|id| &id.0)];
-    let runs = db.one(sql, by, read)?;
+    let runs: Spent = db.one(sql, by)?;
     // Calls outside runs belong to no session.
     match session {
         Some(_) => Ok(runs),
@@ -71,17 +71,9 @@ pub(super) fn spent(
     }
 }
 
-fn read(row: &mut Columns<'_>) -> Result<Spent, Fault> {
-    Ok(Spent { calls: row.next()?, usage: read_usage(row)?, cost_micros: row.next()? })
-}
-
-pub(super) fn read_usage(row: &mut Columns<'_>) -> Result<Usage, Fault> {
-    Ok(Usage {
-        prompt_tokens: row.next()?,
-        cached_tokens: row.next()?,
-        completion_tokens: row.next()?,
-    })
-}
+row_of! { Spent { calls, usage, cost_micros } }
+row_of! { BillLine { day, namespace, purpose, spent } }
+row_of! { Usage { prompt_tokens, cached_tokens, completion_tokens } }
 
 /// Cost of calls outside runs since `since`, of one namespace or of all.
 fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Spent, Fault> {
@@ -90,7 +82,7 @@ fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Sp
             CAST(coalesce(sum(completion_tokens), 0) AS BIGINT),
             CAST(coalesce(sum(cost_micros), 0) AS BIGINT)
         FROM bills WHERE ?1 <= at AND (namespace = ?2 OR ?2 IS NULL)";
-    db.one(sql, values![since, namespace], read)
+    db.one(sql, values![since, namespace])
 }
 
 /// The bill by day, namespace and purpose, latest day first.
@@ -109,9 +101,5 @@ pub(super) fn lines(db: &mut Db) -> Result<Vec<BillLine>, Fault> {
             FROM bills) AS line
         GROUP BY day, namespace, purpose HAVING sum(calls) > 0
         ORDER BY day DESC, namespace, purpose LIMIT ?1";
-    db.all(sql, values![LINES_MAX], |row| {
-        let (day, namespace) = (row.next()?, row.next()?);
-        let purpose = row.named(Purpose::of_name)?;
-        Ok(BillLine { day, namespace, purpose, spent: read(row)? })
-    })
+    db.all(sql, values![LINES_MAX])
 }

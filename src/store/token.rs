@@ -3,7 +3,7 @@
 use super::error::Fault;
 use super::error::StoreError;
 use super::handle::Store;
-use super::value::{Columns, values};
+use super::value::{Columns, Row, values};
 use crate::domain::{Digest, Timestamp, named};
 
 named! {
@@ -35,6 +35,7 @@ impl Token {
     }
 }
 
+/// Columns of a [`Token`].
 const COLUMNS: &str =
     "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
 
@@ -64,13 +65,13 @@ impl Store {
     /// Returns all tokens, by name.
     pub(crate) async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let sql = format!("SELECT {COLUMNS} ORDER BY name");
-        self.read("reading tokens", move |db| db.all(&sql, values![], read)).await
+        self.all("reading tokens", &sql, &[]).await
     }
 
     /// Returns the token whose secret has this digest.
     pub(crate) async fn token(&self, digest: Digest) -> Result<Option<Token>, StoreError> {
         let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
-        self.read("looking for a token", move |db| db.first(&sql, values![&digest], read)).await
+        self.first("looking for a token", &sql, values![&digest]).await
     }
 
     /// Revokes a token; returns false if no unrevoked token has this name.
@@ -79,32 +80,28 @@ impl Store {
         name: String,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.write("revoking a token", move |db| {
-            let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
-            Ok(db.execute(sql, values![&name, at])? == 1)
-        })
-        .await
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
+        Ok(self.execute("revoking a token", sql, values![&name, at]).await? == 1)
     }
 
     /// Records the day on which a token was used.
     pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> Result<(), StoreError> {
-        self.write("noting the use of a token", move |db| {
-            let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
-            db.run(sql, values![&name, day])
-        })
-        .await
+        let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
+        self.execute("noting the use of a token", sql, values![&name, day]).await.map(drop)
     }
 }
 
-fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
-    let (name, namespace, rights) = (row.next::<String>()?, row.next()?, row.next::<String>()?);
-    Ok(Token {
-        name: name.split(' ').next().unwrap_or_default().to_owned(),
-        namespace,
-        rights: rights.split(' ').filter_map(TokenRight::of_name).collect(),
-        created_at: row.next()?,
-        expires_at: row.next()?,
-        revoked_at: row.next()?,
-        used_at: row.next()?,
-    })
+impl Row for Token {
+    fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
+        Ok(Token {
+            name: row.text(|name| name.split(' ').next().map(str::to_owned))?,
+            namespace: row.next()?,
+            rights: row
+                .text(|rights| Some(rights.split(' ').filter_map(TokenRight::of_name).collect()))?,
+            created_at: row.next()?,
+            expires_at: row.next()?,
+            revoked_at: row.next()?,
+            used_at: row.next()?,
+        })
+    }
 }

@@ -57,15 +57,10 @@ impl Store {
         &self,
         batch: String,
     ) -> Result<Vec<(SessionId, SliceId, bool)>, StoreError> {
-        self.read("reading the jobs of a batch", move |db| {
-            let sql = "SELECT s.id, j.slice, j.finished_at IS NULL FROM batch_jobs b
-                JOIN jobs j ON j.no = b.job_no JOIN sessions s ON s.no = j.session_no
-                WHERE b.batch = ?1 ORDER BY b.job_no";
-            db.all(sql, values![&batch], |row| {
-                Ok((SessionId(row.next()?), SliceId(row.next()?), row.next()?))
-            })
-        })
-        .await
+        let sql = "SELECT s.id, j.slice, j.finished_at IS NULL FROM batch_jobs b
+            JOIN jobs j ON j.no = b.job_no JOIN sessions s ON s.no = j.session_no
+            WHERE b.batch = ?1 ORDER BY b.job_no";
+        self.all("reading the jobs of a batch", sql, values![&batch]).await
     }
 
     /// Deletes a batch, and its dead jobs whose failed runs already tell why.

@@ -137,8 +137,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
 fn was_submitted(db: &mut Db, session: SessionId, document: Digest) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
         WHERE s.id = ?1 AND h.digest = ?2";
-    let found = db.first(sql, values![&session.0, &document], |row| row.next::<i64>())?;
-    Ok(found.is_some())
+    db.exists(sql, values![&session.0, &document])
 }
 
 /// Updates the session and returns its row number.
@@ -161,10 +160,10 @@ fn merged_findings(db: &mut Db, intake: &Intake) -> Result<(String, String), Fau
     let mut masked: BTreeMap<String, u64> = BTreeMap::new();
     if intake.session.format == Format::Slice && intake.growth.intakes > 0 {
         let sql = "SELECT findings, masked FROM sessions WHERE id = ?1";
-        let before = db.first(sql, values![&intake.session.id.0], |row| {
-            Ok((row.json_if()?.unwrap_or_default(), row.json_if()?.unwrap_or_default()))
-        })?;
-        (findings, masked) = before.unwrap_or_default();
+        let before: Option<(Option<_>, Option<_>)> =
+            db.first(sql, values![&intake.session.id.0])?;
+        let (before, hidden) = before.unwrap_or_default();
+        (findings, masked) = (before.unwrap_or_default(), hidden.unwrap_or_default());
     }
     findings.extend(intake.findings.iter().cloned());
     findings.truncate(FINDINGS_MAX);

@@ -200,7 +200,7 @@ fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
 fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>, Fault> {
     let locking = db.locking();
     let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
-    db.first(&sql, values![scope, sort], |row| row.next())
+    db.first(&sql, values![scope, sort])
 }
 
 /// Returns the amount of a row, which is created if missing so that it can be locked.

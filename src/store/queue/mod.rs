@@ -32,23 +32,11 @@ pub(crate) use workers::WorkerStatus;
 pub(super) use admin::close_covered_jobs;
 pub(super) use stats::pending;
 
-use super::error::Fault;
-use super::value::Columns;
-use crate::domain::{Job, JobId, SliceId};
+use super::value::row_of;
+use crate::domain::Job;
 
-/// Columns read by [`read_job`].
+/// Columns of a [`Job`].
 const JOB_COLUMNS: &str = "id, slice, slice_index, first_ordinal, first_part, last_ordinal, \
      last_part, tokens, cut, context";
 
-fn read_job(row: &mut Columns<'_>) -> Result<Job, Fault> {
-    Ok(Job {
-        id: JobId(row.next()?),
-        slice: SliceId(row.next()?),
-        index: row.next()?,
-        first: (row.next()?, row.next()?),
-        last: (row.next()?, row.next()?),
-        tokens: row.next()?,
-        cut: row.next()?,
-        context: row.next()?,
-    })
-}
+row_of! { Job { id, slice, index, first, last, tokens, cut, context } }

@@ -3,7 +3,7 @@
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
-use super::super::value::values;
+use super::super::value::{row_of, values};
 use super::limits;
 use crate::domain::Timestamp;
 
@@ -25,16 +25,11 @@ pub struct WorkerStatus {
     pub stopped: Option<String>,
 }
 
+row_of! { WorkerStatus { id, started_at, seen_at, stopped } }
+
 pub(super) fn list(db: &mut Db) -> Result<Vec<WorkerStatus>, Fault> {
     let sql = "SELECT id, started_at, seen_at, stopped FROM workers ORDER BY started_at, id";
-    db.all(sql, &[], |row| {
-        Ok(WorkerStatus {
-            id: row.next()?,
-            started_at: row.next()?,
-            seen_at: row.next()?,
-            stopped: row.next()?,
-        })
-    })
+    db.all(sql, &[])
 }
 
 impl Store {
@@ -48,7 +43,7 @@ impl Store {
         self.write("adding up what was spent", move |db: &mut Db| {
             let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
             let since = values![Timestamp(now.0 - GONE_MILLIS)];
-            let seen: Vec<String> = db.all(sql, since, |row| row.next())?;
+            let seen: Vec<String> = db.all(sql, since)?;
             if seen.iter().all(|id| gone.contains(id)) {
                 limits::forget(db)?;
             }
