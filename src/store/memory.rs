@@ -6,34 +6,29 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
 use super::memory_index::{find, write_memories};
-use super::prefix::{self, IdPrefix, PrefixLookup};
-use super::record;
-use super::value::{row_of, values};
+use super::prefix::{IdPrefix, PrefixLookup};
+use super::record::{self, StoredRecord};
+use super::value::{Value, row_of, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Staged records without a disposition, by namespace.
-const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
-            max(r.finished_at) AS staged_at
-        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
-            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
-        GROUP BY s.namespace";
+/// Staged records without a disposition.
+const WAITING: &str =
+    "records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+        LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+    WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL";
 
-/// The same for outdated records that memories still rest on. `CROSS JOIN` keeps SQLite from
-/// starting with all dispositions.
-fn withdrawn() -> String {
-    format!(
-        "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
-        FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
-            CROSS JOIN dispositions d CROSS JOIN memories m
-        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
-            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
-            AND m.state <> 'retracted' GROUP BY s.namespace",
-        OUTDATED = record::OUTDATED,
-    )
-}
+/// Outdated records that memories still rest on. There are few, and indexes find them: `CROSS JOIN`
+/// keeps SQLite from starting with all dispositions.
+const OUTDATED: &str = "(SELECT c.no FROM runs r CROSS JOIN records c
+            WHERE c.run_no = r.no AND r.current = 0
+        UNION SELECT no FROM records WHERE state = 'replaced') o
+        CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s CROSS JOIN dispositions d
+        CROSS JOIN memories m
+    WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
+        AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
+        AND m.state <> 'retracted'";
 
 /// Records of a namespace that wait for consolidation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -84,8 +79,7 @@ impl Store {
     pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
-        let read = move |from: &mut Db| Ok(from.first(sql, &[])?.unwrap_or(0));
-        self.read("looking for new records", read).await
+        self.one("looking for new records", sql, &[]).await
     }
 
     /// Returns the records that wait for consolidation, by namespace.
@@ -94,8 +88,13 @@ impl Store {
             "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
                 max(w.staged_at),
                 (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
-            FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
-            WITHDRAWN = withdrawn(),
+            FROM (
+                SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
+                    max(r.finished_at) AS staged_at FROM {WAITING} GROUP BY s.namespace
+                UNION ALL
+                SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
+                FROM {OUTDATED} GROUP BY s.namespace
+            ) w GROUP BY w.namespace ORDER BY w.namespace"
         );
         self.all("counting what waits to be consolidated", &sql, &[]).await
     }
@@ -106,11 +105,13 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading what waits to be consolidated", move |from: &mut Db| {
-            record::waiting(from, &namespace, limit)
-        })
-        .await
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {WAITING} AND s.namespace = ?1 ORDER BY c.no LIMIT ?2",
+            COLUMNS = record::COLUMNS,
+        );
+        let doing = "reading what waits to be consolidated";
+        let all: Vec<StoredRecord> = self.all(doing, &sql, values![namespace, limit]).await?;
+        Ok(all.into_iter().map(|stored| stored.record).collect())
     }
 
     /// Returns up to `limit` outdated records of a namespace in staging order, each with its memory. A record is
@@ -120,45 +121,38 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<(Record, MemoryId)>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading what was read anew", move |from: &mut Db| {
-            record::outdated(from, &namespace, limit)
-        })
-        .await
+        let sql = format!(
+            "SELECT d.memory, {COLUMNS} FROM {OUTDATED} AND s.namespace = ?1
+            ORDER BY c.no LIMIT ?2",
+            COLUMNS = record::COLUMNS,
+        );
+        let found: Vec<(MemoryId, StoredRecord)> =
+            self.all("reading what was read anew", &sql, values![namespace, limit]).await?;
+        Ok(found.into_iter().map(|(memory, stored)| (stored.record, memory)).collect())
     }
 
     /// Returns the memories of a namespace, or of all, by id.
     pub async fn memories(&self, namespace: Option<&str>) -> Result<MemoryMap, StoreError> {
-        let namespace = namespace.map(str::to_owned);
-        let read = move |from: &mut Db| {
-            let sql = match namespace {
-                Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
-                None => "SELECT body FROM memories WHERE ?1 = ''",
-            };
-            let all: Vec<Memory> =
-                from.all(sql, values![namespace.as_deref().unwrap_or_default()])?;
-            Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
+        let sql = match namespace {
+            Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
+            None => "SELECT body FROM memories WHERE ?1 = ''",
         };
-        self.read("reading memories", read).await
+        let by = values![namespace.unwrap_or_default()];
+        let all: Vec<Memory> = self.all("reading memories", sql, by).await?;
+        Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
     }
 
     pub(crate) async fn has_memories(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            from.exists(sql, values![&namespace])
-        };
-        self.read("looking for memories", read).await
+        let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+        self.exists("looking for memories", sql, values![namespace]).await
     }
 
     pub(crate) async fn memory(
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<Memory>, StoreError> {
-        let read = move |from: &mut Db| {
-            prefix::find(from, "memories", &prefix, |from, id| find(from, MemoryId(id)))
-        };
-        self.read("looking up a memory", read).await
+        let read = |db: &mut Db, id| find(db, MemoryId(id));
+        self.lookup("looking up a memory", "memories", prefix, read).await
     }
 
     /// Returns the ledger of one memory or of all, earliest first.
@@ -166,17 +160,10 @@ impl Store {
         &self,
         memory: Option<MemoryId>,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        let read = move |from: &mut Db| {
-            let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
-            match &memory {
-                Some(MemoryId(id)) => {
-                    let sql = format!("{columns} WHERE memory = ?1 ORDER BY no");
-                    from.all(&sql, values![id])
-                }
-                None => from.all(&format!("{columns} ORDER BY no"), &[]),
-            }
-        };
-        self.read("reading the ledger", read).await
+        let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
+        let id: Option<Value<'_>> = memory.as_ref().map(|id| Value::from(&id.0));
+        let of = if id.is_some() { " WHERE memory = ?1" } else { "" };
+        self.all("reading the ledger", &format!("{columns}{of} ORDER BY no"), id.as_slice()).await
     }
 
     /// Writes the edits that people made in the memory directory. If memories no longer match

@@ -29,8 +29,7 @@ fn enter_older(db: &mut Db) -> Result<bool, Fault> {
 impl Store {
     async fn enter_all(&self) -> Result<(), StoreError> {
         let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
-        let is_older = move |from: &mut Db| from.exists(any, &[]);
-        if self.read("looking for memories of an older version", is_older).await? {
+        if self.exists("looking for memories of an older version", any, &[]).await? {
             while self.write("listing memories", enter_older).await? {}
         }
         Ok(())
@@ -42,14 +41,9 @@ impl Store {
         namespace: &str,
     ) -> Result<BTreeMap<Section, u64>, StoreError> {
         self.enter_all().await?;
-        let namespace = namespace.to_owned();
-        self.read("counting memories", move |from: &mut Db| {
-            let sql = "SELECT section, count(*) FROM memories
-                WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
-            let row = from.all(sql, values![&namespace])?;
-            Ok(row.into_iter().collect())
-        })
-        .await
+        let sql = "SELECT section, count(*) FROM memories
+            WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
+        Ok(self.all("counting memories", sql, values![namespace]).await?.into_iter().collect())
     }
 
     /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first.

@@ -228,7 +228,7 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
         return Ok(());
     }
     let home = disposition.home();
-    let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule)
+    let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
         VALUES (?1, ?2, ?3, ?4, ?5)";
     let (name, home) = (disposition.name(), home.as_ref().map(|id| &id.0));
     db.run(sql, values![&record.0, no, name, &**rule, home])?;
@@ -386,7 +386,7 @@ impl Store {
         self.read("reading records", move |from| {
             let mut found = Vec::with_capacity(ids.len());
             for id in &ids {
-                found.extend(record::one(from, *id)?);
+                found.extend(record::find(from, id.0)?.map(|stored| stored.record));
             }
             Ok(found)
         })

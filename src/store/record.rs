@@ -3,13 +3,13 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::prefix::{IdPrefix, PrefixLookup};
 use super::run::{self, StoredRun};
 use super::value::{Columns, Insert, Row, json, row_of, values};
 use super::{entry, session};
 use crate::domain::{
-    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, MemoryId, Provenance, Record,
-    RecordId, RecordState, RunId, Session, Speaker, Timestamp,
+    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, Provenance, Record, RecordState,
+    RunId, Session, Speaker, Timestamp,
 };
 use crate::privacy::Redacted;
 use serde::{Deserialize, Serialize};
@@ -269,48 +269,6 @@ fn newest(wanted: &str) -> String {
     format!("c.no IN ({dated} UNION ALL {undated})")
 }
 
-/// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
-pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {TABLES}
-            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE s.namespace = ?1 AND r.current = 1 AND c.settled = 0 AND c.state = 'staged'
-            AND d.record IS NULL
-        ORDER BY c.no LIMIT ?2"
-    );
-    let all: Vec<StoredRecord> = db.all(&sql, values![namespace, limit])?;
-    Ok(all.into_iter().map(|stored| stored.record).collect())
-}
-
-/// Returns up to `limit` outdated records of a namespace in staging order, each with the memory
-/// that a plan based on it.
-pub(super) fn outdated(
-    db: &mut Db,
-    namespace: &str,
-    limit: u32,
-) -> Result<Vec<(Record, MemoryId)>, Fault> {
-    let sql = format!(
-        "SELECT d.memory, {COLUMNS} FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
-            CROSS JOIN dispositions d CROSS JOIN memories m
-        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
-            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
-            AND m.state <> 'retracted' AND s.namespace = ?1 ORDER BY c.no LIMIT ?2"
-    );
-    let found: Vec<(MemoryId, StoredRecord)> = db.all(&sql, values![namespace, limit])?;
-    Ok(found.into_iter().map(|(memory, stored)| (stored.record, memory)).collect())
-}
-
-/// Numbers of outdated records. There are few, and indexes find them.
-pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r CROSS JOIN records c
-        WHERE c.run_no = r.no AND r.current = 0
-    UNION SELECT no FROM records WHERE state = 'replaced'";
-
-pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
-    let found: Option<StoredRecord> = db.first(&sql, values![&id.0])?;
-    Ok(found.map(|stored| stored.record))
-}
-
 /// Sessions of a filter, in an order independent of insertion.
 fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions
@@ -321,6 +279,11 @@ fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     db.all(sql, values![low, high, filter.namespace.as_ref()])
 }
 
+pub(super) fn find(db: &mut Db, id: Digest) -> Result<Option<StoredRecord>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+    db.first(&sql, values![&id])
+}
+
 /// All records of a run, including replaced ones, in staging order.
 pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
@@ -328,8 +291,7 @@ pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault
 }
 
 pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
-    let Some(stored) = db.first::<StoredRecord>(&sql, values![&id])? else { return Ok(None) };
+    let Some(stored) = find(db, id)? else { return Ok(None) };
     let provenance = &stored.record.provenance;
     let run = run::find(db, provenance.run)?;
     let session = session::find(db, provenance.session)?;
@@ -376,10 +338,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<RecordPage>, StoreError> {
-        self.read("looking up a record", move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, page)
-        })
-        .await
+        self.lookup("looking up a record", "records", prefix, page).await
     }
 
     /// Like [`Store::record`], with the entries behind the evidence.
@@ -387,10 +346,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<RecordSources>, StoreError> {
-        self.read("looking up a record's sources", move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, why)
-        })
-        .await
+        self.lookup("looking up a record's sources", "records", prefix, why).await
     }
 
     /// Returns all records of each run, including replaced ones, in staging order, for a diff.

@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::prefix::{IdPrefix, PrefixLookup};
 use super::value::{Columns, Row, json, row_of, values};
 use crate::domain::{
     Digest, ErrorKind, Finding, OutputMode, RunId, RunState, SessionId, SliceId, Timestamp, Usage,
@@ -245,10 +245,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<StoredRun>, StoreError> {
-        self.read("looking up a run", move |db| {
-            prefix::find(db, "runs", &prefix, |db, id| find(db, RunId(id)))
-        })
-        .await
+        self.lookup("looking up a run", "runs", prefix, |db, id| find(db, RunId(id))).await
     }
 
     /// Returns up to `limit` runs of one session or all, with replaced ones, by session start and place.

@@ -413,8 +413,7 @@ impl Store {
         limit: u32,
     ) -> Result<Candidates, StoreError> {
         let any = "SELECT no FROM unsearched LIMIT 1";
-        let is_older = |from: &mut Db| from.exists(any, &[]);
-        if self.read("looking for texts of an older version", is_older).await? {
+        if self.exists("looking for texts of an older version", any, &[]).await? {
             while self.write("indexing words", enter_older).await? {}
         }
         self.read("searching", move |from| candidates(from, &keys, &filter, limit)).await

@@ -9,7 +9,7 @@ use crate::store::db::Db;
 use crate::store::entry::{self, CoverageReason};
 use crate::store::error::{Fault, StoreError};
 use crate::store::handle::Store;
-use crate::store::prefix::{self, IdPrefix, PrefixLookup};
+use crate::store::prefix::{IdPrefix, PrefixLookup};
 use crate::store::run::{self, Run, StoredRun};
 use crate::store::session;
 use crate::store::value::{Value, row_of, values};
@@ -99,17 +99,11 @@ impl Store {
     }
 
     pub(crate) async fn job(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobPage>, StoreError> {
-        self.read("looking up a job", move |db| {
-            prefix::find(db, "jobs", &prefix, |db, id| page(db, JobId(id)))
-        })
-        .await
+        self.lookup("looking up a job", "jobs", prefix, |db, id| page(db, JobId(id))).await
     }
 
     pub(crate) async fn job_id(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobId>, StoreError> {
-        self.read("looking up a job", move |db| {
-            prefix::find(db, "jobs", &prefix, |_, id| Ok(Some(JobId(id))))
-        })
-        .await
+        self.lookup("looking up a job", "jobs", prefix, |_, id| Ok(Some(JobId(id)))).await
     }
 }
 

@@ -121,7 +121,7 @@ impl Store {
                 ) k GROUP BY k.format";
             let sizes: Vec<(Format, u64)> = db.all(sql, &[])?;
             for (format, bytes) in sizes {
-                all.entry(format).or_insert_with(VaultTotals::default).bytes = bytes;
+                all.entry(format).or_default().bytes = bytes;
             }
             Ok(all)
         })
