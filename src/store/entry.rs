@@ -4,7 +4,7 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
-use super::value::{Columns, Insert, Row, Value, row_of, values};
+use super::value::{Columns, Insert, Row, Value, literal, row_of, values};
 use crate::domain::{
     CoverageState, Entry, EntryKind, Format, Outcome, SessionId, Skip, Speaker, Tool,
 };
@@ -319,4 +319,39 @@ fn read_spoken(
         FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place LIMIT ?3";
     let (from, to) = (entry_key(no, ordinals.start), entry_key(no, ordinals.end));
     db.all(sql, values![from, to, SPOKEN_MAX as u64])
+}
+
+/// Maximum number of entries returned per session.
+const NAMING_MAX: u32 = 500;
+
+fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>, Fault> {
+    let no = session::number(db, session)?;
+    let patterns: Vec<String> = words.iter().map(|it| format!("%{}%", literal(it))).collect();
+    let conditions: Vec<String> =
+        (4..).take(patterns.len()).map(|no| format!(r"text LIKE ?{no} ESCAPE '\'")).collect();
+    let sql = format!(
+        "SELECT {} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
+        ORDER BY place DESC LIMIT ?3",
+        COLUMNS,
+        conditions.join(" OR ")
+    );
+    let (from, to) = (entry_key(no, 0), entry_key(no + 1, 0));
+    let mut row = values![from, to, NAMING_MAX].to_vec();
+    row.extend(patterns.iter().map(Value::from));
+    db.all(&sql, &row)
+}
+
+impl Store {
+    /// Returns the last entries of a session that contain one of `words` literally, latest first.
+    pub(crate) async fn entries_naming(
+        &self,
+        session: SessionId,
+        words: Vec<String>,
+    ) -> Result<Vec<Entry>, StoreError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read("looking for entries that name something", move |db| naming(db, session, &words))
+            .await
+    }
 }

@@ -5,7 +5,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::prefix::IdPrefix;
 use super::record::{self, StoredRecord};
-use super::value::{Insert, Value, values};
+use super::value::{Insert, Value, literal, values};
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -281,18 +281,6 @@ fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     };
     let rarity = |with: u64| (1.0 + frequencies.texts as f64 / with as f64).ln();
     found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
-}
-
-/// Escapes `text` for use in `LIKE … ESCAPE '\'`.
-pub(super) fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
 }
 
 fn candidates(

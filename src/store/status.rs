@@ -3,8 +3,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::run::RunFailure;
-use super::spend::{self, BillLine, Spent};
+use super::run::{self, BillLine, RunFailure, Spent};
 use super::value::{Columns, Row, Value, row_of, values};
 use super::{entry, queue, session};
 use crate::domain::{
@@ -190,8 +189,8 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     for (no, entries) in queue::pending(db)? {
         of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
-    let spent = spend::spent(db, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(db)?, spent, bill: spend::lines(db)? })
+    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: run::bill(db)? })
 }
 
 /// Looks up a session's status by row number and applies a change to it.
@@ -377,7 +376,7 @@ impl Store {
 
     /// Returns the cost of all calls that ended at `since` or later.
     pub(crate) async fn spent_since(&self, since: Timestamp) -> Result<Spent, StoreError> {
-        self.read("adding up the cost", move |db| spend::spent(db, since, None, None)).await
+        self.read("adding up the cost", move |db| run::spent(db, since, None, None)).await
     }
 
     /// Returns the totals of everything in the store.

@@ -246,3 +246,15 @@ impl<'a> Columns<'a> {
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(Fault::unwritable)
 }
+
+/// Escapes `text` for use in `LIKE … ESCAPE '\'`.
+pub(super) fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}

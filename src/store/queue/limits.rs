@@ -4,7 +4,7 @@
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
-use super::super::spend;
+use super::super::run;
 use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
 
@@ -106,11 +106,11 @@ impl CapScope {
 
     fn spent(&self, db: &mut Db) -> Result<Charge, Fault> {
         let spent = match self {
-            CapScope::Session(id) => spend::spent(db, Timestamp(0), None, Some(*id)),
+            CapScope::Session(id) => run::spent(db, Timestamp(0), None, Some(*id)),
             CapScope::NamespaceDay(namespace, midnight) => {
-                spend::spent(db, *midnight, Some(namespace.as_str()), None)
+                run::spent(db, *midnight, Some(namespace.as_str()), None)
             }
-            CapScope::Day(midnight) => spend::spent(db, *midnight, None, None),
+            CapScope::Day(midnight) => run::spent(db, *midnight, None, None),
         }?;
         let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
         Ok(Charge { tokens, micros: spent.cost_micros })

@@ -1,13 +1,11 @@
 //! The job queue: intake, leases, outcomes, limits and statistics.
 
 mod admin;
-mod batch;
 mod claim;
 mod insertion;
 mod intake;
 mod limits;
 mod stats;
-mod workers;
 #[cfg(test)]
 mod intake_tests;
 #[cfg(test)]
@@ -17,17 +15,16 @@ mod tests;
 
 pub(crate) use admin::JobChange;
 pub(crate) use admin::{JobFilter, JobPage, JobSelection, StoredJob};
-pub(crate) use batch::{BatchPart, PartEnd};
 pub(crate) use claim::ABANDONED;
 pub(crate) use claim::JobRelease;
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding};
 pub(crate) use insertion::BatchJob;
-pub(crate) use intake::EnqueueResult;
-pub(crate) use intake::Gathering;
 pub use intake::Intake;
+pub(crate) use intake::{BatchPart, EnqueueResult, Gathering, PartEnd};
 pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
-pub(crate) use stats::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
-pub(crate) use workers::WorkerStatus;
+pub(crate) use stats::{
+    CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck, WorkerStatus,
+};
 
 pub(super) use admin::close_covered_jobs;
 pub(super) use stats::pending;
