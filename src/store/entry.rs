@@ -49,15 +49,8 @@ pub(super) fn rank(state: CoverageState) -> u8 {
     }
 }
 
-pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
-    let all = [
-        CoverageState::Pending,
-        CoverageState::Skipped,
-        CoverageState::Nothing,
-        CoverageState::Extracted,
-        CoverageState::Failed,
-    ];
-    all.get(usize::from(rank)).copied()
+pub(super) fn of_rank(wanted: u8) -> Option<CoverageState> {
+    CoverageState::ALL.iter().copied().find(|state| rank(*state) == wanted)
 }
 
 /// Writes entries, and the skip reason of those in no slice. Replaces the previous reason.

@@ -4,7 +4,7 @@
 use super::db::{Db, Output, Work};
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::migrations::OpenMode;
-use super::postgres::{Address, Pool};
+use super::postgres::{Access, Address, Pool};
 use super::sqlite::SqliteFile;
 use super::value::{OwnedValue, Row, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,7 +76,7 @@ impl Store {
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
         let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.run_write(doing, work).await?)
+        self.output_of(doing, self.perform(doing, Access::Write, work).await?)
     }
 
     pub(super) async fn read<T: Send + 'static>(
@@ -85,7 +85,7 @@ impl Store {
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
         let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.run_read(doing, work).await?)
+        self.output_of(doing, self.perform(doing, Access::Read, work).await?)
     }
 
     /// Like [`Store::read`], for work that passes rows on: it is not retried once started.
@@ -158,22 +158,18 @@ impl Store {
         Ok(self.first::<i64>(doing, sql, values).await?.is_some())
     }
 
-    async fn run_write(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.write(doing, work).await,
-            Backend::Server(pool) => {
-                pool.write(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
-    }
-
-    async fn run_read(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.read(doing, work).await,
-            Backend::Server(pool) => {
-                pool.read(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
+    async fn perform(
+        &self,
+        doing: &'static str,
+        does: Access,
+        work: Work,
+    ) -> Result<Output, StoreError> {
+        let done = match (self.backend(), does) {
+            (Backend::File(file), Access::Write) => file.write(work).await,
+            (Backend::File(file), Access::Read) => file.read(work).await,
+            (Backend::Server(pool), does) => pool.run(does, work).await,
+        };
+        done.map_err(|fault| fault.at(doing, self.place()))
     }
 
     /// Restores the type of an output.

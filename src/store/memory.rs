@@ -64,13 +64,9 @@ impl AuditEntry {
     pub(super) fn write(&self, db: &mut Db, namespace: &str) -> Result<(), Fault> {
         let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let (plan, record) =
-            (self.plan.as_ref().map(|id| &id.0), self.record.as_ref().map(|id| &id.0));
-        let memory = self.memory.as_ref().map(|id| &id.0);
-        db.run(
-            sql,
-            values![self.at, namespace, &self.deed, plan, record, memory, self.rule.as_ref()],
-        )
+        let AuditEntry { at, deed, plan, record, memory, rule } = self;
+        let (plan, record, memory) = (plan.as_ref(), record.as_ref(), memory.as_ref());
+        db.run(sql, values![*at, namespace, deed, plan, record, memory, rule.as_ref()])
     }
 }
 

@@ -230,7 +230,7 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
     let home = disposition.home();
     let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (name, home) = (disposition.name(), home.as_ref().map(|id| &id.0));
+    let (name, home) = (disposition.name(), home.as_ref());
     db.run(sql, values![&record.0, no, name, &**rule, home])?;
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }

@@ -261,7 +261,7 @@ impl Store {
             WHERE s.id = ?1 OR ?1 IS NULL
             ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
         );
-        self.all("reading runs", &sql, values![session.as_ref().map(|id| &id.0), limit]).await
+        self.all("reading runs", &sql, values![session.as_ref(), limit]).await
     }
 }
 
@@ -322,7 +322,7 @@ pub(super) fn spent(
         FROM runs r JOIN sessions s ON s.no = r.session_no
         WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
             AND (s.id = ?3 OR ?3 IS NULL)";
-    let by = values![since, namespace, session.as_ref().map(|id| &id.0)];
+    let by = values![since, namespace, session.as_ref()];
     let runs: Spent = db.one(sql, by)?;
     // Calls outside runs belong to no session.
     match session {

@@ -208,6 +208,12 @@ macro_rules! columns_of {
             fn of(value: Value<'_>) -> Option<$id> {
                 <Digest as Column>::of(value).map($id)
             }
+        }
+
+        impl<'a> From<&'a $id> for Value<'a> {
+            fn from(id: &'a $id) -> Value<'a> {
+                Value::from(&id.0)
+            }
         })*
         column_of! {
             $($name: Value::Text(name) => $name::of_name(name),)*
