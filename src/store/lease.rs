@@ -164,13 +164,10 @@ impl Store {
         lease: &NamespaceLease,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
-        let lease = lease.clone();
-        self.write("renewing the lease of a namespace's memory", move |to| {
-            let sql = "UPDATE consolidating SET until = ?3
-                WHERE namespace = ?1 AND token = ?2 AND until > 0";
-            Ok(to.execute(sql, values![&lease.subject, lease.token, until])? > 0)
-        })
-        .await
+        let sql = "UPDATE consolidating SET until = ?3
+            WHERE namespace = ?1 AND token = ?2 AND until > 0";
+        let row = values![&lease.subject, lease.token, until];
+        Ok(self.execute("renewing the lease of a namespace's memory", sql, row).await? > 0)
     }
 
     pub(super) async fn release_namespace(
@@ -178,16 +175,10 @@ impl Store {
         lease: &NamespaceLease,
         done_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        let lease = lease.clone();
         let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
             WHERE namespace = ?1 AND token = ?2";
-        self.execute(
-            "releasing the lease of a namespace's memory",
-            sql,
-            values![&lease.subject, lease.token, done_at],
-        )
-        .await
-        .map(drop)
+        let row = values![&lease.subject, lease.token, done_at];
+        self.execute("releasing the lease of a namespace's memory", sql, row).await.map(drop)
     }
 }
 

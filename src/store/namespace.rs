@@ -58,13 +58,9 @@ impl Store {
 
     /// Returns true if `namespace` has sessions or memories.
     pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("looking for a namespace", move |from| {
-            let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
-                UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            from.exists(sql, values![&namespace])
-        })
-        .await
+        let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
+            UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+        self.exists("looking for a namespace", sql, values![namespace]).await
     }
 
     /// Returns true if anything was ever decided in a namespace, also if all of it was forgotten.

@@ -2,7 +2,7 @@
 
 use super::current::Current;
 use super::{Reader, SliceSink};
-use crate::adapters::upload::Upload;
+use crate::adapters::files::Upload;
 use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};

@@ -103,16 +103,14 @@ impl Store {
         release: JobRelease,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        self.write("holding jobs back", move |db| {
-            let (state, reason, until, detail) = waiting(&release);
-            let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
-                WHERE state = 'ready'
-                    AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
-                    AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
-            let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
-            db.execute(sql, values![state, reason, until, detail, now, namespace, batch])
-        })
-        .await
+        let (state, reason, until, detail) = waiting(&release);
+        let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
+            WHERE state = 'ready'
+                AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
+                AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
+        let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
+        let row = values![state, reason, until, detail, now, namespace, batch];
+        self.execute("holding jobs back", sql, row).await
     }
 
     /// Ends waits and leases that start in the future or last too long, since the clock was set

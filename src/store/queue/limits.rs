@@ -154,20 +154,6 @@ fn rates_of(rates: &Rates) -> [Option<Rate>; 2] {
     ]
 }
 
-pub(super) fn settle(
-    db: &mut Db,
-    caps: &[Cap],
-    reserved: Charge,
-    cost: Charge,
-) -> Result<(), Fault> {
-    for cap in caps {
-        let scope = cap.scope.name();
-        add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
-        add(db, &scope, cap.sort.name(), signed(cap, cost))?;
-    }
-    Ok(())
-}
-
 fn signed(cap: &Cap, charge: Charge) -> i64 {
     i64::try_from(cap.sort.of(charge)).unwrap_or(i64::MAX)
 }
@@ -319,8 +305,13 @@ impl Store {
         reserved: Charge,
         cost: Charge,
     ) -> Result<(), StoreError> {
-        self.write("settling what a call cost", move |to: &mut Db| {
-            settle(to, &caps, reserved, cost)
+        self.write("settling what a call cost", move |db| {
+            for cap in &caps {
+                let scope = cap.scope.name();
+                add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
+                add(db, &scope, cap.sort.name(), signed(cap, cost))?;
+            }
+            Ok(())
         })
         .await
     }

@@ -347,29 +347,23 @@ impl Store {
 
     /// Registers a worker as running or stopped, and deletes rows of workers long gone.
     pub(crate) async fn seen(&self, worker: WorkerStatus) -> Result<(), StoreError> {
-        self.write("saying that a worker is here", move |db: &mut Db| {
-            let it = &worker;
+        self.write("saying that a worker is here", move |db| {
+            let WorkerStatus { id, started_at, seen_at, stopped } = &worker;
             let sql =
                 "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
-        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, stopped = excluded.stopped";
-            db.execute(sql, values![&it.id, it.started_at, it.seen_at, it.stopped.as_ref()])?;
-            let long_ago = Timestamp(it.seen_at.0 - KEPT_MILLIS);
-            db.execute("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])?;
-            Ok(())
+                ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
+                    stopped = excluded.stopped";
+            db.run(sql, values![id, *started_at, *seen_at, stopped.as_ref()])?;
+            let long_ago = Timestamp(seen_at.0 - KEPT_MILLIS);
+            db.run("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])
         })
         .await
     }
 
     pub(crate) async fn leave(&self, worker: &str) -> Result<(), StoreError> {
-        let id = worker.to_owned();
-        self.write("ending the work", move |db: &mut Db| {
-            let id = &id;
-            let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
-        AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
-            db.execute(sql, values![id])?;
-            Ok(())
-        })
-        .await
+        let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
+            AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
+        self.execute("ending the work", sql, values![worker]).await.map(drop)
     }
 
     /// Returns the running, vanished and stopped workers, by start time.
