@@ -1,11 +1,13 @@
-//! Atomic file operations: a reader sees the old text or the new one, never a part.
+//! Atomic file operations: a reader sees the old text or the new one, never a part. Uploaded bytes.
 
 use super::process;
 use crate::domain::Timestamp;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
+use tempfile::SpooledTempFile;
 
 /// Replaces the contents of `path` durably. Keeps an old file's permissions; a new file follows the
 /// umask. Replaces the target of a link; writes into `/dev/null` and pipes.
@@ -150,6 +152,48 @@ pub(crate) fn remove_if_exists(path: &Path) -> io::Result<bool> {
     Ok(if_exists(std::fs::remove_file(path))?.is_some())
 }
 
+/// Maximum number of uploaded bytes kept in memory.
+const MEMORY_BYTES_MAX: usize = 256 * 1024;
+
+/// Uploaded bytes: in memory while they are few, then in an unnamed temporary file that only this
+/// process can read.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    file: Mutex<SpooledTempFile>,
+    bytes: u64,
+}
+
+impl Upload {
+    pub(crate) fn new() -> Upload {
+        Upload { file: Mutex::new(SpooledTempFile::new(MEMORY_BYTES_MAX)), bytes: 0 }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file().write_all(bytes)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn file(&self) -> MutexGuard<'_, SpooledTempFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Read for &Upload {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file().read(buffer)
+    }
+}
+
+impl Seek for &Upload {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file().seek(to)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,7 +244,6 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_link_stays_a_link_and_a_pipe_a_pipe() {
-        use std::io::Read;
         use std::os::unix::fs::{FileTypeExt, symlink};
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -236,5 +279,21 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         replace(&path, "x").unwrap();
         assert_eq!(mode(&path), 0o644);
+    }
+
+    #[test]
+    fn what_was_sent_is_read_however_much_it_is() {
+        for bytes in [0, 10, 3 * MEMORY_BYTES_MAX] {
+            let sent: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
+            let mut upload = Upload::new();
+            sent.chunks(1_000).for_each(|chunk| upload.push(chunk).unwrap());
+            assert_eq!(upload.bytes(), bytes as u64);
+            for _ in 0..2 {
+                let mut read = Vec::new();
+                (&upload).rewind().unwrap();
+                (&upload).read_to_end(&mut read).unwrap();
+                assert_eq!(read, sent);
+            }
+        }
     }
 }

@@ -17,6 +17,5 @@ pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod repository;
 pub(crate) mod spool;
-pub(crate) mod upload;
 pub(crate) mod walk;
 pub(crate) mod watch;

@@ -1,9 +1,9 @@
 //! HTTP intake: enqueues bodies like `annalist enqueue` does files, while the queue has room.
 
 use super::error::ApiError;
+use crate::adapters::files::Upload;
 use crate::adapters::http_server::GivenUp;
 use crate::adapters::metrics::Meters;
-use crate::adapters::upload::Upload;
 use crate::domain::Timestamp;
 use crate::pipeline::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::store::{Store, StoreError};

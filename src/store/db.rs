@@ -4,7 +4,7 @@
 use super::error::{Fault, StoreErrorKind};
 use super::postgres::Connection;
 use super::sqlite::connection as sqlite;
-use super::value::{Columns, Insert, Value, values};
+use super::value::{Columns, Insert, Row, Value, values};
 use crate::domain::Digest;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -94,43 +94,34 @@ impl Db {
         }
     }
 
-    pub(super) fn all<T>(
-        &mut self,
-        sql: &str,
-        values: &[Value<'_>],
-        mut read: impl FnMut(&mut Columns<'_>) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+    pub(super) fn all<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<Vec<T>, Fault> {
         let mut all = Vec::new();
-        self.each(sql, values, |row| {
-            all.push(read(row)?);
+        self.each(sql, by, |row| {
+            all.push(row.next()?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(all)
     }
 
-    pub(super) fn first<T>(
+    pub(super) fn first<T: Row>(
         &mut self,
         sql: &str,
-        values: &[Value<'_>],
-        read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
+        by: &[Value<'_>],
     ) -> Result<Option<T>, Fault> {
-        let (mut first, mut read) = (None, Some(read));
-        self.each(sql, values, |row| {
-            if let Some(read) = read.take() {
-                first = Some(read(row)?);
-            }
+        let mut first = None;
+        self.each(sql, by, |row| {
+            first = Some(row.next()?);
             Ok(ControlFlow::Break(()))
         })?;
         Ok(first)
     }
 
-    pub(super) fn one<T>(
-        &mut self,
-        sql: &str,
-        values: &[Value<'_>],
-        read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        self.first(sql, values, read)?.ok_or_else(|| StoreErrorKind::Damaged.into())
+    pub(super) fn one<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<T, Fault> {
+        self.first(sql, by)?.ok_or_else(|| StoreErrorKind::Damaged.into())
+    }
+
+    pub(super) fn exists(&mut self, sql: &str, by: &[Value<'_>]) -> Result<bool, Fault> {
+        Ok(self.first::<i64>(sql, by)?.is_some())
     }
 
     /// Inserts many rows, given one after another in `values`. Keys must be unique: PostgreSQL

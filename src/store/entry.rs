@@ -4,9 +4,9 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
-use super::value::{Columns, Insert, Value, values};
+use super::value::{Columns, Insert, Row, Value, literal, row_of, values};
 use crate::domain::{
-    Branch, CoverageState, Entry, EntryKind, Format, Outcome, SessionId, Skip, Speaker, Tool,
+    CoverageState, Entry, EntryKind, Format, Outcome, SessionId, Skip, Speaker, Tool,
 };
 use crate::privacy::Redacted;
 use std::collections::BTreeMap;
@@ -49,15 +49,8 @@ pub(super) fn rank(state: CoverageState) -> u8 {
     }
 }
 
-pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
-    let all = [
-        CoverageState::Pending,
-        CoverageState::Skipped,
-        CoverageState::Nothing,
-        CoverageState::Extracted,
-        CoverageState::Failed,
-    ];
-    all.get(usize::from(rank)).copied()
+pub(super) fn of_rank(wanted: u8) -> Option<CoverageState> {
+    CoverageState::ALL.iter().copied().find(|state| rank(*state) == wanted)
 }
 
 /// Writes entries, and the skip reason of those in no slice. Replaces the previous reason.
@@ -199,36 +192,24 @@ pub(super) fn list(
     let sql =
         format!("SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place");
     let (from, to) = (entry_key(session_no, ordinals.start), entry_key(session_no, ordinals.end));
-    db.all(&sql, values![from, to], read)
+    db.all(&sql, values![from, to])
 }
 
-/// Columns read by [`read`].
+/// Columns of an [`Entry`].
 pub(super) const COLUMNS: &str = "place & 4294967295, line, speaker, kind, branch, at, native_id, \
      tool, call_id, outcome, exit_code, skip, text";
 
-pub(super) fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
-    let ordinal = row.next()?;
-    let line = row.next()?;
-    let speaker = row.named(Speaker::of_name)?;
-    let kind = row.named(EntryKind::of_name)?;
-    let branch = row.named(Branch::of_name)?;
-    let at = row.next()?;
-    let native_id = row.next()?;
-    let (name, call_id) = (row.next::<Option<Redacted>>()?, row.next()?);
-    Ok(Entry {
-        ordinal,
-        line,
-        native_id,
-        speaker,
-        kind,
-        branch,
-        tool: name.map(|name| Tool { name, call_id }),
-        outcome: row.named_if(Outcome::of_name)?,
-        exit_code: row.next()?,
-        at,
-        skip: row.named_if(Skip::of_name)?,
-        text: row.next()?,
-    })
+row_of! {
+    Entry {
+        ordinal, line, speaker, kind, branch, at, native_id, tool, outcome, exit_code, skip, text
+    }
+}
+
+impl Row for Option<Tool> {
+    fn read(row: &mut Columns<'_>) -> Result<Option<Tool>, Fault> {
+        let (name, call_id): (Option<Redacted>, _) = row.next()?;
+        Ok(name.map(|name| Tool { name, call_id }))
+    }
 }
 
 impl Store {
@@ -245,30 +226,27 @@ impl Store {
         &self,
         format: Format,
     ) -> Result<Vec<(Redacted, SessionId)>, StoreError> {
-        self.read("reading how sessions begin", move |db| {
-            let sql = "SELECT e.native_id, s.id FROM sessions s
-                JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
-                WHERE s.format = ?1 AND e.native_id IS NOT NULL
-                    AND (e.skip IS NULL OR e.skip <> ?3)
-                ORDER BY s.no, e.place";
-            let skip = Skip::Copied.name();
-            db.all(sql, values![format.name(), IDENTIFYING_ENTRIES, skip], |row| {
-                Ok((row.next()?, SessionId(row.next()?)))
-            })
-        })
+        let sql = "SELECT e.native_id, s.id FROM sessions s
+            JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
+            WHERE s.format = ?1 AND e.native_id IS NOT NULL
+                AND (e.skip IS NULL OR e.skip <> ?3)
+            ORDER BY s.no, e.place";
+        let skip = Skip::Copied.name();
+        self.all(
+            "reading how sessions begin",
+            sql,
+            values![format.name(), IDENTIFYING_ENTRIES, skip],
+        )
         .await
     }
 
     /// Returns the client ids of a session's entries, without copies from other sessions.
     pub(crate) async fn own_entries(&self, id: SessionId) -> Result<Vec<Redacted>, StoreError> {
-        self.read("reading a session's own entries", move |db| {
-            let sql = "SELECT e.native_id FROM sessions s
-                JOIN entries e ON e.place >= (s.no << 32) AND e.place < ((s.no + 1) << 32)
-                WHERE s.id = ?1 AND e.native_id IS NOT NULL
-                    AND (e.skip IS NULL OR e.skip <> ?2)";
-            db.all(sql, values![&id.0, Skip::Copied.name()], |row| row.next())
-        })
-        .await
+        let sql = "SELECT e.native_id FROM sessions s
+            JOIN entries e ON e.place >= (s.no << 32) AND e.place < ((s.no + 1) << 32)
+            WHERE s.id = ?1 AND e.native_id IS NOT NULL
+                AND (e.skip IS NULL OR e.skip <> ?2)";
+        self.all("reading a session's own entries", sql, values![&id.0, Skip::Copied.name()]).await
     }
 
     /// Returns the spoken entries of each of these ranges in order, at most [`SPOKEN_MAX`] per range.
@@ -315,6 +293,8 @@ pub(crate) struct SpokenEntry {
     pub text: Redacted,
 }
 
+row_of! { SpokenEntry { ordinal, speaker, kind, text } }
+
 /// Number of leading entries that may identify a session; some have no id.
 const IDENTIFYING_ENTRIES: u32 = 4;
 /// Batch size when reading spoken entries; at most some megabytes of text.
@@ -331,12 +311,40 @@ fn read_spoken(
             WHEN speaker IN ('tool', 'web') OR kind = 'tool_call' THEN '' ELSE text END
         FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place LIMIT ?3";
     let (from, to) = (entry_key(no, ordinals.start), entry_key(no, ordinals.end));
-    db.all(sql, values![from, to, SPOKEN_MAX as u64], |row| {
-        Ok(SpokenEntry {
-            ordinal: row.next()?,
-            speaker: row.named(Speaker::of_name)?,
-            kind: row.named(EntryKind::of_name)?,
-            text: row.next()?,
-        })
-    })
+    db.all(sql, values![from, to, SPOKEN_MAX as u64])
+}
+
+/// Maximum number of entries returned per session.
+const NAMING_MAX: u32 = 500;
+
+fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>, Fault> {
+    let no = session::number(db, session)?;
+    let patterns: Vec<String> = words.iter().map(|it| format!("%{}%", literal(it))).collect();
+    let conditions: Vec<String> =
+        (4..).take(patterns.len()).map(|no| format!(r"text LIKE ?{no} ESCAPE '\'")).collect();
+    let sql = format!(
+        "SELECT {} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
+        ORDER BY place DESC LIMIT ?3",
+        COLUMNS,
+        conditions.join(" OR ")
+    );
+    let (from, to) = (entry_key(no, 0), entry_key(no + 1, 0));
+    let mut row = values![from, to, NAMING_MAX].to_vec();
+    row.extend(patterns.iter().map(Value::from));
+    db.all(&sql, &row)
+}
+
+impl Store {
+    /// Returns the last entries of a session that contain one of `words` literally, latest first.
+    pub(crate) async fn entries_naming(
+        &self,
+        session: SessionId,
+        words: Vec<String>,
+    ) -> Result<Vec<Entry>, StoreError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read("looking for entries that name something", move |db| naming(db, session, &words))
+            .await
+    }
 }

@@ -102,7 +102,7 @@ pub(super) async fn spent(
     session: Option<SessionId>,
 ) -> Result<Spent, StoreError> {
     let namespace = namespace.map(str::to_owned);
-    let read = move |db: &mut Db| spend::spent(db, since, namespace.as_deref(), session);
+    let read = move |db: &mut Db| run::spent(db, since, namespace.as_deref(), session);
     store.read("adding up what was spent", read).await
 }
 

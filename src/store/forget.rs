@@ -113,12 +113,9 @@ pub(super) const TEXTS: [(&str, &str); 45] = [
 impl Store {
     /// Returns false if nothing was ever forgotten.
     pub(crate) async fn has_forgotten(&self) -> Result<bool, StoreError> {
-        self.read("looking for what was forgotten", |from| {
-            let sql = "SELECT 1 FROM ledger WHERE deed = 'forget' AND record IS NOT NULL
-                UNION ALL SELECT 1 FROM forgotten LIMIT 1";
-            Ok(from.first(sql, &[], |row| row.next::<i32>())?.is_some())
-        })
-        .await
+        let sql = "SELECT 1 FROM ledger WHERE deed = 'forget' AND record IS NOT NULL
+            UNION ALL SELECT 1 FROM forgotten LIMIT 1";
+        self.exists("looking for what was forgotten", sql, &[]).await
     }
 
     /// Returns those id prefixes whose object was forgotten and has not come back.
@@ -146,7 +143,7 @@ impl Store {
             for text in &prefixes {
                 let Ok(prefix) = text.parse::<IdPrefix>() else { continue };
                 let (low, high) = prefix.bounds();
-                if from.first(sql, values![low, high], |row| row.next::<i64>())?.is_some() {
+                if from.exists(sql, values![low, high])? {
                     gone.insert(text.clone());
                 }
             }
@@ -156,12 +153,8 @@ impl Store {
     }
 
     pub(crate) async fn sessions_of(&self, namespace: &str) -> Result<Vec<SessionId>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading the sessions of a namespace", move |from| {
-            let sql = "SELECT id FROM sessions WHERE namespace = ?1 ORDER BY no";
-            from.all(sql, values![&namespace], |row| Ok(SessionId(row.next()?)))
-        })
-        .await
+        let sql = "SELECT id FROM sessions WHERE namespace = ?1 ORDER BY no";
+        self.all("reading the sessions of a namespace", sql, values![namespace]).await
     }
 
     /// Erases in one transaction. If memories changed in the meantime, erases nothing and returns their ids.
@@ -278,7 +271,7 @@ fn erase(
 
 fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {
     let sql = "SELECT no FROM sessions WHERE id = ?1";
-    let Some(no) = db.first(sql, values![&session.0], |row| row.next::<i64>())? else {
+    let Some(no) = db.first(sql, values![&session.0])? else {
         return Ok(());
     };
     vault::erase(db, no)?;
@@ -306,8 +299,7 @@ fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result
 fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
     let sql = "SELECT no, body FROM plans WHERE undone_at IS NOT NULL AND body LIKE ?1";
     let like = format!("%{record}%");
-    let plans: Vec<(i64, Plan)> =
-        db.all(sql, &[Value::from(&like)], |row| Ok((row.next()?, row.json()?)))?;
+    let plans: Vec<(i64, Plan)> = db.all(sql, &[Value::from(&like)])?;
     for (no, plan) in plans {
         let bare = Plan { operations: vec![], before: vec![], left_open: vec![], ..plan };
         db.run("UPDATE plans SET body = ?2 WHERE no = ?1", values![no, &json(&bare)?])?;

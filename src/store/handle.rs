@@ -4,8 +4,9 @@
 use super::db::{Db, Output, Work};
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::migrations::OpenMode;
-use super::postgres::{Address, Pool};
+use super::postgres::{Access, Address, Pool};
 use super::sqlite::SqliteFile;
+use super::value::{OwnedValue, Row, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The database; clones share it. Dropping the last one waits until all writes are done.
@@ -22,6 +23,22 @@ struct Shared {
 pub(super) enum Backend {
     File(SqliteFile),
     Server(Pool),
+}
+
+/// A statement with its parameters.
+struct Query {
+    sql: String,
+    values: Vec<OwnedValue>,
+}
+
+impl Query {
+    fn of(sql: &str, values: &[Value<'_>]) -> Query {
+        Query { sql: sql.to_owned(), values: values.iter().map(OwnedValue::of).collect() }
+    }
+
+    fn values(&self) -> Vec<Value<'_>> {
+        self.values.iter().map(OwnedValue::value).collect()
+    }
 }
 
 impl Store {
@@ -59,7 +76,7 @@ impl Store {
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
         let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.run_write(doing, work).await?)
+        self.output_of(doing, self.perform(doing, Access::Write, work).await?)
     }
 
     pub(super) async fn read<T: Send + 'static>(
@@ -68,7 +85,7 @@ impl Store {
         work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
         let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.run_read(doing, work).await?)
+        self.output_of(doing, self.perform(doing, Access::Read, work).await?)
     }
 
     /// Like [`Store::read`], for work that passes rows on: it is not retried once started.
@@ -86,22 +103,73 @@ impl Store {
         .await
     }
 
-    async fn run_write(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.write(doing, work).await,
-            Backend::Server(pool) => {
-                pool.write(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
+    /// Runs one statement in a transaction and returns the number of rows it changed. It must be
+    /// idempotent, as in [`Store::write`].
+    pub(super) async fn execute(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<u64, StoreError> {
+        let query = Query::of(sql, values);
+        self.write(doing, move |db| db.execute(&query.sql, &query.values())).await
     }
 
-    async fn run_read(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
-        match self.backend() {
-            Backend::File(file) => file.read(doing, work).await,
-            Backend::Server(pool) => {
-                pool.read(work).await.map_err(|fault| fault.at(doing, self.place()))
-            }
-        }
+    /// Returns the rows of one query.
+    pub(super) async fn all<T: Row + Send + 'static>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<T>, StoreError> {
+        let query = Query::of(sql, values);
+        self.read(doing, move |db| db.all(&query.sql, &query.values())).await
+    }
+
+    /// Returns the first row of one query.
+    pub(super) async fn first<T: Row + Send + 'static>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Option<T>, StoreError> {
+        let query = Query::of(sql, values);
+        self.read(doing, move |db| db.first(&query.sql, &query.values())).await
+    }
+
+    /// Returns the only row of one query.
+    pub(super) async fn one<T: Row + Send + 'static>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<T, StoreError> {
+        let query = Query::of(sql, values);
+        self.read(doing, move |db| db.one(&query.sql, &query.values())).await
+    }
+
+    /// Returns true if a query for a number finds a row.
+    pub(super) async fn exists(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<bool, StoreError> {
+        Ok(self.first::<i64>(doing, sql, values).await?.is_some())
+    }
+
+    async fn perform(
+        &self,
+        doing: &'static str,
+        does: Access,
+        work: Work,
+    ) -> Result<Output, StoreError> {
+        let done = match (self.backend(), does) {
+            (Backend::File(file), Access::Write) => file.write(work).await,
+            (Backend::File(file), Access::Read) => file.read(work).await,
+            (Backend::Server(pool), does) => pool.run(does, work).await,
+        };
+        done.map_err(|fault| fault.at(doing, self.place()))
     }
 
     /// Restores the type of an output.

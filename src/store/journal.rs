@@ -4,7 +4,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::value::{json, values};
+use super::value::{json, row_of, values};
 use crate::domain::{Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, Timestamp, Usage};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -27,11 +27,11 @@ pub(crate) struct Journaled {
     pub reply: Reply,
 }
 
+row_of! { Journaled { run, reply } }
+
 pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>, Fault> {
     let sql = "SELECT run, reply FROM journal WHERE digest = ?1";
-    db.first(sql, values![&digest.0], |row| {
-        Ok(Journaled { run: RunId(row.next()?), reply: row.json()? })
-    })
+    db.first(sql, values![&digest.0])
 }
 
 /// Cost of a call outside any run, written with its answer.
@@ -81,7 +81,7 @@ pub(super) fn write_bill(
 /// Erases the answers about a record or memory and returns their number.
 pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64, Fault> {
     let sql = "SELECT digest FROM answers_about WHERE about = ?1";
-    let digests: Vec<Digest> = db.all(sql, values![&about], |row| row.next())?;
+    let digests: Vec<Digest> = db.all(sql, values![&about])?;
     let mut erased = 0;
     for digest in digests {
         erased += db.execute("DELETE FROM journal WHERE digest = ?1", values![&digest])?;
@@ -100,17 +100,13 @@ pub(crate) struct KeptAnswer {
     pub request: Option<String>,
 }
 
+row_of! { KeptAnswer { at, model, reply, request } }
+
 impl Store {
     /// Returns the answers of a run, earliest first.
     pub(crate) async fn answers_of(&self, run: RunId) -> Result<Vec<KeptAnswer>, StoreError> {
-        self.read("reading the journal", move |db| {
-            let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
-            db.all(sql, values![&run.0], |row| {
-                let (at, model, reply) = (row.next()?, row.next()?, row.json()?);
-                Ok(KeptAnswer { at, model, reply, request: row.next()? })
-            })
-        })
-        .await
+        let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
+        self.all("reading the journal", sql, values![&run.0]).await
     }
 
     /// Returns the stored answer to this request, if any.
@@ -161,12 +157,8 @@ impl Store {
         base_url: &str,
         model: &str,
     ) -> Result<Option<OutputMode>, StoreError> {
-        let (base_url, model) = (base_url.to_owned(), model.to_owned());
-        self.read("reading what the endpoint can do", move |db| {
-            let sql = "SELECT rung FROM capabilities WHERE base_url = ?1 AND model = ?2";
-            db.first(sql, values![&base_url, &model], |row| row.named(OutputMode::of_name))
-        })
-        .await
+        let sql = "SELECT rung FROM capabilities WHERE base_url = ?1 AND model = ?2";
+        self.first("reading what the endpoint can do", sql, values![base_url, model]).await
     }
 
     /// Stores the best output mode known to work at this endpoint.
@@ -177,12 +169,14 @@ impl Store {
         rung: OutputMode,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        let (base_url, model) = (base_url.to_owned(), model.to_owned());
-        self.write("remembering what the endpoint can do", move |db| {
-            let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
-                ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
-            db.run(sql, values![&base_url, &model, rung.name(), at])
-        })
+        let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
+        self.execute(
+            "remembering what the endpoint can do",
+            sql,
+            values![base_url, model, rung.name(), at],
+        )
         .await
+        .map(drop)
     }
 }

@@ -6,7 +6,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
-use super::value::{Columns, Value, values};
+use super::value::{Row, Value, values};
 use crate::adapters::process;
 use crate::domain::{JobId, Lease, Timestamp};
 use std::time::Duration;
@@ -63,24 +63,21 @@ impl Leased for String {
 
 /// Reads `columns` of the leased row; fails if the lease was lost. Nobody else can take the lease
 /// until the transaction ends.
-pub(super) fn check<S: Leased, T>(
+pub(super) fn check<S: Leased, T: Row>(
     db: &mut Db,
     lease: &Lease<S>,
     columns: &str,
-    read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let (table, key, locking) = (S::TABLE, S::KEY, db.locking());
-    let sql = format!("SELECT token{columns} FROM {table} WHERE {key} = ?1{locking}");
-    let found =
-        db.first(&sql, &[lease.subject.key()], |row| Ok((row.next::<u64>()?, read(row)?)))?;
-    match found {
+    let sql = format!("SELECT token, {columns} FROM {table} WHERE {key} = ?1{locking}");
+    match db.first::<(u64, T)>(&sql, &[lease.subject.key()])? {
         Some((token, row)) if token == lease.token => Ok(row),
         Some(_) | None => Err(lease.subject.lost().into()),
     }
 }
 
 pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<(), Fault> {
-    check(db, lease, "", |_| Ok(()))
+    check(db, lease, "holder").map(|_: String| ())
 }
 
 #[derive(Clone, Copy)]
@@ -142,8 +139,7 @@ impl Store {
         let (namespace, holder) = (request.namespace.to_owned(), request.holder.to_owned());
         self.write("acquiring the lease of a namespace's memory", move |to| {
             let sql = "SELECT holder FROM consolidating WHERE namespace = ?1 AND until > ?2";
-            let other: Option<String> =
-                to.first(sql, values![&namespace, now], |row| row.next())?;
+            let other: Option<String> = to.first(sql, values![&namespace, now])?;
             // The default is safe: no holder has an empty name.
             let gone = other.filter(|other| process::is_gone(other)).unwrap_or_default();
             let sql =
@@ -156,7 +152,7 @@ impl Store {
             // Later than any lease taken with a correct clock.
             let late = now.after(LEASE).after(SKEW);
             let row = values![&namespace, &holder, until, now, &gone, late];
-            let token = to.first(sql, row, |row| row.next())?;
+            let token = to.first(sql, row)?;
             Ok(token.map(|token| Lease { subject: namespace.clone(), token, until }))
         })
         .await
@@ -168,13 +164,10 @@ impl Store {
         lease: &NamespaceLease,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
-        let lease = lease.clone();
-        self.write("renewing the lease of a namespace's memory", move |to| {
-            let sql = "UPDATE consolidating SET until = ?3
-                WHERE namespace = ?1 AND token = ?2 AND until > 0";
-            Ok(to.execute(sql, values![&lease.subject, lease.token, until])? > 0)
-        })
-        .await
+        let sql = "UPDATE consolidating SET until = ?3
+            WHERE namespace = ?1 AND token = ?2 AND until > 0";
+        let row = values![&lease.subject, lease.token, until];
+        Ok(self.execute("renewing the lease of a namespace's memory", sql, row).await? > 0)
     }
 
     pub(super) async fn release_namespace(
@@ -182,13 +175,10 @@ impl Store {
         lease: &NamespaceLease,
         done_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        let lease = lease.clone();
-        self.write("releasing the lease of a namespace's memory", move |to| {
-            let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
-                WHERE namespace = ?1 AND token = ?2";
-            to.run(sql, values![&lease.subject, lease.token, done_at])
-        })
-        .await
+        let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
+            WHERE namespace = ?1 AND token = ?2";
+        let row = values![&lease.subject, lease.token, done_at];
+        self.execute("releasing the lease of a namespace's memory", sql, row).await.map(drop)
     }
 }
 

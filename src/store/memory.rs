@@ -5,35 +5,30 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
-use super::memory_index::{find, memory, write_memories};
-use super::prefix::{self, IdPrefix, PrefixLookup};
-use super::record;
-use super::value::{Columns, values};
+use super::memory_index::{find, write_memories};
+use super::prefix::{IdPrefix, PrefixLookup};
+use super::record::{self, StoredRecord};
+use super::value::{Value, row_of, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Staged records without a disposition, by namespace.
-const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
-            max(r.finished_at) AS staged_at
-        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
-            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
-        GROUP BY s.namespace";
+/// Staged records without a disposition.
+const WAITING: &str =
+    "records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+        LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+    WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL";
 
-/// The same for outdated records that memories still rest on. `CROSS JOIN` keeps SQLite from
-/// starting with all dispositions.
-fn withdrawn() -> String {
-    format!(
-        "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
-        FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
-            CROSS JOIN dispositions d CROSS JOIN memories m
-        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
-            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
-            AND m.state <> 'retracted' GROUP BY s.namespace",
-        OUTDATED = record::OUTDATED,
-    )
-}
+/// Outdated records that memories still rest on. There are few, and indexes find them: `CROSS JOIN`
+/// keeps SQLite from starting with all dispositions.
+const OUTDATED: &str = "(SELECT c.no FROM runs r CROSS JOIN records c
+            WHERE c.run_no = r.no AND r.current = 0
+        UNION SELECT no FROM records WHERE state = 'replaced') o
+        CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s CROSS JOIN dispositions d
+        CROSS JOIN memories m
+    WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
+        AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
+        AND m.state <> 'retracted'";
 
 /// Records of a namespace that wait for consolidation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -45,6 +40,8 @@ pub(crate) struct Backlog {
     pub staged_at: Timestamp,
     pub done_at: Option<Timestamp>,
 }
+
+row_of! { Backlog { namespace, records, bytes, staged_at, done_at } }
 
 /// An entry of the ledger.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -67,13 +64,9 @@ impl AuditEntry {
     pub(super) fn write(&self, db: &mut Db, namespace: &str) -> Result<(), Fault> {
         let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let (plan, record) =
-            (self.plan.as_ref().map(|id| &id.0), self.record.as_ref().map(|id| &id.0));
-        let memory = self.memory.as_ref().map(|id| &id.0);
-        db.run(
-            sql,
-            values![self.at, namespace, &self.deed, plan, record, memory, self.rule.as_ref()],
-        )
+        let AuditEntry { at, deed, plan, record, memory, rule } = self;
+        let (plan, record, memory) = (plan.as_ref(), record.as_ref(), memory.as_ref());
+        db.run(sql, values![*at, namespace, deed, plan, record, memory, rule.as_ref()])
     }
 }
 
@@ -82,27 +75,24 @@ impl Store {
     pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
-        let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
-        self.read("looking for new records", read).await
+        self.one("looking for new records", sql, &[]).await
     }
 
     /// Returns the records that wait for consolidation, by namespace.
     pub(crate) async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read("counting what waits to be consolidated", |from: &mut Db| {
-            let sql = format!(
-                "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
-                    max(w.staged_at),
-                    (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
-                FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
-                WITHDRAWN = withdrawn(),
-            );
-            from.all(&sql, &[], |row| {
-                let (namespace, records) = (row.next()?, row.next()?);
-                let (bytes, staged_at) = (row.next()?, row.next()?);
-                Ok(Backlog { namespace, records, bytes, staged_at, done_at: row.next()? })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
+                max(w.staged_at),
+                (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
+            FROM (
+                SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
+                    max(r.finished_at) AS staged_at FROM {WAITING} GROUP BY s.namespace
+                UNION ALL
+                SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
+                FROM {OUTDATED} GROUP BY s.namespace
+            ) w GROUP BY w.namespace ORDER BY w.namespace"
+        );
+        self.all("counting what waits to be consolidated", &sql, &[]).await
     }
 
     /// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
@@ -111,11 +101,13 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading what waits to be consolidated", move |from: &mut Db| {
-            record::waiting(from, &namespace, limit)
-        })
-        .await
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {WAITING} AND s.namespace = ?1 ORDER BY c.no LIMIT ?2",
+            COLUMNS = record::COLUMNS,
+        );
+        let doing = "reading what waits to be consolidated";
+        let all: Vec<StoredRecord> = self.all(doing, &sql, values![namespace, limit]).await?;
+        Ok(all.into_iter().map(|stored| stored.record).collect())
     }
 
     /// Returns up to `limit` outdated records of a namespace in staging order, each with its memory. A record is
@@ -125,44 +117,38 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<(Record, MemoryId)>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading what was read anew", move |from: &mut Db| {
-            record::outdated(from, &namespace, limit)
-        })
-        .await
+        let sql = format!(
+            "SELECT d.memory, {COLUMNS} FROM {OUTDATED} AND s.namespace = ?1
+            ORDER BY c.no LIMIT ?2",
+            COLUMNS = record::COLUMNS,
+        );
+        let found: Vec<(MemoryId, StoredRecord)> =
+            self.all("reading what was read anew", &sql, values![namespace, limit]).await?;
+        Ok(found.into_iter().map(|(memory, stored)| (stored.record, memory)).collect())
     }
 
     /// Returns the memories of a namespace, or of all, by id.
     pub async fn memories(&self, namespace: Option<&str>) -> Result<MemoryMap, StoreError> {
-        let namespace = namespace.map(str::to_owned);
-        let read = move |from: &mut Db| {
-            let sql = match namespace {
-                Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
-                None => "SELECT body FROM memories WHERE ?1 = ''",
-            };
-            let all = from.all(sql, values![namespace.as_deref().unwrap_or_default()], memory)?;
-            Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
+        let sql = match namespace {
+            Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
+            None => "SELECT body FROM memories WHERE ?1 = ''",
         };
-        self.read("reading memories", read).await
+        let by = values![namespace.unwrap_or_default()];
+        let all: Vec<Memory> = self.all("reading memories", sql, by).await?;
+        Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
     }
 
     pub(crate) async fn has_memories(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
-        };
-        self.read("looking for memories", read).await
+        let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+        self.exists("looking for memories", sql, values![namespace]).await
     }
 
     pub(crate) async fn memory(
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<Memory>, StoreError> {
-        let read = move |from: &mut Db| {
-            prefix::find(from, "memories", &prefix, |from, id| find(from, MemoryId(id)))
-        };
-        self.read("looking up a memory", read).await
+        let read = |db: &mut Db, id| find(db, MemoryId(id));
+        self.lookup("looking up a memory", "memories", prefix, read).await
     }
 
     /// Returns the ledger of one memory or of all, earliest first.
@@ -170,17 +156,10 @@ impl Store {
         &self,
         memory: Option<MemoryId>,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        let read = move |from: &mut Db| {
-            let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
-            match &memory {
-                Some(MemoryId(id)) => {
-                    let sql = format!("{columns} WHERE memory = ?1 ORDER BY no");
-                    from.all(&sql, values![id], deed)
-                }
-                None => from.all(&format!("{columns} ORDER BY no"), &[], deed),
-            }
-        };
-        self.read("reading the ledger", read).await
+        let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
+        let id: Option<Value<'_>> = memory.as_ref().map(|id| Value::from(&id.0));
+        let of = if id.is_some() { " WHERE memory = ?1" } else { "" };
+        self.all("reading the ledger", &format!("{columns}{of} ORDER BY no"), id.as_slice()).await
     }
 
     /// Writes the edits that people made in the memory directory. If memories no longer match
@@ -222,22 +201,15 @@ impl Store {
     }
 }
 
-fn deed(row: &mut Columns<'_>) -> Result<AuditEntry, Fault> {
-    Ok(AuditEntry {
-        at: row.next()?,
-        deed: row.next()?,
-        plan: row.next::<Option<_>>()?.map(PlanId),
-        record: row.next::<Option<_>>()?.map(RecordId),
-        memory: row.next::<Option<_>>()?.map(MemoryId),
-        rule: row.next()?,
-    })
-}
+row_of! { AuditEntry { at, deed, plan, record, memory, rule } }
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Directory {
     pub host: String,
     pub dir: String,
 }
+
+row_of! { Directory { host, dir } }
 
 impl Store {
     /// Records that a directory shows the memory of `namespace`.
@@ -246,13 +218,15 @@ impl Store {
         directory: &Directory,
         namespace: &str,
     ) -> Result<(), StoreError> {
-        let (directory, namespace) = (directory.clone(), namespace.to_owned());
-        self.write("noting a memory directory", move |to| {
-            let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
-                ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
-            to.run(sql, values![&directory.host, &directory.dir, &namespace])
-        })
+        let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
+            ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
+        self.execute(
+            "noting a memory directory",
+            sql,
+            values![&directory.host, &directory.dir, namespace],
+        )
         .await
+        .map(drop)
     }
 
     /// Returns the namespace whose memory a directory shows.
@@ -260,25 +234,20 @@ impl Store {
         &self,
         directory: &Directory,
     ) -> Result<Option<String>, StoreError> {
-        let directory = directory.clone();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
-                AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
-            from.first(sql, values![&directory.host, &directory.dir], |row| row.next())
-        };
-        self.read("reading the namespace of a directory", read).await
+        let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
+            AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
+        self.first(
+            "reading the namespace of a directory",
+            sql,
+            values![&directory.host, &directory.dir],
+        )
+        .await
     }
 
     /// Returns the directories that show the memory of `namespace`, on all machines.
     pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
-        let namespace = namespace.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
-            let directory =
-                |row: &mut Columns<'_>| Ok(Directory { host: row.next()?, dir: row.next()? });
-            from.all(sql, values![&namespace], directory)
-        };
-        self.read("reading which directories show a namespace", read).await
+        let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
+        self.all("reading which directories show a namespace", sql, values![namespace]).await
     }
 
     /// Renames the keys of a directory's files after it was moved, and drops its old place.
@@ -317,11 +286,11 @@ impl Store {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| {
             let sql = "SELECT path FROM memory_files WHERE dir = ?1";
-            let paths: Vec<String> = from.all(sql, values![&dir], |row| row.next())?;
+            let paths: Vec<String> = from.all(sql, values![&dir])?;
             let mut found = BTreeMap::new();
             for path in paths.into_iter().filter(|path| !known.contains(path)) {
                 let sql = "SELECT base FROM memory_files WHERE dir = ?1 AND path = ?2";
-                let base = from.first(sql, values![&dir, &path], |row| row.next())?;
+                let base = from.first(sql, values![&dir, &path])?;
                 found.extend(base.map(|base| (path, base)));
             }
             Ok(found)
@@ -379,6 +348,6 @@ fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fa
 
 fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, Arc<str>>, Fault> {
     let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
-    let all = db.all(sql, values![dir], |row| Ok((row.next()?, row.next()?)))?;
+    let all = db.all(sql, values![dir])?;
     Ok(all.into_iter().collect())
 }

@@ -5,7 +5,7 @@ use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::search;
-use super::value::{Columns, Insert, Value, json, values};
+use super::value::{Insert, Value, json, values};
 use crate::consolidate::{Index, Numbers, Posting, Postings, SearchKeys, entered_keys};
 use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
 use crate::memory_dir::section;
@@ -45,21 +45,14 @@ impl Store {
 
     /// Returns the memory that rests on a record, if any.
     pub(crate) async fn memory_on(&self, record: RecordId) -> Result<Option<Memory>, StoreError> {
-        self.read("looking for the memory of a record", move |from: &mut Db| {
-            let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
-                WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
-            from.first(sql, values![&record.0], |row| row.json())
-        })
-        .await
+        let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
+            WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
+        self.first("looking for the memory of a record", sql, values![&record.0]).await
     }
 }
 
 pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
-    db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
-}
-
-pub(super) fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
-    row.json()
+    db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0])
 }
 
 /// Start of validity, by which lists are ordered; the epoch if unknown.
@@ -117,7 +110,7 @@ pub(super) fn write_memories(
             let mut index = Index::default();
             let sql = "SELECT body FROM memories WHERE namespace = ?1";
             db.each(sql, values![namespace], |row| {
-                let memory = memory(row)?;
+                let memory: Memory = row.next()?;
                 index.insert(memory.id, &SearchKeys::of(&memory.claim));
                 Ok(ControlFlow::Continue(()))
             })?;
@@ -139,8 +132,7 @@ fn salt(namespace: &str) -> u64 {
 
 fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Index>, Fault> {
     let sql = "SELECT memories, words FROM memory_indexes WHERE namespace = ?1";
-    let totals = |row: &mut Columns<'_>| Ok((row.next()?, row.next()?));
-    let Some((memories, words)) = db.first(sql, values![namespace], totals)? else {
+    let Some((memories, words)) = db.first(sql, values![namespace])? else {
         return Ok(None);
     };
     let places: Vec<String> = (1..=KEYS_MAX).map(|at| format!("?{at}")).collect();
@@ -158,7 +150,7 @@ fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Ind
         let values: Vec<Value<'_>> = padded.map(|key| Value::Int(column(salt, key))).collect();
         db.each(&sql, &values, |row| {
             let key = row.next::<i64>()?.cast_unsigned() ^ salt;
-            let (count, bytes): (u32, Vec<u8>) = (row.next()?, row.next()?);
+            let (count, bytes): (u32, Vec<u8>) = row.next()?;
             let list = bytes.chunks(POSTING_BYTES).map(|it| posting(it, &mut numbers));
             let list = list.collect::<Option<_>>().ok_or(StoreErrorKind::Damaged)?;
             found.insert(key, Postings { count, list });

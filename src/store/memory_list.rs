@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::memory_index::{memory, since};
+use super::memory_index::since;
 use super::value::{PageRange, values};
 use crate::domain::{Memory, MemoryId, MemoryState};
 use crate::memory_dir::{Section, section};
@@ -16,7 +16,7 @@ const ENTERED_AT_ONCE: u32 = 500;
 /// Sets the section of memories written by an older version; returns false if none is left.
 fn enter_older(db: &mut Db) -> Result<bool, Fault> {
     let sql = "SELECT body FROM memories WHERE section IS NULL ORDER BY no LIMIT ?1";
-    let older: Vec<Memory> = db.all(sql, values![ENTERED_AT_ONCE], memory)?;
+    let older: Vec<Memory> = db.all(sql, values![ENTERED_AT_ONCE])?;
     for memory in &older {
         let sql = "UPDATE memories SET section = ?2, since = ?3, successor = ?4 WHERE id = ?1";
         let (id, successor) = (&memory.id.0, memory.superseded_by.map(|it| it.0));
@@ -29,9 +29,7 @@ fn enter_older(db: &mut Db) -> Result<bool, Fault> {
 impl Store {
     async fn enter_all(&self) -> Result<(), StoreError> {
         let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
-        let is_older =
-            move |from: &mut Db| Ok(from.first(any, &[], |row| row.next::<i64>())?.is_some());
-        if self.read("looking for memories of an older version", is_older).await? {
+        if self.exists("looking for memories of an older version", any, &[]).await? {
             while self.write("listing memories", enter_older).await? {}
         }
         Ok(())
@@ -43,27 +41,17 @@ impl Store {
         namespace: &str,
     ) -> Result<BTreeMap<Section, u64>, StoreError> {
         self.enter_all().await?;
-        let namespace = namespace.to_owned();
-        self.read("counting memories", move |from: &mut Db| {
-            let sql = "SELECT section, count(*) FROM memories
-                WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
-            let row = from.all(sql, values![&namespace], |row| {
-                Ok((row.named(Section::of_name)?, row.next()?))
-            })?;
-            Ok(row.into_iter().collect())
-        })
-        .await
+        let sql = "SELECT section, count(*) FROM memories
+            WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
+        Ok(self.all("counting memories", sql, values![namespace]).await?.into_iter().collect())
     }
 
     /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first.
     pub(crate) async fn open_memories(&self, limit: u32) -> Result<Vec<Memory>, StoreError> {
         self.enter_all().await?;
-        self.read("listing what is open", move |from: &mut Db| {
-            let sql = "SELECT body FROM memories
-                WHERE section IN ('request', 'question', 'failure') ORDER BY since, no LIMIT ?1";
-            from.all(sql, values![limit], memory)
-        })
-        .await
+        let sql = "SELECT body FROM memories
+            WHERE section IN ('request', 'question', 'failure') ORDER BY since, no LIMIT ?1";
+        self.all("listing what is open", sql, values![limit]).await
     }
 
     /// Returns up to `limit` memories that `id` superseded, latest first.
@@ -72,12 +60,9 @@ impl Store {
         id: MemoryId,
         limit: u32,
     ) -> Result<Vec<Memory>, StoreError> {
-        self.read("looking for what was replaced", move |from: &mut Db| {
-            let sql = "SELECT body FROM memories WHERE successor = ?1
-                ORDER BY since DESC, no DESC LIMIT ?2";
-            from.all(sql, values![&id.0, limit], memory)
-        })
-        .await
+        let sql = "SELECT body FROM memories WHERE successor = ?1
+            ORDER BY since DESC, no DESC LIMIT ?2";
+        self.all("looking for what was replaced", sql, values![&id.0, limit]).await
     }
 
     /// Returns a page of a namespace's section, latest first.
@@ -87,12 +72,13 @@ impl Store {
         section: Section,
         range: PageRange,
     ) -> Result<Vec<Memory>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("listing memories", move |from: &mut Db| {
-            let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
-                ORDER BY since DESC, no DESC LIMIT ?3 OFFSET ?4";
-            from.all(sql, values![&namespace, section.name(), range.take, range.skip], memory)
-        })
+        let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
+            ORDER BY since DESC, no DESC LIMIT ?3 OFFSET ?4";
+        self.all(
+            "listing memories",
+            sql,
+            values![namespace, section.name(), range.take, range.skip],
+        )
         .await
     }
 
@@ -114,7 +100,7 @@ impl Store {
             let mut latest = Vec::new();
             for section in Section::ALL {
                 let values = values![&namespace, section.name(), state, limit];
-                latest.extend(from.all(sql, values, memory)?);
+                latest.extend(from.all(sql, values)?);
             }
             latest.sort_by_key(|memory| Reverse(since(memory)));
             latest.truncate(limit as usize);

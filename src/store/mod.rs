@@ -1,8 +1,6 @@
 //! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that
 //! related changes share a transaction.
 
-mod sessions_at;
-mod card;
 mod changes;
 mod db;
 mod entry;
@@ -25,11 +23,9 @@ mod run;
 mod search;
 mod session;
 mod session_end;
-mod spend;
 mod sqlite;
 mod staging;
 mod status;
-mod token;
 mod value;
 mod vault;
 mod vectors;
@@ -44,7 +40,6 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use card::StoredCard;
 pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
@@ -57,7 +52,7 @@ pub(crate) use lease::NamespaceLease;
 pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory, KeptFiles};
 pub use migrations::OpenMode;
-pub(crate) use namespace::NamespaceTotals;
+pub(crate) use namespace::{NamespaceTotals, Token, TokenRight};
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use queue::{ABANDONED, JobChange, WorkerStatus};
@@ -72,17 +67,14 @@ pub use record::RecordFilter;
 pub(crate) use record::{RecordPage, RecordSources, StoredRecord};
 pub use run::Run;
 pub(crate) use run::RunFailure;
-pub(crate) use run::{KnownRun, StoredRun};
+pub(crate) use run::{BillLine, KnownRun, Spent, StoredRun};
 pub(crate) use search::SearchFilter;
-pub(crate) use session::SessionSpan;
 pub use session::{ConversationState, SessionProgress};
+pub(crate) use session::{SessionSpan, SessionWithSpan, StoredCard};
 pub(crate) use session_end::SessionEnd;
-pub(crate) use sessions_at::SessionWithSpan;
-pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;
 pub(crate) use status::{EntryEnd, FailedRun, NamespaceSums, SessionStatus, SessionTotals, Status};
-pub(crate) use token::{Token, TokenRight};
 pub(crate) use value::PageRange;
 pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};
 pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};

@@ -1,13 +1,14 @@
-//! Lists and renames namespaces.
+//! Lists and renames namespaces. Tokens, with which other machines and agents access one namespace;
+//! only their digests are stored.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
-use super::memory_index::{memory, write_memories};
+use super::memory_index::write_memories;
 use super::session::is_forgotten;
-use super::value::{json, values};
-use crate::domain::{Change, Memory, Plan, Session, SessionId};
+use super::value::{Columns, Row, json, values};
+use crate::domain::{Change, Digest, Memory, Plan, Session, SessionId, Timestamp, named};
 
 /// Tables that hold a namespace only in their `namespace` column.
 const NAMED: [&str; 7] =
@@ -28,11 +29,8 @@ pub(crate) struct NamespaceTotals {
 
 impl Store {
     pub(crate) async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading which namespaces there are", |from| {
-            let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
-            from.all(sql, &[], |row| row.next())
-        })
-        .await
+        let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
+        self.all("reading which namespaces there are", sql, &[]).await
     }
 
     /// Returns all namespaces by name with their totals and up to `folders_max` folders each.
@@ -46,15 +44,12 @@ impl Store {
                     (SELECT count(*) FROM memories m WHERE m.namespace = n.namespace)
                 FROM (SELECT namespace FROM sessions UNION SELECT namespace FROM memories) n
                 ORDER BY n.namespace";
-            let mut all = from.all(sql, &[], |row| {
-                let (namespace, sessions, memories) = (row.next()?, row.next()?, row.next()?);
-                Ok(NamespaceTotals { namespace, sessions, memories, folders: Vec::new() })
-            })?;
-            for it in &mut all {
+            let mut all = Vec::new();
+            for (namespace, sessions, memories) in from.all::<(String, u64, u64)>(sql, &[])? {
                 let sql = "SELECT DISTINCT cwd FROM sessions
                     WHERE namespace = ?1 AND cwd IS NOT NULL ORDER BY cwd LIMIT ?2";
-                it.folders =
-                    from.all(sql, values![&it.namespace, folders_max], |row| row.next())?;
+                let folders = from.all(sql, values![&namespace, folders_max])?;
+                all.push(NamespaceTotals { namespace, sessions, memories, folders });
             }
             Ok(all)
         })
@@ -63,23 +58,15 @@ impl Store {
 
     /// Returns true if `namespace` has sessions or memories.
     pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("looking for a namespace", move |from| {
-            let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
-                UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
-        })
-        .await
+        let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
+            UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+        self.exists("looking for a namespace", sql, values![namespace]).await
     }
 
     /// Returns true if anything was ever decided in a namespace, also if all of it was forgotten.
     pub(crate) async fn had_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("looking for what a namespace had", move |from| {
-            let sql = "SELECT 1 FROM ledger WHERE namespace = ?1 LIMIT 1";
-            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
-        })
-        .await
+        let sql = "SELECT 1 FROM ledger WHERE namespace = ?1 LIMIT 1";
+        self.exists("looking for what a namespace had", sql, values![namespace]).await
     }
 
     /// Returns the new name of a namespace that was renamed.
@@ -87,12 +74,8 @@ impl Store {
         &self,
         namespace: &str,
     ) -> Result<Option<String>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("looking for the name of a namespace", move |from| {
-            let sql = "SELECT moved_to FROM namespace_moves WHERE namespace = ?1";
-            from.first(sql, values![&namespace], |row| row.next())
-        })
-        .await
+        let sql = "SELECT moved_to FROM namespace_moves WHERE namespace = ?1";
+        self.first("looking for the name of a namespace", sql, values![namespace]).await
     }
 
     /// Returns the folders of a namespace's sessions and its memory directories on `host`.
@@ -101,13 +84,9 @@ impl Store {
         namespace: &str,
         host: &str,
     ) -> Result<Vec<String>, StoreError> {
-        let (namespace, host) = (namespace.to_owned(), host.to_owned());
-        self.read("reading the folders of a namespace", move |from| {
-            let sql = "SELECT cwd FROM sessions WHERE namespace = ?1 AND cwd IS NOT NULL
-                UNION SELECT dir FROM memory_dirs WHERE namespace = ?1 AND host = ?2";
-            from.all(sql, values![&namespace, &host], |row| row.next())
-        })
-        .await
+        let sql = "SELECT cwd FROM sessions WHERE namespace = ?1 AND cwd IS NOT NULL
+            UNION SELECT dir FROM memory_dirs WHERE namespace = ?1 AND host = ?2";
+        self.all("reading the folders of a namespace", sql, values![namespace, host]).await
     }
 
     /// Returns the id and namespace under which a conversation with this client, client id and
@@ -129,7 +108,7 @@ impl Store {
             let only = is_named.then_some(&session.namespace);
             let row =
                 values![&session.native_id, session.format.name(), folder, only, &session.id.0];
-            let known = from.first(sql, row, |row| Ok((SessionId(row.next()?), row.next()?)))?;
+            let known = from.first(sql, row)?;
             if known.is_some() || is_forgotten(from, session.id)? {
                 return Ok(known);
             }
@@ -162,7 +141,7 @@ impl Store {
 
 fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
     let memories: Vec<Memory> =
-        db.all("SELECT body FROM memories WHERE namespace = ?1", values![from], memory)?;
+        db.all("SELECT body FROM memories WHERE namespace = ?1", values![from])?;
     let renamed = |it: &Memory| Memory { namespace: to.to_owned(), ..it.clone() };
     // The index is by namespace, so memories are removed from one and inserted into the other.
     let gone = |it: &Memory| Change { memory: it.id, before: Some(it.clone()), after: None };
@@ -171,9 +150,9 @@ fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
     write_memories(db, to, &memories.iter().map(new).collect::<Vec<_>>())?;
     db.run("DELETE FROM memory_indexes WHERE namespace = ?1", values![from])?;
     let sql = "SELECT no FROM plans WHERE namespace = ?1 ORDER BY no";
-    for no in db.all(sql, values![from], |row| row.next::<i64>())? {
+    for no in db.all::<i64>(sql, values![from])? {
         let sql = "SELECT body FROM plans WHERE no = ?1";
-        let plan: Plan = db.one(sql, values![no], |row| row.json())?;
+        let plan: Plan = db.one(sql, values![no])?;
         let before = plan.before.iter().map(renamed).collect();
         let plan = Plan { namespace: to.to_owned(), before, ..plan };
         let sql = "UPDATE plans SET namespace = ?2, body = ?3 WHERE no = ?1";
@@ -198,4 +177,104 @@ fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
     let sql = "INSERT INTO namespace_moves (namespace, moved_to) VALUES (?1, ?2)
         ON CONFLICT (namespace) DO UPDATE SET moved_to = excluded.moved_to";
     db.run(sql, values![from, to])
+}
+
+named! {
+    /// Right of a token's holder in its namespace.
+    #[derive(schemars::JsonSchema)]
+    pub(crate) TokenRight {
+        /// Asks for records and memories.
+        Read = "read",
+        /// Hands over conversations.
+        Write = "write",
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Token {
+    pub name: String,
+    pub namespace: String,
+    pub rights: Vec<TokenRight>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    /// Start of the last day on which it was used.
+    pub used_at: Option<Timestamp>,
+}
+
+impl Token {
+    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+/// Columns of a [`Token`].
+const COLUMNS: &str =
+    "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
+
+impl Store {
+    /// Stores a new token with the digest of its secret; returns false if a live token has the name. A revoked one
+    /// gives its name up: a blank, which no name contains, and its end time are appended.
+    pub(crate) async fn keep_token(
+        &self,
+        token: Token,
+        digest: Digest,
+    ) -> Result<bool, StoreError> {
+        let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
+        let rights = rights.join(" ");
+        self.write("keeping a token", move |db| {
+            let sql = "UPDATE tokens SET name = name || ' ' || revoked_at
+                WHERE name = ?1 AND revoked_at IS NOT NULL";
+            db.run(sql, values![&token.name])?;
+            let sql = "INSERT INTO tokens (name, digest, namespace, rights, created_at, expires_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING";
+            let Token { name, namespace, created_at, expires_at, .. } = &token;
+            let row = values![name, &digest, namespace, &rights, *created_at, *expires_at];
+            Ok(db.execute(sql, row)? == 1)
+        })
+        .await
+    }
+
+    /// Returns all tokens, by name.
+    pub(crate) async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} ORDER BY name");
+        self.all("reading tokens", &sql, &[]).await
+    }
+
+    /// Returns the token whose secret has this digest.
+    pub(crate) async fn token(&self, digest: Digest) -> Result<Option<Token>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
+        self.first("looking for a token", &sql, values![&digest]).await
+    }
+
+    /// Revokes a token; returns false if no unrevoked token has this name.
+    pub(crate) async fn revoke_token(
+        &self,
+        name: String,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
+        Ok(self.execute("revoking a token", sql, values![&name, at]).await? == 1)
+    }
+
+    /// Records the day on which a token was used.
+    pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> Result<(), StoreError> {
+        let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
+        self.execute("noting the use of a token", sql, values![&name, day]).await.map(drop)
+    }
+}
+
+impl Row for Token {
+    fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
+        Ok(Token {
+            name: row.text(|name| name.split(' ').next().map(str::to_owned))?,
+            namespace: row.next()?,
+            rights: row
+                .text(|rights| Some(rights.split(' ').filter_map(TokenRight::of_name).collect()))?,
+            created_at: row.next()?,
+            expires_at: row.next()?,
+            revoked_at: row.next()?,
+            used_at: row.next()?,
+        })
+    }
 }

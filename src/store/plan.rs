@@ -9,7 +9,7 @@ use super::memory::AuditEntry;
 use super::memory_index::{find, write_memories};
 use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
-use super::value::{Columns, PageRange, json, values};
+use super::value::{PageRange, json, row_of, values};
 use crate::domain::{
     Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
     Settlement, Timestamp,
@@ -24,6 +24,8 @@ pub(crate) struct StoredPlan {
     pub undone_at: Option<Timestamp>,
 }
 
+row_of! { StoredPlan { plan, at, undone_at } }
+
 /// Maximum size of plans listed with their operations, in bytes.
 const LISTED_BYTES_MAX: u64 = 64 * 1024;
 
@@ -37,6 +39,8 @@ pub(crate) struct PlanEntry {
     /// The plan itself, if it is short.
     pub plan: Option<Plan>,
 }
+
+row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
 
 impl Store {
     /// Applies a plan and records `asked`, the pairs that a model left undecided. If memories
@@ -107,7 +111,7 @@ impl Store {
         self.write("releasing what a plan dealt with", move |db| {
             check_namespace(db, &lease)?;
             let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
-            let no: Option<Option<i64>> = db.first(sql, values![&plan.0], |row| row.next())?;
+            let no: Option<Option<i64>> = db.first(sql, values![&plan.0])?;
             let Some(no) = no.flatten() else { return Ok(0) };
             let open = "UPDATE records SET settled = 0 WHERE id IN
                 (SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1)";
@@ -130,26 +134,18 @@ impl Store {
         &self,
         namespace: Option<&str>,
     ) -> Result<Vec<StoredPlan>, StoreError> {
-        let namespace = namespace.map(str::to_owned);
-        let read = move |from: &mut Db| {
-            let sql = match namespace {
-                Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
-                None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
-            };
-            from.all(sql, values![namespace.as_deref().unwrap_or_default()], stored_plan)
+        let sql = match namespace {
+            Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
+            None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
         };
-        self.read("reading plans", read).await
+        self.all("reading plans", sql, values![namespace.unwrap_or_default()]).await
     }
 
     /// Returns the size of all plans of a namespace, in bytes.
     pub(crate) async fn plan_bytes(&self, namespace: &str) -> Result<u64, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("measuring plans", move |from: &mut Db| {
-            let sql = "SELECT CAST(coalesce(sum(octet_length(body)), 0) AS BIGINT) FROM plans
-                WHERE namespace = ?1";
-            from.one(sql, values![&namespace], |row| row.next())
-        })
-        .await
+        let sql = "SELECT CAST(coalesce(sum(octet_length(body)), 0) AS BIGINT) FROM plans
+            WHERE namespace = ?1";
+        self.one("measuring plans", sql, values![namespace]).await
     }
 
     /// Returns a page of plans, latest first, with the operations of short ones.
@@ -157,21 +153,10 @@ impl Store {
         &self,
         range: PageRange,
     ) -> Result<Vec<PlanEntry>, StoreError> {
-        self.read("listing plans", move |from: &mut Db| {
-            let sql = "SELECT id, namespace, at, undone_at,
-                    CASE WHEN octet_length(body) <= ?3 THEN body END
-                FROM plans ORDER BY no DESC LIMIT ?1 OFFSET ?2";
-            from.all(sql, values![range.take, range.skip, LISTED_BYTES_MAX], |row| {
-                Ok(PlanEntry {
-                    id: PlanId(row.next()?),
-                    namespace: row.next()?,
-                    at: row.next()?,
-                    undone_at: row.next()?,
-                    plan: row.json_if()?,
-                })
-            })
-        })
-        .await
+        let sql = "SELECT id, namespace, at, undone_at,
+                CASE WHEN octet_length(body) <= ?3 THEN body END
+            FROM plans ORDER BY no DESC LIMIT ?1 OFFSET ?2";
+        self.all("listing plans", sql, values![range.take, range.skip, LISTED_BYTES_MAX]).await
     }
 
     /// Looks up a plan by id prefix; returns the last application of a plan applied more than once.
@@ -183,7 +168,7 @@ impl Store {
             let (low, high) = prefix.bounds();
             let sql =
                 "SELECT body, at, undone_at FROM plans WHERE id BETWEEN ?1 AND ?2 ORDER BY no";
-            let all = from.all(sql, values![low, high], stored_plan)?;
+            let all: Vec<StoredPlan> = from.all(sql, values![low, high])?;
             let mut by_id: BTreeMap<PlanId, StoredPlan> = BTreeMap::new();
             by_id.extend(all.into_iter().map(|stored| (stored.plan.id, stored)));
             Ok(match by_id.len() {
@@ -199,10 +184,6 @@ impl Store {
     }
 }
 
-fn stored_plan(row: &mut Columns<'_>) -> Result<StoredPlan, Fault> {
-    Ok(StoredPlan { plan: row.json()?, at: row.next()?, undone_at: row.next()? })
-}
-
 fn apply(
     db: &mut Db,
     plan: &Plan,
@@ -215,7 +196,7 @@ fn apply(
     let sql = "INSERT INTO plans (id, namespace, at, body) VALUES (?1, ?2, ?3, ?4) RETURNING no";
     let body = json(plan)?;
     let row = values![&plan.id.0, &plan.namespace, at, &body];
-    let no: i64 = db.first(sql, row, |row| row.next())?.ok_or(StoreErrorKind::Other)?;
+    let no: i64 = db.first(sql, row)?.ok_or(StoreErrorKind::Other)?;
     for operation in &plan.operations {
         dispose(db, operation, no)?;
         let Operation { record, disposition, rule, .. } = operation;
@@ -249,14 +230,14 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
     let home = disposition.home();
     let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (name, home) = (disposition.name(), home.as_ref().map(|id| &id.0));
+    let (name, home) = (disposition.name(), home.as_ref());
     db.run(sql, values![&record.0, no, name, &**rule, home])?;
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }
 
 fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>, Fault> {
     let sql = "SELECT no FROM plans WHERE id = ?1 AND undone_at IS NULL";
-    db.first(sql, values![&plan.id.0], |row| row.next())
+    db.first(sql, values![&plan.id.0])
 }
 
 fn change(
@@ -297,6 +278,8 @@ pub(crate) struct StoredOpenPair {
     /// True if a person undid how it was settled; models are not asked about it again.
     pub is_undone: bool,
 }
+
+row_of! { StoredOpenPair { record, home, memory, rule, asked, is_undone } }
 
 /// Condition of open pairs that are more than possibly related. Matches a partial index.
 const SUSPECTED: &str = "o.rule <> 'related'";
@@ -348,25 +331,13 @@ impl Store {
         are: &'static str,
         limit: u32,
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading what was left open", move |from| {
-            let sql = format!(
-                "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no FROM {OPEN_PAIRS}
-                WHERE o.namespace = ?1 AND o.settled_no IS NULL AND {are}
-                ORDER BY o.no LIMIT ?2"
-            );
-            from.all(&sql, values![&namespace, limit], |row| {
-                Ok(StoredOpenPair {
-                    record: RecordId(row.next()?),
-                    home: MemoryId(row.next()?),
-                    memory: MemoryId(row.next()?),
-                    rule: row.next()?,
-                    asked: row.next()?,
-                    is_undone: row.next::<Option<i64>>()?.is_some(),
-                })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no IS NOT NULL
+            FROM {OPEN_PAIRS}
+            WHERE o.namespace = ?1 AND o.settled_no IS NULL AND {are}
+            ORDER BY o.no LIMIT ?2"
+        );
+        self.all("reading what was left open", &sql, values![namespace, limit]).await
     }
 
     /// Returns contradictions that involve any of `memories`, and open pairs within them.
@@ -376,7 +347,6 @@ impl Store {
     ) -> Result<MemoryPairs, StoreError> {
         self.read("reading what contradicts memories", move |from| {
             let mut pairs = MemoryPairs::default();
-            let pair = |row: &mut Columns<'_>| Ok((MemoryId(row.next()?), MemoryId(row.next()?)));
             let certain = "SELECT one, other FROM contradictions
                 WHERE (one = ?1 OR other = ?1) AND ended_no IS NULL";
             let open = format!(
@@ -384,8 +354,8 @@ impl Store {
                 WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
             );
             for id in &memories {
-                pairs.certain.extend(from.all(certain, values![&id.0], pair)?);
-                pairs.open.extend(from.all(&open, values![&id.0], pair)?);
+                pairs.certain.extend(from.all::<(MemoryId, MemoryId)>(certain, values![&id.0])?);
+                pairs.open.extend(from.all::<(MemoryId, MemoryId)>(&open, values![&id.0])?);
             }
             pairs.open.retain(|(home, _)| memories.contains(home));
             Ok(pairs)
@@ -398,25 +368,17 @@ impl Store {
         &self,
         namespace: &str,
     ) -> Result<BTreeSet<(MemoryId, MemoryId)>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading contradictions", move |from| {
-            let sql = "SELECT c.one, c.other FROM contradictions c
-                    JOIN memories m ON m.id = c.one AND m.state = 'active'
-                    JOIN memories n ON n.id = c.other AND n.state = 'active'
-                WHERE c.namespace = ?1 AND c.ended_no IS NULL";
-            let pair = |row: &mut Columns<'_>| Ok((MemoryId(row.next()?), MemoryId(row.next()?)));
-            Ok(from.all(sql, values![&namespace], pair)?.into_iter().collect())
-        })
-        .await
+        let sql = "SELECT c.one, c.other FROM contradictions c
+                JOIN memories m ON m.id = c.one AND m.state = 'active'
+                JOIN memories n ON n.id = c.other AND n.state = 'active'
+            WHERE c.namespace = ?1 AND c.ended_no IS NULL";
+        Ok(self.all("reading contradictions", sql, values![namespace]).await?.into_iter().collect())
     }
 
     pub(crate) async fn open_namespaces(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading what was left open", |from| {
-            let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
-                ORDER BY namespace";
-            from.all(sql, &[], |row| row.next())
-        })
-        .await
+        let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
+            ORDER BY namespace";
+        self.all("reading what was left open", sql, &[]).await
     }
 
     /// Returns those of these records that exist, in the order of `ids`.
@@ -424,7 +386,7 @@ impl Store {
         self.read("reading records", move |from| {
             let mut found = Vec::with_capacity(ids.len());
             for id in &ids {
-                found.extend(record::one(from, *id)?);
+                found.extend(record::find(from, id.0)?.map(|stored| stored.record));
             }
             Ok(found)
         })

@@ -1,7 +1,8 @@
 //! Id prefixes, as a person types them.
 
 use super::db::Db;
-use super::error::Fault;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
 use super::value::values;
 use crate::domain::Digest;
 use std::str::FromStr;
@@ -57,23 +58,27 @@ pub(crate) enum PrefixLookup<T> {
     Many(Vec<Digest>),
 }
 
-/// Looks up `prefix` in a table's ids; `read` fetches the row if exactly one matches.
-pub(super) fn find<T>(
-    db: &mut Db,
-    table: &'static str,
-    prefix: &IdPrefix,
-    read: impl FnOnce(&mut Db, Digest) -> Result<Option<T>, Fault>,
-) -> Result<PrefixLookup<T>, Fault> {
-    let sql = format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
-    let (low, high) = prefix.bounds();
-    let ids: Vec<Digest> = db.all(&sql, values![low, high, FOUND_MAX], |row| row.next())?;
-    match ids.as_slice() {
-        [] => Ok(PrefixLookup::None),
-        [one] => {
-            Ok(read(db, *one)?
-                .map_or(PrefixLookup::None, |found| PrefixLookup::One(Box::new(found))))
-        }
-        _ => Ok(PrefixLookup::Many(ids)),
+impl Store {
+    /// Looks up `prefix` in a table's ids; `read` fetches the row if exactly one matches.
+    pub(super) async fn lookup<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        table: &'static str,
+        prefix: IdPrefix,
+        read: fn(&mut Db, Digest) -> Result<Option<T>, Fault>,
+    ) -> Result<PrefixLookup<T>, StoreError> {
+        self.read(doing, move |db| {
+            let sql =
+                format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
+            let ids: Vec<Digest> = db.all(&sql, values![&prefix.low, &prefix.high, FOUND_MAX])?;
+            Ok(match ids.as_slice() {
+                [] => PrefixLookup::None,
+                [one] => read(db, *one)?
+                    .map_or(PrefixLookup::None, |found| PrefixLookup::One(Box::new(found))),
+                _ => PrefixLookup::Many(ids),
+            })
+        })
+        .await
     }
 }
 

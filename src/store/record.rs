@@ -3,13 +3,13 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::prefix::{IdPrefix, PrefixLookup};
 use super::run::{self, StoredRun};
-use super::value::{Columns, Insert, json, values};
+use super::value::{Columns, Insert, Row, json, row_of, values};
 use super::{entry, session};
 use crate::domain::{
-    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, MemoryId, Provenance, Record,
-    RecordId, RecordState, RunId, Session, SessionId, SliceId, Speaker, Timestamp,
+    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, Provenance, Record, RecordState,
+    RunId, Session, Speaker, Timestamp,
 };
 use crate::privacy::Redacted;
 use serde::{Deserialize, Serialize};
@@ -152,42 +152,37 @@ fn evidence(proof: Proof<'_>) -> Evidence {
 }
 
 /// A record's effective state.
-pub(super) const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
+const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
 
-pub(super) const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
-     c.body, c.evidence, r.id, r.slice, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
-     s.id, s.namespace, s.path, s.format, \
+/// Columns of a [`StoredRecord`].
+pub(super) const COLUMNS: &str = "c.id, c.kind, c.body, s.namespace, s.id, r.slice, r.id, \
+     c.first_ordinal, c.last_ordinal, c.at, c.evidence, c.score, \
+     CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END, c.reason, \
+     s.path, s.format, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
      (SELECT count(*) FROM dispositions x WHERE x.record = c.id AND x.memory IS NULL \
      AND x.withdrawn_no IS NULL AND x.undone_no IS NULL)";
 
 pub(super) const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";
 
-pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
-    let state = row.named(RecordState::of_name)?;
-    let id = RecordId(row.next()?);
-    let kind = row.named(ClaimKind::of_name)?;
-    let score = row.next()?;
-    let entries = (row.next()?, row.next()?);
-    let (at, reason) = (row.next()?, row.next()?);
-    let claim = row.named(|text| Claim::from_json(kind, text).ok())?;
-    let proofs = |text: &str| {
-        let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
-        Some(proofs.into_iter().map(evidence).collect())
-    };
-    let evidence = row.named(proofs)?;
-    let (run, slice) = (RunId(row.next()?), SliceId(row.next()?));
-    let model = row.next()?;
-    let prompt = (row.next()?, row.next()?);
-    let extracted_at = row.next()?;
-    let session = SessionId(row.next()?);
-    let namespace = row.next()?;
-    let provenance = Provenance { namespace, session, slice, run, entries, at };
-    let record = Record { id, claim, provenance, evidence, score, state, reason };
-    let path = row.next()?;
-    let format = session::format(row)?;
-    let is_discarded = row.next()?;
-    Ok(StoredRecord { record, path, format, model, prompt, extracted_at, is_discarded })
+row_of! { StoredRecord { record, path, format, model, prompt, extracted_at, is_discarded } }
+row_of! { Record { id, claim, provenance, evidence, score, state, reason } }
+row_of! { Provenance { namespace, session, slice, run, entries, at } }
+
+impl Row for Claim {
+    fn read(row: &mut Columns<'_>) -> Result<Claim, Fault> {
+        let kind = row.next()?;
+        row.text(|text| Claim::from_json(kind, text).ok())
+    }
+}
+
+impl Row for Vec<Evidence> {
+    fn read(row: &mut Columns<'_>) -> Result<Vec<Evidence>, Fault> {
+        row.text(|text| {
+            let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
+            Some(proofs.into_iter().map(evidence).collect())
+        })
+    }
 }
 
 /// Passes the records of `filter` to `each`, by session, position and staging order, until it
@@ -223,7 +218,7 @@ fn each_record(
         ),
     };
     let sql = format!(
-        "SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE {of} AND {wanted_ones}
+        "SELECT {COLUMNS} FROM {TABLES} WHERE {of} AND {wanted_ones}
         ORDER BY {order} LIMIT ?7"
     );
     let bounds = filter.session.as_ref().map(IdPrefix::bounds);
@@ -245,7 +240,7 @@ fn each_record(
         ];
         db.each(&sql, values, |row| {
             left -= 1;
-            let go_on = each(read(row)?);
+            let go_on = each(row.next()?);
             stopped = go_on.is_break();
             Ok(go_on)
         })?;
@@ -274,49 +269,6 @@ fn newest(wanted: &str) -> String {
     format!("c.no IN ({dated} UNION ALL {undated})")
 }
 
-/// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
-pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
-    let sql = format!(
-        "SELECT {STATE}, {COLUMNS} FROM {TABLES}
-            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE s.namespace = ?1 AND r.current = 1 AND c.settled = 0 AND c.state = 'staged'
-            AND d.record IS NULL
-        ORDER BY c.no LIMIT ?2"
-    );
-    let all = db.all(&sql, values![namespace, limit], read)?;
-    Ok(all.into_iter().map(|stored| stored.record).collect())
-}
-
-/// Returns up to `limit` outdated records of a namespace in staging order, each with the memory
-/// that a plan based on it.
-pub(super) fn outdated(
-    db: &mut Db,
-    namespace: &str,
-    limit: u32,
-) -> Result<Vec<(Record, MemoryId)>, Fault> {
-    let sql = format!(
-        "SELECT d.memory, {STATE}, {COLUMNS} FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
-            CROSS JOIN dispositions d CROSS JOIN memories m
-        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
-            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
-            AND m.state <> 'retracted' AND s.namespace = ?1 ORDER BY c.no LIMIT ?2"
-    );
-    db.all(&sql, values![namespace, limit], |row| {
-        let memory = MemoryId(row.next()?);
-        Ok((read(row)?.record, memory))
-    })
-}
-
-/// Numbers of outdated records. There are few, and indexes find them.
-pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r CROSS JOIN records c
-        WHERE c.run_no = r.no AND r.current = 0
-    UNION SELECT no FROM records WHERE state = 'replaced'";
-
-pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {
-    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
-    Ok(db.first(&sql, values![&id.0], read)?.map(|stored| stored.record))
-}
-
 /// Sessions of a filter, in an order independent of insertion.
 fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions
@@ -324,18 +276,22 @@ fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
         ORDER BY started_at NULLS FIRST, id";
     let bounds = filter.session.as_ref().map(IdPrefix::bounds);
     let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
-    db.all(sql, values![low, high, filter.namespace.as_ref()], |row| row.next())
+    db.all(sql, values![low, high, filter.namespace.as_ref()])
+}
+
+pub(super) fn find(db: &mut Db, id: Digest) -> Result<Option<StoredRecord>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+    db.first(&sql, values![&id])
 }
 
 /// All records of a run, including replaced ones, in staging order.
 pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
-    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
-    db.all(&sql, values![&run.0], read)
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
+    db.all(&sql, values![&run.0])
 }
 
 pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault> {
-    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
-    let Some(stored) = db.first(&sql, values![&id], read)? else { return Ok(None) };
+    let Some(stored) = find(db, id)? else { return Ok(None) };
     let provenance = &stored.record.provenance;
     let run = run::find(db, provenance.run)?;
     let session = session::find(db, provenance.session)?;
@@ -382,10 +338,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<RecordPage>, StoreError> {
-        self.read("looking up a record", move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, page)
-        })
-        .await
+        self.lookup("looking up a record", "records", prefix, page).await
     }
 
     /// Like [`Store::record`], with the entries behind the evidence.
@@ -393,10 +346,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<RecordSources>, StoreError> {
-        self.read("looking up a record's sources", move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, why)
-        })
-        .await
+        self.lookup("looking up a record's sources", "records", prefix, why).await
     }
 
     /// Returns all records of each run, including replaced ones, in staging order, for a diff.

@@ -1,13 +1,14 @@
-//! Runs: extractions of one slice with one prompt and model, and their cost.
+//! Runs: extractions of one slice with one prompt and model. Their cost, and that of calls outside
+//! runs, in tokens and money.
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::prefix::{self, IdPrefix, PrefixLookup};
-use super::spend::read_usage;
-use super::value::{Columns, json, values};
+use super::prefix::{IdPrefix, PrefixLookup};
+use super::value::{Columns, Row, json, row_of, values};
 use crate::domain::{
-    Digest, ErrorKind, Finding, OutputMode, RunId, RunState, SessionId, SliceId, Timestamp, Usage,
+    Digest, ErrorKind, Finding, OutputMode, Purpose, RunId, RunState, SessionId, SliceId,
+    Timestamp, Usage,
 };
 
 /// A finished run.
@@ -103,45 +104,27 @@ impl KnownRun {
     }
 }
 
-/// Columns of a run and its session's id, read by [`read`].
+/// Columns of a run and its session's id, of a [`StoredRun`].
 pub(super) const COLUMNS: &str = "r.id, s.id, r.slice, r.slice_index, r.first_ordinal, \
      r.first_part, r.last_ordinal, r.last_part, r.asking, r.model, r.prompt_id, r.prompt_version, \
      r.schema_version, r.rung, r.generation, r.asks, r.calls, r.prompt_tokens, r.cached_tokens, \
      r.completion_tokens, r.cost_micros, r.state, r.error_kind, r.error_detail, r.findings, \
      r.started_at, r.finished_at, r.prompt_digest, r.current";
 
-pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRun, Fault> {
-    let run = Run {
-        id: RunId(row.next()?),
-        session: SessionId(row.next()?),
-        slice: SliceId(row.next()?),
-        index: row.next()?,
-        first: (row.next()?, row.next()?),
-        last: (row.next()?, row.next()?),
-        asking: row.next()?,
-        model: row.next()?,
-        prompt_id: row.next()?,
-        prompt_version: row.next()?,
-        schema_version: row.next()?,
-        rung: row.named(OutputMode::of_name)?,
-        generation: row.next()?,
-        asks: row.next()?,
-        calls: row.next()?,
-        usage: read_usage(row)?,
-        cost_micros: row.next()?,
-        state: row.named(RunState::of_name)?,
-        failure: failure(row)?,
-        findings: row.json()?,
-        started_at: row.next()?,
-        finished_at: row.next()?,
-        prompt_digest: row.next()?,
-    };
-    Ok(StoredRun { run, current: row.next()? })
+row_of! {
+    Run {
+        id, session, slice, index, first, last, asking, model, prompt_id, prompt_version,
+        schema_version, rung, generation, asks, calls, usage, cost_micros, state, failure, findings,
+        started_at, finished_at, prompt_digest
+    }
 }
+row_of! { StoredRun { run, current } }
 
-pub(super) fn failure(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault> {
-    let (kind, detail): (Option<String>, Option<String>) = (row.next()?, row.next()?);
-    Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
+impl Row for Option<RunFailure> {
+    fn read(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault> {
+        let (kind, detail): (Option<String>, Option<String>) = row.next()?;
+        Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
+    }
 }
 
 /// Update of a cost column: a new generation adds to it, a repeated one keeps the larger value.
@@ -227,25 +210,18 @@ pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64, Faul
         run.finished_at,
         run.prompt_digest.as_ref(),
     ];
-    db.one(WRITE, row, |row| row.next())
+    db.one(WRITE, row)
 }
 
 const KNOWN_COLUMNS: &str = "id, state, generation, error_kind";
 
-fn read_known(row: &mut Columns<'_>) -> Result<KnownRun, Fault> {
-    Ok(KnownRun {
-        run: RunId(row.next()?),
-        state: row.named(RunState::of_name)?,
-        generation: row.next()?,
-        failure: row.next()?,
-    })
-}
+row_of! { KnownRun { run, state, generation, failure } }
 
 pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.no = r.session_no WHERE r.id = ?1"
     );
-    db.first(&sql, values![&id.0], read)
+    db.first(&sql, values![&id.0])
 }
 
 impl Store {
@@ -255,32 +231,23 @@ impl Store {
         session: SessionId,
         asking: Digest,
     ) -> Result<Vec<KnownRun>, StoreError> {
-        self.read("reading known runs", move |db| {
-            let sql = format!(
-                "SELECT {KNOWN_COLUMNS} FROM runs
-                WHERE session_no = (SELECT no FROM sessions WHERE id = ?1) AND asking = ?2"
-            );
-            db.all(&sql, values![&session.0, &asking], read_known)
-        })
-        .await
+        let sql = format!(
+            "SELECT {KNOWN_COLUMNS} FROM runs
+            WHERE session_no = (SELECT no FROM sessions WHERE id = ?1) AND asking = ?2"
+        );
+        self.all("reading known runs", &sql, values![&session.0, &asking]).await
     }
 
     pub(crate) async fn known_run(&self, run: RunId) -> Result<Option<KnownRun>, StoreError> {
-        self.read("looking for a run", move |db| {
-            let sql = format!("SELECT {KNOWN_COLUMNS} FROM runs WHERE id = ?1");
-            db.first(&sql, values![&run.0], read_known)
-        })
-        .await
+        let sql = format!("SELECT {KNOWN_COLUMNS} FROM runs WHERE id = ?1");
+        self.first("looking for a run", &sql, values![&run.0]).await
     }
 
     pub(crate) async fn run(
         &self,
         prefix: IdPrefix,
     ) -> Result<PrefixLookup<StoredRun>, StoreError> {
-        self.read("looking up a run", move |db| {
-            prefix::find(db, "runs", &prefix, |db, id| find(db, RunId(id)))
-        })
-        .await
+        self.lookup("looking up a run", "runs", prefix, |db, id| find(db, RunId(id))).await
     }
 
     /// Returns up to `limit` runs of one session or all, with replaced ones, by session start and place.
@@ -289,14 +256,110 @@ impl Store {
         session: Option<SessionId>,
         limit: u32,
     ) -> Result<Vec<StoredRun>, StoreError> {
-        self.read("reading runs", move |db| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
-                WHERE s.id = ?1 OR ?1 IS NULL
-                ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
-            );
-            db.all(&sql, values![session.as_ref().map(|id| &id.0), limit], read)
-        })
-        .await
+        let sql = format!(
+            "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
+            WHERE s.id = ?1 OR ?1 IS NULL
+            ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
+        );
+        self.all("reading runs", &sql, values![session.as_ref(), limit]).await
     }
+}
+
+/// Maximum number of bill lines reported, latest first.
+const LINES_MAX: u32 = 1_000;
+
+/// Calls, tokens and money.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Spent {
+    /// Number of requests sent to an endpoint.
+    pub calls: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// Cost in millionths of a dollar.
+    pub cost_micros: u64,
+}
+
+impl Spent {
+    fn and(self, other: &Spent) -> Spent {
+        Spent {
+            calls: self.calls + other.calls,
+            usage: Usage {
+                prompt_tokens: self.usage.prompt_tokens + other.usage.prompt_tokens,
+                cached_tokens: self.usage.cached_tokens + other.usage.cached_tokens,
+                completion_tokens: self.usage.completion_tokens + other.usage.completion_tokens,
+            },
+            cost_micros: self.cost_micros + other.cost_micros,
+        }
+    }
+}
+
+/// Cost of one namespace for one purpose on one day.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BillLine {
+    /// Midnight of the day, UTC.
+    pub day: Timestamp,
+    /// Namespace.
+    pub namespace: String,
+    /// Purpose.
+    pub purpose: Purpose,
+    /// Cost.
+    pub spent: Spent,
+}
+
+/// Cost of runs that finished at `since` or later, and of calls outside runs.
+pub(super) fn spent(
+    db: &mut Db,
+    since: Timestamp,
+    namespace: Option<&str>,
+    session: Option<SessionId>,
+) -> Result<Spent, Fault> {
+    // PostgreSQL's `sum` of integers is a decimal.
+    let sql = "SELECT CAST(coalesce(sum(r.calls), 0) AS BIGINT),
+            CAST(coalesce(sum(r.prompt_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.cached_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.completion_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.cost_micros), 0) AS BIGINT)
+        FROM runs r JOIN sessions s ON s.no = r.session_no
+        WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
+            AND (s.id = ?3 OR ?3 IS NULL)";
+    let by = values![since, namespace, session.as_ref()];
+    let runs: Spent = db.one(sql, by)?;
+    // Calls outside runs belong to no session.
+    match session {
+        Some(_) => Ok(runs),
+        None => Ok(runs.and(&of_bills(db, since, namespace)?)),
+    }
+}
+
+row_of! { Spent { calls, usage, cost_micros } }
+row_of! { BillLine { day, namespace, purpose, spent } }
+row_of! { Usage { prompt_tokens, cached_tokens, completion_tokens } }
+
+/// Cost of calls outside runs since `since`, of one namespace or of all.
+fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Spent, Fault> {
+    let sql = "SELECT count(*), CAST(coalesce(sum(prompt_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(cached_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(completion_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(cost_micros), 0) AS BIGINT)
+        FROM bills WHERE ?1 <= at AND (namespace = ?2 OR ?2 IS NULL)";
+    db.one(sql, values![since, namespace])
+}
+
+/// The bill by day, namespace and purpose, latest day first.
+pub(super) fn bill(db: &mut Db) -> Result<Vec<BillLine>, Fault> {
+    // A day has 86,400,000 milliseconds.
+    let sql = "SELECT day, namespace, purpose, CAST(sum(calls) AS BIGINT),
+            CAST(sum(prompt_tokens) AS BIGINT), CAST(sum(cached_tokens) AS BIGINT),
+            CAST(sum(completion_tokens) AS BIGINT), CAST(sum(cost_micros) AS BIGINT)
+        FROM (
+            SELECT r.finished_at - r.finished_at % 86400000 AS day, s.namespace, 'extract' AS purpose,
+                r.calls, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost_micros
+            FROM runs r JOIN sessions s ON s.no = r.session_no
+            UNION ALL
+            SELECT at - at % 86400000, namespace, purpose, 1, prompt_tokens, cached_tokens,
+                completion_tokens, cost_micros
+            FROM bills) AS line
+        GROUP BY day, namespace, purpose HAVING sum(calls) > 0
+        ORDER BY day DESC, namespace, purpose LIMIT ?1";
+    db.all(sql, values![LINES_MAX])
 }

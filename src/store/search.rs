@@ -5,7 +5,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::prefix::IdPrefix;
 use super::record::{self, StoredRecord};
-use super::value::{Insert, Value, values};
+use super::value::{Insert, Value, literal, values};
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -127,10 +127,7 @@ pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<
         return Ok(());
     }
     let sql = "SELECT id, no FROM records WHERE run_no = ?1";
-    let numbers: HashMap<RecordId, i64> = db
-        .all(sql, values![run_no], |row| Ok((RecordId(row.next()?), row.next()?)))?
-        .into_iter()
-        .collect();
+    let numbers: HashMap<RecordId, i64> = db.all(sql, values![run_no])?.into_iter().collect();
     let text = |record: &Record| Some((*numbers.get(&record.id)?, fields_of_record(record)));
     enter(db, &records.iter().filter_map(text).collect())
 }
@@ -141,7 +138,7 @@ pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
         return Ok(());
     }
     let sql = "SELECT -no FROM memories WHERE id = ?1";
-    let no = db.one(sql, values![&memory.id.0], |row| row.next())?;
+    let no = db.one(sql, values![&memory.id.0])?;
     enter(db, &BTreeMap::from([(no, fields_of_memory(memory))]))
 }
 
@@ -176,23 +173,21 @@ pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
 /// Indexes texts written by an older version; returns false if none is left.
 fn enter_older(db: &mut Db) -> Result<bool, Fault> {
     let sql = "SELECT no FROM unsearched ORDER BY no LIMIT ?1";
-    let numbers: Vec<i64> = db.all(sql, values![ENTERED_AT_ONCE], |row| row.next())?;
+    let numbers: Vec<i64> = db.all(sql, values![ENTERED_AT_ONCE])?;
     let Some((first, last)) = numbers.first().zip(numbers.last()) else { return Ok(false) };
     let between = values![*first, *last];
     let sql = format!(
-        "SELECT c.no, {STATE}, {COLUMNS} FROM {TABLES} JOIN unsearched u ON u.no = c.no
+        "SELECT c.no, {COLUMNS} FROM {TABLES} JOIN unsearched u ON u.no = c.no
         WHERE u.no BETWEEN ?1 AND ?2",
-        STATE = record::STATE,
         COLUMNS = record::COLUMNS,
         TABLES = record::TABLES,
     );
     let text = |(no, stored): (i64, StoredRecord)| (no, fields_of_record(&stored.record));
-    let records = db.all(&sql, between, |row| Ok((row.next()?, record::read(row)?)))?;
+    let records = db.all(&sql, between)?;
     let mut texts: BTreeMap<i64, [String; 3]> = records.into_iter().map(text).collect();
     let sql = "SELECT -m.no, m.body FROM unsearched u JOIN memories m ON m.no = -u.no
         WHERE u.no BETWEEN ?1 AND ?2";
-    let memories: Vec<(i64, Memory)> =
-        db.all(sql, between, |row| Ok((row.next()?, row.json()?)))?;
+    let memories: Vec<(i64, Memory)> = db.all(sql, between)?;
     let with_words = memories.iter().filter(|(_, memory)| has_own_words(memory));
     texts.extend(with_words.map(|(no, memory)| (*no, fields_of_memory(memory))));
     enter(db, &texts)?;
@@ -256,7 +251,7 @@ impl Lookup {
 
 /// Returns the number of texts, and the number with each key, up to `most`.
 fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Fault> {
-    let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[], |row| row.next())?;
+    let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[])?;
     let mut with = HashMap::with_capacity(keys.len());
     for key in keys {
         let lookup = Lookup::of(db, &[(*key, 1.0)]);
@@ -264,7 +259,7 @@ fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Faul
             "SELECT count(*) FROM (SELECT 1 FROM search WHERE {} LIMIT ?2) found",
             lookup.condition
         );
-        let number = db.one(&sql, values![&lookup.keys, most], |row| row.next())?;
+        let number = db.one(&sql, values![&lookup.keys, most])?;
         with.insert(*key, number);
     }
     Ok(Frequencies { texts, with })
@@ -286,18 +281,6 @@ fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     };
     let rarity = |with: u64| (1.0 + frequencies.texts as f64 / with as f64).ln();
     found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
-}
-
-/// Escapes `text` for use in `LIKE … ESCAPE '\'`.
-pub(super) fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
 }
 
 fn candidates(
@@ -349,7 +332,7 @@ pub(super) fn records(
     };
     let score = if filter.open && keys.is_empty() { format!("-{score}") } else { score.clone() };
     let sql = format!(
-        r"SELECT m.body, {STATE}, {COLUMNS} FROM (
+        r"SELECT m.body, {COLUMNS} FROM (
             SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
                 JOIN sessions s ON s.no = r.session_no {joined}
             WHERE {condition} AND {is_wanted} AND r.current = 1 AND c.state <> 'replaced'
@@ -363,7 +346,6 @@ pub(super) fn records(
         ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
         ORDER BY coalesce(c.at, s.started_at, 0) DESC, c.no DESC",
-        STATE = record::STATE,
         COLUMNS = record::COLUMNS,
     );
     let session = filter.session.as_deref();
@@ -384,10 +366,8 @@ pub(super) fn records(
         path.as_ref(),
         limit,
     ];
-    db.all(&sql, values, |row| {
-        let memory = row.json_if()?;
-        Ok((record::read(row)?, memory))
-    })
+    let found = db.all(&sql, values)?;
+    Ok(found.into_iter().map(|(memory, stored)| (stored, memory)).collect())
 }
 
 pub(super) fn memories(
@@ -409,7 +389,7 @@ pub(super) fn memories(
             AND (m.namespace = ?2 OR ?2 IS NULL)
         ORDER BY {score} DESC, m.no DESC LIMIT ?3"
     );
-    db.all(&sql, values![keys, filter.namespace.as_ref(), limit], |row| row.json())
+    db.all(&sql, values![keys, filter.namespace.as_ref(), limit])
 }
 
 impl Store {
@@ -421,8 +401,7 @@ impl Store {
         limit: u32,
     ) -> Result<Candidates, StoreError> {
         let any = "SELECT no FROM unsearched LIMIT 1";
-        let is_older = |from: &mut Db| Ok(from.first(any, &[], |row| row.next::<i64>())?.is_some());
-        if self.read("looking for texts of an older version", is_older).await? {
+        if self.exists("looking for texts of an older version", any, &[]).await? {
             while self.write("indexing words", enter_older).await? {}
         }
         self.read("searching", move |from| candidates(from, &keys, &filter, limit)).await

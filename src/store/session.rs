@@ -1,33 +1,24 @@
-//! Sessions: metadata of conversations and the progress of their intake.
+//! Sessions: metadata of conversations, the progress of their intake, and their memory cards.
 
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::prefix::{IdPrefix, PrefixLookup};
-use super::value::{Columns, PageRange, values};
-use crate::domain::{Digest, Format, RecordId, Session, SessionId, Timestamp};
+use super::value::{PageRange, row_of, values};
+use crate::domain::{Digest, RecordId, Session, SessionId, Timestamp};
 use crate::privacy::Redacted;
 
 /// Maximum number of sessions listed for an ambiguous prefix.
 const SESSIONS_NAMED_MAX: u32 = 20;
 
-/// Columns of a session, read by [`read`].
+/// Columns of a session, of a [`Session`].
 pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
      s.cwd, s.parent, s.branches, s.started_at";
 
-pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
-    Ok(Session {
-        id: SessionId(row.next()?),
-        namespace: row.next()?,
-        format: format(row)?,
-        native_id: row.next()?,
-        path: row.next()?,
-        title: row.next()?,
-        cwd: row.next()?,
-        parent: row.next()?,
-        branches: row.next()?,
-        started_at: row.next()?,
-    })
+row_of! {
+    Session {
+        id, namespace, format, native_id, path, title, cwd, parent, branches, started_at
+    }
 }
 
 /// Time of the first or last entry of session `s` that has one.
@@ -47,21 +38,17 @@ pub(crate) struct SessionSpan {
     pub ended: Option<Timestamp>,
 }
 
+row_of! { SessionSpan { title, began, ended } }
+
 impl Store {
     /// Returns the session of each record of a namespace.
     pub(crate) async fn sessions_of_records(
         &self,
         namespace: &str,
     ) -> Result<Vec<(RecordId, SessionId)>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading the sessions of records", move |db| {
-            let sql = "SELECT c.id, s.id FROM sessions s JOIN runs r ON r.session_no = s.no
-                JOIN records c ON c.run_no = r.no WHERE s.namespace = ?1";
-            db.all(sql, values![&namespace], |row| {
-                Ok((RecordId(row.next()?), SessionId(row.next()?)))
-            })
-        })
-        .await
+        let sql = "SELECT c.id, s.id FROM sessions s JOIN runs r ON r.session_no = s.no
+            JOIN records c ON c.run_no = r.no WHERE s.namespace = ?1";
+        self.all("reading the sessions of records", sql, values![namespace]).await
     }
 
     /// Returns the time span of each session of a namespace.
@@ -69,29 +56,18 @@ impl Store {
         &self,
         namespace: &str,
     ) -> Result<Vec<(SessionId, SessionSpan)>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("reading when sessions were held", move |db| {
-            let sql = format!(
-                "SELECT s.id, s.title, coalesce(s.started_at, {}), {} FROM sessions s
-                WHERE s.namespace = ?1",
-                edge("ASC"),
-                edge("DESC")
-            );
-            db.all(&sql, values![&namespace], |row| {
-                let id = SessionId(row.next()?);
-                Ok((id, SessionSpan { title: row.next()?, began: row.next()?, ended: row.next()? }))
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT s.id, s.title, coalesce(s.started_at, {}), {} FROM sessions s
+            WHERE s.namespace = ?1",
+            edge("ASC"),
+            edge("DESC")
+        );
+        self.all("reading when sessions were held", &sql, values![namespace]).await
     }
 }
 
-pub(super) fn format(row: &mut Columns<'_>) -> Result<Format, Fault> {
-    row.named(|name| name.parse().ok())
-}
-
 pub(super) fn number(db: &mut Db, id: SessionId) -> Result<i64, Fault> {
-    let no = db.first("SELECT no FROM sessions WHERE id = ?1", values![&id.0], |row| row.next())?;
+    let no = db.first("SELECT no FROM sessions WHERE id = ?1", values![&id.0])?;
     no.ok_or_else(|| StoreErrorKind::UnknownSession(id).into())
 }
 
@@ -126,7 +102,7 @@ pub(super) fn upsert(
         session.branches.as_ref(),
         intakes,
     ];
-    db.first(sql, row, |row| row.next())
+    db.first(sql, row)
 }
 
 /// Writes a session that is about to be read from its beginning and returns its row number. It
@@ -147,12 +123,12 @@ pub(super) fn mark_end(db: &mut Db, no: i64, entries: u32) -> Result<(), Fault> 
 
 pub(super) fn find(db: &mut Db, id: SessionId) -> Result<Option<Session>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.id = ?1");
-    db.first(&sql, values![&id.0], read)
+    db.first(&sql, values![&id.0])
 }
 
 pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
-    Ok(db.first(sql, values![&session.0], |row| row.next::<i64>())?.is_some())
+    db.exists(sql, values![&session.0])
 }
 
 /// State of a conversation after its entries before `next`.
@@ -167,6 +143,8 @@ pub struct ConversationState {
     /// Memory of the conversation, as JSON.
     pub conversation: String,
 }
+
+row_of! { ConversationState { settings, next, dialog, conversation } }
 
 /// Replaces the stored conversation state.
 pub(super) fn remember(db: &mut Db, session_no: i64, it: &ConversationState) -> Result<(), Fault> {
@@ -203,19 +181,9 @@ impl Store {
         &self,
         session: SessionId,
     ) -> Result<Option<ConversationState>, StoreError> {
-        self.read("reading what is remembered of a session", move |db| {
-            let sql = "SELECT r.settings, r.next, r.dialog, r.conversation
-                FROM remembered r JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1";
-            db.first(sql, values![&session.0], |row| {
-                Ok(ConversationState {
-                    settings: row.next()?,
-                    next: row.next()?,
-                    dialog: row.next()?,
-                    conversation: row.next()?,
-                })
-            })
-        })
-        .await
+        let sql = "SELECT r.settings, r.next, r.dialog, r.conversation
+            FROM remembered r JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1";
+        self.first("reading what is remembered of a session", sql, values![&session.0]).await
     }
 
     /// Returns the progress of a session; `None` if it is new.
@@ -228,14 +196,11 @@ impl Store {
         &self,
         range: PageRange,
     ) -> Result<Vec<Session>, StoreError> {
-        self.read("listing sessions", move |db| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions s
-                ORDER BY coalesce(s.started_at, 0) DESC, s.no DESC LIMIT ?1 OFFSET ?2"
-            );
-            db.all(&sql, values![range.take, range.skip], read)
-        })
-        .await
+        let sql = format!(
+            "SELECT {COLUMNS} FROM sessions s
+            ORDER BY coalesce(s.started_at, 0) DESC, s.no DESC LIMIT ?1 OFFSET ?2"
+        );
+        self.all("listing sessions", &sql, values![range.take, range.skip]).await
     }
 
     /// Looks up a session by its id or its client's id, or a prefix of either. A client's full id
@@ -253,7 +218,8 @@ impl Store {
                 WHERE substr(s.native_id, 1, length(?1)) = ?1 OR s.id BETWEEN ?2 AND ?3
                 ORDER BY s.native_id <> ?1, s.no LIMIT ?4"
             );
-            let mut found = db.all(&sql, values![&text, low, high, SESSIONS_NAMED_MAX], read)?;
+            let mut found: Vec<Session> =
+                db.all(&sql, values![&text, low, high, SESSIONS_NAMED_MAX])?;
             let whole = found.iter().filter(|it| it.native_id.as_str() == text).count();
             if whole > 0 {
                 found.truncate(whole);
@@ -274,32 +240,131 @@ impl Store {
 fn growth(db: &mut Db, id: SessionId) -> Result<Option<SessionProgress>, Fault> {
     let sql = "SELECT no, intakes, taken, path, coalesce(entries, taken) FROM sessions
         WHERE id = ?1";
-    let found = db.first(sql, values![&id.0], |row| {
-        let no: i64 = row.next()?;
-        let progress = SessionProgress {
-            intakes: row.next()?,
-            taken: row.next()?,
-            path: row.next()?,
-            entries: row.next()?,
-            ..SessionProgress::default()
-        };
-        Ok((no, progress))
-    })?;
-    let Some((no, mut progress)) = found else {
+    let found: Option<(i64, (u64, u32, String, u32))> = db.first(sql, values![&id.0])?;
+    let Some((no, (intakes, taken, path, entries))) = found else {
         let forgotten = is_forgotten(db, id)?;
         return Ok(forgotten.then(|| SessionProgress { forgotten, ..SessionProgress::default() }));
     };
+    let mut progress =
+        SessionProgress { intakes, taken, path, entries, ..SessionProgress::default() };
     let sql = "SELECT coalesce(max(i), 0) FROM (
         SELECT max(slice_index) + 1 AS i FROM runs WHERE session_no = ?1
         UNION ALL
         SELECT max(slice_index) + 1 FROM jobs
         WHERE session_no = ?1 AND finished_at IS NULL
             AND (reason IS NULL OR reason <> 'gathering')) AS known";
-    progress.next_index = db.one(sql, values![no], |row| row.next())?;
+    progress.next_index = db.one(sql, values![no])?;
     let sql = "SELECT entries FROM session_ends WHERE session_no = ?1 ORDER BY entries";
-    progress.ends = db.all(sql, values![no], |row| row.next())?;
+    progress.ends = db.all(sql, values![no])?;
     let sql = "SELECT until FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
         AND state = 'waiting' AND reason = 'gathering'";
-    progress.gathers_until = db.first(sql, values![no], |row| row.next())?.flatten();
+    progress.gathers_until = db.first(sql, values![no])?.flatten();
     Ok(Some(progress))
+}
+
+/// A memory card with its session.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredCard {
+    pub session: Session,
+    /// Number of entries the card was made from.
+    pub entries: u32,
+    pub due: bool,
+    pub card: String,
+}
+
+row_of! { StoredCard { session, entries, due, card } }
+
+impl Store {
+    /// Returns sessions with entries that their card does not cover yet, with their entry count.
+    pub(crate) async fn cards_due(&self, limit: u32) -> Result<Vec<(SessionId, u32)>, StoreError> {
+        let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
+        self.all("looking for cards to be made", sql, values![limit]).await
+    }
+
+    /// Stores the card made from a session's first `entries` entries.
+    pub(crate) async fn keep_card(
+        &self,
+        session: SessionId,
+        entries: u32,
+        card: String,
+    ) -> Result<(), StoreError> {
+        self.write("keeping a card", move |db| {
+            let no = number(db, session)?;
+            write_card(db, no, entries, &card)
+        })
+        .await
+    }
+
+    /// Returns cards ordered by session start, filtered by session id prefix and namespace if given.
+    pub(crate) async fn cards(
+        &self,
+        id: Option<IdPrefix>,
+        namespace: Option<String>,
+    ) -> Result<Vec<StoredCard>, StoreError> {
+        let sql = format!(
+            "SELECT {}, c.entries, c.due, c.card
+            FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
+                AND (s.namespace = ?3 OR ?3 IS NULL)
+            ORDER BY s.started_at, s.no",
+            COLUMNS
+        );
+        let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
+        self.all("reading cards", &sql, values![low, high, namespace.as_ref()]).await
+    }
+}
+
+/// Marks a session's card as outdated after the session grew.
+pub(super) fn mark_card_due(db: &mut Db, session_no: i64) -> Result<(), Fault> {
+    let sql = "INSERT INTO cards (session_no, due) VALUES (?1, 1)
+        ON CONFLICT (session_no) DO UPDATE SET due = 1";
+    db.run(sql, values![session_no])
+}
+
+pub(super) fn write_card(
+    db: &mut Db,
+    session_no: i64,
+    entries: u32,
+    card: &str,
+) -> Result<(), Fault> {
+    // The session may have grown while the card was made.
+    let sql = "INSERT INTO cards (session_no, entries, card, due)
+        SELECT no, ?2, ?3, CASE WHEN coalesce(entries, ?2) = ?2 THEN 0 ELSE 1 END
+        FROM sessions WHERE no = ?1
+        ON CONFLICT (session_no) DO UPDATE SET entries = excluded.entries, card = excluded.card,
+            due = excluded.due";
+    db.run(sql, values![session_no, entries, card])
+}
+
+/// Maximum number of sessions returned, latest first.
+const OVERLAPPING_MAX: u32 = 200;
+
+/// A session and the times of its first and last entry.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct SessionWithSpan {
+    pub session: Session,
+    pub began: Timestamp,
+    pub ended: Timestamp,
+}
+
+row_of! { SessionWithSpan { session, began, ended } }
+
+impl Store {
+    /// Returns the sessions that overlap the time range, latest first.
+    pub(crate) async fn sessions_between(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<SessionWithSpan>, StoreError> {
+        let sql = format!(
+            "SELECT {}, s.began, s.ended FROM (
+                SELECT s.*, coalesce(s.started_at, {}) AS began, {} AS ended FROM sessions s
+            ) s WHERE s.began <= ?2 AND ?1 <= s.ended ORDER BY s.ended DESC, s.id LIMIT ?3",
+            COLUMNS,
+            edge("ASC"),
+            edge("DESC")
+        );
+        self.all("reading which sessions were held", &sql, values![from, to, OVERLAPPING_MAX]).await
+    }
 }

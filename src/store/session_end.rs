@@ -5,7 +5,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
 use super::status::SessionTotals;
-use super::value::{json, values};
+use super::value::{json, row_of, values};
 use crate::domain::{Coverage, Finding, RunId, SessionId, Timestamp};
 use crate::privacy::Report;
 use std::collections::HashSet;
@@ -67,11 +67,13 @@ impl Store {
 /// A run of the session, as seen by [`switch_runs`].
 struct Weighed {
     no: i64,
-    covers: bool,
+    id: RunId,
     current: bool,
     done: bool,
     range: (u32, u32),
 }
+
+row_of! { Weighed { no, id, current, done, range } }
 
 impl Weighed {
     fn overlaps(&self, other: &Weighed) -> bool {
@@ -82,8 +84,11 @@ impl Weighed {
 /// Makes exactly the runs in `covering` current, except that a failed run does not replace an
 /// earlier extraction of the same entries.
 fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<(), Fault> {
-    let mut runs = weighed(db, session_no, covering)?;
-    let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
+    let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
+        FROM runs WHERE session_no = ?1 ORDER BY no";
+    let runs: Vec<Weighed> = db.all(sql, values![session_no])?;
+    let (new, old): (Vec<&Weighed>, Vec<&Weighed>) =
+        runs.iter().partition(|run| covering.contains(&run.id));
     let failed: Vec<&Weighed> = new.iter().copied().filter(|run| !run.done).collect();
     let done: Vec<(u32, u32)> = new.iter().filter(|run| run.done).map(|run| run.range).collect();
     let stands = |run: &Weighed| {
@@ -96,11 +101,12 @@ fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Resul
         !run.done && old.iter().any(|other| standing.contains(&other.no) && other.overlaps(run))
     };
     let yielding: HashSet<i64> = new.iter().filter(|run| yields(run)).map(|run| run.no).collect();
-    for run in &mut runs {
-        run.covers = (run.covers && !yielding.contains(&run.no)) || standing.contains(&run.no);
-    }
-    for run in runs.iter().filter(|run| run.covers != run.current) {
-        db.run("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, run.covers])?;
+    for run in &runs {
+        let covers = (covering.contains(&run.id) && !yielding.contains(&run.no))
+            || standing.contains(&run.no);
+        if covers != run.current {
+            db.run("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, covers])?;
+        }
     }
     Ok(())
 }
@@ -117,15 +123,4 @@ fn covered(range: (u32, u32), ranges: &[(u32, u32)]) -> bool {
         }
     }
     next > range.1
-}
-
-fn weighed(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Vec<Weighed>, Fault> {
-    let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
-        FROM runs WHERE session_no = ?1 ORDER BY no";
-    db.all(sql, values![session_no], |row| {
-        let (no, id) = (row.next()?, RunId(row.next()?));
-        let (current, done) = (row.next()?, row.next()?);
-        let range = (row.next()?, row.next()?);
-        Ok(Weighed { no, covers: covering.contains(&id), current, done, range })
-    })
 }

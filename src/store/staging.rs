@@ -6,7 +6,7 @@ use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::run::{self, Run};
 use super::session_end::SessionEnd;
-use super::value::values;
+use super::value::{row_of, values};
 use super::{queue, record, search, session};
 use crate::domain::{Record, RecordState, RunState, Session};
 use crate::privacy::Report;
@@ -31,6 +31,8 @@ pub struct Staged {
     /// Number of quarantined records.
     pub quarantined: u32,
 }
+
+row_of! { Staged { staged, quarantined } }
 
 impl Store {
     /// Stages a note: a session with its entries and its only run. Idempotent.
@@ -86,22 +88,17 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
 fn found(db: &mut Db, run: &Run) -> Result<(i64, Option<(i64, bool)>), Fault> {
     let sql = "SELECT s.no, r.no, r.state FROM sessions s LEFT JOIN runs r ON r.id = ?2
         WHERE s.id = ?1";
-    let found = db.first(sql, values![&run.session.0, &run.id.0], |row| {
-        let (session_no, run_no): (i64, Option<i64>) = (row.next()?, row.next()?);
-        let state: Option<String> = row.next()?;
-        let done = state.as_deref() == Some(RunState::Done.name());
-        Ok((session_no, run_no.map(|run_no| (run_no, done))))
-    })?;
-    found.ok_or_else(|| StoreErrorKind::UnknownSession(run.session).into())
+    let found: Option<(i64, Option<i64>, Option<RunState>)> =
+        db.first(sql, values![&run.session.0, &run.id.0])?;
+    let (session_no, run_no, state) = found.ok_or(StoreErrorKind::UnknownSession(run.session))?;
+    Ok((session_no, run_no.map(|run_no| (run_no, state == Some(RunState::Done)))))
 }
 
 fn count(db: &mut Db, run_no: i64) -> Result<Staged, Fault> {
     let sql = "SELECT count(*) FILTER (WHERE state = ?2), count(*) FILTER (WHERE state = ?3)
         FROM records WHERE run_no = ?1";
     let states = (RecordState::Staged.name(), RecordState::Quarantined.name());
-    db.one(sql, values![run_no, states.0, states.1], |row| {
-        Ok(Staged { staged: row.next()?, quarantined: row.next()? })
-    })
+    db.one(sql, values![run_no, states.0, states.1])
 }
 
 /// Replaces runs of another model, prompt or schema within the same entries. Runs that overlap only

@@ -3,9 +3,8 @@
 use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::run::{self, RunFailure};
-use super::spend::{self, BillLine, Spent};
-use super::value::{Value, values};
+use super::run::{self, BillLine, RunFailure, Spent};
+use super::value::{Columns, Row, Value, row_of, values};
 use super::{entry, queue, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
@@ -127,15 +126,16 @@ impl SessionTotals {
             WHERE r.current = 1 AND c.state <> 'replaced'{condition}",
             counts.collect::<String>()
         );
-        let counts = db.one(&sql, of, |row| {
-            (0..=ClaimKind::ALL.len()).map(|_| row.next::<u64>()).collect::<Result<Vec<_>, _>>()
-        })?;
-        self.quarantined += counts.first().copied().unwrap_or_default();
-        let kinds = ClaimKind::ALL.iter().zip(counts.into_iter().skip(1));
-        for (kind, records) in kinds.filter(|(_, records)| *records > 0) {
-            *self.staged.entry(*kind).or_default() += records;
-        }
-        Ok(())
+        db.each(&sql, of, |row| {
+            self.quarantined += row.next::<u64>()?;
+            for kind in ClaimKind::ALL {
+                let records: u64 = row.next()?;
+                if records > 0 {
+                    *self.staged.entry(*kind).or_default() += records;
+                }
+            }
+            Ok(ControlFlow::Break(()))
+        })
     }
 }
 
@@ -172,6 +172,9 @@ pub struct FailedRun {
     pub at: Timestamp,
 }
 
+row_of! { FailedRun { run, session, path, entries, failure, at } }
+row_of! { RunFailure { kind, detail } }
+
 pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) = sessions(db)?.into_iter().unzip();
     let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
@@ -186,8 +189,8 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     for (no, entries) in queue::pending(db)? {
         of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
-    let spent = spend::spent(db, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(db)?, spent, bill: spend::lines(db)? })
+    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: run::bill(db)? })
 }
 
 /// Looks up a session's status by row number and applies a change to it.
@@ -200,13 +203,16 @@ fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
         ORDER BY s.started_at NULLS FIRST, s.id",
         session::COLUMNS
     );
-    db.all(&sql, &[], |row| {
-        let no = row.next()?;
-        let status = SessionStatus {
-            session: session::read(row)?,
+    db.all(&sql, &[])
+}
+
+impl Row for SessionStatus {
+    fn read(row: &mut Columns<'_>) -> Result<SessionStatus, Fault> {
+        Ok(SessionStatus {
+            session: row.next()?,
             entries: row.next()?,
-            findings: row.json_if()?.unwrap_or_default(),
-            masked: row.json_if()?.unwrap_or_default(),
+            findings: row.next::<Option<_>>()?.unwrap_or_default(),
+            masked: row.next::<Option<_>>()?.unwrap_or_default(),
             ended_at: row.next()?,
             coverage: Coverage::default(),
             reasons: BTreeMap::new(),
@@ -215,9 +221,8 @@ fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
             runs_done: 0,
             runs_uncalled: 0,
             runs_failed: 0,
-        };
-        Ok((no, status))
-    })
+        })
+    }
 }
 
 fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
@@ -252,8 +257,7 @@ fn each_coverage(
         GROUP BY 1, 2, 3"
     );
     db.each(&sql, values, |row| {
-        let (no, rank) = (row.next()?, row.next()?);
-        let (reason, entries) = (row.next()?, row.next()?);
+        let (no, rank, reason, entries) = row.next()?;
         if let Some(state) = entry::of_rank(rank) {
             each(no, state, reason, entries);
         }
@@ -266,8 +270,7 @@ fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
             count(*) FROM runs r JOIN records c ON r.no = c.run_no
         WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
     db.each(sql, &[], |row| {
-        let (no, kind) = (row.next()?, row.named_if(ClaimKind::of_name)?);
-        let records: u64 = row.next()?;
+        let (no, kind, records) = row.next::<(_, Option<_>, u64)>()?;
         of(no, &mut |status| match kind {
             Some(kind) => *status.staged.entry(kind).or_default() += records,
             None => status.quarantined += records,
@@ -282,7 +285,7 @@ fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
             count(*) FILTER (WHERE state = 'done' AND calls = 0 AND asks > 0)
         FROM runs WHERE current = 1 GROUP BY session_no";
     db.each(sql, &[], |row| {
-        let (no, done, failed, uncalled) = (row.next()?, row.next()?, row.next()?, row.next()?);
+        let (no, done, failed, uncalled) = row.next()?;
         of(no, &mut |status| {
             (status.runs_done, status.runs_failed) = (done, failed);
             status.runs_uncalled = uncalled;
@@ -292,22 +295,12 @@ fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
 }
 
 fn failed(db: &mut Db) -> Result<Vec<FailedRun>, Fault> {
-    let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal, r.error_kind,
-            r.error_detail, r.finished_at
+    let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal,
+            coalesce(r.error_kind, 'unknown'), coalesce(r.error_detail, ''), r.finished_at
         FROM runs r JOIN sessions s ON s.no = r.session_no
         WHERE r.current = 1 AND r.state = 'failed'
         ORDER BY r.finished_at DESC, r.no DESC LIMIT ?1";
-    db.all(sql, values![FAILED_MAX], |row| {
-        Ok(FailedRun {
-            run: RunId(row.next()?),
-            session: SessionId(row.next()?),
-            path: row.next()?,
-            entries: (row.next()?, row.next()?),
-            failure: run::failure(row)?
-                .unwrap_or(RunFailure { kind: "unknown".to_owned(), detail: String::new() }),
-            at: row.next()?,
-        })
-    })
+    db.all(sql, values![FAILED_MAX])
 }
 
 impl Store {
@@ -333,7 +326,7 @@ impl Store {
         self.read("adding up a namespace", move |db| {
             let ours = values![&namespace];
             let sql = "SELECT no FROM sessions WHERE namespace = ?1";
-            let sessions: HashSet<i64> = db.all(sql, ours, |row| row.next())?.into_iter().collect();
+            let sessions: HashSet<i64> = db.all(sql, ours)?.into_iter().collect();
             let of =
                 |no: &str| format!(" AND {no} IN (SELECT no FROM sessions WHERE namespace = ?1)");
             let mut totals = SessionTotals::default();
@@ -348,7 +341,7 @@ impl Store {
                 "SELECT count(*) FROM runs WHERE current = 1 AND state = 'failed'{}",
                 of("session_no")
             );
-            let runs_failed = db.first(&sql, ours, |row| row.next())?.unwrap_or_default();
+            let runs_failed = db.first(&sql, ours)?.unwrap_or_default();
             Ok(NamespaceSums { sessions: sessions.len() as u64, totals, runs_failed })
         })
         .await
@@ -366,13 +359,10 @@ impl Store {
                 WHERE session_no = ?1 AND ?2 <= ordinal AND ordinal < ?3
                     AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
                 ORDER BY ordinal, state, reason";
-            let rows = db.all(sql, values![no, ordinals.start, ordinals.end], |row| {
-                let (ordinal, rank) = (row.next()?, row.next()?);
-                Ok((ordinal, entry::of_rank(rank), row.next()?))
-            })?;
+            let rows = db.all(sql, values![no, ordinals.start, ordinals.end])?;
             // The last row of an ordinal wins, which has the highest state.
-            let ends = rows.into_iter().filter_map(|(ordinal, state, reason)| {
-                state.map(|state| (ordinal, EntryEnd { state, reason }))
+            let ends = rows.into_iter().filter_map(|(ordinal, rank, reason)| {
+                Some((ordinal, EntryEnd { state: entry::of_rank(rank)?, reason }))
             });
             Ok(ends.collect())
         })
@@ -386,7 +376,7 @@ impl Store {
 
     /// Returns the cost of all calls that ended at `since` or later.
     pub(crate) async fn spent_since(&self, since: Timestamp) -> Result<Spent, StoreError> {
-        self.read("adding up the cost", move |db| spend::spent(db, since, None, None)).await
+        self.read("adding up the cost", move |db| run::spent(db, since, None, None)).await
     }
 
     /// Returns the totals of everything in the store.

@@ -1,10 +1,15 @@
 //! Statement parameters and row columns, the same for both databases.
 
 use super::error::Fault;
-use crate::domain::{Digest, Timestamp};
+use crate::domain::{
+    Branch, ClaimKind, Digest, EntryKind, Finding, Format, JobId, JobState, Memory, MemoryId,
+    Outcome, OutputMode, Plan, PlanId, Purpose, RecordId, RecordState, Reply, RunId, RunState,
+    SessionId, Skip, SliceId, Speaker, Timestamp, Wait,
+};
+use crate::memory_dir::Section;
 use crate::privacy::Redacted;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A page of a list.
@@ -46,6 +51,33 @@ impl std::fmt::Debug for Value<'_> {
             Value::Real(real) => write!(f, "Real({real})"),
             Value::Text(text) => write!(f, "Text({} bytes)", text.len()),
             Value::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+        }
+    }
+}
+
+/// A parameter of work that outlives its caller.
+pub(super) enum OwnedValue {
+    Plain(Value<'static>),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl OwnedValue {
+    pub(super) fn of(value: &Value<'_>) -> OwnedValue {
+        match *value {
+            Value::Null => OwnedValue::Plain(Value::Null),
+            Value::Int(int) => OwnedValue::Plain(Value::Int(int)),
+            Value::Real(real) => OwnedValue::Plain(Value::Real(real)),
+            Value::Text(text) => OwnedValue::Text(text.to_owned()),
+            Value::Bytes(bytes) => OwnedValue::Bytes(bytes.to_owned()),
+        }
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            OwnedValue::Plain(value) => *value,
+            OwnedValue::Text(text) => Value::Text(text),
+            OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
         }
     }
 }
@@ -93,6 +125,45 @@ pub(super) trait Cells {
     fn cell(&self, at: usize) -> Result<Value<'_>, Fault>;
 }
 
+/// What the next columns of a row hold: one value, a tuple or a struct.
+pub(super) trait Row: Sized {
+    fn read(row: &mut Columns<'_>) -> Result<Self, Fault>;
+}
+
+impl<T: Column> Row for T {
+    fn read(row: &mut Columns<'_>) -> Result<T, Fault> {
+        row.converted(T::of)
+    }
+}
+
+macro_rules! row_of_tuple {
+    ($($type:ident)*) => {
+        impl<$($type: Row),*> Row for ($($type,)*) {
+            fn read(row: &mut Columns<'_>) -> Result<Self, Fault> {
+                Ok(($(row.next::<$type>()?,)*))
+            }
+        }
+    };
+}
+
+row_of_tuple! { A B }
+row_of_tuple! { A B C }
+row_of_tuple! { A B C D }
+
+/// Implements [`Row`] for a struct whose fields are columns in this order.
+macro_rules! row_of {
+    ($type:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::store::value::Row for $type {
+            fn read(
+                row: &mut $crate::store::value::Columns<'_>,
+            ) -> Result<$type, $crate::store::error::Fault> {
+                Ok($type { $($field: row.next()?),* })
+            }
+        }
+    };
+}
+pub(super) use row_of;
+
 pub(super) trait Column: Sized {
     fn of(value: Value<'_>) -> Option<Self>;
 }
@@ -127,6 +198,35 @@ column_of! {
     Redacted: Value::Text(text) => Some(Redacted::reopened(text.to_owned())),
     Vec<u8>: Value::Bytes(bytes) => Some(bytes.to_vec()),
     Digest: Value::Bytes(bytes) => bytes.try_into().ok().map(Digest::from_bytes),
+    Format: Value::Text(name) => name.parse().ok(),
+}
+
+/// Columns that hold ids, names of enums, and JSON.
+macro_rules! columns_of {
+    ($($id:ident)*; $($name:ident)*; $($json:ty),*) => {
+        $(impl Column for $id {
+            fn of(value: Value<'_>) -> Option<$id> {
+                <Digest as Column>::of(value).map($id)
+            }
+        }
+
+        impl<'a> From<&'a $id> for Value<'a> {
+            fn from(id: &'a $id) -> Value<'a> {
+                Value::from(&id.0)
+            }
+        })*
+        column_of! {
+            $($name: Value::Text(name) => $name::of_name(name),)*
+            $($json: Value::Text(text) => serde_json::from_str(text).ok(),)*
+        }
+    };
+}
+
+columns_of! {
+    JobId MemoryId PlanId RecordId RunId SessionId SliceId;
+    Branch ClaimKind EntryKind JobState Outcome OutputMode Purpose RecordState RunState Section Skip
+    Speaker Wait;
+    BTreeMap<String, u64>, Memory, Plan, Reply, Vec<Finding>
 }
 
 impl<'a> Columns<'a> {
@@ -134,47 +234,33 @@ impl<'a> Columns<'a> {
         Columns { row, at: 0 }
     }
 
-    pub(super) fn next<T: Column>(&mut self) -> Result<T, Fault> {
-        let value = self.take()?;
-        T::of(value).ok_or_else(|| self.unreadable())
+    pub(super) fn next<T: Row>(&mut self) -> Result<T, Fault> {
+        T::read(self)
     }
 
-    /// Reads a text column and converts it with `of_name`.
-    pub(super) fn named<T>(&mut self, of_name: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
-        self.named_if(of_name)?.ok_or_else(|| self.unreadable())
+    /// Reads a text column and converts it with `of_text`.
+    pub(super) fn text<T>(&mut self, of_text: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
+        self.converted(|value| if let Value::Text(text) = value { of_text(text) } else { None })
     }
 
-    /// Like [`Columns::named`], for a nullable column.
-    pub(super) fn named_if<T>(
-        &mut self,
-        of_name: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Fault> {
-        match self.take()? {
-            Value::Null => Ok(None),
-            Value::Text(name) => of_name(name).map(Some).ok_or_else(|| self.unreadable()),
-            Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err(self.unreadable()),
-        }
-    }
-
-    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
-        self.json_if()?.ok_or_else(|| self.unreadable())
-    }
-
-    /// Like [`Columns::json`], for a nullable column.
-    pub(super) fn json_if<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
-        self.named_if(|text| serde_json::from_str(text).ok())
-    }
-
-    fn take(&mut self) -> Result<Value<'a>, Fault> {
+    fn converted<T>(&mut self, of: impl FnOnce(Value<'_>) -> Option<T>) -> Result<T, Fault> {
         self.at += 1;
-        self.row.cell(self.at - 1)
-    }
-
-    fn unreadable(&self) -> Fault {
-        Fault::unreadable(self.at)
+        of(self.row.cell(self.at - 1)?).ok_or_else(|| Fault::unreadable(self.at))
     }
 }
 
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(Fault::unwritable)
+}
+
+/// Escapes `text` for use in `LIKE … ESCAPE '\'`.
+pub(super) fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
 }

@@ -7,7 +7,7 @@ use super::journal::{Bill, write_bill};
 use super::record::{self, StoredRecord};
 use super::search::{Lookup, SearchFilter, has_own_words, memories, records};
 use super::value::{Columns, Insert, Value, values};
-use crate::domain::{Digest, Memory, RecordId, RequestDigest, Timestamp};
+use crate::domain::{Digest, Memory, MemoryId, RecordId, RequestDigest, Timestamp};
 use crate::search::{fields_of_memory, fields_of_record};
 use crate::text::truncate;
 use std::collections::HashMap;
@@ -88,16 +88,14 @@ fn unembedded(
     limit: u32,
 ) -> Result<Vec<UnembeddedText>, Fault> {
     let sql = format!(
-        "SELECT c.no, {STATE}, {COLUMNS} FROM {TABLES} LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
+        "SELECT c.no, {COLUMNS} FROM {TABLES} LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
         WHERE v.no IS NULL AND r.current = 1 AND c.state <> 'replaced'
             AND (s.namespace = ?3 OR ?3 IS NULL) ORDER BY c.no DESC LIMIT ?2",
-        STATE = record::STATE,
         COLUMNS = record::COLUMNS,
         TABLES = record::TABLES,
     );
     let by = values![model, limit, namespace];
-    let found: Vec<(i64, StoredRecord)> =
-        db.all(&sql, by, |row| Ok((row.next()?, record::read(row)?)))?;
+    let found: Vec<(i64, StoredRecord)> = db.all(&sql, by)?;
     let of_record =
         |(no, it): (i64, StoredRecord)| UnembeddedText::of(no, fields_of_record(&it.record));
     let mut texts: Vec<UnembeddedText> = found.into_iter().map(of_record).collect();
@@ -105,7 +103,7 @@ fn unembedded(
             LEFT JOIN vectors v ON v.model = ?1 AND v.no = search.rowid
         WHERE search.rowid < 0 AND v.no IS NULL AND (m.namespace = ?3 OR ?3 IS NULL)
         ORDER BY m.no DESC LIMIT ?2";
-    let found: Vec<(i64, Memory)> = db.all(sql, by, |row| Ok((row.next()?, row.json()?)))?;
+    let found: Vec<(i64, Memory)> = db.all(sql, by)?;
     let with_words = found.into_iter().filter(|(_, memory)| has_own_words(memory));
     texts.extend(with_words.map(|(no, it)| UnembeddedText::of(no, fields_of_memory(&it))));
     Ok(texts)
@@ -113,7 +111,7 @@ fn unembedded(
 
 fn known(db: &mut Db, model: &str, text: &UnembeddedText) -> Result<Option<Vector>, Fault> {
     let sql = "SELECT vector FROM vectors WHERE text = ?1 AND model = ?2 LIMIT 1";
-    db.first(sql, values![&text.digest(), model], |row| Ok(Vector(row.next()?)))
+    Ok(db.first(sql, values![&text.digest(), model])?.map(Vector))
 }
 
 fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Result<(), Fault> {
@@ -141,7 +139,7 @@ fn nearest(
         WHERE v.model = ?1 AND v.no < 0 AND m.namespace = ?2";
     let mut near: Vec<(i32, i64)> = Vec::new();
     let add = |row: &mut Columns<'_>| {
-        let (no, stored): (i64, Vec<u8>) = (row.next()?, row.next()?);
+        let (no, stored): (i64, Vec<u8>) = row.next()?;
         near.extend(vector.product(&stored).map(|product| (-product, no)));
         Ok(ControlFlow::Continue(()))
     };
@@ -163,9 +161,7 @@ fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<Near
     if !of_records.is_empty() {
         let listed = listed(&of_records);
         let by_id: HashMap<RecordId, i64> = db
-            .all(&format!("SELECT id, no FROM records WHERE no IN ({listed})"), &[], |row| {
-                Ok((RecordId(row.next()?), row.next()?))
-            })?
+            .all(&format!("SELECT id, no FROM records WHERE no IN ({listed})"), &[])?
             .into_iter()
             .collect();
         let lookup = Lookup::numbered("records c", format!("?1 = '' AND c.no IN ({listed})"));
@@ -176,17 +172,11 @@ fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<Near
     }
     if !of_memories.is_empty() && filter.is_of_memories() {
         let listed = listed(&of_memories);
-        let sql = format!("SELECT -no, id FROM memories WHERE -no IN ({listed})");
-        let by_id: HashMap<Digest, i64> = db
-            .all(&sql, &[], |row| {
-                let no = row.next()?;
-                Ok((row.next()?, no))
-            })?
-            .into_iter()
-            .collect();
+        let sql = format!("SELECT id, -no FROM memories WHERE -no IN ({listed})");
+        let by_id: HashMap<MemoryId, i64> = db.all(&sql, &[])?.into_iter().collect();
         let lookup = Lookup::numbered("", format!("?1 = '' AND search.rowid IN ({listed})"));
         for memory in memories(db, &lookup, filter, limit)? {
-            let no = by_id.get(&memory.id.0).copied().unwrap_or_default();
+            let no = by_id.get(&memory.id).copied().unwrap_or_default();
             found.insert(no, NearText { record: None, memory: Some(memory) });
         }
     }

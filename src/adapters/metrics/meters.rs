@@ -23,7 +23,7 @@ const CALL_SECS: [f64; 12] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 3
 const OK: &str = "ok";
 /// Kinds of tokens, in the order of [`Usage`].
 const TOKENS: [&str; 3] = ["sent", "cached", "answered"];
-const RECORD_STATES: [&str; 2] = ["staged", "quarantined"];
+const RECORD_STATES: [RecordState; 2] = [RecordState::Staged, RecordState::Quarantined];
 /// Errors after which a call is retried, by [`ErrorKind::name`].
 const RETRIED: [&str; 2] = ["rate-limited", "unavailable"];
 
@@ -84,7 +84,7 @@ impl Meters {
         let by_kind = Counters::<2>::default();
         for kind in ClaimKind::ALL {
             for state in RECORD_STATES {
-                bump(&by_kind, [("kind", kind.name()), ("state", state)], 0);
+                bump(&by_kind, [("kind", kind.name()), ("state", state.name())], 0);
             }
         }
         let outcomes = counters("outcome", Outcome::ALL.iter().map(|it| it.name()));
@@ -182,12 +182,9 @@ impl Meters {
 
     /// Counts stored records, except those replaced by a newer run.
     pub fn stored(&self, kind: ClaimKind, state: RecordState, records: u64) {
-        let state = match state {
-            RecordState::Staged => "staged",
-            RecordState::Quarantined => "quarantined",
-            RecordState::Replaced => return,
-        };
-        bump(&self.records, [("kind", kind.name()), ("state", state)], records);
+        if RECORD_STATES.contains(&state) {
+            bump(&self.records, [("kind", kind.name()), ("state", state.name())], records);
+        }
     }
 
     /// Renders the page: these counters, and the store's numbers if available.

@@ -5,7 +5,7 @@ use super::document::{Document, DocumentError};
 use super::intake_sink::IntakeSink;
 use super::report::{IntakeReport, SessionIntake};
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
-use crate::adapters::upload::Upload;
+use crate::adapters::files::Upload;
 use crate::adapters::walk::Candidate;
 use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX, SessionId};
 use crate::pipeline::blocking;

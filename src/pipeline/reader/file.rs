@@ -3,7 +3,7 @@
 
 use super::current::Current;
 use super::{Reader, SliceSink};
-use crate::adapters::upload::Upload;
+use crate::adapters::files::Upload;
 use crate::adapters::walk::{Candidate, Input, open, walk};
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, SessionId, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};

@@ -33,8 +33,9 @@ const WRITE_SECS: u64 = 60;
 
 const _: () = assert!(BUSY_SECS < WRITE_SECS && WRITE_SECS <= RETRY_SECS);
 
+/// Kind of a transaction: one that writes, or a snapshot.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Access {
+pub(super) enum Access {
     Write,
     Read,
 }
@@ -89,18 +90,9 @@ impl Pool {
         &self.shared.address
     }
 
-    /// Runs `work` in a transaction; retries if the server was unavailable or a lock was not
-    /// granted. The transaction stays atomic even if the caller stops waiting.
-    pub(super) async fn write(&self, work: Work) -> Result<Output, Fault> {
-        self.run(Access::Write, work).await
-    }
-
-    /// Runs `work` in a snapshot; retries if the server was unavailable.
-    pub(super) async fn read(&self, work: Work) -> Result<Output, Fault> {
-        self.run(Access::Read, work).await
-    }
-
-    async fn run(&self, access: Access, work: Work) -> Result<Output, Fault> {
+    /// Runs `work` in a transaction or snapshot; retries if the server was unavailable or a lock was
+    /// not granted. The transaction stays atomic even if the caller stops waiting.
+    pub(super) async fn run(&self, access: Access, work: Work) -> Result<Output, Fault> {
         let begun = Instant::now();
         let mut pause = PAUSE_MILLIS;
         loop {

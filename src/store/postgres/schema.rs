@@ -2,7 +2,7 @@
 
 use super::super::error::{Fault, Refusal, StoreErrorKind};
 use super::super::migrations::{APPLICATION_ID, KNOWN, OpenMode, POSTGRES as MIGRATIONS};
-use super::super::value::values;
+use super::super::value::{Row, Value, values};
 use super::connection::Connection;
 use std::ops::ControlFlow;
 
@@ -67,35 +67,29 @@ fn version(to: &mut Connection) -> Result<Option<u32>, Fault> {
     Ok(Some(found))
 }
 
-fn one(to: &mut Connection, sql: &str) -> Result<(i64, i64), Fault> {
-    let mut found = None;
-    to.each(sql, &[], &mut |row| {
-        found = Some((row.next()?, row.next()?));
-        Ok(ControlFlow::Continue(()))
+fn first<T: Row>(to: &mut Connection, sql: &str, by: &[Value<'_>]) -> Result<Option<T>, Fault> {
+    let mut first = None;
+    to.each(sql, by, &mut |row| {
+        first = Some(row.next()?);
+        Ok(ControlFlow::Break(()))
     })?;
-    found.ok_or_else(|| StoreErrorKind::Foreign.into())
+    Ok(first)
+}
+
+fn one(to: &mut Connection, sql: &str) -> Result<(i64, i64), Fault> {
+    first(to, sql, &[])?.ok_or_else(|| StoreErrorKind::Foreign.into())
 }
 
 /// Creates the first schema that `search_path` names, other than the default `"$user"`.
 fn make_schema(to: &mut Connection) -> Result<(), Fault> {
-    let mut first = None;
     let sql = "SELECT name FROM unnest(string_to_array(current_setting('search_path'), ','))
         WITH ORDINALITY AS path (name, at) WHERE trim(name) NOT IN ('', '\"$user\"')
         ORDER BY at LIMIT 1";
-    to.each(sql, &[], &mut |row| {
-        first = Some(row.next::<String>()?);
-        Ok(ControlFlow::Continue(()))
-    })?;
     // As written there, including any quotes.
-    let first = first.ok_or(Fault::from(StoreErrorKind::Refused(Refusal::Schema)))?;
-    let mut missing = false;
+    let name: String = first(to, sql, &[])?.ok_or(StoreErrorKind::Refused(Refusal::Schema))?;
     let sql = "SELECT to_regnamespace(?1) IS NULL";
-    to.each(sql, values![first.as_str()], &mut |row| {
-        missing = row.next()?;
-        Ok(ControlFlow::Continue(()))
-    })?;
-    if missing {
-        to.batch(&format!("CREATE SCHEMA {first}"))?;
+    if first(to, sql, values![&name])?.unwrap_or(false) {
+        to.batch(&format!("CREATE SCHEMA {name}"))?;
     }
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use super::claim;
 use crate::domain::{
-    CoverageState, Digest, ErrorKind, JobId, JobState, RunId, Session, SessionId, SliceId,
-    Timestamp, Tokens, Wait,
+    CoverageState, Digest, ErrorKind, JobId, JobState, Session, SessionId, SliceId, Timestamp,
+    Tokens, Wait,
 };
 use crate::store::db::Db;
 use crate::store::entry::{self, CoverageReason};
 use crate::store::error::{Fault, StoreError};
 use crate::store::handle::Store;
-use crate::store::prefix::{self, IdPrefix, PrefixLookup};
+use crate::store::prefix::{IdPrefix, PrefixLookup};
 use crate::store::run::{self, Run, StoredRun};
 use crate::store::session;
-use crate::store::value::{Columns, Value, values};
+use crate::store::value::{Value, row_of, values};
 use std::collections::HashMap;
 
 /// Filter for listing jobs. The default selects all open and dead jobs.
@@ -89,7 +89,7 @@ impl Store {
                     ORDER BY j.no LIMIT ?1",
                     wanted.join("', '")
                 );
-                jobs.extend(db.all(&sql, row, |row| Ok((row.next()?, read(row)?)))?);
+                jobs.extend(db.all(&sql, row)?);
             }
             jobs.sort_by_key(|(no, _)| *no);
             jobs.truncate(usize::try_from(most).unwrap_or(usize::MAX));
@@ -99,17 +99,11 @@ impl Store {
     }
 
     pub(crate) async fn job(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobPage>, StoreError> {
-        self.read("looking up a job", move |db| {
-            prefix::find(db, "jobs", &prefix, |db, id| page(db, JobId(id)))
-        })
-        .await
+        self.lookup("looking up a job", "jobs", prefix, |db, id| page(db, JobId(id))).await
     }
 
     pub(crate) async fn job_id(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobId>, StoreError> {
-        self.read("looking up a job", move |db| {
-            prefix::find(db, "jobs", &prefix, |_, id| Ok(Some(JobId(id))))
-        })
-        .await
+        self.lookup("looking up a job", "jobs", prefix, |_, id| Ok(Some(JobId(id)))).await
     }
 }
 
@@ -117,29 +111,11 @@ const COLUMNS: &str = "j.id, s.id, s.namespace, s.path, j.state, j.reason, j.det
      j.attempts, j.generation, j.holder, j.since, j.until, j.enqueued_at, j.finished_at, j.slice, \
      j.slice_index, j.first_ordinal, j.first_part, j.last_ordinal, j.last_part, j.tokens";
 
-fn read(row: &mut Columns<'_>) -> Result<StoredJob, Fault> {
-    Ok(StoredJob {
-        id: JobId(row.next()?),
-        session: SessionId(row.next()?),
-        namespace: row.next()?,
-        path: row.next()?,
-        state: row.named(JobState::of_name)?,
-        reason: row.next()?,
-        detail: row.next()?,
-        priority: row.next()?,
-        attempts: row.next()?,
-        generation: row.next()?,
-        holder: row.next()?,
-        since: row.next()?,
-        until: row.next()?,
-        enqueued_at: row.next()?,
-        finished_at: row.next()?,
-        slice: SliceId(row.next()?),
-        index: row.next()?,
-        first: (row.next()?, row.next()?),
-        last: (row.next()?, row.next()?),
-        tokens: row.next()?,
-    })
+row_of! {
+    StoredJob {
+        id, session, namespace, path, state, reason, detail, priority, attempts, generation, holder,
+        since, until, enqueued_at, finished_at, slice, index, first, last, tokens
+    }
 }
 
 /// Partitions of the jobs, each with the condition that selects its index. The last has no index
@@ -154,12 +130,12 @@ fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM jobs j JOIN sessions s ON s.no = j.session_no WHERE j.id = ?1"
     );
-    let Some(stored) = db.first(&sql, values![&id.0], read)? else { return Ok(None) };
+    let Some(stored) = db.first::<StoredJob>(&sql, values![&id.0])? else { return Ok(None) };
     let sql = "SELECT r.id FROM jobs j JOIN runs r ON r.session_no = j.session_no
             AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
             AND r.slice = j.slice
         WHERE j.id = ?1 ORDER BY r.current DESC, r.no DESC LIMIT 1";
-    let run = match db.first(sql, values![&id.0], |row| Ok(RunId(row.next()?)))? {
+    let run = match db.first(sql, values![&id.0])? {
         Some(id) => run::find(db, id)?,
         None => None,
     };
@@ -293,22 +269,13 @@ const TARGET_COLUMNS: &str = "no, id, session_no, first_ordinal, last_ordinal, s
 const DEAD: &str = "state IN ('dead', 'cancelled') AND state = 'dead'";
 const DEAD_OR_CANCELLED: &str = "state IN ('dead', 'cancelled')";
 
-fn read_target(row: &mut Columns<'_>) -> Result<Target, Fault> {
-    Ok(Target {
-        no: row.next()?,
-        id: JobId(row.next()?),
-        session_no: row.next()?,
-        ordinals: (row.next()?, row.next()?),
-        state: row.named(JobState::of_name)?,
-        reason: row.next()?,
-    })
-}
+row_of! { Target { no, id, session_no, ordinals, state, reason } }
 
 /// Locks the matching jobs until the transaction ends; oldest first.
 fn lock(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<Target>, Fault> {
     let locking = db.locking();
     let sql = format!("SELECT {TARGET_COLUMNS} FROM jobs WHERE {condition} ORDER BY no{locking}");
-    db.all(&sql, values, read_target)
+    db.all(&sql, values)
 }
 
 /// Returns the selected jobs, in the order given, and the ids that do not exist.

@@ -1,8 +1,8 @@
 //! Job leases: claim, extend, release, finish. Every transaction checks the lease token, so a
 //! worker that lost its lease writes nothing.
 
+use super::JOB_COLUMNS;
 use super::insertion::{JobSlot, insert};
-use super::{JOB_COLUMNS, read_job};
 use crate::domain::{
     Claimed, CoverageState, Digest, Entry, Job, JobId, JobState, Lease, Session, SessionId,
     Timestamp, Wait,
@@ -14,7 +14,7 @@ use crate::store::handle::Store;
 use crate::store::lease::{self, SKEW};
 use crate::store::session;
 use crate::store::staging::{Staged, Staging, stage};
-use crate::store::value::{Columns, Value, values};
+use crate::store::value::{Value, row_of, values};
 use std::time::Duration;
 
 impl Store {
@@ -103,16 +103,14 @@ impl Store {
         release: JobRelease,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        self.write("holding jobs back", move |db| {
-            let (state, reason, until, detail) = waiting(&release);
-            let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
-                WHERE state = 'ready'
-                    AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
-                    AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
-            let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
-            db.execute(sql, values![state, reason, until, detail, now, namespace, batch])
-        })
-        .await
+        let (state, reason, until, detail) = waiting(&release);
+        let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
+            WHERE state = 'ready'
+                AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
+                AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
+        let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
+        let row = values![state, reason, until, detail, now, namespace, batch];
+        self.execute("holding jobs back", sql, row).await
     }
 
     /// Ends waits and leases that start in the future or last too long, since the clock was set
@@ -134,13 +132,10 @@ impl Store {
 
     /// Returns the workers that hold leases or drain a batch.
     pub(crate) async fn holders(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading who holds jobs", |db| {
-            let sql = "SELECT DISTINCT holder FROM jobs
-                WHERE state = 'leased' AND until IS NOT NULL AND holder IS NOT NULL
-                UNION SELECT DISTINCT batch FROM batch_jobs";
-            db.all(sql, &[], |row| row.next())
-        })
-        .await
+        let sql = "SELECT DISTINCT holder FROM jobs
+            WHERE state = 'leased' AND until IS NOT NULL AND holder IS NOT NULL
+            UNION SELECT DISTINCT batch FROM batch_jobs";
+        self.all("reading who holds jobs", sql, &[]).await
     }
 
     /// Ends the leases and batches of workers known to be gone, and removes them from the registry.
@@ -219,7 +214,7 @@ fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
     }
     let sql = "SELECT min(until) FROM jobs WHERE until IS NOT NULL";
     let next_at = match jobs.is_empty() {
-        true => db.one(sql, &[], |row| row.next())?,
+        true => db.one(sql, &[])?,
         false => None,
     };
     Ok(ClaimedJobs { jobs, expired, next_at })
@@ -234,7 +229,7 @@ fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault
     );
     let mut row = vec![Value::from(most)];
     row.extend(claim.batch.as_ref().map(Value::from));
-    db.all(&sql, &row, |row| row.next())
+    db.all(&sql, &row)
 }
 
 /// Condition that restricts `jobs` to the claim's batch; empty without one.
@@ -266,7 +261,7 @@ fn claim_from(
     );
     let mut row = values![&claim.holder, claim.now, claim.until, lane, most].to_vec();
     row.extend(claim.batch.as_ref().map(Value::from));
-    let mut leased = db.all(&sql, &row, |row| read(row, claim.until))?;
+    let mut leased: Vec<(i64, i64, ClaimedRow)> = db.all(&sql, &row)?;
     if leased.is_empty() {
         return Ok(Vec::new());
     }
@@ -274,17 +269,23 @@ fn claim_from(
     leased.sort_by_key(|(priority, no, _)| (-priority, *no));
     let sql = "UPDATE lanes SET served = 1 + (SELECT max(served) FROM lanes) WHERE no = ?1";
     db.run(sql, values![lane])?;
-    Ok(leased.into_iter().map(|(_, _, claimed)| claimed).collect())
+    let claimed = leased.into_iter().map(|(_, _, row)| {
+        let ClaimedRow { session, token, attempt, generation, job } = row;
+        let lease = Lease { subject: job.id, token, until: claim.until };
+        Claimed { lease, session, attempt, generation, job }
+    });
+    Ok(claimed.collect())
 }
 
-fn read(row: &mut Columns<'_>, until: Timestamp) -> Result<(i64, i64, Claimed), Fault> {
-    let (priority, no) = (row.next()?, row.next()?);
-    let session = SessionId(row.next()?);
-    let (token, attempt, generation) = (row.next()?, row.next()?, row.next()?);
-    let job = read_job(row)?;
-    let lease = Lease { subject: job.id, token, until };
-    Ok((priority, no, Claimed { lease, session, attempt, generation, job }))
+struct ClaimedRow {
+    session: SessionId,
+    token: u64,
+    attempt: u32,
+    generation: u32,
+    job: Job,
 }
+
+row_of! { ClaimedRow { session, token, attempt, generation, job } }
 
 /// Makes jobs ready whose wait or lease has expired; returns the number of expired leases.
 fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
@@ -293,16 +294,7 @@ fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
         WHERE until IS NOT NULL AND until <= ?1 ORDER BY until LIMIT ?2{}",
         db.skipping_locked()
     );
-    let due = db.all(&sql, values![claim.now, DUE_MAX], |row| {
-        Ok(Due {
-            no: row.next()?,
-            session_no: row.next()?,
-            state: row.named(JobState::of_name)?,
-            gathers: row.next::<Option<String>>()?.as_deref() == Some("gathering"),
-            attempts: row.next()?,
-            ordinals: (row.next()?, row.next()?),
-        })
-    })?;
+    let due: Vec<Due> = db.all(&sql, values![claim.now, DUE_MAX])?;
     let mut expired = 0;
     for due in due {
         expired += u32::from(due.state == JobState::Leased);
@@ -310,7 +302,7 @@ fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
             abandon(db, &due, claim.now)?;
             continue;
         }
-        if due.gathers {
+        if due.reason.as_deref() == Some(Wait::Gathering.name()) {
             close_gathering(db, due.session_no, due.ordinals)?;
         }
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, since = ?2,
@@ -325,10 +317,12 @@ struct Due {
     no: i64,
     session_no: i64,
     state: JobState,
-    gathers: bool,
+    reason: Option<String>,
     attempts: u32,
     ordinals: (u32, u32),
 }
+
+row_of! { Due { no, session_no, state, reason, attempts, ordinals } }
 
 /// Closes a gathering slice; later entries of the session start a new one.
 pub(super) fn close_gathering(
@@ -338,7 +332,7 @@ pub(super) fn close_gathering(
 ) -> Result<(), Fault> {
     let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1
         WHERE no = ?1 AND entries IS NOT NULL RETURNING entries";
-    let entries: Option<u32> = db.first(sql, values![session_no], |row| row.next())?;
+    let entries: Option<u32> = db.first(sql, values![session_no])?;
     session::mark_end(db, session_no, entries.unwrap_or(ordinals.1 + 1))
 }
 
@@ -388,14 +382,10 @@ struct LeasedJob {
 }
 
 fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob, Fault> {
-    let columns = ", no, session_no, lane, priority, first_ordinal, last_ordinal, state";
-    let (held, state) = lease::check(db, &lease, columns, |row| {
-        let no = row.next()?;
-        let (session_no, lane, priority) = (row.next()?, row.next()?, row.next()?);
-        let slot = JobSlot { session_no, lane, priority, at: now, until: None };
-        let ordinals = (row.next()?, row.next()?);
-        Ok((LeasedJob { no, slot, ordinals, ended: false }, row.named(JobState::of_name)?))
-    })?;
+    let columns = "no, session_no, lane, priority, first_ordinal, last_ordinal, state";
+    let (no, (session_no, lane, priority), ordinals, state) = lease::check(db, &lease, columns)?;
+    let slot = JobSlot { session_no, lane, priority, at: now, until: None };
+    let held = LeasedJob { no, slot, ordinals, ended: false };
     match state {
         JobState::Leased => Ok(held),
         JobState::Done | JobState::Cut | JobState::Dead => Ok(LeasedJob { ended: true, ..held }),

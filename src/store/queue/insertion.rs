@@ -8,12 +8,12 @@ use crate::store::value::{Insert, Value, values};
 /// Returns the row of a namespace. A new namespace joins the round-robin at the back.
 pub(super) fn lane(db: &mut Db, namespace: &str) -> Result<i64, Fault> {
     let sql = "SELECT no FROM lanes WHERE namespace = ?1";
-    if let Some(no) = db.first(sql, values![namespace], |row| row.next())? {
+    if let Some(no) = db.first(sql, values![namespace])? {
         return Ok(no);
     }
     let sql = "INSERT INTO lanes (namespace) VALUES (?1)
         ON CONFLICT (namespace) DO UPDATE SET served = lanes.served RETURNING no";
-    let no = db.first(sql, values![namespace], |row| row.next())?;
+    let no = db.first(sql, values![namespace])?;
     no.ok_or_else(|| StoreErrorKind::Other.into())
 }
 

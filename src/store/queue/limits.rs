@@ -4,7 +4,7 @@
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
-use super::super::spend;
+use super::super::run;
 use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
 
@@ -106,11 +106,11 @@ impl CapScope {
 
     fn spent(&self, db: &mut Db) -> Result<Charge, Fault> {
         let spent = match self {
-            CapScope::Session(id) => spend::spent(db, Timestamp(0), None, Some(*id)),
+            CapScope::Session(id) => run::spent(db, Timestamp(0), None, Some(*id)),
             CapScope::NamespaceDay(namespace, midnight) => {
-                spend::spent(db, *midnight, Some(namespace.as_str()), None)
+                run::spent(db, *midnight, Some(namespace.as_str()), None)
             }
-            CapScope::Day(midnight) => spend::spent(db, *midnight, None, None),
+            CapScope::Day(midnight) => run::spent(db, *midnight, None, None),
         }?;
         let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
         Ok(Charge { tokens, micros: spent.cost_micros })
@@ -154,20 +154,6 @@ fn rates_of(rates: &Rates) -> [Option<Rate>; 2] {
     ]
 }
 
-pub(super) fn settle(
-    db: &mut Db,
-    caps: &[Cap],
-    reserved: Charge,
-    cost: Charge,
-) -> Result<(), Fault> {
-    for cap in caps {
-        let scope = cap.scope.name();
-        add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
-        add(db, &scope, cap.sort.name(), signed(cap, cost))?;
-    }
-    Ok(())
-}
-
 fn signed(cap: &Cap, charge: Charge) -> i64 {
     i64::try_from(cap.sort.of(charge)).unwrap_or(i64::MAX)
 }
@@ -200,7 +186,7 @@ fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
 fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>, Fault> {
     let locking = db.locking();
     let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
-    db.first(&sql, values![scope, sort], |row| row.next())
+    db.first(&sql, values![scope, sort])
 }
 
 /// Returns the amount of a row, which is created if missing so that it can be locked.
@@ -319,8 +305,13 @@ impl Store {
         reserved: Charge,
         cost: Charge,
     ) -> Result<(), StoreError> {
-        self.write("settling what a call cost", move |to: &mut Db| {
-            settle(to, &caps, reserved, cost)
+        self.write("settling what a call cost", move |db| {
+            for cap in &caps {
+                let scope = cap.scope.name();
+                add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
+                add(db, &scope, cap.sort.name(), signed(cap, cost))?;
+            }
+            Ok(())
         })
         .await
     }

@@ -1,11 +1,11 @@
 //! Queue statistics: open jobs, what holds them up, dead jobs, remaining jobs. Finished jobs are
-//! never read.
+//! never read. The registry of workers shows them to people and tells a worker if it is alone.
 
 use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
-use super::super::value::values;
-use super::workers::{self, WorkerStatus};
+use super::super::value::{row_of, values};
+use super::limits;
 use crate::adapters::process;
 use crate::domain::{JobState, Timestamp, Wait};
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub(crate) struct OpenJobs {
     pub detail: Option<String>,
 }
 
+row_of! { OpenJobs { state, wait, jobs, oldest, since, until, detail } }
+
 /// Jobs held back by one cap.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CapJobs {
@@ -53,12 +55,16 @@ pub(crate) struct CapJobs {
     pub until: Option<Timestamp>,
 }
 
+row_of! { CapJobs { detail, jobs, until } }
+
 /// Jobs whose wait or lease has expired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Overdue {
     pub jobs: u64,
     pub since: Timestamp,
 }
+
+row_of! { Overdue { jobs, since } }
 
 /// Dead jobs of one error kind.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -69,6 +75,8 @@ pub(crate) struct DeadJobs {
     pub since: Timestamp,
     pub detail: Option<String>,
 }
+
+row_of! { DeadJobs { kind, jobs, since, detail } }
 
 /// Jobs that no live worker will move.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -173,8 +181,8 @@ impl Store {
                 expired,
                 waited,
                 dead: dead(db)?,
-                cancelled: db.one(sql, &[], |row| row.next())?,
-                workers: workers::list(db)?,
+                cancelled: db.one(sql, &[])?,
+                workers: workers(db)?,
             })
         })
         .await
@@ -185,17 +193,7 @@ fn open(db: &mut Db) -> Result<Vec<OpenJobs>, Fault> {
     let sql =
         "SELECT state, reason, count(*), min(enqueued_at), min(since), min(until), max(detail)
         FROM jobs WHERE finished_at IS NULL GROUP BY state, reason";
-    let mut open = db.all(sql, &[], |row| {
-        Ok(OpenJobs {
-            state: row.named(JobState::of_name)?,
-            wait: row.named_if(Wait::of_name)?,
-            jobs: row.next()?,
-            oldest: row.next()?,
-            since: row.next()?,
-            until: row.next()?,
-            detail: row.next()?,
-        })
-    })?;
+    let mut open = db.all(sql, &[])?;
     let state = |it: &OpenJobs| JobState::ALL.iter().position(|state| *state == it.state);
     let wait = |it: &OpenJobs| Wait::ALL.iter().position(|wait| Some(*wait) == it.wait);
     open.sort_by_key(|it| (state(it), wait(it)));
@@ -206,18 +204,13 @@ fn caps(db: &mut Db) -> Result<Vec<CapJobs>, Fault> {
     let sql = "SELECT detail, count(*), min(until) FROM jobs
         WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
         GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
-    db.all(sql, values![CAPS_MAX], |row| {
-        Ok(CapJobs { detail: row.next()?, jobs: row.next()?, until: row.next()? })
-    })
+    db.all(sql, values![CAPS_MAX])
 }
 
 fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overdue>), Fault> {
     let sql = "SELECT state, count(*), min(until) FROM jobs
         WHERE until IS NOT NULL AND until <= ?1 GROUP BY state";
-    let over = db.all(sql, values![now], |row| {
-        let state = row.named(JobState::of_name)?;
-        Ok((state, Overdue { jobs: row.next()?, since: row.next()? }))
-    })?;
+    let over: Vec<(JobState, Overdue)> = db.all(sql, values![now])?;
     let of = |state| over.iter().find(|(it, _)| *it == state).map(|(_, overdue)| *overdue);
     Ok((of(JobState::Leased), of(JobState::Waiting)))
 }
@@ -225,11 +218,7 @@ fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overd
 fn dead(db: &mut Db) -> Result<Vec<DeadJobs>, Fault> {
     let sql = "SELECT coalesce(reason, 'unknown'), count(*), min(since), max(detail) FROM jobs
         WHERE state IN ('dead', 'cancelled') AND state = 'dead' GROUP BY 1 ORDER BY 2 DESC, 1";
-    db.all(sql, &[], |row| {
-        let kind = row.next()?;
-        let (jobs, since, detail) = (row.next()?, row.next()?, row.next()?);
-        Ok(DeadJobs { kind, jobs, since, detail })
-    })
+    db.all(sql, &[])
 }
 
 /// Returns the number of entries in open jobs without coverage, by session row number.
@@ -249,7 +238,7 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
                 FROM jobs WHERE finished_at IS NULL) AS marked) AS fresh
         WHERE lowest <= highest GROUP BY session_no";
-    db.all(sql, &[], |row| Ok((row.next()?, row.next()?)))
+    db.all(sql, &[])
 }
 
 impl Store {
@@ -270,10 +259,7 @@ pub(super) fn remaining(
     let sql = "SELECT state, reason, count(*), max(detail) FROM jobs WHERE finished_at IS NULL
         AND (?1 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?2))
         GROUP BY state, reason";
-    let open = db.all(sql, values![all, batch], |row| {
-        let (state, wait) = (row.named(JobState::of_name)?, row.named_if(Wait::of_name)?);
-        Ok((state, wait, row.next::<u64>()?, row.next::<Option<String>>()?))
-    })?;
+    let open = db.all::<(_, _, u64, _)>(sql, values![all, batch])?;
     for (state, wait, jobs, detail) in open {
         match (state, wait) {
             (JobState::Ready, _) => left.ready += jobs,
@@ -291,7 +277,7 @@ pub(super) fn remaining(
     let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
         AND state = 'dead' AND ?1 <= finished_at
         AND (?2 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?3))";
-    left.died = db.first(sql, values![since, all, batch], |row| row.next())?.unwrap_or_default();
+    left.died = db.first(sql, values![since, all, batch])?.unwrap_or_default();
     Ok(left)
 }
 
@@ -311,6 +297,78 @@ impl RemainingJobs {
     /// Returns true if jobs are ready, leased or in a short wait.
     pub(crate) fn is_something(&self) -> bool {
         self.ready + self.leased + self.passing > 0
+    }
+}
+
+/// Time in milliseconds after which an unseen worker is gone; it reports every few seconds.
+const GONE_MILLIS: i64 = 60_000;
+/// Time after which the rows of unseen workers are deleted, in milliseconds.
+const KEPT_MILLIS: i64 = 86_400_000;
+
+/// A worker that is running, vanished, or stopped because of a problem that a person must fix.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WorkerStatus {
+    /// Host, process and a digest of the start time.
+    pub id: String,
+    /// Start time.
+    pub started_at: Timestamp,
+    /// Time of the last report.
+    pub seen_at: Timestamp,
+    /// Remedy for the problem that it stopped for, in one line.
+    pub stopped: Option<String>,
+}
+
+row_of! { WorkerStatus { id, started_at, seen_at, stopped } }
+
+fn workers(db: &mut Db) -> Result<Vec<WorkerStatus>, Fault> {
+    let sql = "SELECT id, started_at, seen_at, stopped FROM workers ORDER BY started_at, id";
+    db.all(sql, &[])
+}
+
+impl Store {
+    /// Recomputes spending without reservations, since a worker may have died with one. Does
+    /// nothing while a worker other than the `gone` ones is running.
+    pub(crate) async fn recount(
+        &self,
+        gone: Vec<String>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write("adding up what was spent", move |db: &mut Db| {
+            let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
+            let since = values![Timestamp(now.0 - GONE_MILLIS)];
+            let seen: Vec<String> = db.all(sql, since)?;
+            if seen.iter().all(|id| gone.contains(id)) {
+                limits::forget(db)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Registers a worker as running or stopped, and deletes rows of workers long gone.
+    pub(crate) async fn seen(&self, worker: WorkerStatus) -> Result<(), StoreError> {
+        self.write("saying that a worker is here", move |db| {
+            let WorkerStatus { id, started_at, seen_at, stopped } = &worker;
+            let sql =
+                "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
+                    stopped = excluded.stopped";
+            db.run(sql, values![id, *started_at, *seen_at, stopped.as_ref()])?;
+            let long_ago = Timestamp(seen_at.0 - KEPT_MILLIS);
+            db.run("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])
+        })
+        .await
+    }
+
+    pub(crate) async fn leave(&self, worker: &str) -> Result<(), StoreError> {
+        let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
+            AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
+        self.execute("ending the work", sql, values![worker]).await.map(drop)
+    }
+
+    /// Returns the running, vanished and stopped workers, by start time.
+    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, StoreError> {
+        self.read("reading who works", workers).await
     }
 }
 

@@ -40,16 +40,12 @@ impl SqliteFile {
         &self.readers.path
     }
 
-    pub(super) async fn write(
-        &self,
-        doing: &'static str,
-        work: Work,
-    ) -> Result<Output, StoreError> {
-        self.writer.write(doing, move |db| work(db)).await
+    pub(super) async fn write(&self, work: Work) -> Result<Output, Fault> {
+        self.writer.write(work).await
     }
 
     /// Runs `work` in one snapshot.
-    pub(super) async fn read(&self, doing: &'static str, work: Work) -> Result<Output, StoreError> {
+    pub(super) async fn read(&self, work: Work) -> Result<Output, Fault> {
         let permit = Arc::clone(&self.readers.permits).acquire_owned().await;
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
@@ -57,8 +53,7 @@ impl SqliteFile {
             readers.read(&work)
         });
         // Fails only while the runtime shuts down.
-        let read = read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()));
-        read.map_err(|fault| fault.at(doing, self.path().display()))
+        read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()))
     }
 }
 

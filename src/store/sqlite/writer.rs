@@ -1,9 +1,9 @@
 //! The writer thread, with group commit: work sent during a commit is written and synced together
 //! in the next one, each piece in its own savepoint.
 
-use crate::store::db::Db;
+use crate::store::db::{Db, Output, Work};
 use crate::store::error::{Fault, StoreError, StoreErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,49 +15,36 @@ const GROUP_MAX: usize = 128;
 
 const _: () = assert!(QUEUE_MAX <= GROUP_MAX);
 
-/// Sends the result of its work to one caller, or the fault that failed the commit.
-type Answer = Box<dyn FnOnce(Option<&Fault>) + Send>;
-/// Performs work, or takes the fault that prevents it; returns the outcome and the answer.
-type Work = Box<dyn FnOnce(Result<&mut Db, &Fault>) -> (Result<(), Fault>, Answer) + Send>;
+/// Work with the channel of its caller, who may have stopped waiting.
+struct Job {
+    work: Work,
+    answer: oneshot::Sender<Result<Output, Fault>>,
+}
 
 /// Handle of the writer thread. Dropping it waits until all queued work is done.
 pub(super) struct Writer {
-    path: PathBuf,
-    queue: Option<mpsc::Sender<Work>>,
+    queue: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(mut db: Db, path: &Path) -> Result<Writer, StoreError> {
-        let (queue, work) = mpsc::channel(QUEUE_MAX);
+        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
         let thread = std::thread::Builder::new()
             .name("annalist-store".to_owned())
-            .spawn(move || run(&mut db, work))
+            .spawn(move || run(&mut db, jobs))
             .map_err(|error| StoreError::of_io(error, "starting the writer", path.display()))?;
-        Ok(Writer { path: path.to_owned(), queue: Some(queue), thread: Some(thread) })
+        Ok(Writer { queue: Some(queue), thread: Some(thread) })
     }
 
     /// Runs `work` in a transaction; its changes are on disk when this returns. Atomic even if the
     /// caller stops waiting.
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (send, answer) = oneshot::channel();
-        let work: Work = Box::new(move |db| {
-            let done = db.map_err(Fault::clone).and_then(work);
-            let outcome = done.as_ref().map(|_| ()).map_err(Fault::clone);
-            let tell = move |failed: Option<&Fault>| {
-                // The caller may have stopped waiting.
-                let _ = send.send(failed.map_or(done, |fault| Err(fault.clone())));
-            };
-            (outcome, Box::new(tell))
-        });
-        let closed = || StoreError::new(StoreErrorKind::Closed, doing, self.path.display());
+    pub(super) async fn write(&self, work: Work) -> Result<Output, Fault> {
+        let closed = || Fault::from(StoreErrorKind::Closed);
+        let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(closed)?;
-        queue.send(work).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?.map_err(|fault| fault.at(doing, self.path.display()))
+        queue.send(Job { work, answer }).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
     }
 }
 
@@ -75,8 +62,8 @@ const GATHER: std::time::Duration = std::time::Duration::from_millis(1);
 /// Minimum group size at which the writer counts as busy; below it, nobody is kept waiting.
 const BUSY_FROM: usize = 3;
 
-fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
-    let mut group: Vec<Work> = Vec::with_capacity(GROUP_MAX);
+fn run(db: &mut Db, mut queue: mpsc::Receiver<Job>) {
+    let mut group: Vec<Job> = Vec::with_capacity(GROUP_MAX);
     let mut busy = false;
     // Ends when the last sender is dropped.
     while let Some(first) = queue.blocking_recv() {
@@ -98,69 +85,48 @@ fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
 
 /// Commits the group in one transaction, then answers all callers. Work that failed by itself gets
 /// its own fault; a failed commit fails all others.
-fn commit(db: &mut Db, group: &mut Vec<Work>) {
-    if let [_] = group.as_slice() {
-        group.drain(..).for_each(|work| commit_alone(db, work));
-        return;
-    }
-    let mut answers: Vec<(Result<(), Fault>, Answer)> = Vec::with_capacity(group.len());
+fn commit(db: &mut Db, group: &mut Vec<Job>) {
+    // Alone it needs no savepoint, which would copy every changed page and check these copies with
+    // every statement.
+    let is_alone = group.len() == 1;
+    let mut answers = Vec::with_capacity(group.len());
     let mut begun = db.batch("BEGIN IMMEDIATE");
-    for work in group.drain(..) {
-        let (outcome, answer) = match &begun {
-            Ok(()) => in_savepoint(db, work),
-            Err(fault) => work(Err(fault)),
+    for Job { work, answer } in group.drain(..) {
+        let done = match &begun {
+            Ok(()) if is_alone => work(db),
+            Ok(()) => in_savepoint(db, &work),
+            Err(fault) => Err(fault.clone()),
         };
+        let failed = done.as_ref().err().cloned();
         // Errors such as a full disk roll back the whole transaction, not just the savepoint.
-        if begun.is_ok() && !in_transaction(db) {
-            begun = outcome.clone().and_then(|()| Err(StoreErrorKind::Other.into()));
+        if begun.is_ok() && (is_alone && failed.is_some() || !in_transaction(db)) {
+            begun = Err(failed.unwrap_or_else(|| StoreErrorKind::Other.into()));
         }
-        answers.push((outcome, answer));
+        answers.push((done, answer));
     }
     let ended = begun.and_then(|()| db.batch("COMMIT"));
     if ended.is_err() && in_transaction(db) {
         // Fails only if nothing is left to roll back.
         let _ = db.batch("ROLLBACK");
     }
-    for (outcome, answer) in answers {
-        answer(outcome.as_ref().err().or(ended.as_ref().err()));
+    for (done, answer) in answers {
+        let done = done.and_then(|output| ended.clone().map(|()| output));
+        // The caller may have stopped waiting.
+        let _ = answer.send(done);
     }
-}
-
-/// Commits one piece of work without a savepoint, which would copy every changed page and check
-/// these copies with every statement.
-fn commit_alone(db: &mut Db, work: Work) {
-    let (outcome, answer) = match db.batch("BEGIN IMMEDIATE") {
-        Ok(()) => work(Ok(db)),
-        Err(fault) => work(Err(&fault)),
-    };
-    let ended = outcome.and_then(|()| db.batch("COMMIT"));
-    if ended.is_err() && in_transaction(db) {
-        // Fails only if nothing is left to roll back.
-        let _ = db.batch("ROLLBACK");
-    }
-    answer(ended.as_ref().err());
 }
 
 /// Runs one piece of work so that a failure rolls back only that piece.
-fn in_savepoint(db: &mut Db, work: Work) -> (Result<(), Fault>, Answer) {
-    if let Err(error) = savepoint(db, "SAVEPOINT work") {
-        return work(Err(&error));
-    }
-    let (outcome, answer) = work(Ok(db));
-    let ended = match outcome {
-        Ok(()) => savepoint(db, "RELEASE work"),
-        Err(_) => savepoint(db, "ROLLBACK TO work").and_then(|()| savepoint(db, "RELEASE work")),
-    };
-    (outcome.and(ended), answer)
+fn in_savepoint(db: &mut Db, work: &Work) -> Result<Output, Fault> {
+    db.run("SAVEPOINT work", &[])?;
+    let done = work(db);
+    let back = if done.is_err() { db.run("ROLLBACK TO work", &[]) } else { Ok(()) };
+    let ended = back.and_then(|()| db.run("RELEASE work", &[]));
+    done.and_then(|output| ended.map(|()| output))
 }
 
 fn in_transaction(db: &Db) -> bool {
     matches!(db, Db::Sqlite(connection) if !connection.is_autocommit())
-}
-
-fn savepoint(db: &mut Db, sql: &str) -> Result<(), Fault> {
-    db.execute(sql, &[])?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -196,21 +162,35 @@ mod tests {
         select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    type Job = Box<dyn FnOnce(&mut Db) -> Result<i64, Fault> + Send>;
+    type Step = Box<dyn FnOnce(&mut Db) -> Result<i64, Fault> + Send>;
+
+    /// Writes with the type of the output.
+    async fn write<T: Send + 'static>(
+        writer: &Writer,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let work = std::sync::Mutex::new(Some(work));
+        let work: Work = std::sync::Arc::new(move |db| {
+            let work = work.lock().unwrap().take().unwrap();
+            Ok(Box::new(work(db)?))
+        });
+        let done = writer.write(work).await.map_err(|fault| fault.at("counting", "there"))?;
+        Ok(*done.downcast().unwrap())
+    }
 
     /// Blocks the writer until all of `jobs` are queued, so that they form one group.
-    async fn group(writer: Writer, jobs: Vec<Job>) -> (Vec<Result<i64, StoreError>>, Writer) {
+    async fn group(writer: Writer, jobs: Vec<Step>) -> (Vec<Result<i64, StoreError>>, Writer) {
         let writer = std::sync::Arc::new(writer);
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel::<()>();
-        let hold: Job = Box::new(move |_| {
+        let hold: Step = Box::new(move |_| {
             let _ = begin.send(());
             let _ = wait.recv();
             Ok(-1)
         });
-        let spawn = |job: Job| {
+        let spawn = |job: Step| {
             let writer = std::sync::Arc::clone(&writer);
-            tokio::spawn(async move { writer.write("counting", job).await })
+            tokio::spawn(async move { write(&writer, job).await })
         };
         let held = spawn(hold);
         begun.await.unwrap();
@@ -229,7 +209,7 @@ mod tests {
     #[tokio::test]
     async fn a_group_is_one_commit_in_order_and_a_failing_job_takes_no_other_with_it() {
         let (_folder, writer, beside) = numbers();
-        let mut jobs: Vec<Job> = (0..10).map(|n| Box::new(add(n)) as Job).collect();
+        let mut jobs: Vec<Step> = (0..10).map(|n| Box::new(add(n)) as Step).collect();
         jobs.insert(
             4,
             Box::new(|to| {
@@ -256,27 +236,27 @@ mod tests {
             add(7)(to)?;
             add(7)(to)
         };
-        assert_eq!(writer.write("counting", twice).await.unwrap_err().kind, StoreErrorKind::Other);
-        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+        assert_eq!(write(&writer, twice).await.unwrap_err().kind, StoreErrorKind::Other);
+        assert_eq!(write(&writer, add(1)).await.unwrap(), 1);
         assert_eq!(all(&beside), [1]);
     }
 
     #[tokio::test]
     async fn a_failed_commit_fails_everybody_and_the_writer_goes_on() {
         let (_folder, writer, beside) = numbers();
-        let orphan: Job =
+        let orphan: Step =
             Box::new(|to| Ok(to.execute("INSERT INTO children VALUES (9)", &[])? as i64));
         let (answers, writer) = group(writer, vec![Box::new(add(1)), orphan]).await;
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
         assert!(all(&beside).is_empty());
-        assert_eq!(writer.write("counting", add(2)).await.unwrap(), 2);
+        assert_eq!(write(&writer, add(2)).await.unwrap(), 2);
         assert_eq!(all(&beside), [2]);
     }
 
     #[tokio::test]
     async fn a_lost_transaction_fails_everybody_in_it() {
         let (_folder, writer, beside) = numbers();
-        let lose: Job = Box::new(|to| {
+        let lose: Step = Box::new(|to| {
             to.batch("ROLLBACK")?;
             Err(StoreErrorKind::Full.into())
         });
@@ -297,21 +277,21 @@ mod tests {
                 INSERT INTO numbers SELECT n FROM r";
             to.execute(sql, &[])
         };
-        let error = writer.write("filling", fill).await.unwrap_err();
+        let error = write(&writer, fill).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Full);
         assert!(all(&beside).is_empty());
-        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+        assert_eq!(write(&writer, add(1)).await.unwrap(), 1);
     }
 
     #[tokio::test]
     async fn a_database_that_another_process_holds_is_told_as_locked() {
         let (_folder, writer, beside) = numbers();
         beside.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let error = writer.write("counting", add(1)).await.unwrap_err();
+        let error = write(&writer, add(1)).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Locked);
         let line = error.to_string();
         assert!(line.starts_with("counting: ") && line.contains("another process"), "{line}");
         beside.execute_batch("COMMIT").unwrap();
-        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+        assert_eq!(write(&writer, add(1)).await.unwrap(), 1);
     }
 }

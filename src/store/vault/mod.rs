@@ -9,7 +9,7 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
-use super::value::{Columns, values};
+use super::value::{row_of, values};
 use crate::domain::{Digest, Entry, Format, Session, SessionId, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,6 +21,8 @@ pub(crate) struct StoredCopy {
     /// Size before compression, in bytes.
     pub(crate) plain: u64,
 }
+
+row_of! { StoredCopy { plain, session } }
 
 /// Parameters for storing a copy.
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +46,14 @@ pub(crate) struct VaultTotals {
     pub(crate) newest: Option<Timestamp>,
 }
 
+row_of! { VaultTotals { sessions, entries, plain, bytes, oldest, newest } }
+
 impl Store {
     /// Returns the chunks of a session's copy, in order; empty if there is none.
     pub(crate) async fn copy_chunks(&self, id: SessionId) -> Result<Vec<KnownChunk>, StoreError> {
         self.read("looking for the copy of a session", move |db| {
             let sql = "SELECT no FROM sessions WHERE id = ?1";
-            match db.first(sql, values![&id.0], |row| row.next::<i64>())? {
+            match db.first(sql, values![&id.0])? {
                 Some(no) => chunks(db, no),
                 None => Ok(Vec::new()),
             }
@@ -67,13 +71,11 @@ impl Store {
             let no = session::number(db, id)?;
             let sql = "SELECT CAST(coalesce(sum(entries), 0) AS BIGINT) FROM vault
                 WHERE session_no = ?1 AND part < ?2";
-            let first = db.one(sql, values![no, part], |row| row.next())?;
+            let first = db.one(sql, values![no, part])?;
             let sql = "SELECT c.body, c.plain FROM vault v JOIN vault_chunks c ON c.no = v.chunk_no
                 WHERE v.session_no = ?1 AND v.part = ?2";
-            db.first(sql, values![no, part], |row| {
-                let (body, plain): (Vec<u8>, u64) = (row.next()?, row.next()?);
-                chunk::entries(&body, plain, first)
-            })
+            let found: Option<(Vec<u8>, u64)> = db.first(sql, values![no, part])?;
+            found.map(|(body, plain)| chunk::entries(&body, plain, first)).transpose()
         })
         .await
     }
@@ -90,51 +92,36 @@ impl Store {
 
     /// Returns all copies, in the order in which their sessions were first read.
     pub(crate) async fn copies(&self) -> Result<Vec<StoredCopy>, StoreError> {
-        self.read("listing copies", |db| {
-            let sql = format!(
-                "SELECT CAST(k.plain AS BIGINT), {} FROM sessions s JOIN (
-                    SELECT v.session_no, sum(c.plain) AS plain FROM vault v
-                    JOIN vault_chunks c ON c.no = v.chunk_no GROUP BY v.session_no
-                ) k ON k.session_no = s.no ORDER BY s.no",
-                session::COLUMNS
-            );
-            db.all(&sql, &[], |row| {
-                Ok(StoredCopy { plain: row.next()?, session: session::read(row)? })
-            })
-        })
-        .await
+        let sql = format!(
+            "SELECT CAST(k.plain AS BIGINT), {} FROM sessions s JOIN (
+                SELECT v.session_no, sum(c.plain) AS plain FROM vault v
+                JOIN vault_chunks c ON c.no = v.chunk_no GROUP BY v.session_no
+            ) k ON k.session_no = s.no ORDER BY s.no",
+            session::COLUMNS
+        );
+        self.all("listing copies", &sql, &[]).await
     }
 
     /// Returns totals of the copies by transcript format.
     pub(crate) async fn vault_totals(&self) -> Result<BTreeMap<Format, VaultTotals>, StoreError> {
         self.read("counting copies", |db| {
-            let mut all = BTreeMap::new();
             let sql = "SELECT s.format, count(DISTINCT s.no), CAST(sum(v.entries) AS BIGINT),
-                    CAST(sum(c.plain) AS BIGINT), min(k.at), max(k.at)
+                    CAST(sum(c.plain) AS BIGINT), 0, min(k.at), max(k.at)
                 FROM vault v JOIN vault_chunks c ON c.no = v.chunk_no
                 JOIN sessions s ON s.no = v.session_no
                 JOIN (SELECT session_no, max(at) AS at FROM vault GROUP BY session_no) k
                     ON k.session_no = s.no
                 GROUP BY s.format";
-            let each = |row: &mut Columns<'_>| {
-                let format = session::format(row)?;
-                let (sessions, entries, plain) = (row.next()?, row.next()?, row.next()?);
-                let (oldest, newest) = (row.next()?, row.next()?);
-                let it = VaultTotals { sessions, entries, plain, bytes: 0, oldest, newest };
-                all.insert(format, it);
-                Ok(ControlFlow::Continue(()))
-            };
-            db.each(sql, &[], each)?;
+            let mut all: BTreeMap<Format, VaultTotals> = db.all(sql, &[])?.into_iter().collect();
             // A chunk shared by several formats counts for one of them.
             let sql = "SELECT k.format, CAST(sum(k.bytes) AS BIGINT) FROM (
                     SELECT min(s.format) AS format, min(c.bytes) AS bytes FROM vault v
                     JOIN vault_chunks c ON c.no = v.chunk_no
                     JOIN sessions s ON s.no = v.session_no GROUP BY c.no
                 ) k GROUP BY k.format";
-            let sizes: Vec<(Format, u64)> =
-                db.all(sql, &[], |row| Ok((session::format(row)?, row.next()?)))?;
+            let sizes: Vec<(Format, u64)> = db.all(sql, &[])?;
             for (format, bytes) in sizes {
-                all.entry(format).or_insert_with(VaultTotals::default).bytes = bytes;
+                all.entry(format).or_default().bytes = bytes;
             }
             Ok(all)
         })
@@ -181,9 +168,7 @@ pub(super) fn each_text(db: &mut Db, each: &mut dyn FnMut(&str)) -> Result<(), F
 fn chunks(db: &mut Db, session_no: i64) -> Result<Vec<KnownChunk>, Fault> {
     let sql = "SELECT c.digest, v.entries, c.plain FROM vault v
         JOIN vault_chunks c ON c.no = v.chunk_no WHERE v.session_no = ?1 ORDER BY v.part";
-    db.all(sql, values![session_no], |row| {
-        Ok(KnownChunk { digest: row.next()?, entries: row.next()?, plain: row.next()? })
-    })
+    db.all(sql, values![session_no])
 }
 
 fn keep(db: &mut Db, id: SessionId, copy: &SessionCopy, how: KeepAs) -> Result<u64, Fault> {
@@ -215,7 +200,7 @@ fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<b
         return Ok(false);
     };
     let sql = "SELECT body FROM vault_chunks WHERE digest = ?1";
-    let body: Option<Vec<u8>> = db.first(sql, values![&there.digest], |row| row.next())?;
+    let body: Option<Vec<u8>> = db.first(sql, values![&there.digest])?;
     let there = chunk::unpack(&body.unwrap_or_default(), there.plain)?;
     Ok(there.starts_with(&chunk::unpack(&last.body, last.known.plain)?))
 }
@@ -224,7 +209,7 @@ fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<b
 fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<(), Fault> {
     let sql = "SELECT DISTINCT chunk_no FROM vault WHERE session_no = ?1 AND ?2 <= part";
     let row = values![session_no, part as u64];
-    let chunks: Vec<i64> = db.all(sql, row, |row| row.next())?;
+    let chunks: Vec<i64> = db.all(sql, row)?;
     db.run("DELETE FROM vault WHERE session_no = ?1 AND ?2 <= part", row)?;
     for chunk in chunks {
         let sql = "DELETE FROM vault_chunks WHERE no = ?1
@@ -240,16 +225,18 @@ fn evict(db: &mut Db, bytes_max: u64) -> Result<u64, Fault> {
     // Terminates at the latest when no copy is left.
     loop {
         let sql = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM vault_chunks";
-        let bytes: u64 = db.one(sql, &[], |row| row.next())?;
+        let bytes: u64 = db.one(sql, &[])?;
         if bytes <= bytes_max {
             return Ok(evicted);
         }
         let sql = "SELECT session_no FROM vault GROUP BY session_no
             ORDER BY max(at), session_no LIMIT 1";
-        let Some(oldest) = db.first(sql, &[], |row| row.next::<i64>())? else {
+        let Some(oldest) = db.first(sql, &[])? else {
             return Ok(evicted);
         };
         erase(db, oldest)?;
         evicted += 1;
     }
 }
+
+row_of! { KnownChunk { digest, entries, plain } }
