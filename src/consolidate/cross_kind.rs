@@ -169,16 +169,22 @@ impl Link<'_> {
             (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => {
                 let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
                 let removes = says_removed(&deed) && !says_removed(&wish);
-                let named = share(after.statement.names(&before.statement));
+                // Whoever asks to find something out is answered by any way of doing so.
+                let finds = before.statement.is_preparation && after.statement.is_preparation;
+                let does = finds || after.statement.deed.does(&before.statement.deed);
+                // Another verb for the same deed counts as the verb of the request.
+                let verb = usize::from(does && after.statement.exchanges_verb(&before.statement));
+                let (said, named) = (said + verb, after.statement.names(&before.statement) + verb);
                 let exact = shared(&before.hard, &after.hard);
                 let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let prepares = after.statement.is_preparation
-                    && (!before.statement.is_preparation || before.statement.is_list);
+                let is_list = before.statement.deed.is_list();
+                let prepares =
+                    after.statement.is_preparation && (!before.statement.is_preparation || is_list);
                 let elsewhere = after.statement.exchanges(&before.statement);
                 let is_completed =
-                    after.statement.is_finished && !prepares && !elsewhere && !removes;
-                let least = if before.statement.is_list { OF_SEVERAL } else { DONE_BY_ACTION };
-                let sure = named >= least && share(said) >= DONE && enough;
+                    does && after.statement.is_finished && !prepares && !elsewhere && !removes;
+                let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
+                let sure = share(named) >= least && share(said) >= DONE && enough;
                 (share(said), sure && is_completed && whole > 1)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
@@ -190,7 +196,7 @@ impl Link<'_> {
                 let plain =
                     after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
                 let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
-                let least = if before.statement.is_list { OF_SEVERAL } else { WITHDRAWN };
+                let least = if before.statement.deed.is_list() { OF_SEVERAL } else { WITHDRAWN };
                 (share(names), back && share(names) >= least)
             }
             _ => {

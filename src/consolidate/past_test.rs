@@ -77,7 +77,7 @@ fn history_tells_what_happened_to_a_memory() {
 fn a_day_is_looked_back_at_as_it_was_believed_then() {
     let asked =
         record(request("Make waiting jobs survive a restart of the worker"), Speaker::Person, 1);
-    let done = attempt("Stored waiting jobs so that they survive a worker restart", "exit 0", true);
+    let done = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
     let done = record(done, Speaker::Assistant, 6);
     let (old, new) =
         (chosen("Redis", "Redis it is", 1), chosen("Postgres", "Postgres after all", 4));

@@ -191,6 +191,8 @@ pub(super) struct Stated {
     /// The only one that it applies to, as in `only Ann`, `Ann alone`, `nobody but Ann`.
     pub(super) only: Option<u64>,
     pub(super) nobody_else: bool,
+    /// The last word may be a German verb.
+    ends_with_verb: bool,
 }
 
 impl Stated {
@@ -241,6 +243,8 @@ impl Stated {
                 (part, amount, noun, glue) = (false, false, !token.is_value, StopWordRun::Nothing);
             }
         }
+        it.ends_with_verb = it.stop_words_before.last() == Some(&StopWordRun::Nothing)
+            && head.trim_end_matches('.').ends_with(['n', 't']);
         it.keys = it.sequence.clone();
         [&mut it.keys, &mut it.qualifiers, &mut it.amounts].into_iter().for_each(sort);
         it
@@ -295,8 +299,8 @@ impl Stated {
     /// True if both have different words behind the same word, but for a verb at the end.
     pub(super) fn exchanges(&self, former: &Stated) -> bool {
         let lost = gaps(former, self);
-        let is_verb = former.stop_words_before.last() == Some(&StopWordRun::Nothing);
-        let last = former.sequence.iter().rev().nth(1).copied().filter(|_| is_verb);
+        let last = former.sequence.iter().rev().nth(1).copied();
+        let last = last.filter(|_| self.ends_with_verb && former.ends_with_verb);
         let is_end = |gap: &Gap| gap.after.is_none() && gap.before == last;
         let mut gained = gaps(self, former).into_iter();
         gained.any(|gap| gap.before.is_some() && !is_end(&gap) && lost.contains(&gap))

@@ -4,8 +4,8 @@
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
     BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_exact, is_finished,
-    is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
-    topic_keys,
+    is_preparation, is_same_deed, is_stop_word, may_say_again, says_again, says_change, says_no,
+    says_shift, topic_keys,
 };
 use super::quantity::{has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -31,6 +31,8 @@ pub(super) struct Statement {
     /// Words that only some options have, or that the main string contrasts; they count as values.
     choices: Vec<u64>,
     pub(super) says_no: bool,
+    /// Only denies something, which puts nothing in the place of anything.
+    denies: bool,
     /// Requires a person's permission, as `ask before …` and `not … without asking` do.
     needs_permission: bool,
     /// Topic words in order, if the order carries meaning, as in `from A to B`.
@@ -45,8 +47,7 @@ pub(super) struct Statement {
     /// Says that it was said before.
     says_again: bool,
     may_say_again: bool,
-    /// The main string names several things, as in `A and B`.
-    pub(super) is_list: bool,
+    pub(super) deed: Deed,
     /// Only investigates, plans or begins something.
     pub(super) is_preparation: bool,
     /// Leaves nothing to do.
@@ -78,11 +79,13 @@ impl Statement {
         let Parts { topic: words, values, .. } = Parts::of(&affirmed(claim, &whole));
         let mut all = [words, values].concat();
         sort(&mut all);
+        let says_no = !needs_leave
+            && !stated.nobody_else
+            && says_no(&head.folded)
+            && !is_double_negation(&head.folded);
         Statement {
-            says_no: !needs_leave
-                && !stated.nobody_else
-                && says_no(&head.folded)
-                && !is_double_negation(&head.folded),
+            says_no,
+            denies: says_no && !says_change(&head.folded),
             needs_permission: needs_leave,
             order: head.order,
             bounds: head.bounds,
@@ -100,7 +103,7 @@ impl Statement {
             },
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
-            is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),
+            deed: Deed::of(claim, &head.folded),
             is_preparation: is_preparation(&head.folded),
             is_finished: is_finished(&flat),
             choices: choices(claim, &head.folded),
@@ -160,7 +163,9 @@ impl Statement {
             || (given_up && self.says_change);
         let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
-        differs && enough && own.len() == common && whole && !self.narrows(former)
+        // To deny another value leaves the former one.
+        let denies_other = self.denies && self.values != former.values;
+        differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
 
     /// True if this later statement, which mentions a change, negates the topic of `former` or
@@ -240,6 +245,7 @@ impl Statement {
             && own.keys.len() > common
             && (named > 0 || swapped)
             && !retraction.refuses
+            && !self.denies
             && !self.narrows(former)
             && !own.narrows(before, of_amount, &retraction.all)
     }
@@ -258,6 +264,7 @@ impl Statement {
         is_known
             && own != before
             && !retraction.refuses
+            && !self.denies
             && (without(&own_rest, &rest).is_empty() || without(&rest, &own_rest).is_empty())
             && !self.narrows(former)
             && !self.stated.has_new_qualifier(&former.stated, false, &retraction.all)
@@ -297,15 +304,12 @@ impl Statement {
     /// True if it has another thing in the place of one of `request`, such as another module. The name
     /// of what was made is none.
     pub(super) fn exchanges(&self, request: &Statement) -> bool {
-        let (mut own, mut asked) = (self.stated.clone(), request.stated.clone());
-        // What the result names is not missing.
-        let is_named = |key: &u64| self.all.binary_search(key).is_ok();
-        asked.sequence.retain(|key| own.keys.binary_search(key).is_ok() || !is_named(key));
+        let (mut own, asked) = (self.stated.clone(), &request.stated);
         if self.lacks_nothing(request) {
             let new = without(&self.values, &request.values);
             own.sequence.retain(|key| new.binary_search(key).is_err());
         }
-        own.exchanges(&asked)
+        own.exchanges(asked)
     }
 
     /// True if both have values for about the same topic, but not the same ones.
@@ -357,6 +361,17 @@ impl Statement {
     /// Number of topic words of `other` that this claim has anywhere, and number of all of them.
     pub(super) fn covers(&self, other: &Statement) -> (usize, usize) {
         (shared(&self.all, &other.topic), other.topic.len())
+    }
+
+    /// True if this claim has another word than `request` for the same deed.
+    pub(super) fn exchanges_verb(&self, request: &Statement) -> bool {
+        let (asked, words) = (&request.deed, &request.deed.words);
+        let (verb, key) = match asked.begins {
+            true => (asked.verbs.first(), words.first()),
+            false => (asked.verbs.get(1), words.last()),
+        };
+        let is_done = |asked: &Box<str>| self.deed.verbs.iter().any(|it| is_same_deed(asked, it));
+        verb.is_some_and(is_done) && key.is_some_and(|key| self.all.binary_search(key).is_err())
     }
 
     /// Like [`covers`](Statement::covers), for the main string only.
@@ -442,6 +457,63 @@ static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
 
 /// Conjunctions.
 const AND: &str = "and und et y e и ve";
+
+/// What a request asks for, or an attempt did; empty for other claims.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deed {
+    /// First word that is no name, and the last one if it may be a German verb: the verb is one of them.
+    verbs: Vec<Box<str>>,
+    /// True if the first of them is a topic word.
+    begins: bool,
+    /// Keys of the topic words in order, without exact names.
+    words: Vec<u64>,
+    /// Same, on both sides of a conjunction.
+    joined: Vec<u64>,
+}
+
+impl Deed {
+    fn of(claim: &Claim, head: &str) -> Deed {
+        let mut deed = Deed::default();
+        let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
+        let words = words_of(head);
+        let last = words.last().filter(|word| word.ends_with(['n', 't']));
+        // A tool may come first: `add_bags to add one bag`.
+        let first = words.iter().find(|word| !is_exact(word) && **word != "to");
+        deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
+        deed.begins = first.is_some_and(|word| !is_stop_word(word));
+        let mut before: &[u64] = &[];
+        let (mut keys, mut is_joined) = (Vec::new(), false);
+        for word in words {
+            if AND.split(' ').any(|it| it == word) {
+                deed.joined.extend(before);
+                is_joined = true;
+            } else if !is_stop_word(word) && !is_exact(word) {
+                keys.clear();
+                topic_keys(word, |key| keys.push(key));
+                deed.words.extend(&keys);
+                deed.joined.extend(keys.iter().filter(|_| is_joined));
+                is_joined = false;
+                before = &deed.words[deed.words.len() - keys.len()..];
+            }
+        }
+        deed
+    }
+
+    /// True if it names several things, as in `A and B`.
+    pub(super) fn is_list(&self) -> bool {
+        !self.joined.is_empty()
+    }
+
+    /// True if it is what `request` asks for: the same verb or one for the same, done to the same thing, and to
+    /// each of several.
+    pub(super) fn does(&self, request: &Deed) -> bool {
+        let is_same = |done: &str| request.verbs.iter().any(|asked| is_same_deed(asked, done));
+        let Some(verb) = self.verbs.iter().position(|done| is_same(done)) else { return false };
+        let object = self.words.get(usize::from(verb == 0 && self.begins));
+        object.is_some_and(|key| request.words.contains(key))
+            && request.joined.iter().all(|key| self.words.contains(key))
+    }
+}
 
 /// Words between a thing and what it replaces.
 const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";

@@ -298,8 +298,7 @@ fn the_same_command_on_another_day_is_another_attempt() {
 fn a_request_is_done_when_a_later_attempt_succeeds() {
     let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
     let tried = |good, on| {
-        let claim =
-            attempt("Stored waiting jobs so that they survive a worker restart", "exit", good);
+        let claim = attempt("Made waiting jobs survive a worker restart", "exit", good);
         record(claim, Assistant, on)
     };
     let state = check(&[asked.clone(), tried(false, 2)], &["add new", "add new"]);
@@ -329,6 +328,44 @@ fn a_part_that_is_left_to_do_completes_nothing() {
 }
 
 #[test]
+fn only_the_deed_that_was_asked_for_completes_a_request() {
+    for (asked, action, expected) in [
+        ("Add a mute button to the doorbell", "added a mute button to the doorbell", true),
+        ("Fix the wrong totals in the till report", "repaired the totals in the till report", true),
+        ("Build a page of roof statistics", "opened the page of roof statistics", true),
+        ("Add one roof to the list", "`list_roofs` to add one roof to the list", true),
+        ("Eine Warteliste für Kurse bauen", "die Warteliste für Kurse gebaut", true),
+        ("Ajouter la pagination à la liste", "ajouté la pagination à la liste", true),
+        ("Shorten the onboarding mail", "translated the onboarding mail", false),
+        ("Block logins from old contracts", "counted logins from old contracts", false),
+        ("Cover the checkout with tests", "checked how the checkout is covered with tests", false),
+        ("Write a script for the choir archive", "read the format of the choir archive", false),
+        (
+            "Write an import of the choir archive",
+            "wrote a test for the import of the choir archive",
+            false,
+        ),
+        ("Add a button to the doorbell app", "added a button to the doorbell hardware", false),
+        ("Translate the pages into Polish and Czech", "translated the pages into Polish", false),
+        ("Das Lager im Keller aufräumen", "das Lager im Keller vermessen", false),
+    ] {
+        let request = record(request(asked), Person, 1);
+        let tried = record(attempt(action, "works", true), Assistant, 2);
+        let state = check(&[request.clone(), tried], &["add new", "add new"]);
+        assert_eq!(of(&state, &request).stage == Stage::Decided, expected, "{asked}: {action}");
+    }
+}
+
+#[test]
+fn a_refused_alternative_leaves_what_was_chosen_before() {
+    let before = record(decision(&[], "the ledger is written in Python", "we know it"), Person, 1);
+    let options = ["rewrite in Go", "stay with Python"];
+    let refused = decision(&options, "the ledger is not rewritten in Go", "nobody reads Go");
+    let state = check(&[before.clone(), record(refused, Person, 2)], &["add new", "add new"]);
+    assert_eq!(of(&state, &before).state, MemoryState::Active);
+}
+
+#[test]
 fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
     let asked = record(discussion("should old roof plans be public", &[]), Person, 1);
     for (rationale, expected) in [
@@ -345,8 +382,7 @@ fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
 #[test]
 fn a_request_that_arrives_after_its_attempt_is_done_too() {
     let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
-    let tried =
-        attempt("Stored waiting jobs so that they survive a worker restart", "exit 0", true);
+    let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
     let mut state = MemoryMap::new();
     plan(&[record(tried, Assistant, 2)], &mut state);
     plan(std::slice::from_ref(&asked), &mut state);
@@ -356,8 +392,7 @@ fn a_request_that_arrives_after_its_attempt_is_done_too() {
 #[test]
 fn a_request_can_be_made_again_when_it_was_fulfilled() {
     let ask = |on| record(request("Make waiting jobs survive a restart of the worker"), Person, on);
-    let tried =
-        attempt("Stored waiting jobs so that they survive a worker restart", "exit 0", true);
+    let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
     let tried = record(tried, Assistant, 2);
     let again = ask(9);
     let state = check(&[ask(1), tried, again.clone()], &["add new"; 3]);

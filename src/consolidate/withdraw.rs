@@ -201,11 +201,14 @@ fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
         rule: Cow::Borrowed(RULE),
     };
     let mut effects = Vec::new();
-    let stage = (memory.stage != target.stage).then_some(target.stage);
-    let by = memory.superseded_by.filter(|by| target.superseded_by != Some(*by));
-    if stage.is_some() || by.is_some() {
-        let by = by.unwrap_or(memory.id);
-        effects.push(Effect { stage, restores: true, ..effect(by) });
+    if memory.stage != target.stage {
+        // Restoring by its successor would put it back in use.
+        let by = target.settled_by.filter(|by| memory.superseded_by != Some(*by));
+        let stage = Some(target.stage);
+        effects.push(Effect { stage, restores: true, ..effect(by.unwrap_or(memory.id)) });
+    }
+    if let Some(by) = memory.superseded_by.filter(|by| target.superseded_by != Some(*by)) {
+        effects.push(Effect { restores: true, ..effect(by) });
     }
     if let Some(by) = target.superseded_by.filter(|by| memory.superseded_by != Some(*by)) {
         let rule = Cow::Owned(target.reason.clone().unwrap_or_default());

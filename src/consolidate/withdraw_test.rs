@@ -70,7 +70,7 @@ fn what_a_newer_reading_says_too_keeps_its_place_and_takes_its_words() {
 fn what_a_withdrawn_record_had_done_to_others_is_taken_back() {
     let asked =
         record(request("Make waiting jobs survive a restart of the worker"), Speaker::Person, 1);
-    let done = attempt("Stored waiting jobs so that they survive a worker restart", "exit 0", true);
+    let done = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
     let done = record(done, Speaker::Assistant, 6);
     let first = chosen("Redis", "Redis it is", 1);
     let second = chosen("Postgres", "Postgres after all", 4);
