@@ -370,8 +370,9 @@ impl Statement {
             true => (asked.verbs.first(), words.first()),
             false => (asked.verbs.get(1), words.last()),
         };
-        let is_done = |asked: &Box<str>| self.deed.verbs.iter().any(|it| is_same_deed(asked, it));
-        verb.is_some_and(is_done) && key.is_some_and(|key| self.all.binary_search(key).is_err())
+        let is_done = |asked: &str| self.deed.verbs.iter().any(|it| is_same_deed(asked, it));
+        verb.is_some_and(|it| is_done(it))
+            && key.is_some_and(|key| self.all.binary_search(key).is_err())
     }
 
     /// Like [`covers`](Statement::covers), for the main string only.
