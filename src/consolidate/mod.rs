@@ -4,6 +4,7 @@
 mod adjudication;
 mod candidates;
 mod cross_kind;
+mod deed;
 mod dialogue;
 mod history;
 mod incoming;

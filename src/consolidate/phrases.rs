@@ -66,23 +66,6 @@ const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|
      noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
      pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
-/// Verbs for one deed, by row. Whoever uses what was asked for has it: verbs of the second row do those of the first.
-const DEEDS: [&str; 4] = [
-    "add build built make made create created write wrote written implement implemented introduce introduced provide \
-     set put install installed show showed offer baue bauen gebaut erstelle erstellen erstellt schreibe schreiben \
-     schrieb geschrieben ergänze ergänzen ergänzt ajoute ajouter ajouté crée créer créé écris écrire écrit añade \
-     añadir añadido crea crear creado escribe escribir escrito haz hacer hecho",
-    "ran run called opened used launched shipped deployed released published raised enabled",
-    "fix fixed repair repaired mend mended correct corrected solve solved resolve resolved repariere reparieren repariert \
-     behebe beheben behoben korrigiere korrigieren korrigiert corrige corriger corrigé corregir corregido répare \
-     réparer réparé arregla arreglar arreglado",
-    "remove removed delete deleted drop dropped get rid lösche löschen gelöscht entferne entfernen entfernt supprime \
-     supprimer supprimé borra borrar borrado elimina eliminar eliminado",
-];
-/// Endings of verb forms.
-const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
-/// Minimum number of letters that two forms of one verb share at their beginning.
-const VERB_LETTERS_MIN: usize = 3;
 /// Words by which a decision postpones something.
 const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
      ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
@@ -125,7 +108,7 @@ const FORMS: &str = "send sent|show shown showed|build built|write written wrote
      eat eaten ate|forbid forbidden|freeze frozen froze|wiegen wiegt gewogen wog|schreiben schreibt geschrieben|\
      schließen schließt geschlossen|öffnen öffnet geöffnet|messen misst gemessen|tragen trägt getragen|lesen liest gelesen";
 
-static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+pub(super) static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     let rows = FORMS.split('|').filter_map(|row| Some((row.split(' ').next()?, row)));
     rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
 });
@@ -210,23 +193,6 @@ pub(super) fn may_say_again(folded: &str) -> bool {
 /// True if the text withdraws a request or plan.
 pub(super) fn says_withdrawn(folded: &str) -> bool {
     TAKEN_BACK.is_in(folded)
-}
-
-/// True if the verb `done` does what the verb `asked` asks for.
-pub(super) fn is_same_deed(asked: &str, done: &str) -> bool {
-    let row = |verb: &str| DEEDS.iter().position(|row| row.split(' ').any(|it| it == verb));
-    let is_form = |one: &str, other: &str| {
-        let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
-        let is_ending = |verb: &str| {
-            let ending: String = verb.chars().skip(common).collect();
-            ending.is_empty() || VERB_ENDINGS.split(' ').any(|it| it == ending)
-        };
-        common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
-    };
-    let base = |verb| FORM_WORDS.get(verb).copied().unwrap_or(verb);
-    let (wish, deed) = (row(asked), row(done));
-    let is_use = wish == Some(0) && deed == Some(1);
-    is_form(base(asked), base(done)) || is_use || wish.is_some() && wish == deed
 }
 
 /// True if the action only prepares something.

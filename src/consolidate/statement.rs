@@ -1,11 +1,12 @@
 //! Main string of a claim, analysed for the rules: topic words, values, negation. Two statements
 //! have the same topic if neither has a topic word that the other lacks.
 
+use super::deed::Deed;
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
     BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_exact, is_finished,
-    is_preparation, is_same_deed, is_stop_word, may_say_again, says_again, says_change, says_no,
-    says_shift, topic_keys,
+    is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
+    topic_keys,
 };
 use super::quantity::{has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -365,14 +366,8 @@ impl Statement {
 
     /// True if this claim has another word than `request` for the same deed.
     pub(super) fn exchanges_verb(&self, request: &Statement) -> bool {
-        let (asked, words) = (&request.deed, &request.deed.words);
-        let (verb, key) = match asked.begins {
-            true => (asked.verbs.first(), words.first()),
-            false => (asked.verbs.get(1), words.last()),
-        };
-        let is_done = |asked: &str| self.deed.verbs.iter().any(|it| is_same_deed(asked, it));
-        verb.is_some_and(|it| is_done(it))
-            && key.is_some_and(|key| self.all.binary_search(key).is_err())
+        let verb = self.deed.verb_of(&request.deed);
+        verb.is_some_and(|key| self.all.binary_search(&key).is_err())
     }
 
     /// Like [`covers`](Statement::covers), for the main string only.
@@ -455,66 +450,6 @@ static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
      antes decisión regla",
     )
 });
-
-/// Conjunctions.
-const AND: &str = "and und et y e и ve";
-
-/// What a request asks for, or an attempt did; empty for other claims.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Deed {
-    /// First word that is no name, and the last one if it may be a German verb: the verb is one of them.
-    verbs: Vec<Box<str>>,
-    /// True if the first of them is a topic word.
-    begins: bool,
-    /// Keys of the topic words in order, without exact names.
-    words: Vec<u64>,
-    /// Same, on both sides of a conjunction.
-    joined: Vec<u64>,
-}
-
-impl Deed {
-    fn of(claim: &Claim, head: &str) -> Deed {
-        let mut deed = Deed::default();
-        let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
-        let words = words_of(head);
-        let last = words.last().filter(|word| word.ends_with(['n', 't']));
-        // A tool may come first: `add_bags to add one bag`.
-        let first = words.iter().find(|word| !is_exact(word) && **word != "to");
-        deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
-        deed.begins = first.is_some_and(|word| !is_stop_word(word));
-        let mut before: &[u64] = &[];
-        let (mut keys, mut is_joined) = (Vec::new(), false);
-        for word in words {
-            if AND.split(' ').any(|it| it == word) {
-                deed.joined.extend(before);
-                is_joined = true;
-            } else if !is_stop_word(word) && !is_exact(word) {
-                keys.clear();
-                topic_keys(word, |key| keys.push(key));
-                deed.words.extend(&keys);
-                deed.joined.extend(keys.iter().filter(|_| is_joined));
-                is_joined = false;
-                before = &deed.words[deed.words.len() - keys.len()..];
-            }
-        }
-        deed
-    }
-
-    /// True if it names several things, as in `A and B`.
-    pub(super) fn is_list(&self) -> bool {
-        !self.joined.is_empty()
-    }
-
-    /// True if it is what `request` asks for: the same verb or one for the same, done to the same thing, and to
-    /// each of several.
-    pub(super) fn does(&self, request: &Deed) -> bool {
-        let is_same = |done: &str| request.verbs.iter().any(|asked| is_same_deed(asked, done));
-        let Some(verb) = self.verbs.iter().position(|done| is_same(done)) else { return false };
-        let object = self.words.get(usize::from(verb == 0 && self.begins));
-        object.is_some_and(|key| request.words.contains(key))
-            && request.joined.iter().all(|key| self.words.contains(key))
-    }
-}
 
 /// Words between a thing and what it replaces.
 const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::consolidate::{Memories, Verdicts, consolidate};
 use crate::domain::{Memory, MemoryMap, Record, RecordState, Timestamp};
 use crate::memory_dir::{Facts, Files, render};
-use crate::pipeline::dir_sync::{Sources, notes};
+use crate::pipeline::dir_sync::notes::{Sources, notes};
 use crate::pipeline::import::{MODEL_UNKNOWN, spread};
 use crate::privacy::Gate;
 use crate::text::diff::difference;

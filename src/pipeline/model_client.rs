@@ -1,8 +1,7 @@
 //! Client of the model: takes an answer from the journal if it was already paid for, else calls within the limits on
 //! concurrency, rates, caps and tries. An answer is journaled before it is used.
 
-use super::budget::RateLimit;
-use super::budget::{Budget, CapOwner, Reservation, cost};
+use super::budget::{Budget, CapOwner, RateLimit, Reservation, cost};
 use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::config::{Limits, Price};

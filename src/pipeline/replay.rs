@@ -1,8 +1,7 @@
 //! Replays transcripts: one thread reads them into a batch of the queue while a worker of this process drains that
 //! batch. The totals come from the store.
 
-use super::extractor::run_id;
-use super::extractor::{asking_digest, extraction_spec};
+use super::extractor::{asking_digest, extraction_spec, run_id};
 use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
 use super::model_client::Model;
 use super::preamble::PreambleSettings;

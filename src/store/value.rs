@@ -125,7 +125,7 @@ pub(super) trait Cells {
     fn cell(&self, at: usize) -> Result<Value<'_>, Fault>;
 }
 
-/// What the next columns of a row hold: one value, a tuple or a struct.
+/// Type of the next columns of a row: one value, a tuple or a struct.
 pub(super) trait Row: Sized {
     fn read(row: &mut Columns<'_>) -> Result<Self, Fault>;
 }

@@ -1,8 +1,7 @@
 //! Documents, in which an agent, a hook or another machine appends entries to a session. A document is enqueued whole
 //! or not at all, and only once.
 
-use super::batch::Rules;
-use super::batch::{Baseline, Batch};
+use super::batch::{Baseline, Batch, Rules};
 use super::report::SessionIntake;
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};

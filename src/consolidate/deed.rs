@@ -1,0 +1,110 @@
+//! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
+//! for the same deed.
+
+use super::phrases::{FORM_WORDS, is_exact, is_stop_word, topic_keys};
+use super::quantity::words_of;
+use crate::domain::Claim;
+
+/// Conjunctions.
+const AND: &str = "and und et y e и ve";
+/// Verbs for one deed, by row. Whoever uses what was asked for has it: verbs of the second row do those of the first.
+const DEEDS: [&str; 4] = [
+    "add build built make made create created write wrote written implement implemented introduce introduced provide \
+     set put install installed show showed offer baue bauen gebaut erstelle erstellen erstellt schreibe schreiben \
+     schrieb geschrieben ergänze ergänzen ergänzt ajoute ajouter ajouté crée créer créé écris écrire écrit añade \
+     añadir añadido crea crear creado escribe escribir escrito haz hacer hecho",
+    "ran run called opened used launched shipped deployed released published raised enabled",
+    "fix fixed repair repaired mend mended correct corrected solve solved resolve resolved repariere reparieren repariert \
+     behebe beheben behoben korrigiere korrigieren korrigiert corrige corriger corrigé corregir corregido répare \
+     réparer réparé arregla arreglar arreglado",
+    "remove removed delete deleted drop dropped get rid lösche löschen gelöscht entferne entfernen entfernt supprime \
+     supprimer supprimé borra borrar borrado elimina eliminar eliminado",
+];
+/// Endings of verb forms.
+const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
+/// Minimum number of letters that two forms of one verb share at their beginning.
+const VERB_LETTERS_MIN: usize = 3;
+
+/// Deed that a request asks for or an attempt did; empty for other claims.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deed {
+    /// First word that is no name, and the last one if it may be a German verb: the verb is one of them.
+    verbs: Vec<Box<str>>,
+    /// True if the first of them is a topic word.
+    begins: bool,
+    /// Keys of the topic words in order, without exact names.
+    words: Vec<u64>,
+    /// Same, on both sides of a conjunction.
+    joined: Vec<u64>,
+}
+
+impl Deed {
+    pub(super) fn of(claim: &Claim, head: &str) -> Deed {
+        let mut deed = Deed::default();
+        let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
+        let words = words_of(head);
+        let last = words.last().filter(|word| word.ends_with(['n', 't']));
+        // A tool may come first: `add_bags to add one bag`.
+        let first = words.iter().find(|word| !is_exact(word) && **word != "to");
+        deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
+        deed.begins = first.is_some_and(|word| !is_stop_word(word));
+        let mut before: &[u64] = &[];
+        let (mut keys, mut is_joined) = (Vec::new(), false);
+        for word in words {
+            if AND.split(' ').any(|it| it == word) {
+                deed.joined.extend(before);
+                is_joined = true;
+            } else if !is_stop_word(word) && !is_exact(word) {
+                keys.clear();
+                topic_keys(word, |key| keys.push(key));
+                deed.words.extend(&keys);
+                deed.joined.extend(keys.iter().filter(|_| is_joined));
+                is_joined = false;
+                before = &deed.words[deed.words.len() - keys.len()..];
+            }
+        }
+        deed
+    }
+
+    /// True if it names several things, as in `A and B`.
+    pub(super) fn is_list(&self) -> bool {
+        !self.joined.is_empty()
+    }
+
+    /// True if it is what `request` asks for: the same verb or one for the same, done to the same thing, and to
+    /// each of several.
+    pub(super) fn does(&self, request: &Deed) -> bool {
+        let is_same = |done: &str| request.verbs.iter().any(|asked| is_same_deed(asked, done));
+        let Some(verb) = self.verbs.iter().position(|done| is_same(done)) else { return false };
+        let object = self.words.get(usize::from(verb == 0 && self.begins));
+        object.is_some_and(|key| request.words.contains(key))
+            && request.joined.iter().all(|key| self.words.contains(key))
+    }
+    /// Key of the verb that `request` has for this deed, if it is a topic word.
+    pub(super) fn verb_of(&self, request: &Deed) -> Option<u64> {
+        let (verb, key) = match request.begins {
+            true => (request.verbs.first(), request.words.first()),
+            false => (request.verbs.get(1), request.words.last()),
+        };
+        let verb = verb?;
+        let is_done = self.verbs.iter().any(|done| is_same_deed(verb, done));
+        key.copied().filter(|_| is_done)
+    }
+}
+
+/// True if the verb `done` does what the verb `asked` asks for.
+fn is_same_deed(asked: &str, done: &str) -> bool {
+    let row = |verb: &str| DEEDS.iter().position(|row| row.split(' ').any(|it| it == verb));
+    let is_form = |one: &str, other: &str| {
+        let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+        let is_ending = |verb: &str| {
+            let ending: String = verb.chars().skip(common).collect();
+            ending.is_empty() || VERB_ENDINGS.split(' ').any(|it| it == ending)
+        };
+        common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
+    };
+    let base = |verb| FORM_WORDS.get(verb).copied().unwrap_or(verb);
+    let (wish, deed) = (row(asked), row(done));
+    let is_use = wish == Some(0) && deed == Some(1);
+    is_form(base(asked), base(done)) || is_use || wish.is_some() && wish == deed
+}
