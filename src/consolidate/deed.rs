@@ -1,9 +1,10 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
-use super::phrases::{FORM_WORDS, is_exact, is_stop_word, topic_keys};
+use super::phrases::{FORM_WORDS, is_exact, is_stop_word, says_removed, topic_keys};
 use super::quantity::words_of;
 use crate::domain::Claim;
+use crate::text::tokens::folded;
 
 /// Conjunctions.
 const AND: &str = "and und et y e и ve";
@@ -20,6 +21,14 @@ const DEEDS: [&str; 4] = [
     "remove removed delete deleted drop dropped get rid lösche löschen gelöscht entferne entfernen entfernt supprime \
      supprimer supprimé borra borrar borrado elimina eliminar eliminado",
 ];
+/// Row of the verbs that repair something.
+const REPAIRS: usize = 2;
+/// Words before the means or circumstances of a deed, which a retry may change.
+const MEANS: &str = "with without using via by through over per under after once when since because until instead mit ohne \
+     über nach nachdem seit durch mithilfe weil wenn als statt avec sans par après quand depuis con sin por mediante tras \
+     después cuando desde vía";
+/// Verbs of a result by which something works.
+const WORKS: &str = "works worked passes passed succeeds succeeded läuft funktioniert klappt marche fonctionne passe funciona";
 /// Endings of verb forms.
 const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
 /// Minimum number of letters that two forms of one verb share at their beginning.
@@ -36,6 +45,9 @@ pub(super) struct Deed {
     words: Vec<u64>,
     /// Same, on both sides of a conjunction.
     joined: Vec<u64>,
+    removes: bool,
+    /// True if the result says that something works.
+    works: bool,
 }
 
 impl Deed {
@@ -48,10 +60,15 @@ impl Deed {
         let first = words.iter().find(|word| !is_exact(word) && **word != "to");
         deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
         deed.begins = first.is_some_and(|word| !is_stop_word(word));
+        deed.removes = says_removed(head);
+        if let Claim::Attempt(it) = claim {
+            let result = folded(&it.result);
+            deed.works = words_of(&result).into_iter().any(|word| is_in(WORKS, word));
+        }
         let mut before: &[u64] = &[];
         let (mut keys, mut is_joined) = (Vec::new(), false);
         for word in words {
-            if AND.split(' ').any(|it| it == word) {
+            if is_in(AND, word) {
                 deed.joined.extend(before);
                 is_joined = true;
             } else if !is_stop_word(word) && !is_exact(word) {
@@ -80,6 +97,23 @@ impl Deed {
         object.is_some_and(|key| request.words.contains(key))
             && request.joined.iter().all(|key| self.words.contains(key))
     }
+
+    /// True if it does again what `failed` tried, or repairs it, and removes nothing. A result that works is enough.
+    pub(super) fn retries(&self, failed: &Deed) -> bool {
+        let verbs = || self.verbs.iter();
+        let is_repeated =
+            || failed.verbs.iter().any(|tried| verbs().any(|done| is_same_deed(tried, done)));
+        let is_tried = || self.first_word().is_some_and(|key| failed.words.contains(&key));
+        let repairs = || verbs().any(|done| is_in(DEEDS[REPAIRS], done));
+        (failed.removes || !self.removes)
+            && (self.works || is_tried() || is_repeated() || repairs())
+    }
+
+    /// Key of the first word if it is a topic word, which may be the verb.
+    pub(super) fn first_word(&self) -> Option<u64> {
+        self.words.first().copied().filter(|_| self.begins)
+    }
+
     /// Key of the verb that `request` has for this deed, if it is a topic word.
     pub(super) fn verb_of(&self, request: &Deed) -> Option<u64> {
         let (verb, key) = match request.begins {
@@ -92,14 +126,26 @@ impl Deed {
     }
 }
 
+/// Folded `head` of an attempt without its means and circumstances.
+pub(super) fn without_means(head: &str) -> String {
+    let words = words_of(head);
+    let words: Vec<&str> = words.into_iter().take_while(|word| !is_in(MEANS, word)).collect();
+    words.join(" ")
+}
+
+/// True if `list`, which has blanks between words, has `word`.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|it| it == word)
+}
+
 /// True if the verb `done` does what the verb `asked` asks for.
 fn is_same_deed(asked: &str, done: &str) -> bool {
-    let row = |verb: &str| DEEDS.iter().position(|row| row.split(' ').any(|it| it == verb));
+    let row = |verb: &str| DEEDS.iter().position(|row| is_in(row, verb));
     let is_form = |one: &str, other: &str| {
         let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         let is_ending = |verb: &str| {
             let ending: String = verb.chars().skip(common).collect();
-            ending.is_empty() || VERB_ENDINGS.split(' ').any(|it| it == ending)
+            ending.is_empty() || is_in(VERB_ENDINGS, &ending)
         };
         common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
     };

@@ -94,7 +94,7 @@ const EPISODE_DAYS_MAX: u64 = 14;
 const EPISODE_WORDS_MIN: usize = 4;
 /// Minimum share of a failed action's words in a later one that retries it.
 const SOLVED: f64 = 0.6;
-/// Minimum number of shared words, unless the later one has them all.
+/// Minimum number of shared words and exact names, unless the later one has all words.
 const SOLVED_WORDS_MIN: usize = 3;
 /// Minimum share of words of statements that may agree: if one contains the other, and if not.
 const ALIKE_ONE_SIDED: f64 = 0.6;
@@ -324,8 +324,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let (common, all) = works.covers(failed);
     let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
     let again = common == all && all + exact > 1
-        || (common >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
-    (again && works.is_finished && !works.is_preparation).then_some(ruling)
+        || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
+    (again && works.is_finished && !works.is_preparation && works.retries(failed)).then_some(ruling)
 }
 
 /// The same values for the same topic, in other words.

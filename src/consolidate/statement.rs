@@ -1,7 +1,7 @@
 //! Main string of a claim, analysed for the rules: topic words, values, negation. Two statements
 //! have the same topic if neither has a topic word that the other lacks.
 
-use super::deed::Deed;
+use super::deed::{Deed, without_means};
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
     BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_exact, is_finished,
@@ -49,6 +49,8 @@ pub(super) struct Statement {
     says_again: bool,
     may_say_again: bool,
     pub(super) deed: Deed,
+    /// Words and values of an attempt's action, without its first word and its means, sorted.
+    things: Vec<u64>,
     /// Only investigates, plans or begins something.
     pub(super) is_preparation: bool,
     /// Leaves nothing to do.
@@ -84,6 +86,7 @@ impl Statement {
             && !stated.nobody_else
             && says_no(&head.folded)
             && !is_double_negation(&head.folded);
+        let deed = Deed::of(claim, &head.folded);
         Statement {
             says_no,
             denies: says_no && !says_change(&head.folded),
@@ -104,7 +107,8 @@ impl Statement {
             },
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
-            deed: Deed::of(claim, &head.folded),
+            things: things(&deed, &head.folded),
+            deed,
             is_preparation: is_preparation(&head.folded),
             is_finished: is_finished(&flat),
             choices: choices(claim, &head.folded),
@@ -313,6 +317,14 @@ impl Statement {
         own.exchanges(asked)
     }
 
+    /// True if this attempt retries or repairs what `failed` tried, and on nothing else, such as another site.
+    pub(super) fn retries(&self, failed: &Statement) -> bool {
+        let lacks = |it: &Statement, key: &u64| it.all.binary_search(key).is_err();
+        let adds = self.things.iter().any(|key| lacks(failed, key));
+        let loses = failed.things.iter().any(|key| lacks(self, key));
+        self.deed.retries(&failed.deed) && !(adds && loses)
+    }
+
     /// True if both have values for about the same topic, but not the same ones.
     pub(super) fn is_valued_otherwise(&self, other: &Statement) -> bool {
         let common = shared(&self.topic, &other.topic);
@@ -420,6 +432,14 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     }
     sort(&mut choices);
     choices
+}
+
+/// Words and values of the folded `head` without its first word and its means, sorted.
+fn things(deed: &Deed, head: &str) -> Vec<u64> {
+    let Parts { topic, values, .. } = Parts::of(&without_means(head));
+    let mut all = [topic, values].concat();
+    sort(&mut all);
+    without(&all, &Vec::from_iter(deed.first_word()))
 }
 
 fn words_of_options(one: &[Vec<u64>], other: &[Vec<u64>]) -> Vec<u64> {

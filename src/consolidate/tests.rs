@@ -357,6 +357,28 @@ fn only_the_deed_that_was_asked_for_completes_a_request() {
 }
 
 #[test]
+fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
+    for (is_solved, failed, action, result) in [
+        (true, "synced the gym calendar", "synced the gym calendar over CalDAV", "90 entries"),
+        (true, "trained the model with batch 64", "trained the model with batch 16", "works"),
+        (true, "restored the archive from tape 4", "repaired the archive on tape 4", "all of it"),
+        (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
+        (false, "synced the gym calendar", "documented the gym calendar sync", "two pages"),
+        (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
+        (false, "loaded the 1881 census of Leeds", "loaded the 1871 census of Leeds", "works"),
+        (false, "opened the checkout of the shop", "disabled the checkout of the shop", "done"),
+        (false, "die Kasse im Laden gestartet", "Test für die Kasse im Laden geschrieben", "grün"),
+    ] {
+        let before = record(attempt(failed, "failed", false), Assistant, 1);
+        let tried = record(attempt(action, result, true), Assistant, 2);
+        let mut state = MemoryMap::new();
+        plan(&[before.clone(), tried], &mut state);
+        let is_open = of(&state, &before).stage == Stage::Attempted;
+        assert_eq!(is_open, !is_solved, "{failed}: {action}");
+    }
+}
+
+#[test]
 fn a_refused_alternative_leaves_what_was_chosen_before() {
     let before = record(decision(&[], "the ledger is written in Python", "we know it"), Person, 1);
     let options = ["rewrite in Go", "stay with Python"];
