@@ -203,7 +203,9 @@ impl Link<'_> {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
                 let postpones = || says_postponed(&folded(&text(answer)));
-                (covered, covered >= COVERED && !postpones())
+                // A question about Sundays is not answered for Saturdays.
+                let is_same_day = after.statement.is_on_day_of(&before.statement);
+                (covered, covered >= COVERED && is_same_day && !postpones())
             }
         }
     }

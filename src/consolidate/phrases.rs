@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 /// Words saying that something is no longer as it was.
 const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|now|\
-     in favour of|in favor of|changed my mind|change my mind|changed our mind|\
+     in favour of|in favor of|takes over from|took over from|changed my mind|change my mind|changed our mind|\
      on second thought|scratch that|revert|reverted|reverse|reversed|undo|undone|drop|dropped|abolish|abolished|forget the|\
      no,|no:|from now on|take back|taken back|took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|\
      lieber doch|doch nicht|nicht mehr|nicht länger|ab jetzt|ab sofort|jetzt|künftig|nunmehr|nein,|abgeschafft|rückgängig|zurückgenommen|\

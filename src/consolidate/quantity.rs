@@ -119,7 +119,12 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
 
 /// True if one of `values` is a day of the week, which is a condition beside another value.
 pub(super) fn has_day(values: &[u64]) -> bool {
-    WEEKDAYS.iter().any(|day| values.contains(&hash(day)))
+    days(values).next().is_some()
+}
+
+/// Days of the week among `values`.
+pub(super) fn days(values: &[u64]) -> impl Iterator<Item = u64> {
+    WEEKDAYS.iter().map(|day| hash(day)).filter(|day| values.contains(day))
 }
 
 fn key(dimension: &str, amount: f64) -> u64 {

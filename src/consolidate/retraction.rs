@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 /// Phrases before what is retracted.
 static BEFORE_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
-        "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
+        "instead of|rather than|in place of|takes over from|took over from|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
      anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
     )
 });

@@ -8,7 +8,7 @@ use super::phrases::{
     is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
     topic_keys,
 };
-use super::quantity::{has_day, quantity, words_of};
+use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
@@ -168,8 +168,10 @@ impl Statement {
             || (given_up && self.says_change);
         let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
-        // To deny another value leaves the former one.
-        let denies_other = self.denies && self.values != former.values;
+        // To deny another value or choice leaves the former one.
+        let chosen = both(&self.topic, &choices);
+        let is_other = self.values != former.values || !without(&chosen, &former.topic).is_empty();
+        let denies_other = self.denies && is_other;
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
 
@@ -337,7 +339,15 @@ impl Statement {
     pub(super) fn answers(&self, question: &Statement) -> bool {
         let about = without(&question.topic, &question.choices);
         let named = shared(&question.choices, &self.topic);
-        named > 0 && !about.is_empty() && without(&about, &self.topic).is_empty()
+        // A question may consist of its alternatives.
+        let least = if about.is_empty() { TOPIC_WORDS_MIN } else { 1 };
+        named >= least && without(&about, &self.topic).is_empty()
+    }
+
+    /// True if it names a day of the week that `question` names, or `question` names none.
+    pub(super) fn is_on_day_of(&self, question: &Statement) -> bool {
+        let mut asked = days(&question.values).peekable();
+        asked.peek().is_none() || asked.any(|day| self.all.binary_search(&day).is_ok())
     }
 
     /// True if it has no topic word that `other` lacks.
@@ -475,8 +485,9 @@ static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
 const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";
 /// Words between the alternatives of a question.
 const OR: &str = "or|oder|ou|o|или";
-/// Prepositions for the source and target of a move.
-const MOVES: &str = "from to von auf zu à на";
+/// Prepositions for the source of a move, and for its target.
+const MOVED_FROM: &str = "from von";
+const MOVED_TO: &str = "to auf zu à на";
 
 /// Nouns for the class of a named thing, as in `Parquet files`: they add nothing.
 static CLASSES: LazyLock<Vec<u64>> = LazyLock::new(|| {
@@ -493,7 +504,10 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
     let words = words_of(head);
     let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
     let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
-    let is_move = |word: &str| MOVES.split(' ').any(|it| it == word);
+    let is_in = |list: &str, word: &str| list.split(' ').any(|it| it == word);
+    let is_move = |word: &str| is_in(MOVED_FROM, word) || is_in(MOVED_TO, word);
+    // In `switch parcels to Ulm over to rail`, only the last one is the target.
+    let target = words.iter().rposition(|word| is_in(MOVED_TO, word));
     // `cut the batches to Gmail down to 80`: the value is the target.
     let is_to_value =
         |it: &[&str]| matches!(it, [word, rest @ ..] if is_move(word) && quantity(rest).is_some());
@@ -502,7 +516,8 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
     for at in 0..words.len() {
         let (before, after) = words.split_at(at);
         let opposed = by.iter().find(|said| after.starts_with(said));
-        let moves = shifts && after.first().is_some_and(|word| is_move(word));
+        let is_moved = |word: &&str| is_in(MOVED_FROM, word) || target == Some(at);
+        let moves = shifts && after.first().is_some_and(is_moved);
         if opposed.is_none() && !moves {
             continue;
         }

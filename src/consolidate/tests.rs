@@ -388,6 +388,53 @@ fn a_refused_alternative_leaves_what_was_chosen_before() {
 }
 
 #[test]
+fn a_denied_alternative_is_not_the_value_of_what_was_chosen_before() {
+    let paid = record(decision(&[], "masons are paid by the hour", "they like it"), Person, 1);
+    let options = ["by the hour", "by the roof"];
+    let refused = decision(&options, "masons are not paid by the roof", "they would leave");
+    let mut state = MemoryMap::new();
+    plan(&[paid.clone(), record(refused, Person, 2)], &mut state);
+    assert_eq!(of(&state, &paid).state, MemoryState::Active);
+}
+
+#[test]
+fn a_destination_is_no_target_of_a_change() {
+    let all = record(decision(&[], "tiles go out by rail", "it is cheap"), Person, 1);
+    let options = ["rail", "ship"];
+    let part = decision(&options, "switch tiles to Norway over to ship", "the tunnel is closed");
+    let state = check(&[all.clone(), record(part, Person, 2)], &["add new", "add new"]);
+    assert_eq!(of(&state, &all).state, MemoryState::Active);
+}
+
+#[test]
+fn a_question_about_one_day_is_not_settled_for_another() {
+    let asked = record(discussion("do we open the depot on Sundays", &[]), Person, 1);
+    for (chosen, expected) in [
+        ("open the depot on Saturdays at ten", MemoryState::Active),
+        ("open the depot on Sundays at ten", MemoryState::Superseded),
+    ] {
+        let mut state = MemoryMap::new();
+        let decided = record(decision(&[], chosen, "somebody is there"), Person, 2);
+        plan(&[asked.clone(), decided], &mut state);
+        assert_eq!(of(&state, &asked).state, expected, "{chosen}");
+    }
+}
+
+#[test]
+fn a_question_that_only_names_alternatives_is_settled_by_one_of_them() {
+    let asked = record(discussion("a slate roof or a bigger loft?", &[]), Person, 1);
+    for (chosen, expected) in [
+        ("we build the slate roof", MemoryState::Superseded),
+        ("we clean the loft", MemoryState::Active),
+    ] {
+        let mut state = MemoryMap::new();
+        let decided = record(decision(&[], chosen, "the bank agreed"), Person, 2);
+        plan(&[asked.clone(), decided], &mut state);
+        assert_eq!(of(&state, &asked).state, expected, "{chosen}");
+    }
+}
+
+#[test]
 fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
     let asked = record(discussion("should old roof plans be public", &[]), Person, 1);
     for (rationale, expected) in [
