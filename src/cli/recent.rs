@@ -165,7 +165,7 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
 
 /// Formats an item with its source.
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
-    let [id, day, _, state, _] = row.cells();
+    let [id, day, _, state, ..] = row.cells();
     let state = match row.state {
         HitState::Current | HitState::Staged => String::new(),
         HitState::Completed

@@ -132,8 +132,8 @@ enum TableFormat {
 }
 
 impl SearchRow<'_> {
-    /// Id, day, kind, state and text.
-    pub(super) fn cells(&self) -> [String; 5] {
+    /// Id, day, kind, state, quote and claim.
+    pub(super) fn cells(&self) -> [String; 6] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
         let state = match (by, &self.outdated_by) {
             (Some(by), _) => format!("{} by {by}", self.state.name()),
@@ -146,6 +146,7 @@ impl SearchRow<'_> {
             self.kind.map_or("note", ClaimKind::name).to_owned(),
             state,
             on_a_line(self.words),
+            on_a_line(self.wording),
         ]
     }
 }
@@ -249,11 +250,11 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     Ok(read.notes)
 }
 
-/// Formats each hit with its quote. A terminal shows the claim and the quote below it; a narrow one shows the claim below
-/// the state.
+/// Formats each hit with its claim and its quote: on one line, or on a terminal with the quote below it; a narrow one
+/// shows the claim below the state, too.
 fn lines(rows: &[SearchRow<'_>]) -> String {
     let window = output::window().map(|(width, _)| width);
-    let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
+    let cells: Vec<[String; 6]> = rows.iter().map(SearchRow::cells).collect();
     let wide = |at: usize, most: usize| {
         let letters = cells.iter().filter_map(|row| row.get(at)).map(|it| it.chars().count());
         letters.filter(|letters| *letters <= most).max().unwrap_or_default()
@@ -261,24 +262,27 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
     // Longer cells shift only their own line.
     let [ids, states] = [wide(0, 14), wide(3, 11)];
     let mut text = String::new();
-    for ([id, day, kind, state, words], row) in cells.iter().zip(rows) {
+    for ([id, day, kind, state, words, claim], row) in cells.iter().zip(rows) {
         let kind = if row.is_failed { FAILED_ATTEMPT } else { kind };
         let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
         let left = |width: usize| width.saturating_sub(head.chars().count() + 1);
         let Some(width) = window else {
-            let words = shortened(words, left(LINE_LETTERS).max(WORDS_LETTERS_MIN));
-            text.push_str(&format!("{head}{words}\n"));
+            let short = shortened(claim, left(LINE_LETTERS).max(WORDS_LETTERS_MIN));
+            let quote = match words == claim {
+                true => String::new(),
+                false => format!("  “{}”", shortened(words, LINE_LETTERS)),
+            };
+            text.push_str(&format!("{head}{short}{quote}\n"));
             continue;
         };
-        let claim = on_a_line(row.wording);
         let whole = width.saturating_sub(INDENT.len() + 1);
         if left(width) < WORDS_LETTERS_MIN {
-            let claim = shortened(&claim, whole);
+            let claim = shortened(claim, whole);
             text.push_str(&format!("{}\n{INDENT}{claim}\n", head.trim_end()));
         } else {
-            text.push_str(&format!("{head}{}\n", shortened(&claim, left(width))));
+            text.push_str(&format!("{head}{}\n", shortened(claim, left(width))));
         }
-        if *words != claim {
+        if words != claim {
             text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", shortened(words, whole)));
         }
     }
@@ -292,18 +296,19 @@ pub(super) fn shortened(words: &str, letters: usize) -> String {
 }
 
 fn table(rows: &[SearchRow<'_>], format: TableFormat) -> String {
-    const HEADER: [&str; 5] = ["id", "date", "kind", "state", "words"];
-    let line = |cells: [String; 5]| match format {
+    const HEADER: [&str; 6] = ["id", "date", "kind", "state", "words", "claim"];
+    let line = |cells: [String; 6]| match format {
         TableFormat::Md => format!("| {} |", cells.map(|it| it.replace('|', "\\|")).join(" | ")),
         TableFormat::Csv => cells.map(|it| format!("\"{}\"", it.replace('"', "\"\""))).join(","),
     };
     let mut lines = vec![line(HEADER.map(str::to_owned))];
     if matches!(format, TableFormat::Md) {
-        lines.push("|---|---|---|---|---|".to_owned());
+        lines.push("|---|---|---|---|---|---|".to_owned());
     }
     lines.extend(rows.iter().map(|row| {
-        let [id, day, kind, state, words] = row.cells();
-        line([id, day, kind, state, shortened(&words, CELL_LETTERS)])
+        let [id, day, kind, state, words, claim] = row.cells();
+        let [words, claim] = [words, claim].map(|it| shortened(&it, CELL_LETTERS));
+        line([id, day, kind, state, words, claim])
     }));
     lines.join("\n")
 }

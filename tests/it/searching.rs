@@ -111,9 +111,10 @@ fn a_hit_is_a_line_with_an_id_for_why_and_nothing_found_is_a_failure() {
     let told = place.run(&["search", "--all", "--kind", "decision"]);
     let line = told.stdout.lines().next().unwrap();
     assert!(line.starts_with(id) && line.contains("  decision    staged"), "{line}");
+    assert!(line.contains(hit["headline"].as_str().unwrap()), "{line}");
     assert_eq!(place.run(&["why", id]).code, 0);
     let csv = place.run(&["search", "--all", "--format", "csv"]).stdout;
-    assert!(csv.starts_with("\"id\",\"date\",\"kind\",\"state\",\"words\"\n"), "{csv}");
+    assert!(csv.starts_with("\"id\",\"date\",\"kind\",\"state\",\"words\",\"claim\"\n"), "{csv}");
     let none = place.run(&["search", "qqqqq"]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""));
     assert!(none.stderr.starts_with("nothing found in "), "{}", none.stderr);

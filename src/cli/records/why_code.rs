@@ -234,7 +234,7 @@ fn text(report: &WhyCodeReport<'_>) -> String {
     }
     for it in &report.records {
         lines.push(String::new());
-        let [id, day, kind, state, words] = it.hit.cells();
+        let [id, day, kind, state, words, _] = it.hit.cells();
         let headline = it.hit.headline.unwrap_or_default();
         lines.push(format!("{BOLD}{kind}{BOLD:#}  {id}  {day}  {state}  {headline}"));
         let said = it.hit.said_by.map(|by| format!("{}, ", by.name())).unwrap_or_default();
