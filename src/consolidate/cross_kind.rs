@@ -14,6 +14,7 @@ use crate::domain::{
     Speaker, Stage,
 };
 use crate::text::tokens::folded;
+use crate::text::wording::is_standing;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,6 +28,8 @@ const DONE: f64 = 0.65;
 const DONE_BY_ACTION: f64 = 0.5;
 /// Minimum share of a request's words in a decision that withdraws it.
 const WITHDRAWN: f64 = 0.5;
+/// Minimum share of a request's words in a decision that says the same.
+const GRANTED: f64 = 0.65;
 /// Minimum share of a request for several things that an answer must name.
 const OF_SEVERAL: f64 = 0.8;
 /// Minimum number of a request's words in a decision that merely negates or drops it.
@@ -91,6 +94,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let there = view.places.get(&memory.id).copied();
             let order = new.order_to(memory, there);
             let order = if *earlier { order } else { order.turned() };
+            let is_together = there.is_some_and(|there| there.session == new.place.session);
+            if is_together && link.agrees(&subject) {
+                all.effects.extend(link.laid_down());
+                continue;
+            }
             let (covered, sure) = link.covers(&subject);
             match view.verdicts.get(new.record.id, memory.id) {
                 Some(Verdict::Replaces { agreed }) => {
@@ -166,7 +174,7 @@ impl Link<'_> {
         let (said, whole) = after.statement.covers(&before.statement);
         let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
         match (asked, answer) {
-            (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => {
+            (Claim::Request(_), Claim::Attempt(it)) => {
                 let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
                 let removes = says_removed(&deed) && !says_removed(&wish);
                 // Whoever asks to find something out is answered by any way of doing so.
@@ -181,8 +189,8 @@ impl Link<'_> {
                 let prepares =
                     after.statement.is_preparation && (!before.statement.is_preparation || is_list);
                 let elsewhere = after.statement.exchanges(&before.statement);
-                let is_completed =
-                    does && after.statement.is_finished && !prepares && !elsewhere && !removes;
+                let is_finished = after.statement.is_finished || !it.succeeded;
+                let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
                 let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
                 let sure = share(named) >= least && share(said) >= DONE && enough;
                 (share(said), sure && is_completed && whole > 1)
@@ -208,6 +216,40 @@ impl Link<'_> {
                 (covered, covered >= COVERED && is_same_day && !postpones())
             }
         }
+    }
+
+    /// True if a decision says what a request of the same conversation says, in most of its words: a wish that was
+    /// granted in the same breath.
+    fn agrees(&self, subject: &Subject) -> bool {
+        let (asked, answer) = self.asked_and_answer();
+        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
+            return false;
+        };
+        let own: &Subject = &self.new.subject;
+        let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
+        let (asked, answer) = (&asked.statement, &answer.statement);
+        let (_, all) = answer.covers(asked);
+        answer.says_no == asked.says_no
+            && answer.lacks_nothing(asked)
+            && (asked.is_change || !answer.is_change)
+            && answer.names(asked) as f64 >= GRANTED * all as f64
+    }
+
+    /// Effect of a granted wish if it is a standing rule: the decision is the rule. Anything else remains to be done.
+    fn laid_down(&self) -> Option<Effect> {
+        let (asked, answer) = self.asked_and_answer();
+        let Claim::Request(it) = &asked.claim else { return None };
+        let is_open = asked.stage != Stage::Decided && asked.decided.is_none() && !asked.confirmed;
+        (is_open && is_standing(&it.summary)).then(|| Effect {
+            memory: asked.id,
+            by: answer.id,
+            stage: Some(Stage::Decided),
+            supersedes: false,
+            restores: false,
+            retracts: false,
+            at: answer.valid_from,
+            rule: Cow::Borrowed("laid-down"),
+        })
     }
 
     /// Applies the effects as if the rules were sure, under names of their own.

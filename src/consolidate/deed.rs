@@ -4,7 +4,7 @@
 use super::phrases::{FORM_WORDS, is_exact, is_stop_word, says_removed, topic_keys};
 use super::quantity::words_of;
 use crate::domain::Claim;
-use crate::text::tokens::folded;
+use crate::text::tokens::{folded, hash};
 
 /// Conjunctions.
 const AND: &str = "and und et y e и ve";
@@ -29,6 +29,9 @@ const MEANS: &str = "with without using via by through over per under after once
      después cuando desde vía";
 /// Verbs of a result by which something works.
 const WORKS: &str = "works worked passes passed succeeds succeeded läuft funktioniert klappt marche fonctionne passe funciona";
+/// Words by which an attempt refers to an earlier one.
+const RETRIES: &str =
+    "again anew instead retried reran rerun redid erneut nochmal nochmals wieder nouveau nuevo";
 /// Endings of verb forms.
 const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
 /// Minimum number of letters that two forms of one verb share at their beginning.
@@ -48,6 +51,10 @@ pub(super) struct Deed {
     removes: bool,
     /// True if the result says that something works.
     works: bool,
+    /// True if it refers to an earlier attempt.
+    again: bool,
+    /// Keys of the commands in backticks, which have several words.
+    commands: Vec<u64>,
 }
 
 impl Deed {
@@ -63,7 +70,12 @@ impl Deed {
         deed.removes = says_removed(head);
         if let Claim::Attempt(it) = claim {
             let result = folded(&it.result);
-            deed.works = words_of(&result).into_iter().any(|word| is_in(WORKS, word));
+            let results = words_of(&result);
+            deed.works = results.iter().any(|word| is_in(WORKS, word));
+            let quoted = it.action.split('`').skip(1).step_by(2);
+            let commands = quoted.filter(|words| words.trim().contains(' '));
+            deed.commands = commands.map(|words| hash(&folded(words))).collect();
+            deed.again = words.iter().chain(&results).any(|word| is_in(RETRIES, word));
         }
         let mut before: &[u64] = &[];
         let (mut keys, mut is_joined) = (Vec::new(), false);
@@ -98,15 +110,22 @@ impl Deed {
             && request.joined.iter().all(|key| self.words.contains(key))
     }
 
-    /// True if it does again what `failed` tried, or repairs it, and removes nothing. A result that works is enough.
-    pub(super) fn retries(&self, failed: &Deed) -> bool {
-        let verbs = || self.verbs.iter();
-        let is_repeated =
-            || failed.verbs.iter().any(|tried| verbs().any(|done| is_same_deed(tried, done)));
+    /// True if it does what `failed` tried, or says that something works.
+    pub(super) fn repeats(&self, failed: &Deed) -> bool {
         let is_tried = || self.first_word().is_some_and(|key| failed.words.contains(&key));
-        let repairs = || verbs().any(|done| is_in(DEEDS[REPAIRS], done));
-        (failed.removes || !self.removes)
-            && (self.works || is_tried() || is_repeated() || repairs())
+        let is_done = |done: &Box<str>| failed.verbs.iter().any(|tried| is_same_deed(tried, done));
+        self.works || is_tried() || self.verbs.iter().any(is_done)
+    }
+
+    /// True if it repairs something, says that it was tried before, or ran a command of `failed`.
+    pub(super) fn mends(&self, failed: &Deed) -> bool {
+        let is_rerun = self.commands.iter().any(|key| failed.commands.contains(key));
+        self.again || is_rerun || self.verbs.iter().any(|done| is_in(DEEDS[REPAIRS], done))
+    }
+
+    /// True if it removes something that `failed` kept.
+    pub(super) fn gives_up(&self, failed: &Deed) -> bool {
+        self.removes && !failed.removes
     }
 
     /// Key of the first word if it is a topic word, which may be the verb.

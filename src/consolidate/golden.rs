@@ -57,5 +57,5 @@ fn real_claims_of_many_conversations_are_kept_apart() {
         assert_eq!(session(&effect.memory), session(&effect.by), "{effect:?}");
         moved += 1;
     }
-    assert!(moved >= 3, "{moved}");
+    assert!(moved >= 2, "{moved}");
 }

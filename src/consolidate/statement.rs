@@ -32,6 +32,8 @@ pub(super) struct Statement {
     /// Words that only some options have, or that the main string contrasts; they count as values.
     choices: Vec<u64>,
     pub(super) says_no: bool,
+    /// Its main string mentions a change.
+    pub(super) is_change: bool,
     /// Only denies something, which puts nothing in the place of anything.
     denies: bool,
     /// Requires a person's permission, as `ask before …` and `not … without asking` do.
@@ -89,6 +91,7 @@ impl Statement {
         let deed = Deed::of(claim, &head.folded);
         Statement {
             says_no,
+            is_change: says_change(&head.folded),
             denies: says_no && !says_change(&head.folded),
             needs_permission: needs_leave,
             order: head.order,
@@ -324,7 +327,8 @@ impl Statement {
         let lacks = |it: &Statement, key: &u64| it.all.binary_search(key).is_err();
         let adds = self.things.iter().any(|key| lacks(failed, key));
         let loses = failed.things.iter().any(|key| lacks(self, key));
-        self.deed.retries(&failed.deed) && !(adds && loses)
+        let is_same = || self.deed.repeats(&failed.deed) && !(adds && loses);
+        !self.deed.gives_up(&failed.deed) && (self.deed.mends(&failed.deed) || is_same())
     }
 
     /// True if both have values for about the same topic, but not the same ones.

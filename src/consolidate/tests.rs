@@ -362,6 +362,7 @@ fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
         (true, "synced the gym calendar", "synced the gym calendar over CalDAV", "90 entries"),
         (true, "trained the model with batch 64", "trained the model with batch 16", "works"),
         (true, "restored the archive from tape 4", "repaired the archive on tape 4", "all of it"),
+        (true, "cached it and ran `cargo test`", "cloned it and ran `cargo test`", "exit 0"),
         (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
         (false, "synced the gym calendar", "documented the gym calendar sync", "two pages"),
         (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
@@ -404,6 +405,21 @@ fn a_destination_is_no_target_of_a_change() {
     let part = decision(&options, "switch tiles to Norway over to ship", "the tunnel is closed");
     let state = check(&[all.clone(), record(part, Person, 2)], &["add new", "add new"]);
     assert_eq!(of(&state, &all).state, MemoryState::Active);
+}
+
+#[test]
+fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid_down() {
+    for (asked, chosen, stage) in [
+        ("Always weigh the tiles before shipping", "always weigh the tiles", Stage::Decided),
+        ("Paint the shed at the gate green", "paint the shed at the gate green", Stage::Proposed),
+    ] {
+        let (wish, choice) = (request(asked), decision(&[], chosen, "two were too heavy"));
+        let (wish, choice) = (record(wish, Person, 1), record(choice, Person, 1));
+        let mut state = MemoryMap::new();
+        let found = plan(&[wish.clone(), choice], &mut state);
+        assert_eq!(of(&state, &wish).stage, stage, "{asked}");
+        assert_eq!(found.left_open, [], "{asked}");
+    }
 }
 
 #[test]

@@ -39,7 +39,9 @@ pub struct Contradiction {
 pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
     let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
     match (&memory.claim, &by.claim) {
-        (Claim::Request(_), Claim::Attempt(_)) => Some("possibly done by"),
+        (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => Some("possibly done by"),
+        (Claim::Request(_), Claim::Attempt(_)) => Some("possibly tried by"),
+        (Claim::Request(_), Claim::Decision(_)) => Some("possibly withdrawn by"),
         (Claim::Discussion(_), Claim::Decision(_)) => Some("possibly settled by"),
         (Claim::Attempt(_), Claim::Attempt(it)) if is_later && it.succeeded => {
             Some("possibly solved by")

@@ -25,7 +25,6 @@ mod section;
 mod session;
 mod tag;
 mod update;
-mod wording;
 
 #[cfg(test)]
 mod edit_test;

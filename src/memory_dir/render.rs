@@ -13,12 +13,12 @@ use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{self, Page, entry};
 use super::section::is_standing_rule;
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
-use super::wording;
 use crate::domain::{
     Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
 };
 use crate::text::tokens::keys;
 use crate::text::truncate;
+use crate::text::wording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;

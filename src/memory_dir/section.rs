@@ -1,7 +1,7 @@
 //! Section of a list in which people look for a memory: rules, open, learned, past.
 
-use super::wording;
 use crate::domain::{Claim, Decision, Memory, MemoryState, Speaker, Stage, named};
+use crate::text::wording;
 
 named! {
     /// Section of a list of memories.

@@ -1,4 +1,5 @@
-//! Text primitives without I/O: phrases, tokens, stems, names, terminals, truncation, lenient JSON.
+//! Text primitives without I/O: phrases, tokens, stems, names, terminals, truncation, lenient JSON,
+//! wording of rules and definitions.
 
 pub(crate) mod code_names;
 pub(crate) mod diff;
@@ -12,3 +13,4 @@ pub(crate) mod stems;
 pub(crate) mod terminal;
 pub(crate) mod tokens;
 pub(crate) mod truncate;
+pub(crate) mod wording;

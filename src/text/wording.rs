@@ -1,6 +1,6 @@
-//! Detects standing rules and definitions of terms in the text of a decision. If in doubt, it is neither.
+//! Detects standing rules and definitions of terms in the text of a claim. If in doubt, it is neither.
 
-use crate::text::tokens::folded;
+use super::tokens::folded;
 
 /// Words of standing rules, folded.
 const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
@@ -16,11 +16,15 @@ const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|auß
      voor|zonder|depois|sem";
 /// Words that begin a rule for everybody, folded.
 const NOBODY: &str = "nobody|niemand|personne|nadie|nessuno|ninguém";
+/// Words before a rule that begins to hold, folded, and polite ones.
+const FROM_NOW_ON: &str = "from now on|ab jetzt|ab sofort|künftig|von nun an|désormais|dorénavant|à partir de maintenant|\
+     de ahora en adelante|a partir de ahora|d'ora in poi|bundan sonra|今後";
+const PLEASE: &str = "please|bitte|por favor|per favore|lütfen|s'il te plaît|s'il vous plaît";
 /// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
 /// True if the decision is a standing rule.
-pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
+pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     let says = |words: &[&str], list: &str| {
         words.iter().position(|it| list.split('|').any(|one| one == *it))
     };
@@ -35,10 +39,13 @@ pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
 }
 
 /// True if a request states a standing rule, such as `never touch vendor/`.
-pub(super) fn is_standing(request: &str) -> bool {
+pub(crate) fn is_standing(request: &str) -> bool {
     let text = folded(request);
-    let first = split(&text).into_iter().next().unwrap_or_default();
-    first != "must" && ALWAYS.split('|').any(|word| word == first)
+    let polite = PLEASE.split('|').find_map(|word| text.strip_prefix(word));
+    let text = polite.unwrap_or(&text).trim_start();
+    let first = split(text).into_iter().next().unwrap_or_default();
+    FROM_NOW_ON.split('|').any(|words| text.starts_with(words))
+        || (first != "must" && ALWAYS.split('|').any(|word| word == first))
 }
 
 fn split(text: &str) -> Vec<&str> {
@@ -75,7 +82,7 @@ const NO_TERM: &str = "that|which|who|this|it|there|with|without|we|das|dies|es|
 const TERM_WORDS_MAX: usize = 4;
 
 /// Term that the text defines, and its meaning.
-pub(super) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, &'t str)> {
+pub(crate) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, &'t str)> {
     let text = chosen.trim().trim_end_matches('.');
     let named = CALLED.iter().find_map(|(before, verb)| {
         let head = text.get(..before.len()).filter(|it| it.eq_ignore_ascii_case(before))?;
@@ -133,7 +140,10 @@ mod tests {
         }
         assert!(is_rule("commits are signed", "rule of the house"));
         assert!(is_standing("Never touch vendor/") && is_standing("immer erst die Tests"));
-        assert!(!is_standing("Make it never fail"));
+        assert!(
+            is_standing("From now on run the smoke suite") && is_standing("Bitte immer testen")
+        );
+        assert!(!is_standing("Make it never fail") && !is_standing("Please add a test"));
         for text in [
             "the pool has 30 connections",
             "no dark mode",

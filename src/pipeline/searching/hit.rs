@@ -4,6 +4,7 @@ use crate::domain::{
     Claim, ClaimKind, Evidence, Match, Memory, MemoryId, MemoryState, RecordState, Stage,
     Timestamp, named, shown_words,
 };
+use crate::memory_dir::{Section, section};
 use crate::privacy::Redacted;
 use crate::search::{Query, fields_of_memory, fields_of_record};
 use crate::store::{SearchFilter, StoredRecord, Vector};
@@ -205,7 +206,8 @@ impl SearchHit {
         let is_current = matches!(self.state, HitState::Current | HitState::Conflicting);
         let is_open = |kind| matches!(kind, ClaimKind::Request | ClaimKind::Discussion);
         match &self.memory {
-            Some(memory) => is_current && memory.is_open(),
+            // A standing rule is nothing to do.
+            Some(memory) => is_current && memory.is_open() && section(memory) != Section::Rule,
             None => {
                 self.state == HitState::Staged
                     && self.claim().is_some_and(|claim| is_open(claim.kind()))
