@@ -240,7 +240,7 @@ impl Link<'_> {
         let (asked, answer) = self.asked_and_answer();
         let Claim::Request(it) = &asked.claim else { return None };
         let is_open = asked.stage != Stage::Decided && asked.decided.is_none() && !asked.confirmed;
-        (is_open && is_standing(&it.summary)).then(|| Effect {
+        (is_open && is_standing(&it.summary)).then_some(Effect {
             memory: asked.id,
             by: answer.id,
             stage: Some(Stage::Decided),

@@ -113,8 +113,8 @@ impl Deed {
     /// True if it does what `failed` tried, or says that something works.
     pub(super) fn repeats(&self, failed: &Deed) -> bool {
         let is_tried = || self.first_word().is_some_and(|key| failed.words.contains(&key));
-        let is_done = |done: &Box<str>| failed.verbs.iter().any(|tried| is_same_deed(tried, done));
-        self.works || is_tried() || self.verbs.iter().any(is_done)
+        let is_done = |done: &str| failed.verbs.iter().any(|tried| is_same_deed(tried, done));
+        self.works || is_tried() || self.verbs.iter().any(|done| is_done(done))
     }
 
     /// True if it repairs something, says that it was tried before, or ran a command of `failed`.
