@@ -310,6 +310,7 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
 
 /// Notes problems, findings, open pairs and questions, regardless of the output on stdout.
 pub(super) fn notes(results: &[NamespaceResult]) {
+    let mut told = "";
     for it in results {
         let namespace = &it.namespace;
         if let Some(problem) = &it.problem {
@@ -344,7 +345,13 @@ pub(super) fn notes(results: &[NamespaceResult]) {
             } else {
                 Default::default()
             };
-            output::note(&format!("{namespace}: {colour}{pairs}{end} {DIM}({how}){DIM:#}"));
+            // Once is enough for several namespaces.
+            let how = if std::mem::replace(&mut told, how) == how {
+                String::new()
+            } else {
+                format!(" {DIM}({how}){DIM:#}")
+            };
+            output::note(&format!("{namespace}: {colour}{pairs}{end}{how}"));
         }
         if planned.usage.was_used() {
             let usage = &planned.usage;

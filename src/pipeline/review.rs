@@ -1,7 +1,7 @@
 //! Questions for a person: pairs of memories that contradict one another, or may, and open items.
 
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
-use crate::memory_dir::Contradiction;
+use crate::memory_dir::{Contradiction, Section, section};
 use crate::store::{PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,8 @@ fn is_active(memory: &Memory) -> bool {
 }
 
 fn is_open(memory: &Memory) -> bool {
-    is_active(memory) && memory.is_open() && memory.stage_once(true).is_some()
+    let may_close = memory.is_open() && memory.stage_once(true).is_some();
+    is_active(memory) && may_close && section(memory) != Section::Rule
 }
 
 impl Question {
