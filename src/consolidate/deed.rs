@@ -21,6 +21,8 @@ const DEEDS: [&str; 4] = [
     "remove removed delete deleted drop dropped get rid lösche löschen gelöscht entferne entfernen entfernt supprime \
      supprimer supprimé borra borrar borrado elimina eliminar eliminado",
 ];
+/// Function words of English, which has no verbs at the end.
+const ENGLISH: &str = "the a of to with for from by at";
 /// Row of the verbs that repair something.
 const REPAIRS: usize = 2;
 /// Words before the means or circumstances of a deed, which a retry may change.
@@ -62,7 +64,8 @@ impl Deed {
         let mut deed = Deed::default();
         let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
         let words = words_of(head);
-        let last = words.last().filter(|word| word.ends_with(['n', 't']));
+        let is_english = words.iter().any(|word| is_in(ENGLISH, word));
+        let last = words.last().filter(|word| !is_english && word.ends_with(['n', 't']));
         // A tool may come first: `add_bags to add one bag`.
         let first = words.iter().find(|word| !is_exact(word) && **word != "to");
         deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
@@ -112,8 +115,13 @@ impl Deed {
 
     /// True if it does what `failed` tried, or says that something works.
     pub(super) fn repeats(&self, failed: &Deed) -> bool {
-        let is_tried = || self.first_word().is_some_and(|key| failed.words.contains(&key));
-        let is_done = |done: &str| failed.verbs.iter().any(|tried| is_same_deed(tried, done));
+        let is_verb_last = failed.verbs.len() > 1;
+        let is_tried = || match is_verb_last {
+            true => failed.words.last().is_some_and(|key| self.words.contains(key)),
+            false => self.first_word().is_some_and(|key| failed.words.contains(&key)),
+        };
+        let tried = failed.verbs.last();
+        let is_done = |done: &str| tried.is_some_and(|tried| is_same_deed(tried, done));
         self.works || is_tried() || self.verbs.iter().any(|done| is_done(done))
     }
 

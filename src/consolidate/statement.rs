@@ -526,9 +526,12 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
             continue;
         }
         let rest = after.iter().skip(opposed.map_or(1, |said| said.len()));
-        let rest = rest.skip_while(|word| is_stop_word(word)).take_while(is_said);
-        let near = before.iter().rev().take_while(is_said).filter(|_| opposed.is_some());
-        rest.chain(near).for_each(|word| topic_keys(word, |key| found.push(key)));
+        let rest: Vec<&&str> =
+            rest.skip_while(|word| is_stop_word(word)).take_while(is_said).collect();
+        // In `five slots instead of eight`, only the numbers are opposed.
+        let has_near = opposed.is_some() && !rest.is_empty();
+        let near = before.iter().rev().take_while(is_said).filter(|_| has_near);
+        rest.into_iter().chain(near).for_each(|word| topic_keys(word, |key| found.push(key)));
     }
     found
 }

@@ -368,6 +368,8 @@ fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
         (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
         (false, "loaded the 1881 census of Leeds", "loaded the 1871 census of Leeds", "works"),
         (false, "opened the checkout of the shop", "disabled the checkout of the shop", "done"),
+        (false, "fed the calves in the barn", "ordered hay for the calves in the barn", "done"),
+        (false, "die Kasse im Laden getestet", "die Kasse im Laden dokumentiert", "zwei Seiten"),
         (false, "die Kasse im Laden gestartet", "Test für die Kasse im Laden geschrieben", "grün"),
     ] {
         let before = record(attempt(failed, "failed", false), Assistant, 1);
@@ -396,6 +398,16 @@ fn a_denied_alternative_is_not_the_value_of_what_was_chosen_before() {
     let mut state = MemoryMap::new();
     plan(&[paid.clone(), record(refused, Person, 2)], &mut state);
     assert_eq!(of(&state, &paid).state, MemoryState::Active);
+}
+
+#[test]
+fn a_number_in_the_place_of_another_leaves_the_words_before_it_a_topic() {
+    let lives = record(decision(&[], "players start with three lives", "one was hard"), Person, 1);
+    let slots = "players start with five inventory slots instead of eight";
+    let slots = record(decision(&[], slots, "choices should matter"), Person, 2);
+    let mut state = MemoryMap::new();
+    plan(&[lives.clone(), slots], &mut state);
+    assert_eq!(of(&state, &lives).state, MemoryState::Active);
 }
 
 #[test]
