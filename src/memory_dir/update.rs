@@ -147,6 +147,9 @@ impl NamedIds {
 /// person's sections stay, and so do retrospective entries that a person changed.
 pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
     let mut changes = Vec::new();
+    if gone.is_empty() {
+        return changes;
+    }
     for (path, text) in files {
         if !text.lines().filter_map(Tag::of_line).any(|tag| is_gone(&tag, gone)) {
             continue;

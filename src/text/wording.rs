@@ -1,6 +1,8 @@
 //! Detects standing rules and definitions of terms in the text of a claim. If in doubt, it is neither.
 
 use super::tokens::folded;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Words of standing rules, folded.
 const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
@@ -23,19 +25,23 @@ const PLEASE: &str = "please|bitte|por favor|per favore|lütfen|s'il te plaît|s
 /// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
+static ALWAYS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| ALWAYS.split('|').collect());
+static FORBIDS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| FORBIDS.split('|').collect());
+static UNLESS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| UNLESS.split('|').collect());
+static RULE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| RULE.split('|').collect());
+
 /// True if the decision is a standing rule.
 pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
-    let says = |words: &[&str], list: &str| {
-        words.iter().position(|it| list.split('|').any(|one| one == *it))
-    };
+    let first =
+        |words: &[&str], list: &HashSet<&str>| words.iter().position(|it| list.contains(it));
     let (text, reason) = (folded(chosen), folded(reason));
     let words = split(&text);
-    let forbids = says(&words, FORBIDS).and_then(|at| words.get(at + 1..));
-    says(&words, ALWAYS).is_some()
+    let forbids = first(&words, &FORBIDS_WORDS).and_then(|at| words.get(at + 1..));
+    first(&words, &ALWAYS_WORDS).is_some()
         || words.first().is_some_and(|it| NOBODY.split('|').any(|one| one == *it))
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| says(rest, UNLESS).is_some())
-        || says(&split(&reason), RULE).is_some()
+        || forbids.is_some_and(|rest| first(rest, &UNLESS_WORDS).is_some())
+        || first(&split(&reason), &RULE_WORDS).is_some()
 }
 
 /// True if a request states a standing rule, such as `never touch vendor/`.
