@@ -110,7 +110,10 @@ impl Statement {
             },
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
-            things: things(&deed, &head.folded),
+            things: match claim {
+                Claim::Attempt(_) => things(&deed, &head.folded),
+                Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => Vec::new(),
+            },
             deed,
             is_preparation: is_preparation(&head.folded),
             is_finished: is_finished(&flat),
