@@ -310,7 +310,7 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
 
 /// Notes problems, findings, open pairs and questions, regardless of the output on stdout.
 pub(super) fn notes(results: &[NamespaceResult]) {
-    let mut told = "";
+    let mut told = BTreeSet::new();
     for it in results {
         let namespace = &it.namespace;
         if let Some(problem) = &it.problem {
@@ -346,10 +346,9 @@ pub(super) fn notes(results: &[NamespaceResult]) {
                 Default::default()
             };
             // Once is enough for several namespaces.
-            let how = if std::mem::replace(&mut told, how) == how {
-                String::new()
-            } else {
-                format!(" {DIM}({how}){DIM:#}")
+            let how = match told.insert(how) {
+                true => format!(" {DIM}({how}){DIM:#}"),
+                false => String::new(),
             };
             output::note(&format!("{namespace}: {colour}{pairs}{end}{how}"));
         }

@@ -167,7 +167,9 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let [id, day, _, state, ..] = row.cells();
     let state = match row.state {
-        HitState::Current | HitState::Staged => String::new(),
+        HitState::Current | HitState::Staged => {
+            row.possibly.map(|it| format!(" ({it})")).unwrap_or_default()
+        }
         HitState::Completed
         | HitState::Conflicting
         | HitState::Superseded

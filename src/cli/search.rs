@@ -135,10 +135,11 @@ impl SearchRow<'_> {
     /// Id, day, kind, state, quote and claim.
     pub(super) fn cells(&self) -> [String; 6] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
-        let state = match (by, &self.outdated_by) {
-            (Some(by), _) => format!("{} by {by}", self.state.name()),
-            (None, Some(by)) => format!("{}, see {by}", self.state.name()),
-            (None, None) => self.state.name().to_owned(),
+        let state = match (by, &self.outdated_by, self.possibly) {
+            (Some(by), ..) => format!("{} by {by}", self.state.name()),
+            (None, _, Some(possibly)) => format!("{}, {possibly}", self.state.name()),
+            (None, Some(by), None) => format!("{}, see {by}", self.state.name()),
+            (None, None, None) => self.state.name().to_owned(),
         };
         [
             self.id.clone(),

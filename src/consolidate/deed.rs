@@ -29,6 +29,9 @@ const REPAIRS: usize = 2;
 const MEANS: &str = "with without using via by through over per under after once when since because until instead mit ohne \
      über nach nachdem seit durch mithilfe weil wenn als statt avec sans par après quand depuis con sin por mediante tras \
      después cuando desde vía";
+/// Verbs before a tool, and prepositions before what it is used on.
+const USES: &str = "ran run used tried called executed";
+const USED_ON: &str = "on against for";
 /// Verbs of a result by which something works.
 const WORKS: &str = "works worked passes passed succeeds succeeded läuft funktioniert klappt marche fonctionne passe funciona";
 /// Words by which an attempt refers to an earlier one.
@@ -153,9 +156,13 @@ impl Deed {
     }
 }
 
-/// Folded `head` of an attempt without its means and circumstances.
+/// Folded `head` of an attempt without its means and circumstances: in `ran eslint on the shop`, without the tool.
 pub(super) fn without_means(head: &str) -> String {
-    let words = words_of(head);
+    let mut words = words_of(head);
+    let is_use = words.first().is_some_and(|word| is_in(USES, word));
+    if let Some(at) = words.iter().position(|word| is_use && is_in(USED_ON, word)) {
+        words.drain(1..at);
+    }
     let words: Vec<&str> = words.into_iter().take_while(|word| !is_in(MEANS, word)).collect();
     words.join(" ")
 }

@@ -364,6 +364,8 @@ fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
         (true, "restored the archive from tape 4", "repaired the archive on tape 4", "all of it"),
         (true, "cached it and ran `cargo test`", "cloned it and ran `cargo test`", "exit 0"),
         (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
+        (true, "ran tesseract on the old plans", "ran ocrmypdf on the old plans", "all read"),
+        (false, "ran tesseract on the old plans", "ran tesseract on the new maps", "all read"),
         (false, "synced the gym calendar", "documented the gym calendar sync", "two pages"),
         (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
         (false, "loaded the 1881 census of Leeds", "loaded the 1871 census of Leeds", "works"),

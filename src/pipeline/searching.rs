@@ -1,6 +1,7 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
 use crate::domain::{Memory, MemoryId, MemoryState, RecordId};
+use crate::memory_dir::{source_tag, suspicion};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, Store, StoreError, StoredRecord};
 pub(crate) use embedding::Embedder;
@@ -228,6 +229,15 @@ pub(super) async fn mark_pairs(
         let others = related.filter_map(|id| ages.get(&id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
+        let enders = open.iter().rev().filter(|pair| pair.1 == own.2).map(|pair| pair.0);
+        for ender in enders.filter(|_| hit.is_open()) {
+            let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
+            let words = hit.memory.as_ref().zip(by.as_ref()).and_then(|(it, by)| suspicion(it, by));
+            if let Some(words) = words {
+                hit.possibly = Some(format!("{words} {}", source_tag(ender)));
+                break;
+            }
+        }
     }
     Ok(())
 }

@@ -23,6 +23,8 @@ pub(crate) struct SearchRow<'a> {
     pub(crate) superseded_by: Option<String>,
     /// A later memory among the hits that may have put it out of date.
     pub(crate) outdated_by: Option<String>,
+    /// What may have ended it if it is open, such as `possibly done by src-1a2b3c4d`.
+    pub(crate) possibly: Option<&'a str>,
     pub(crate) headline: Option<&'a str>,
     /// A person's wording, or the words it rests on.
     pub(crate) words: &'a str,
@@ -66,6 +68,7 @@ impl<'a> SearchRow<'a> {
             state: hit.state,
             superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
             outdated_by: hit.outdated_by.map(source_tag),
+            possibly: hit.possibly.as_deref(),
             headline,
             words: hit.words(query),
             said_by: evidence.map(|it| it.speaker),

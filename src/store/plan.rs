@@ -340,7 +340,8 @@ impl Store {
         self.all("reading what was left open", &sql, values![namespace, limit]).await
     }
 
-    /// Returns contradictions that involve any of `memories`, and open pairs within them.
+    /// Returns contradictions that involve any of `memories`, and undecided pairs in which something may have changed one
+    /// of them: what may have, and the one.
     pub(crate) async fn pairs_of(
         &self,
         memories: BTreeSet<MemoryId>,
@@ -357,7 +358,6 @@ impl Store {
                 pairs.certain.extend(from.all::<(MemoryId, MemoryId)>(certain, values![&id.0])?);
                 pairs.open.extend(from.all::<(MemoryId, MemoryId)>(&open, values![&id.0])?);
             }
-            pairs.open.retain(|(home, _)| memories.contains(home));
             Ok(pairs)
         })
         .await

@@ -52,7 +52,11 @@ fn new_memories_are_summed_up_and_open_pairs_are_those_of_the_review() {
     }
     let review = place.run(&["memory", "review"]).stderr;
     let pairs = numbers(&review, " pairs left open or in contradiction");
-    let open = place.json(&["open", "--all", "--json"]).as_array().unwrap().len();
+    let open = place.json(&["open", "--all", "--json"]);
+    let open = open.as_array().unwrap();
+    let flag = open.iter().find(|it| it["headline"].as_str().unwrap().contains("flag")).unwrap();
+    assert!(flag["possibly"].as_str().unwrap().starts_with("possibly done by src-"), "{flag}");
+    let open = open.len();
     assert_eq!(numbers(&review, " open requests, questions and failures"), open, "{review}");
     for told in [&dry.stderr, &done.stderr] {
         assert_eq!(numbers(&told.replace("pairs", "pair"), " pair left open"), pairs, "{told}");

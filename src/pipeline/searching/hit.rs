@@ -95,13 +95,15 @@ pub(crate) struct SearchHit {
     pub state: HitState,
     /// A later memory of the same kind among the hits that may have made this one obsolete.
     pub outdated_by: Option<MemoryId>,
+    /// What may have ended a request, question or failure that is open, such as `possibly done by src-1a2b3c4d`.
+    pub possibly: Option<String>,
     pub score: f64,
 }
 
 impl SearchHit {
     pub(super) fn new(found: HitSource, memory: Option<Memory>) -> SearchHit {
         let state = state(&found, memory.as_ref());
-        SearchHit { found, memory, state, outdated_by: None, score: 0.0 }
+        SearchHit { found, memory, state, outdated_by: None, possibly: None, score: 0.0 }
     }
 
     /// Makes `memory` the one that rests on the record.
@@ -202,7 +204,7 @@ impl SearchHit {
             && (!failed || claim.is_some_and(is_failure))
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         let is_current = matches!(self.state, HitState::Current | HitState::Conflicting);
         let is_open = |kind| matches!(kind, ClaimKind::Request | ClaimKind::Discussion);
         match &self.memory {
