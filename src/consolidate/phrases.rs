@@ -61,9 +61,9 @@ const PREPARATION: &str = "reproduce|reproduced|reproduces|trigger|triggers|trig
      empezado|reproducido|planlandı|taslak";
 /// Words by which an attempt says that something is left to do.
 const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     yet|not started|not begun|still open|left to do|remains to|remain to|is missing|are missing|still missing|pending|waits for|waiting for|\
+     yet|not started|not begun|still open|is still|are still|left to do|remains to|remain to|is missing|are missing|still missing|pending|waits for|waiting for|\
      still to do|todo|tomorrow|next sprint|demain|mañana|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
-     noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
+     noch nicht|noch offen|immer noch|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
      pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
 /// Words by which a decision postpones something.

@@ -366,6 +366,12 @@ fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
         (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
         (true, "ran tesseract on the old plans", "ran ocrmypdf on the old plans", "all read"),
         (false, "ran tesseract on the old plans", "ran tesseract on the new maps", "all read"),
+        (
+            false,
+            "read pump 1 and pump 2",
+            "read pump 1 and pump 2 by radio",
+            "pump 2 is still mute",
+        ),
         (false, "synced the gym calendar", "documented the gym calendar sync", "two pages"),
         (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
         (false, "loaded the 1881 census of Leeds", "loaded the 1871 census of Leeds", "works"),
