@@ -7,7 +7,6 @@ use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
 use super::phrases::{says_postponed, says_removed, says_withdrawn};
 use super::rules::is_protected;
-use super::statement::Statement;
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
@@ -15,7 +14,7 @@ use crate::domain::{
     Speaker, Stage,
 };
 use crate::text::tokens::folded;
-use crate::text::wording::is_standing;
+use crate::text::wording::{is_prohibition, is_standing};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -97,7 +96,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let order = if *earlier { order } else { order.turned() };
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             if is_together && link.agrees(&subject) {
-                all.effects.extend(link.laid_down(&subject));
+                all.effects.extend(link.laid_down());
                 continue;
             }
             let (covered, sure) = link.covers(&subject);
@@ -226,7 +225,9 @@ impl Link<'_> {
         let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
             return false;
         };
-        let (asked, answer) = self.statements(subject);
+        let own: &Subject = &self.new.subject;
+        let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
+        let (asked, answer) = (&asked.statement, &answer.statement);
         let (_, all) = answer.covers(asked);
         answer.says_no == asked.says_no
             && answer.lacks_nothing(asked)
@@ -234,19 +235,13 @@ impl Link<'_> {
             && answer.names(asked) as f64 >= GRANTED * all as f64
     }
 
-    fn statements<'s>(&'s self, subject: &'s Subject) -> (&'s Statement, &'s Statement) {
-        let own: &Subject = &self.new.subject;
-        let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
-        (&asked.statement, &answer.statement)
-    }
-
     /// Effect of a granted wish if it is a standing rule or a prohibition, which no deed fulfils: the decision is the
     /// rule. Anything else remains to be done.
-    fn laid_down(&self, subject: &Subject) -> Option<Effect> {
+    fn laid_down(&self) -> Option<Effect> {
         let (asked, answer) = self.asked_and_answer();
         let Claim::Request(it) = &asked.claim else { return None };
         let is_open = asked.stage != Stage::Decided && asked.decided.is_none() && !asked.confirmed;
-        let is_rule = is_standing(&it.summary) || self.statements(subject).0.says_no;
+        let is_rule = is_standing(&it.summary) || is_prohibition(&it.summary);
         (is_open && is_rule).then_some(Effect {
             memory: asked.id,
             by: answer.id,

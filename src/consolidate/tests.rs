@@ -432,6 +432,7 @@ fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid
     for (asked, chosen, stage) in [
         ("Always weigh the tiles before shipping", "always weigh the tiles", Stage::Decided),
         ("Do not touch the old roof plans", "old roof plans are not touched", Stage::Decided),
+        ("Move the roofs without a loss", "move the roofs without a loss", Stage::Proposed),
         ("Paint the shed at the gate green", "paint the shed at the gate green", Stage::Proposed),
     ] {
         let (wish, choice) = (request(asked), decision(&[], chosen, "two were too heavy"));

@@ -13,6 +13,9 @@ const ALWAYS_JOINED: [&str; 6] =
 /// Words that forbid or ask, if one of [`UNLESS`] follows.
 const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|nichts|niemand|fragt|fragen|frag|aucun|\
      aucune|rien|pas|demander|ningún|ninguna|nada|preguntar|geen|niets|não|nenhum";
+/// Words of a prohibition, near its beginning.
+const NOT: &str =
+    "not|don't|no|never|nicht|kein|keine|keinen|nie|niemals|ne|pas|jamais|nunca|não|niet|geen";
 /// Words that begin the condition of a prohibition.
 const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
      voor|zonder|depois|sem";
@@ -47,11 +50,22 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
 /// True if a request states a standing rule, such as `never touch vendor/`.
 pub(crate) fn is_standing(request: &str) -> bool {
     let text = folded(request);
-    let polite = PLEASE.split('|').find_map(|word| text.strip_prefix(word));
-    let text = polite.unwrap_or(&text).trim_start();
+    let text = without_please(&text);
     let first = split(text).into_iter().next().unwrap_or_default();
     FROM_NOW_ON.split('|').any(|words| text.starts_with(words))
         || (first != "must" && ALWAYS.split('|').any(|word| word == first))
+}
+
+/// True if a request only forbids something, such as `do not touch vendor/`.
+pub(crate) fn is_prohibition(request: &str) -> bool {
+    let text = folded(request);
+    let words = split(without_please(&text));
+    words.into_iter().take(2).any(|word| NOT.split('|').any(|it| it == word))
+}
+
+fn without_please(folded: &str) -> &str {
+    let rest = PLEASE.split('|').find_map(|word| folded.strip_prefix(word));
+    rest.unwrap_or(folded).trim_start_matches([' ', ','])
 }
 
 fn split(text: &str) -> Vec<&str> {
@@ -150,6 +164,8 @@ mod tests {
             is_standing("From now on run the smoke suite") && is_standing("Bitte immer testen")
         );
         assert!(!is_standing("Make it never fail") && !is_standing("Please add a test"));
+        assert!(is_prohibition("Please do not touch vendor/") && is_prohibition("Keine Emojis"));
+        assert!(!is_prohibition("Import it without a loss") && !is_prohibition("Lose nothing"));
         for text in [
             "the pool has 30 connections",
             "no dark mode",
