@@ -285,14 +285,30 @@ pub(super) fn is_double_negation(folded: &str) -> bool {
     without && others
 }
 
-/// Strips punctuation around a word.
+/// Strips punctuation around a word, but no sign: `c++` and `c` are two names, and so are `-18` and `18`.
 fn bare(word: &str) -> &str {
-    word.trim_matches(|letter: char| !letter.is_alphanumeric())
+    let word = word.trim_end_matches(|letter: char| !letter.is_alphanumeric() && !is_sign(letter));
+    let rest = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+    with_minus(word, word.len() - rest.len())
+}
+
+/// True for a sign that may end a name, such as `c#`.
+pub(super) fn is_sign(letter: char) -> bool {
+    matches!(letter, '+' | '#')
+}
+
+/// The part of `word` from `start` on, with a minus before its number.
+pub(super) fn with_minus(word: &str, start: usize) -> &str {
+    let (before, rest) = word.split_at(start);
+    let is_negative = before.ends_with('-') && rest.starts_with(|it: char| it.is_ascii_digit());
+    if is_negative { &word[start - 1..] } else { rest }
 }
 
 /// True for a folded word that is an exact name: a number, a path, an identifier.
 pub(super) fn is_exact(word: &str) -> bool {
-    let inner = |letter: char| matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<');
+    let inner = |letter: char| {
+        matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<') || is_sign(letter)
+    };
     word.chars().any(|letter| letter.is_numeric() || inner(letter))
 }
 

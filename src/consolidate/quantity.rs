@@ -1,7 +1,7 @@
 //! Comparable quantities of a statement: `30 s`, `30 seconds` and `half a minute` are equal, as are
 //! `:8443` and `port 8443`.
 
-use super::phrases::is_stop_word;
+use super::phrases::{is_sign, is_stop_word, with_minus};
 use crate::text::numbers::{number, unit};
 use crate::text::tokens::{hash, stands_alone};
 use std::collections::HashMap;
@@ -60,8 +60,9 @@ fn bare(word: &str) -> &str {
     };
     let marks =
         |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
-    let word = word.trim_end_matches(marks);
-    let word = word.trim_start_matches(|letter| marks(letter) && letter != ':');
+    let word = word.trim_end_matches(|letter| marks(letter) && !is_sign(letter));
+    let rest = word.trim_start_matches(|letter| marks(letter) && letter != ':');
+    let word = with_minus(word, word.len() - rest.len());
     let is_version = |it: &&str| it.contains('.') && it.starts_with(|it: char| it.is_ascii_digit());
     word.strip_prefix('v').filter(is_version).unwrap_or(word)
 }
@@ -90,6 +91,9 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     if let Some(key) = DAY_OF_WORD.get(first) {
         return Some(Quantity { key: *key, words: 1 });
     }
+    if let Some(time) = time_of_day(words) {
+        return Some(time);
+    }
     if let Some(port) = port(first) {
         return Some(Quantity { key: key("", port), words: 1 });
     }
@@ -117,6 +121,64 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     Some(Quantity { key: key(dimension, amount * scale), words: count })
 }
 
+/// Hours after midnight that words behind a time of day add to an hour before noon; `None` for a 24-hour clock.
+const PARTS_OF_DAY: [(&str, Option<u32>); 19] = [
+    ("am", Some(0)),
+    ("a.m", Some(0)),
+    ("pm", Some(12)),
+    ("p.m", Some(12)),
+    ("in the morning", Some(0)),
+    ("in the afternoon", Some(12)),
+    ("in the evening", Some(12)),
+    ("uhr morgens", Some(0)),
+    ("uhr früh", Some(0)),
+    ("uhr nachmittags", Some(12)),
+    ("uhr abends", Some(12)),
+    ("uhr", None),
+    ("heures du matin", Some(0)),
+    ("heures de l'après-midi", Some(12)),
+    ("heures du soir", Some(12)),
+    ("de la mañana", Some(0)),
+    ("de la tarde", Some(12)),
+    ("o'clock", None),
+    ("часов", None),
+];
+
+/// The time of day at the start of `words`, such as `16:00`, `4 pm` or `four in the afternoon`.
+fn time_of_day(words: &[&str]) -> Option<Quantity> {
+    let first = words.first()?;
+    let key_of = |hour: u32, minute: u32| key("clock", f64::from(hour * 60 + minute));
+    if *first == "noon" {
+        return Some(Quantity { key: key_of(12, 0), words: 1 });
+    }
+    let glued = ["am", "pm"].iter().find_map(|part| Some((first.strip_suffix(part)?, *part)));
+    let (time, glued) = glued.map_or((*first, None), |(time, part)| (time, Some(part)));
+    let digits =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
+    let (hour, minute): (u32, Option<u32>) = match time.split_once(':') {
+        Some((hour, minute)) if minute.len() == 2 => (digits(hour)??, Some(digits(minute)??)),
+        Some(_) => return None,
+        None => (written(time).filter(|(_, rest)| rest.is_empty())?.0 as u32, None),
+    };
+    let behind = words.get(1..).unwrap_or_default();
+    let is_next = |(said, _): &&(&str, Option<u32>)| {
+        let said: Vec<&str> = said.split(' ').collect();
+        behind.starts_with(&said)
+    };
+    let (shift, count) = match glued {
+        Some(part) => (Some(if part == "pm" { 12 } else { 0 }), 0),
+        None => match PARTS_OF_DAY.iter().find(is_next) {
+            Some((said, shift)) => (*shift, said.split(' ').count()),
+            None if minute.is_some() => (None, 0),
+            None => return None,
+        },
+    };
+    let hour = shift.map_or(hour, |shift| hour % 12 + shift);
+    let minute = minute.unwrap_or_default();
+    (hour <= 24 && minute < 60)
+        .then(|| Quantity { key: key_of(hour % 24, minute), words: 1 + count })
+}
+
 /// True if one of `values` is a day of the week, which is a condition beside another value.
 pub(super) fn has_day(values: &[u64]) -> bool {
     days(values).next().is_some()
@@ -133,6 +195,9 @@ fn key(dimension: &str, amount: f64) -> u64 {
 
 /// Amount at the start of a word, and the suffix after its digits.
 fn written(word: &str) -> Option<(f64, &str)> {
+    if let Some(word) = word.strip_prefix('-') {
+        return written(word).map(|(amount, suffix)| (-amount, suffix));
+    }
     let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || b".,".contains(byte));
     let (digits, suffix) = word.split_at(digits.count());
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
@@ -198,6 +263,12 @@ mod tests {
         same("mondays", "montag", true);
         same("a quarter of the rooms", "25 %", true);
         same("a quarter of an hour", "15 min", true);
+        same("16:00", "four in the afternoon", true);
+        same("16:00", "4 pm", true);
+        same("2am", "02:00", true);
+        same("16 uhr", "16:00", true);
+        same("noon", "12 pm", true);
+        same("-18 degrees", "18 degrees", false);
     }
 
     #[test]
@@ -209,6 +280,9 @@ mod tests {
         same("6.12", "612", false);
         same("5 percent", "5", false);
         same("monday", "tuesday", false);
+        same("9:00", "16:00", false);
+        same("4 am", "4 pm", false);
+        same("9:30", "9:00", false);
     }
 
     #[test]

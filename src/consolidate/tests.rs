@@ -419,6 +419,22 @@ fn a_number_in_the_place_of_another_leaves_the_words_before_it_a_topic() {
 }
 
 #[test]
+fn statements_that_differ_in_a_sign_or_a_time_are_two() {
+    for (one, other, is_same) in [
+        ("the depot opens at 9:00 on Mondays", "the depot opens at 10:00 on Mondays", false),
+        ("the depot closes at 16:00", "the depot closes at 4 pm", true),
+        ("the freezer is kept at -18 degrees", "the freezer is kept at 18 degrees", false),
+        ("the roof sensor is written in C", "the roof sensor is written in C++", false),
+        ("the roof sensor is written in C", "the roof sensor is written in C#", false),
+    ] {
+        let said = |text, on| record(decision(&[], text, "it is so"), Person, on);
+        let mut state = MemoryMap::new();
+        plan(&[said(one, 1), said(other, 2)], &mut state);
+        assert_eq!(state.len() == 1, is_same, "{one} / {other}");
+    }
+}
+
+#[test]
 fn a_destination_is_no_target_of_a_change() {
     let all = record(decision(&[], "tiles go out by rail", "it is cheap"), Person, 1);
     let options = ["rail", "ship"];
