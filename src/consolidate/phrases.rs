@@ -155,7 +155,8 @@ static STOP_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let lists = [CHANGES, SHIFTS, WITHDRAWN];
     let lists = lists.into_iter().flat_map(|list| list.split('|'));
     let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
-    STOP_WORDS.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
+    let words = STOP_WORDS.split_whitespace().chain(SYMBOLS);
+    words.chain(lists.filter(|words| !words.contains(' '))).collect()
 });
 
 /// Phrases, matched as whole words.
@@ -246,7 +247,7 @@ fn spelled(letter: char) -> bool {
 pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
     let mut hard = Vec::new();
     for word in folded.split(' ').map(bare) {
-        if is_exact(word) || BOUND_WORDS.contains(word) {
+        if is_exact(word) || is_symbol(word) || BOUND_WORDS.contains(word) {
             hard.push(hash(word));
         }
     }
@@ -285,11 +286,21 @@ pub(super) fn is_double_negation(folded: &str) -> bool {
     without && others
 }
 
-/// Strips punctuation around a word, but no sign: `c++` and `c` are two names, and so are `-18` and `18`.
+/// Signs that stand for words: comparisons and arrows.
+const SYMBOLS: [&str; 11] = ["<", ">", "<=", ">=", "≤", "≥", "->", "→", "=>", "<-", "←"];
+
+/// Strips punctuation around a word, but no sign: `c++` and `c` are two names, and so are `-18`, `18` and `>18`.
 fn bare(word: &str) -> &str {
+    if is_symbol(word) {
+        return word;
+    }
     let word = word.trim_end_matches(|letter: char| !letter.is_alphanumeric() && !is_sign(letter));
     let rest = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());
-    with_minus(word, word.len() - rest.len())
+    with_sign(word, word.len() - rest.len())
+}
+
+pub(super) fn is_symbol(word: &str) -> bool {
+    SYMBOLS.contains(&word)
 }
 
 /// True for a sign that may end a name, such as `c#`.
@@ -297,11 +308,12 @@ pub(super) fn is_sign(letter: char) -> bool {
     matches!(letter, '+' | '#')
 }
 
-/// The part of `word` from `start` on, with a minus before its number.
-pub(super) fn with_minus(word: &str, start: usize) -> &str {
+/// The part of `word` from `start` on, with the signs before its number.
+pub(super) fn with_sign(word: &str, start: usize) -> &str {
     let (before, rest) = word.split_at(start);
-    let is_negative = before.ends_with('-') && rest.starts_with(|it: char| it.is_ascii_digit());
-    if is_negative { &word[start - 1..] } else { rest }
+    let signs = before.trim_end_matches(['-', '<', '>', '=', '≤', '≥']).len();
+    let is_number = rest.starts_with(|it: char| it.is_ascii_digit());
+    if is_number { &word[signs..] } else { rest }
 }
 
 /// True for a folded word that is an exact name: a number, a path, an identifier.
@@ -309,7 +321,7 @@ pub(super) fn is_exact(word: &str) -> bool {
     let inner = |letter: char| {
         matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<') || is_sign(letter)
     };
-    word.chars().any(|letter| letter.is_numeric() || inner(letter))
+    !is_symbol(word) && word.chars().any(|letter| letter.is_numeric() || inner(letter))
 }
 
 #[cfg(test)]

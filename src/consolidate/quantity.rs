@@ -1,7 +1,7 @@
 //! Comparable quantities of a statement: `30 s`, `30 seconds` and `half a minute` are equal, as are
 //! `:8443` and `port 8443`.
 
-use super::phrases::{is_sign, is_stop_word, with_minus};
+use super::phrases::{is_sign, is_stop_word, is_symbol, with_sign};
 use crate::text::numbers::{number, unit};
 use crate::text::tokens::{hash, stands_alone};
 use std::collections::HashMap;
@@ -54,6 +54,9 @@ pub(super) struct Quantity {
 
 /// Strips punctuation and a joined article (`l'import`) from a word; a path keeps its slash.
 fn bare(word: &str) -> &str {
+    if is_symbol(word) {
+        return word;
+    }
     let word = match word.split_once(['\'', '’']) {
         Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
         Some(_) | None => word,
@@ -62,7 +65,7 @@ fn bare(word: &str) -> &str {
         |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
     let word = word.trim_end_matches(|letter| marks(letter) && !is_sign(letter));
     let rest = word.trim_start_matches(|letter| marks(letter) && letter != ':');
-    let word = with_minus(word, word.len() - rest.len());
+    let word = with_sign(word, word.len() - rest.len());
     let is_version = |it: &&str| it.contains('.') && it.starts_with(|it: char| it.is_ascii_digit());
     word.strip_prefix('v').filter(is_version).unwrap_or(word)
 }

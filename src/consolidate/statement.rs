@@ -598,13 +598,13 @@ impl WordOrder {
 const BOUNDS: [&str; 10] = [
     "before prior vor avant antes önce",
     "after nach après después sonra",
-    "below under less unter sous moins menos bajo",
-    "above over more über sur plus más sobre",
+    "below under less unter sous moins menos bajo <",
+    "above over more über sur plus más sobre >",
     "up hoch",
     "down herunter runter",
     "some several einige quelques algunos",
-    "most maximum maximal höchstens máximo",
-    "least minimum mindestens mínimo",
+    "most maximum maximal höchstens máximo <= ≤",
+    "least minimum mindestens mínimo >= ≥",
     "may can might could darf dürfen kann können peut peuvent puede pueden",
 ];
 /// Forms of `be`, which precede a predicate.
@@ -615,7 +615,7 @@ const KEEPS: &str = "keep keeps stay stays remain remains leave behalten beibeha
 
 /// Words that make the order of the others matter.
 const DIRECTIONS: &str = "from to before prior after into until von zu nach vor bis desde hasta antes después avant après depuis \
-     から まで önce sonra";
+     から まで önce sonra -> → => <- ←";
 
 static BE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| BE.split(' ').collect());
 static KEEP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| KEEPS.split_whitespace().collect());

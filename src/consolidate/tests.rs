@@ -426,6 +426,9 @@ fn statements_that_differ_in_a_sign_or_a_time_are_two() {
         ("the freezer is kept at -18 degrees", "the freezer is kept at 18 degrees", false),
         ("the roof sensor is written in C", "the roof sensor is written in C++", false),
         ("the roof sensor is written in C", "the roof sensor is written in C#", false),
+        ("copy the roof plans staging → live", "copy the roof plans live → staging", false),
+        ("alarm at a roof load > 200 kg", "alarm at a roof load < 200 kg", false),
+        ("the roof tool needs Python >=3.9", "the roof tool needs Python 3.9", false),
     ] {
         let said = |text, on| record(decision(&[], text, "it is so"), Person, on);
         let mut state = MemoryMap::new();
