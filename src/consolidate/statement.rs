@@ -6,7 +6,7 @@ use super::key_set::{both, shared, sort, without};
 use super::phrases::{
     BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_exact, is_finished,
     is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
-    topic_keys,
+    says_withdrawn, topic_keys,
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -32,6 +32,8 @@ pub(super) struct Statement {
     /// Words that only some options have, or that the main string contrasts; they count as values.
     choices: Vec<u64>,
     pub(super) says_no: bool,
+    /// Its main string drops something.
+    withdraws: bool,
     /// Its main string mentions a change.
     pub(super) is_change: bool,
     /// Only denies something, which puts nothing in the place of anything.
@@ -91,6 +93,7 @@ impl Statement {
         let deed = Deed::of(claim, &head.folded);
         Statement {
             says_no,
+            withdraws: says_withdrawn(&head.folded),
             is_change: says_change(&head.folded),
             denies: says_no && !says_change(&head.folded),
             needs_permission: needs_leave,
@@ -153,7 +156,10 @@ impl Statement {
     }
 
     fn is_bound_as(&self, other: &Statement) -> bool {
-        self.values == other.values && self.says_no == other.says_no && self.is_bounded_as(other)
+        self.values == other.values
+            && self.says_no == other.says_no
+            && self.withdraws == other.withdraws
+            && self.is_bounded_as(other)
     }
 
     fn is_bounded_as(&self, other: &Statement) -> bool {
@@ -595,7 +601,8 @@ impl WordOrder {
 }
 
 /// Words that set bounds or say how binding a statement is; words of different rows differ.
-const BOUNDS: [&str; 10] = [
+const BOUNDS: [&str; 11] = [
+    "out hors fuera",
     "before prior vor avant antes önce",
     "after nach après después sonra",
     "below under less unter sous moins menos bajo <",
@@ -607,6 +614,8 @@ const BOUNDS: [&str; 10] = [
     "least minimum mindestens mínimo >= ≥",
     "may can might could darf dürfen kann können peut peuvent puede pueden",
 ];
+/// Particles that end a German statement, as in `geht nachts an`; they count as bounds.
+const PARTICLES: [&str; 6] = ["auf", "zu", "an", "aus", "ein", "ab"];
 /// Forms of `be`, which precede a predicate.
 const BE: &str = "is are was were be been ist sind wird werden est sont es son";
 /// Words saying that something stays as it is.
@@ -670,6 +679,8 @@ impl Parts {
         // German puts the predicate at the end.
         let is_german = words.iter().any(|word| matches!(*word, "wird" | "werden"));
         predicates.extend(topic.last().filter(|_| is_german));
+        let particle = words.last().and_then(|last| PARTICLES.iter().position(|it| it == last));
+        bounds.extend(particle.map(|at| BOUNDS.len() + at));
         sort(&mut topic);
         sort(&mut values);
         sort(&mut predicates);

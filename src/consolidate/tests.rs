@@ -429,6 +429,12 @@ fn statements_that_differ_in_a_sign_or_a_time_are_two() {
         ("copy the roof plans staging → live", "copy the roof plans live → staging", false),
         ("alarm at a roof load > 200 kg", "alarm at a roof load < 200 kg", false),
         ("the roof tool needs Python >=3.9", "the roof tool needs Python 3.9", false),
+        ("use Redis for the roof sessions", "drop Redis for the roof sessions", false),
+        ("we need the old roof API", "we abandon the old roof API", false),
+        ("roofers are signed in after lunch", "roofers are signed out after lunch", false),
+        ("die Luke im Dach ist nachts auf", "die Luke im Dach ist nachts zu", false),
+        ("die Heizung am Dach geht nachts an", "die Heizung am Dach geht nachts aus", false),
+        ("put the roof plans on tape", "put the roof plans on tape, please", true),
     ] {
         let said = |text, on| record(decision(&[], text, "it is so"), Person, on);
         let mut state = MemoryMap::new();
