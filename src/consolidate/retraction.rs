@@ -291,6 +291,25 @@ impl Stated {
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
     }
 
+    /// True if both have their common words in the same order, or with the last ones first, and so `values`, which may
+    /// stand anywhere between them. Words that are `free` stand anywhere.
+    pub(super) fn is_in_order_of(
+        &self,
+        other: &Stated,
+        values: &[u64],
+        is_free: impl Fn(&u64) -> bool,
+    ) -> bool {
+        let common = |it: &Stated, of: &Stated| -> (Vec<u64>, Vec<u64>) {
+            let is_common = |key: &&u64| of.keys.binary_search(key).is_ok() && !is_free(key);
+            let keys = it.sequence.iter().filter(is_common).copied();
+            keys.partition(|key| values.binary_search(key).is_ok())
+        };
+        let ((own_values, own), (values, words)) = (common(self, other), common(other, self));
+        let is_turned = |at: usize| [&own[at..], &own[..at]].concat() == words;
+        let is_ordered = own == words || own.len() > 2 && (1..own.len()).any(is_turned);
+        is_ordered && own_values == values
+    }
+
     pub(super) fn swaps(&self, former: &Stated) -> bool {
         let (added, lost) = (gaps(self, former), gaps(former, self));
         added.len() == 1 && added == lost

@@ -184,12 +184,18 @@ impl RulePair<'_> {
         self.is_equal() || (self.like.is_near() && self.same_choice())
     }
 
+    /// True if both choose the same among alternatives, or say the same in nearly the same words.
     fn same_choice(&self) -> bool {
         let (new, old) = (&self.new.subject, self.subject);
-        let worded = new.named.first() == old.named.first()
-            && new.hard == old.hard
-            && new.statement.is_ordered_as(&old.statement);
-        new.chosen == old.chosen || (worded && new.named.first().is_some_and(|it| !it.is_empty()))
+        let named = new.named.first();
+        let is_worded = || {
+            named == old.named.first()
+                && named.is_none_or(|it| !it.is_empty())
+                && new.hard == old.hard
+                && new.statement.is_bound_as(&old.statement)
+                && new.statement.is_ordered_as(&old.statement)
+        };
+        (new.chosen.is_some() && new.chosen == old.chosen) || is_worded()
     }
 }
 

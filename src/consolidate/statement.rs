@@ -11,6 +11,7 @@ use super::phrases::{
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
+use crate::text::stems::is_no;
 use crate::text::tokens::{folded, hash};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -150,12 +151,26 @@ impl Statement {
             && left_out.iter().all(|key| former.is_verb(key))
     }
 
-    /// True if word order makes no difference between the two.
+    /// True if word order makes no difference between the two: `Ann asks Bob` is not `Bob asks Ann`.
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
-        self.order.says_as(&other.order) && self.stated.only == other.stated.only
+        let lost = |it: &Statement, from: &Statement| {
+            without(&it.stated.keys, &from.stated.keys).iter().any(|key| from.topic.contains(key))
+        };
+        // Who is asked, or the only one, is known without the order.
+        let is_told = self.needs_permission || self.stated.only.is_some();
+        // `insure no parcels` is `parcels are not insured`.
+        let is_free = |key: &u64| self.is_verb(key) && other.is_verb(key);
+        let in_order = || self.stated.is_in_order_of(&other.stated, &self.values, is_free);
+        let is_ordered = is_told || in_order();
+        self.order.says_as(&other.order)
+            && self.stated.only == other.stated.only
+            && is_ordered
+            && !lost(self, other)
+            && !lost(other, self)
     }
 
-    fn is_bound_as(&self, other: &Statement) -> bool {
+    /// True if both have the same values and bounds, and deny or drop something or do not.
+    pub(super) fn is_bound_as(&self, other: &Statement) -> bool {
         self.values == other.values
             && self.says_no == other.says_no
             && self.withdraws == other.withdraws
@@ -601,14 +616,18 @@ impl WordOrder {
 }
 
 /// Words that set bounds or say how binding a statement is; words of different rows differ.
-const BOUNDS: [&str; 11] = [
+const BOUNDS: [&str; 13] = [
     "out hors fuera",
+    "or oder ou или",
+    "from desde",
     "before prior vor avant antes önce",
     "after nach après después sonra",
     "below under less unter sous moins menos bajo <",
     "above over more über sur plus más sobre >",
-    "up hoch",
-    "down herunter runter",
+    "up hoch raise raised raises increase increased increases upgrade upgraded extend extended lengthen lengthened doubled \
+     tripled erhöht erhöhen verlängert verlängern verdoppelt verdoppeln aumentar augmenter augmenté увеличить",
+    "down herunter runter lower lowered lowers reduce reduced reduces downgrade downgraded shorten shortened halve halved cut \
+     trim trimmed gesenkt senken verkürzt verkürzen reducir réduire réduit уменьшить",
     "some several einige quelques algunos",
     "most maximum maximal höchstens máximo <= ≤",
     "least minimum mindestens mínimo >= ≥",
@@ -645,7 +664,7 @@ impl Parts {
         let mut before = "";
         let mut rest = words.as_slice();
         while let Some((word, after)) = rest.split_first() {
-            let last = std::mem::replace(&mut before, word);
+            let last = if is_no(word) { before } else { std::mem::replace(&mut before, word) };
             if let Some(quantity) = quantity(rest) {
                 values.push(quantity.key);
                 rest = rest.get(quantity.words..).unwrap_or_default();

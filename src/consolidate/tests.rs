@@ -434,6 +434,13 @@ fn statements_that_differ_in_a_sign_or_a_time_are_two() {
         ("roofers are signed in after lunch", "roofers are signed out after lunch", false),
         ("die Luke im Dach ist nachts auf", "die Luke im Dach ist nachts zu", false),
         ("die Heizung am Dach geht nachts an", "die Heizung am Dach geht nachts aus", false),
+        ("Ann reviews the roofs of Bob", "Bob reviews the roofs of Ann", false),
+        ("use slate, not tiles", "use tiles, not slate", false),
+        ("test the roof first, then pay", "pay first, then test the roof", false),
+        ("send the plan to Ann and Bob", "send the plan to Ann or Bob", false),
+        ("pay 5 euros for 2 hours", "pay 2 euros for 5 hours", false),
+        ("take the train to Ulm", "take the train from Ulm", false),
+        ("roofs below 2 m are not insured", "roofs under 2 m are not insured", true),
         ("put the roof plans on tape", "put the roof plans on tape, please", true),
     ] {
         let said = |text, on| record(decision(&[], text, "it is so"), Person, on);
