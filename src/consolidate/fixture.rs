@@ -90,6 +90,17 @@ pub(super) fn plan(records: &[Record], state: &mut MemoryMap) -> Plan {
     plan
 }
 
+/// Plans all records at once, in the given and in reverse order, and checks each disposition.
+#[track_caller]
+pub(super) fn check(records: &[Record], expected: &[&str]) -> MemoryMap {
+    let (mut state, mut other) = (MemoryMap::new(), MemoryMap::new());
+    let made = plan(records, &mut state);
+    assert_eq!(told(&made), expected);
+    let turned: Vec<Record> = records.iter().rev().cloned().collect();
+    assert_eq!(plan(&turned, &mut other).id, made.id, "the order given does not count");
+    state
+}
+
 /// Checks the invariants of every plan.
 #[track_caller]
 pub(super) fn finish(records: &[Record], plan: &Plan, memories: Memories, state: &mut MemoryMap) {

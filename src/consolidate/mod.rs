@@ -10,6 +10,7 @@ mod history;
 mod incoming;
 mod key_set;
 mod lessons;
+mod parts;
 mod person_verdict;
 mod phrases;
 mod plan;
@@ -49,6 +50,8 @@ pub(crate) use verdict::Verdict;
 
 #[cfg(test)]
 mod changed_test;
+#[cfg(test)]
+mod deed_test;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -1,0 +1,112 @@
+//! Deeds that complete requests and solve failures, and wishes that are granted.
+
+use super::fixture::*;
+use crate::domain::Speaker::{Assistant, Person, Web};
+use crate::domain::{MemoryMap, Stage};
+
+#[test]
+fn only_the_deed_that_was_asked_for_completes_a_request() {
+    for (asked, action, expected) in [
+        ("Add a mute button to the doorbell", "added a mute button to the doorbell", true),
+        ("Fix the wrong totals in the till report", "repaired the totals in the till report", true),
+        ("Build a page of roof statistics", "opened the page of roof statistics", true),
+        ("Add one roof to the list", "`list_roofs` to add one roof to the list", true),
+        ("Eine Warteliste für Kurse bauen", "die Warteliste für Kurse gebaut", true),
+        ("Ajouter la pagination à la liste", "ajouté la pagination à la liste", true),
+        ("Shorten the onboarding mail", "translated the onboarding mail", false),
+        ("Block logins from old contracts", "counted logins from old contracts", false),
+        ("Cover the checkout with tests", "checked how the checkout is covered with tests", false),
+        ("Write a script for the choir archive", "read the format of the choir archive", false),
+        (
+            "Write an import of the choir archive",
+            "wrote a test for the import of the choir archive",
+            false,
+        ),
+        ("Add a button to the doorbell app", "added a button to the doorbell hardware", false),
+        ("Translate the pages into Polish and Czech", "translated the pages into Polish", false),
+        ("Das Lager im Keller aufräumen", "das Lager im Keller vermessen", false),
+    ] {
+        let request = record(request(asked), Person, 1);
+        let tried = record(attempt(action, "works", true), Assistant, 2);
+        let state = check(&[request.clone(), tried], &["add new", "add new"]);
+        assert_eq!(of(&state, &request).stage == Stage::Decided, expected, "{asked}: {action}");
+    }
+}
+
+#[test]
+fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
+    for (is_solved, failed, action, result) in [
+        (true, "synced the gym calendar", "synced the gym calendar over CalDAV", "90 entries"),
+        (true, "trained the model with batch 64", "trained the model with batch 16", "works"),
+        (true, "restored the archive from tape 4", "repaired the archive on tape 4", "all of it"),
+        (true, "cached it and ran `cargo test`", "cloned it and ran `cargo test`", "exit 0"),
+        (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
+        (true, "ran tesseract on the old plans", "ran ocrmypdf on the old plans", "all read"),
+        (false, "ran tesseract on the old plans", "ran tesseract on the new maps", "all read"),
+        (
+            false,
+            "read pump 1 and pump 2",
+            "read pump 1 and pump 2 by radio",
+            "pump 2 is still mute",
+        ),
+        (false, "synced the gym calendar", "documented the gym calendar sync", "two pages"),
+        (false, "restored the archive from tape 4", "restored the archive from tape 5", "done"),
+        (false, "loaded the 1881 census of Leeds", "loaded the 1871 census of Leeds", "works"),
+        (false, "opened the checkout of the shop", "disabled the checkout of the shop", "done"),
+        (false, "fed the calves in the barn", "ordered hay for the calves in the barn", "done"),
+        (false, "die Kasse im Laden getestet", "die Kasse im Laden dokumentiert", "zwei Seiten"),
+        (false, "die Kasse im Laden gestartet", "Test für die Kasse im Laden geschrieben", "grün"),
+    ] {
+        let before = record(attempt(failed, "failed", false), Assistant, 1);
+        let tried = record(attempt(action, result, true), Assistant, 2);
+        let mut state = MemoryMap::new();
+        plan(&[before.clone(), tried], &mut state);
+        let is_open = of(&state, &before).stage == Stage::Attempted;
+        assert_eq!(is_open, !is_solved, "{failed}: {action}");
+    }
+}
+
+#[test]
+fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid_down() {
+    for (asked, chosen, stage) in [
+        ("Always weigh the tiles before shipping", "always weigh the tiles", Stage::Decided),
+        ("Do not touch the old roof plans", "old roof plans are not touched", Stage::Decided),
+        ("Move the roofs without a loss", "move the roofs without a loss", Stage::Proposed),
+        ("Paint the shed at the gate green", "paint the shed at the gate green", Stage::Proposed),
+    ] {
+        let (wish, choice) = (request(asked), decision(&[], chosen, "two were too heavy"));
+        let (wish, choice) = (record(wish, Person, 1), record(choice, Person, 1));
+        let mut state = MemoryMap::new();
+        let found = plan(&[wish.clone(), choice], &mut state);
+        assert_eq!(of(&state, &wish).stage, stage, "{asked}");
+        assert_eq!(found.left_open, [], "{asked}");
+    }
+}
+
+#[test]
+fn a_request_that_arrives_after_its_attempt_is_done_too() {
+    let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
+    let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
+    let mut state = MemoryMap::new();
+    plan(&[record(tried, Assistant, 2)], &mut state);
+    plan(std::slice::from_ref(&asked), &mut state);
+    assert_eq!(of(&state, &asked).stage, Stage::Decided);
+}
+
+#[test]
+fn a_request_can_be_made_again_when_it_was_fulfilled() {
+    let ask = |on| record(request("Make waiting jobs survive a restart of the worker"), Person, on);
+    let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
+    let tried = record(tried, Assistant, 2);
+    let again = ask(9);
+    let state = check(&[ask(1), tried, again.clone()], &["add new"; 3]);
+    assert_eq!(of(&state, &again).stage, Stage::Proposed);
+}
+
+#[test]
+fn tools_alone_complete_nothing() {
+    let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
+    let tried = attempt("waiting jobs survive a restart of the worker", "done", true);
+    let state = check(&[asked.clone(), record(tried, Web, 2)], &["add new", "add new"]);
+    assert_eq!(of(&state, &asked).stage, Stage::Proposed);
+}
