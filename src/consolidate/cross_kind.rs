@@ -95,17 +95,20 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let order = new.order_to(memory, there);
             let order = if *earlier { order } else { order.turned() };
             let is_together = there.is_some_and(|there| there.session == new.place.session);
-            if is_together && link.agrees(&subject) {
-                all.effects.extend(link.laid_down());
-                continue;
-            }
+            let is_granted = is_together && link.is_granted(&subject);
             let (covered, sure) = link.covers(&subject);
             match view.verdicts.get(new.record.id, memory.id) {
                 Some(Verdict::Replaces { agreed }) => {
                     all.effects.extend(link.judged(order, agreed).effects);
                 }
+                _ if is_granted => {
+                    // Both were said together, in whatever order.
+                    let found = link.follow(link.laid_down(), true, Order::Later, false);
+                    all.effects.extend(found.effects);
+                }
                 verdict => {
-                    let found = link.follow(sure && covered >= COVERED_MAYBE, order, false);
+                    let sure = sure && covered >= COVERED_MAYBE;
+                    let found = link.follow(link.consequence(), sure, order, false);
                     all.effects.extend(found.effects);
                     let may = found.open.into_iter().next().filter(|_| verdict.is_none());
                     let better = |(most, _): &(f64, LeftOpen)| *most < covered;
@@ -218,9 +221,8 @@ impl Link<'_> {
         }
     }
 
-    /// True if a decision says what a request of the same conversation says, in most of its words: a wish that was
-    /// granted in the same breath.
-    fn agrees(&self, subject: &Subject) -> bool {
+    /// True if a decision says what a request says, in most of its words. In one conversation, that grants the wish.
+    fn is_granted(&self, subject: &Subject) -> bool {
         let (asked, answer) = self.asked_and_answer();
         let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
             return false;
@@ -229,35 +231,34 @@ impl Link<'_> {
         let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
         let (asked, answer) = (&asked.statement, &answer.statement);
         let (_, all) = answer.covers(asked);
+        let named = answer.names(asked);
         answer.says_no == asked.says_no
             && answer.lacks_nothing(asked)
             && (asked.is_change || !answer.is_change)
-            && answer.names(asked) as f64 >= GRANTED * all as f64
+            && named >= REQUEST_WORDS_MIN
+            && named as f64 >= GRANTED * all as f64
     }
 
-    /// Effect of a granted wish if it is a standing rule or a prohibition, which no deed fulfils: the decision is the
-    /// rule. Anything else remains to be done.
-    fn laid_down(&self) -> Option<Effect> {
-        let (asked, answer) = self.asked_and_answer();
+    /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
+    /// `None` for anything else, which remains to be done.
+    fn laid_down(&self) -> Option<Consequence> {
+        let (asked, _) = self.asked_and_answer();
         let Claim::Request(it) = &asked.claim else { return None };
-        let is_open = asked.stage != Stage::Decided && asked.decided.is_none() && !asked.confirmed;
         let is_rule = is_standing(&it.summary) || is_prohibition(&it.summary);
-        (is_open && is_rule).then_some(Effect {
-            memory: asked.id,
-            by: answer.id,
+        let is_open = asked.stage != Stage::Decided && !asked.confirmed;
+        (is_open && is_rule).then_some(Consequence {
             stage: Some(Stage::Decided),
             supersedes: false,
-            restores: false,
-            retracts: false,
-            at: answer.valid_from,
-            rule: Cow::Borrowed("laid-down"),
+            rule: "laid-down",
+            open_rule: "may-complete",
+            judged_rule: "laid-down",
         })
     }
 
     /// Applies the effects as if the rules were sure, under names of their own.
     fn judged(&self, order: Order, agreed: bool) -> Across {
         let order = if order == Order::Same { Order::Later } else { order };
-        let mut found = self.follow(true, order, agreed);
+        let mut found = self.follow(self.consequence(), true, order, agreed);
         let rule = self.consequence().map(|it| it.judged_rule).unwrap_or_default();
         for effect in &mut found.effects {
             effect.rule = Cow::Borrowed(rule);
@@ -307,7 +308,14 @@ impl Link<'_> {
         })
     }
 
-    fn follow(&self, sure: bool, order: Order, agreed: bool) -> Across {
+    /// Applies a consequence if the policy lets it, or leaves it open.
+    fn follow(
+        &self,
+        consequence: Option<Consequence>,
+        sure: bool,
+        order: Order,
+        agreed: bool,
+    ) -> Across {
         let Link { new, memory, earlier, .. } = *self;
         let (asked, answer) = self.asked_and_answer();
         let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);
@@ -319,8 +327,7 @@ impl Link<'_> {
         let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);
         let is_decided = !is_edit && asked.is_decided_after(at);
         let late = matches!(order, Order::Earlier | Order::Unknown);
-        let Some(consequence) = self.consequence().filter(|_| !late && !hearsay && !is_decided)
-        else {
+        let Some(consequence) = consequence.filter(|_| !late && !hearsay && !is_decided) else {
             return Across::default();
         };
         let Consequence { stage, supersedes, rule, open_rule, .. } = consequence;

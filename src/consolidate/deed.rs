@@ -1,7 +1,7 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
-use super::phrases::{FORM_WORDS, is_exact, is_stop_word, says_removed, topic_keys};
+use super::phrases::{FORM_WORDS, is_exact, is_in, is_stop_word, says_removed, topic_keys};
 use super::quantity::words_of;
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
@@ -165,11 +165,6 @@ pub(super) fn without_means(head: &str) -> String {
     }
     let words: Vec<&str> = words.into_iter().take_while(|word| !is_in(MEANS, word)).collect();
     words.join(" ")
-}
-
-/// True if `list`, which has blanks between words, has `word`.
-fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|it| it == word)
 }
 
 /// True if the verb `done` does what the verb `asked` asks for.

@@ -1,8 +1,9 @@
 //! Deeds that complete requests and solve failures, and wishes that are granted.
 
 use super::fixture::*;
+use super::{Memories, Verdict, Verdicts, consolidate};
 use crate::domain::Speaker::{Assistant, Person, Web};
-use crate::domain::{MemoryMap, Stage};
+use crate::domain::{MemoryMap, MemoryState, Stage};
 
 #[test]
 fn only_the_deed_that_was_asked_for_completes_a_request() {
@@ -109,4 +110,36 @@ fn tools_alone_complete_nothing() {
     let tried = attempt("waiting jobs survive a restart of the worker", "done", true);
     let state = check(&[asked.clone(), record(tried, Web, 2)], &["add new", "add new"]);
     assert_eq!(of(&state, &asked).stage, Stage::Proposed);
+}
+
+#[test]
+fn only_people_and_assistants_lay_down_a_rule_and_only_about_something() {
+    for (asked, chosen, by) in [
+        ("Do not touch the old roof plans", "old roof plans are not touched", Web),
+        ("Don't.", "old roof plans are not touched", Person),
+    ] {
+        let (wish, choice) = (request(asked), decision(&[], chosen, "two were torn"));
+        let (wish, choice) = (record(wish, Person, 1), record(choice, by, 1));
+        let mut state = MemoryMap::new();
+        plan(&[wish.clone(), choice], &mut state);
+        assert_eq!(of(&state, &wish).stage, Stage::Proposed, "{asked}");
+    }
+}
+
+#[test]
+fn a_verdict_on_a_granted_wish_counts() {
+    let wish = record(request("Paint the shed at the gate green"), Person, 1);
+    let choice = decision(&[], "paint the shed at the gate green", "it fades");
+    let mut choice = record(choice, Person, 1);
+    choice.evidence.iter_mut().for_each(|it| it.ordinal += 1);
+    let records = [wish.clone(), choice.clone()];
+    let mut state = MemoryMap::new();
+    plan(&records, &mut state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(choice.id, of(&state, &wish).id, Verdict::Replaces { agreed: true });
+    let mut state = MemoryMap::new();
+    let memories = Memories::of(NAMESPACE, &state);
+    let (made, _) = consolidate(&records, &memories, &verdicts);
+    finish(&records, &made, memories, &mut state);
+    assert_eq!(of(&state, &wish).state, MemoryState::Superseded);
 }

@@ -215,6 +215,11 @@ pub(super) fn says_removed(folded: &str) -> bool {
     REMOVED.is_in(folded)
 }
 
+/// True if `list`, which has blanks between words, has `word`.
+pub(super) fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|it| it == word)
+}
+
 /// True for a folded stop word.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORD_SET.contains(word)

@@ -149,37 +149,43 @@ const PARTS_OF_DAY: [(&str, Option<u32>); 19] = [
 
 /// The time of day at the start of `words`, such as `16:00`, `4 pm` or `four in the afternoon`.
 fn time_of_day(words: &[&str]) -> Option<Quantity> {
-    let first = words.first()?;
-    let key_of = |hour: u32, minute: u32| key("clock", f64::from(hour * 60 + minute));
+    let (first, behind) = words.split_first()?;
     if *first == "noon" {
-        return Some(Quantity { key: key_of(12, 0), words: 1 });
+        return Some(Quantity { key: key("clock", 12.0 * 60.0), words: 1 });
     }
-    let glued = ["am", "pm"].iter().find_map(|part| Some((first.strip_suffix(part)?, *part)));
-    let (time, glued) = glued.map_or((*first, None), |(time, part)| (time, Some(part)));
-    let digits =
-        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
-    let (hour, minute): (u32, Option<u32>) = match time.split_once(':') {
-        Some((hour, minute)) if minute.len() == 2 => (digits(hour)??, Some(digits(minute)??)),
+    let glued = [("am", 0), ("pm", 12)];
+    let glued = glued.iter().find_map(|(said, shift)| Some((first.strip_suffix(said)?, *shift)));
+    let (time, part, count) = match glued {
+        Some((time, shift)) => (time, Some(Some(shift)), 1),
+        None => {
+            let is_said = |(said, _): &&(&str, _)| {
+                let said: Vec<&str> = said.split(' ').collect();
+                behind.starts_with(&said)
+            };
+            let part = PARTS_OF_DAY.iter().find(is_said);
+            let count = part.map_or(0, |(said, _)| said.split(' ').count());
+            (*first, part.map(|(_, shift)| *shift), 1 + count)
+        }
+    };
+    // `16.30` is a time only if words say so.
+    let dotted = || time.split_once('.').filter(|_| part.is_some());
+    let (hour, minute): (u32, u32) = match time.split_once(':').or_else(dotted) {
+        Some((hour, minute)) if minute.len() == 2 => (hour.parse().ok()?, minute.parse().ok()?),
         Some(_) => return None,
-        None => (written(time).filter(|(_, rest)| rest.is_empty())?.0 as u32, None),
+        None => {
+            part?;
+            let (hour, rest) = written(time)?;
+            let is_hour = rest.is_empty() && hour.fract() == 0.0 && (0.0..=24.0).contains(&hour);
+            (is_hour.then_some(hour as u32)?, 0)
+        }
     };
-    let behind = words.get(1..).unwrap_or_default();
-    let is_next = |(said, _): &&(&str, Option<u32>)| {
-        let said: Vec<&str> = said.split(' ').collect();
-        behind.starts_with(&said)
+    let hour = match part.flatten() {
+        Some(shift) if (1..=12).contains(&hour) => hour % 12 + shift,
+        Some(_) => return None,
+        None => hour,
     };
-    let (shift, count) = match glued {
-        Some(part) => (Some(if part == "pm" { 12 } else { 0 }), 0),
-        None => match PARTS_OF_DAY.iter().find(is_next) {
-            Some((said, shift)) => (*shift, said.split(' ').count()),
-            None if minute.is_some() => (None, 0),
-            None => return None,
-        },
-    };
-    let hour = shift.map_or(hour, |shift| hour % 12 + shift);
-    let minute = minute.unwrap_or_default();
-    (hour <= 24 && minute < 60)
-        .then(|| Quantity { key: key_of(hour % 24, minute), words: 1 + count })
+    let minutes = (hour <= 24 && minute < 60).then(|| hour % 24 * 60 + minute)?;
+    Some(Quantity { key: key("clock", f64::from(minutes)), words: count })
 }
 
 /// True if one of `values` is a day of the week, which is a condition beside another value.
@@ -286,6 +292,9 @@ mod tests {
         same("9:00", "16:00", false);
         same("4 am", "4 pm", false);
         same("9:30", "9:00", false);
+        same("16.30 uhr", "16:00", false);
+        same("16.30 uhr", "16:30", true);
+        same("45 in the morning", "57 in the morning", false);
     }
 
     #[test]

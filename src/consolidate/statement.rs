@@ -5,9 +5,9 @@ use super::deed::{Deed, without_means};
 use super::key_set::{both, shared, sort, without};
 use super::parts::{Parts, WordOrder};
 use super::phrases::{
-    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_finished, is_preparation,
-    is_stop_word, may_say_again, says_again, says_change, says_no, says_shift, says_withdrawn,
-    topic_keys,
+    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_finished, is_in,
+    is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
+    says_withdrawn, topic_keys,
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -90,12 +90,13 @@ impl Statement {
             && !stated.nobody_else
             && says_no(&head.folded)
             && !is_double_negation(&head.folded);
+        let is_change = says_change(&head.folded);
         let deed = Deed::of(claim, &head.folded);
         Statement {
             says_no,
             withdraws: says_withdrawn(&head.folded),
-            is_change: says_change(&head.folded),
-            denies: says_no && !says_change(&head.folded),
+            is_change,
+            denies: says_no && !is_change,
             needs_permission: needs_leave,
             order: head.order,
             bounds: head.bounds,
@@ -152,8 +153,9 @@ impl Statement {
 
     /// True if word order makes no difference between the two: `Ann asks Bob` is not `Bob asks Ann`.
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
+        // Words that one states and the other retracts.
         let lost = |it: &Statement, from: &Statement| {
-            without(&it.stated.keys, &from.stated.keys).iter().any(|key| from.topic.contains(key))
+            shared(&without(&it.stated.keys, &from.stated.keys), &from.topic)
         };
         // Who is asked, or the only one, is known without the order.
         let is_told = self.needs_permission || self.stated.only.is_some();
@@ -164,8 +166,7 @@ impl Statement {
         self.order.says_as(&other.order)
             && self.stated.only == other.stated.only
             && is_ordered
-            && !lost(self, other)
-            && !lost(other, self)
+            && lost(self, other) + lost(other, self) == 0
     }
 
     /// True if both have the same values and bounds, and deny or drop something or do not.
@@ -531,7 +532,6 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
     let words = words_of(head);
     let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
     let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
-    let is_in = |list: &str, word: &str| list.split(' ').any(|it| it == word);
     let is_move = |word: &str| is_in(MOVED_FROM, word) || is_in(MOVED_TO, word);
     // In `switch parcels to Ulm over to rail`, only the last one is the target.
     let target = words.iter().rposition(|word| is_in(MOVED_TO, word));
@@ -561,9 +561,7 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
 
 /// True if the folded main string requires a person's permission.
 fn needs_permission(head: &str) -> bool {
-    let says = |list: &str| {
-        words_of(head).into_iter().any(|word| list.split_whitespace().any(|it| it == word))
-    };
+    let says = |list: &str| words_of(head).into_iter().any(|word| is_in(list, word));
     says(BEFORE_PERMITTED) && says(PERMISSION)
 }
 

@@ -7,7 +7,7 @@ use crate::store::{MemoryPairs, NearText, PrefixLookup, Store, StoreError, Store
 pub(crate) use embedding::Embedder;
 use hit::{HitSource, QueryVector};
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 mod embedding;
 mod hit;
@@ -176,6 +176,15 @@ impl MemoryCache<'_> {
         Ok(self.known.get(&id).cloned().flatten())
     }
 
+    /// Reads memories at once that are asked for one by one.
+    async fn load(&mut self, mut ids: BTreeSet<MemoryId>) -> Result<(), StoreError> {
+        ids.retain(|id| !self.known.contains_key(id));
+        let Some(store) = self.store else { return Ok(()) };
+        let found = store.memories_of(ids).await?;
+        self.known.extend(found.into_iter().map(|it| (it.id, Some(it))));
+        Ok(())
+    }
+
     /// Returns the last memory in the chain of those that superseded `memory`.
     async fn successor(&mut self, memory: &Memory) -> Result<Option<Memory>, StoreError> {
         let (mut last, mut next) = (None, memory.superseded_by);
@@ -213,6 +222,10 @@ pub(super) async fn mark_pairs(
         (one, other) if other == id => Some(one),
         _ => None,
     };
+    let ended: BTreeSet<MemoryId> =
+        hits.iter().filter(|hit| hit.is_open()).filter_map(|hit| Some(hit.age()?.2)).collect();
+    let enders = open.iter().filter(|(_, memory)| ended.contains(memory)).map(|(by, _)| *by);
+    memories.load(enders.collect()).await?;
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {

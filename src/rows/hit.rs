@@ -23,7 +23,7 @@ pub(crate) struct SearchRow<'a> {
     pub(crate) superseded_by: Option<String>,
     /// A later memory among the hits that may have put it out of date.
     pub(crate) outdated_by: Option<String>,
-    /// What may have ended it if it is open, such as `possibly done by src-1a2b3c4d`.
+    /// Mark of what may have ended it while it is open, such as `possibly done by src-1a2b3c4d`.
     pub(crate) possibly: Option<&'a str>,
     pub(crate) headline: Option<&'a str>,
     /// A person's wording, or the words it rests on.

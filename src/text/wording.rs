@@ -1,8 +1,7 @@
 //! Detects standing rules and definitions of terms in the text of a claim. If in doubt, it is neither.
 
+use super::stems::is_no;
 use super::tokens::folded;
-use std::collections::HashSet;
-use std::sync::LazyLock;
 
 /// Words of standing rules, folded.
 const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
@@ -13,9 +12,6 @@ const ALWAYS_JOINED: [&str; 6] =
 /// Words that forbid or ask, if one of [`UNLESS`] follows.
 const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|nichts|niemand|fragt|fragen|frag|aucun|\
      aucune|rien|pas|demander|ningún|ninguna|nada|preguntar|geen|niets|não|nenhum";
-/// Words of a prohibition, near its beginning.
-const NOT: &str =
-    "not|don't|no|never|nicht|kein|keine|keinen|nie|niemals|ne|pas|jamais|nunca|não|niet|geen";
 /// Words that begin the condition of a prohibition.
 const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
      voor|zonder|depois|sem";
@@ -28,23 +24,22 @@ const PLEASE: &str = "please|bitte|por favor|per favore|lütfen|s'il te plaît|s
 /// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
-static ALWAYS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| ALWAYS.split('|').collect());
-static FORBIDS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| FORBIDS.split('|').collect());
-static UNLESS_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| UNLESS.split('|').collect());
-static RULE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| RULE.split('|').collect());
-
 /// True if the decision is a standing rule.
 pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
-    let first =
-        |words: &[&str], list: &HashSet<&str>| words.iter().position(|it| list.contains(it));
+    let says = |words: &[&str], list: &str| words.iter().position(|it| is_in(list, it));
     let (text, reason) = (folded(chosen), folded(reason));
     let words = split(&text);
-    let forbids = first(&words, &FORBIDS_WORDS).and_then(|at| words.get(at + 1..));
-    first(&words, &ALWAYS_WORDS).is_some()
-        || words.first().is_some_and(|it| NOBODY.split('|').any(|one| one == *it))
+    let forbids = says(&words, FORBIDS).and_then(|at| words.get(at + 1..));
+    says(&words, ALWAYS).is_some()
+        || words.first().is_some_and(|it| is_in(NOBODY, it))
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| first(rest, &UNLESS_WORDS).is_some())
-        || first(&split(&reason), &RULE_WORDS).is_some()
+        || forbids.is_some_and(|rest| says(rest, UNLESS).is_some())
+        || says(&split(&reason), RULE).is_some()
+}
+
+/// True if `list`, which has bars between words, has `word`.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split('|').any(|it| it == word)
 }
 
 /// True if a request states a standing rule, such as `never touch vendor/`.
@@ -53,14 +48,14 @@ pub(crate) fn is_standing(request: &str) -> bool {
     let text = without_please(&text);
     let first = split(text).into_iter().next().unwrap_or_default();
     FROM_NOW_ON.split('|').any(|words| text.starts_with(words))
-        || (first != "must" && ALWAYS.split('|').any(|word| word == first))
+        || (first != "must" && is_in(ALWAYS, first))
 }
 
 /// True if a request only forbids something, such as `do not touch vendor/`.
 pub(crate) fn is_prohibition(request: &str) -> bool {
     let text = folded(request);
     let words = split(without_please(&text));
-    words.into_iter().take(2).any(|word| NOT.split('|').any(|it| it == word))
+    words.into_iter().take(2).any(|word| is_no(word) && !is_in(UNLESS, word))
 }
 
 fn without_please(folded: &str) -> &str {
@@ -116,14 +111,14 @@ pub(crate) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, 
         let article = article(term);
         let is_any = article.is_some_and(|it| !DEFINITE.contains(&it));
         let kind = meaning.split_whitespace().next().unwrap_or_default().to_lowercase();
-        (is_said || is_any && KINDS.split('|').any(|it| it == kind)).then_some((term, meaning))
+        (is_said || is_any && is_in(KINDS, &kind)).then_some((term, meaning))
     })?;
     let bare = article(term).and_then(|it| term.get(it.len()..)).unwrap_or(term);
     let term = bare.trim().trim_matches(QUOTES);
     let words = split(term);
     let is_term = (1..=TERM_WORDS_MAX).contains(&words.len())
         && !term.contains([',', ';', '(', ':'])
-        && !words.iter().any(|word| NO_TERM.split('|').any(|it| it == word.to_lowercase()));
+        && !words.iter().any(|word| is_in(NO_TERM, &word.to_lowercase()));
     (is_term && !meaning.trim().is_empty())
         .then(|| (term, meaning.trim().trim_start_matches("dass ")))
 }
@@ -165,7 +160,10 @@ mod tests {
         );
         assert!(!is_standing("Make it never fail") && !is_standing("Please add a test"));
         assert!(is_prohibition("Please do not touch vendor/") && is_prohibition("Keine Emojis"));
-        assert!(!is_prohibition("Import it without a loss") && !is_prohibition("Lose nothing"));
+        assert!(
+            !is_prohibition("Import it without a loss")
+                && !is_prohibition("Make sure that nothing is lost")
+        );
         for text in [
             "the pool has 30 connections",
             "no dark mode",

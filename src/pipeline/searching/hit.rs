@@ -95,7 +95,7 @@ pub(crate) struct SearchHit {
     pub state: HitState,
     /// A later memory of the same kind among the hits that may have made this one obsolete.
     pub outdated_by: Option<MemoryId>,
-    /// What may have ended a request, question or failure that is open, such as `possibly done by src-1a2b3c4d`.
+    /// Mark of what may have ended an open request, question or failure, such as `possibly done by src-1a2b3c4d`.
     pub possibly: Option<String>,
     pub score: f64,
 }
