@@ -96,7 +96,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let order = if *earlier { order } else { order.turned() };
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let is_granted = is_together && link.is_granted(&subject);
-            let (covered, sure) = link.covers(&subject);
+            let (covered, sure) = link.covers(&subject, is_together);
             match view.verdicts.get(new.record.id, memory.id) {
                 Some(Verdict::Replaces { agreed }) => {
                     all.effects.extend(link.judged(order, agreed).effects);
@@ -169,7 +169,7 @@ impl Link<'_> {
     }
 
     /// Share of the request or question that the answer covers, and whether it surely follows.
-    fn covers(&self, subject: &Subject) -> (f64, bool) {
+    fn covers(&self, subject: &Subject, is_together: bool) -> (f64, bool) {
         let (asked, answer) = self.asked_and_answer();
         let (asked, answer) = (&asked.claim, &answer.claim);
         let own: &Subject = &self.new.subject;
@@ -208,7 +208,15 @@ impl Link<'_> {
                     after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
                 let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
                 let least = if before.statement.deed.is_list() { OF_SEVERAL } else { WITHDRAWN };
-                (share(names), back && share(names) >= least)
+                // A decision that denies nothing grants the wish or is about something else. In one conversation it
+                // says how the wish is granted, unless it begins with a denial.
+                let forbids = |claim| is_prohibition(main_text(claim));
+                let opposes = match is_together {
+                    true => says_no && forbids(answer),
+                    false => says_no || after.statement.opposes(&before.statement),
+                };
+                let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
+                (if opposes { share(names) } else { 0.0 }, back && share(names) >= least)
             }
             _ => {
                 let answers = after.statement.answers(&before.statement);
@@ -216,7 +224,11 @@ impl Link<'_> {
                 let postpones = || says_postponed(&folded(&text(answer)));
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
-                (covered, covered >= COVERED && is_same_day && !postpones())
+                // To refuse one way leaves open which one is taken.
+                let is_open = is_open_question(main_text(asked));
+                let refuses = is_open && is_prohibition(main_text(answer));
+                let sure = covered >= COVERED && is_same_day && !refuses && !postpones();
+                (covered, sure)
             }
         }
     }
@@ -354,6 +366,27 @@ impl Link<'_> {
         let rule = Cow::Borrowed(open_rule);
         let open = LeftOpen { record: new.record.id, memory: memory.id, rule };
         Across { open: vec![open], ..Across::default() }
+    }
+}
+
+/// First words of questions for one of many answers.
+const OPEN_QUESTIONS: &str = "how|which|what|where|when|who|why|wie|welche|welcher|welches|was|wo|wann|wer|warum|comment|\
+     quel|quelle|quels|quelles|où|quand|qui|pourquoi|cómo|qué|cuál|dónde|cuándo|quién|por|come|quale|dove";
+
+/// True if the question has more answers than yes and no.
+fn is_open_question(question: &str) -> bool {
+    let first = folded(question);
+    let first = first.split([' ', ',']).next().unwrap_or_default();
+    OPEN_QUESTIONS.split('|').any(|word| word == first)
+}
+
+/// Text that says what was decided or asked.
+fn main_text(claim: &Claim) -> &str {
+    match claim {
+        Claim::Decision(it) => &it.chosen,
+        Claim::Discussion(it) => &it.topic,
+        Claim::Attempt(it) => &it.action,
+        Claim::Request(it) => &it.summary,
     }
 }
 

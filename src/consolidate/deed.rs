@@ -57,7 +57,7 @@ pub(super) struct Deed {
     /// True if the result says that something works.
     works: bool,
     /// True if it refers to an earlier attempt.
-    again: bool,
+    pub(super) again: bool,
     /// Keys of the commands in backticks, which have several words.
     commands: Vec<u64>,
 }
@@ -130,8 +130,13 @@ impl Deed {
 
     /// True if it repairs something, says that it was tried before, or ran a command of `failed`.
     pub(super) fn mends(&self, failed: &Deed) -> bool {
-        let is_rerun = self.commands.iter().any(|key| failed.commands.contains(key));
-        self.again || is_rerun || self.verbs.iter().any(|done| is_in(DEEDS[REPAIRS], done))
+        let repairs = || self.verbs.iter().any(|done| is_in(DEEDS[REPAIRS], done));
+        self.again || self.reruns(failed) || repairs()
+    }
+
+    /// True if it ran a command of `failed`.
+    pub(super) fn reruns(&self, failed: &Deed) -> bool {
+        self.commands.iter().any(|key| failed.commands.contains(key))
     }
 
     /// True if it removes something that `failed` kept.

@@ -3,7 +3,7 @@
 use super::fixture::*;
 use super::{Memories, Verdict, Verdicts, consolidate};
 use crate::domain::Speaker::{Assistant, Person, Web};
-use crate::domain::{MemoryMap, MemoryState, Stage};
+use crate::domain::{Claim, LeftOpen, MemoryMap, MemoryState, Record, Speaker, Stage};
 
 #[test]
 fn only_the_deed_that_was_asked_for_completes_a_request() {
@@ -142,4 +142,92 @@ fn a_verdict_on_a_granted_wish_counts() {
     let (made, _) = consolidate(&records, &memories, &verdicts);
     finish(&records, &made, memories, &mut state);
     assert_eq!(of(&state, &wish).state, MemoryState::Superseded);
+}
+
+/// `claim` as the record of a later entry of the conversation of `record`.
+fn later(claim: Claim, speaker: Speaker) -> Record {
+    let mut later = record(claim, speaker, 1);
+    later.evidence.iter_mut().for_each(|it| it.ordinal += 1);
+    later
+}
+
+#[test]
+fn in_one_conversation_a_command_that_works_later_solves_its_failure() {
+    for (is_solved, action, together) in [
+        (true, "computed Easter and ran `npx vitest run`", true),
+        (true, "loaded the file of the holidays again", true),
+        (false, "computed Easter and ran `npx vitest run`", false),
+        (false, "computed Easter and ran `npx vitest list`", true),
+        (false, "drew the calendar again", true),
+    ] {
+        let failed = "loaded the file of holidays and ran `npx vitest run`";
+        let before = record(attempt(failed, "1 failed", false), Assistant, 1);
+        let works = attempt(action, "2 passed", true);
+        let works = if together { later(works, Assistant) } else { record(works, Assistant, 2) };
+        let mut state = MemoryMap::new();
+        plan(&[before.clone(), works], &mut state);
+        assert_eq!(of(&state, &before).stage != Stage::Attempted, is_solved, "{action}");
+    }
+}
+
+#[test]
+fn attempts_that_ended_alike_are_no_pair() {
+    for (failed, works) in [(false, false), (true, true), (true, false)] {
+        let one = attempt("deleted the old rehearsals of the choir, a dry run", "64", failed);
+        let other = attempt("deleted the old rehearsals of the choir, voices stay", "9", works);
+        let mut state = MemoryMap::new();
+        let made = plan(&[record(one, Assistant, 1), later(other, Assistant)], &mut state);
+        let open: Vec<_> = made.left_open.iter().filter(|it| it.rule != "related").collect();
+        assert_eq!(open, Vec::<&LeftOpen>::new(), "{failed} {works}");
+    }
+}
+
+#[test]
+fn in_one_conversation_only_a_denial_may_withdraw_a_request() {
+    for (may_withdraw, asked, chosen) in [
+        (
+            false,
+            "Ship the roof release without push",
+            "ship the roof release without push; it moves to May",
+        ),
+        (
+            false,
+            "Let the frost alarm need a second sensor, t8 is not set up",
+            "the frost alarm needs a second sensor",
+        ),
+        (
+            false,
+            "Let the track of a room end, then play the next",
+            "the track of a room is not stopped, the next plays then",
+        ),
+        (
+            true,
+            "Add a frost alarm with two sensors to the roof",
+            "no frost alarm with sensors on the roof or the wall",
+        ),
+    ] {
+        let wish = record(request(asked), Person, 1);
+        let choice = later(decision(&[], chosen, "as she said"), Person);
+        let mut state = MemoryMap::new();
+        let made = plan(&[wish.clone(), choice], &mut state);
+        let is_open = made.left_open.iter().any(|it| it.rule == "may-withdraw");
+        let is_withdrawn = of(&state, &wish).state == MemoryState::Superseded;
+        assert_eq!(is_open || is_withdrawn, may_withdraw, "{asked}: {chosen}");
+    }
+}
+
+#[test]
+fn a_refusal_settles_no_question_about_the_way() {
+    for (asked, is_settled) in [
+        ("How tools are lent from the shop", false),
+        ("Are tools lent from the shop with a locker", true),
+    ] {
+        let question = record(discussion(asked, &["three are missing"]), Person, 1);
+        let choice =
+            decision(&[], "no locker with scales for tools lent from the shop", "too dear");
+        let mut state = MemoryMap::new();
+        plan(&[question.clone(), later(choice, Person)], &mut state);
+        let state = of(&state, &question).state;
+        assert_eq!(state == MemoryState::Superseded, is_settled, "{asked}");
+    }
 }

@@ -3,7 +3,7 @@
 use super::phrases::says_change;
 use super::retraction::Retraction;
 use super::subject::Subject;
-use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
+use crate::domain::{Claim, ClaimKind, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
 use crate::text::tokens::folded;
 use std::rc::Rc;
 
@@ -27,6 +27,8 @@ pub(super) struct Incoming<'a> {
 pub(super) struct RecordPlace {
     pub(super) session: SessionId,
     pub(super) ordinal: u32,
+    /// Entry with the last evidence of an attempt: of two that begin together, the later one ends later.
+    last: u32,
 }
 
 impl<'a> Incoming<'a> {
@@ -52,7 +54,7 @@ impl<'a> Incoming<'a> {
     pub(super) fn order_to(&self, memory: &Memory, there: Option<RecordPlace>) -> Order {
         let by_time = self.facts.at.zip(memory.valid_from).map(|(at, then)| at.cmp(&then));
         let together = there.filter(|there| there.session == self.place.session);
-        let by_place = together.map(|there| self.place.ordinal.cmp(&there.ordinal));
+        let by_place = together.map(|there| self.place.cmp(&there));
         match by_time.filter(|order| order.is_ne()).or(by_place).or(by_time) {
             Some(std::cmp::Ordering::Less) => Order::Earlier,
             Some(std::cmp::Ordering::Equal) => Order::Same,
@@ -97,9 +99,10 @@ fn retraction(record: &Record) -> Retraction {
 }
 
 pub(super) fn record_place(record: &Record) -> RecordPlace {
-    let first = record.evidence.iter().map(|it| it.ordinal).min();
-    let ordinal = first.unwrap_or(record.provenance.entries.0);
-    RecordPlace { session: record.provenance.session, ordinal }
+    let ordinals = || record.evidence.iter().map(|it| it.ordinal);
+    let ordinal = ordinals().min().unwrap_or(record.provenance.entries.0);
+    let last = ordinals().max().filter(|_| record.claim.kind() == ClaimKind::Attempt);
+    RecordPlace { session: record.provenance.session, ordinal, last: last.unwrap_or(ordinal) }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

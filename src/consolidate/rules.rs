@@ -241,7 +241,8 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.kind() != ClaimKind::Attempt {
         return None;
     }
-    if !pair.like.is_near() {
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    if !pair.like.is_near() || !new.is_bound_as(old) {
         return None;
     }
     let (at, then) = (pair.new.facts.at, pair.memory.valid_from);
@@ -254,7 +255,7 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(match pair.order {
         Order::Earlier => Ruling::Merge(Merging::Provenance),
         Order::Same | Order::Unknown => Ruling::Unrelated,
-        Order::Later if !pair.may_extend() => Ruling::Conflict,
+        Order::Later if !pair.may_extend() => Ruling::Related,
         Order::Later if pair.is_decided() => Ruling::Merge(Merging::Provenance),
         Order::Later => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Refuted, Stage::Decided) => Ruling::Supersede,
@@ -331,7 +332,11 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
     let again = common == all && all + exact > 1
         || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
-    (again && works.is_finished && !works.is_preparation && works.retries(failed)).then_some(ruling)
+    // In one conversation, a command that works now was mended, whatever was changed before it.
+    let is_rerun = pair.together && works.deed.reruns(&failed.deed);
+    let is_again = pair.together && works.deed.again && common > 1 && common * 2 >= all;
+    let retries = is_again || again && works.retries(failed);
+    (is_rerun || retries && works.is_finished && !works.is_preparation).then_some(ruling)
 }
 
 /// The same values for the same topic, in other words.
@@ -414,7 +419,15 @@ fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
 fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     let limit = if pair.like.is_one_sided() { ALIKE_ONE_SIDED } else { ALIKE_TWO_SIDED };
     let many = pair.new.subject.weight().min(pair.subject.weight()) >= 3;
-    (many && pair.like.words >= limit).then_some(Ruling::Doubt)
+    // Attempts are events: only a later success changes what a failure means.
+    let stages = (pair.memory.stage, pair.new.facts.stage, pair.order);
+    let may_solve = matches!(
+        stages,
+        (Stage::Attempted, Stage::Decided, Order::Later)
+            | (Stage::Decided, Stage::Attempted, Order::Earlier)
+    );
+    let is_about = pair.kind() != ClaimKind::Attempt || may_solve;
+    (many && is_about && pair.like.words >= limit).then_some(Ruling::Doubt)
 }
 
 /// Words of change about something that may be the memory's topic, or another value for it.

@@ -346,6 +346,12 @@ impl Statement {
         own.exchanges(asked)
     }
 
+    /// True if this decision retracts something of `request`, or mentions a change that it does not ask for.
+    pub(super) fn opposes(&self, request: &Statement) -> bool {
+        shared(&self.retraction.retracted, &request.topic) > 0
+            || (self.is_change && !request.is_change)
+    }
+
     /// True if this attempt retries or repairs what `failed` tried, and on nothing else, such as another site.
     pub(super) fn retries(&self, failed: &Statement) -> bool {
         let lacks = |it: &Statement, key: &u64| it.all.binary_search(key).is_err();
@@ -383,14 +389,16 @@ impl Statement {
         without(&self.topic, &other.all).is_empty()
     }
 
-    /// True if it names a value of the earlier `former`, or what that chose among alternatives. If only this
-    /// one has alternatives, `former` must have several of their words, or share the topic.
+    /// True if it names a value of the earlier `former`, or what that chose among alternatives, beside another word
+    /// of its topic. If only this one has alternatives, `former` must have several of their words, or share the topic.
     pub(super) fn gives_up(&self, former: &Statement) -> bool {
         let own = both(&former.topic, &self.choices);
-        let topic = shared(&self.topic, &former.topic);
-        (topic > 0 && self.names_value(former, &former.choices))
+        let topic = both(&self.topic, &former.topic);
+        let beside = |named: &[u64]| !named.is_empty() && !without(&topic, named).is_empty();
+        beside(&both(&self.all, &former.values))
+            || beside(&both(&topic, &former.choices))
             || own.len() > 1
-            || (!own.is_empty() && topic > own.len())
+            || (!own.is_empty() && topic.len() > own.len())
     }
 
     /// True if it names a value of `former`, or one of its topic words in `choices`.

@@ -5,9 +5,10 @@ use super::escape::{words_inline, words_line};
 use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
-use super::render::{Placing, end_trimmed, title_of};
+use super::render::{Placing, end_trimmed, title_of, with_points};
 use super::tag::{Category, is_value, tag_line};
-use crate::domain::{Claim, Decision, Discussion, Memory, MemoryState, Stage};
+use crate::domain::{Claim, Decision, Memory, MemoryState, Stage};
+use crate::text::stems::is_no;
 use crate::text::tokens::keys;
 
 /// Maximum length of a record's title, in letters.
@@ -21,18 +22,18 @@ const ALTERNATIVES_MAX: usize = 10;
 const TAGS_MAX: usize = 4;
 /// Minimum length of a word that becomes a tag, in letters.
 const TAG_LETTERS_MIN: usize = 3;
-/// Minimum share of an option's words in the chosen text for it to be the chosen option.
+/// Minimum share of an option's words in the chosen text for it to be taken.
 const CHOSEN_SHARE: f64 = 0.5;
-/// Words that reject the option after them, as in "instead of RabbitMQ".
-const REJECTS: [&str; 21] = [
-    "from", "of", "than", "no", "not", "longer", "more", "without", "over", "von", "vom", "statt",
-    "kein", "keine", "nicht", "mehr", "lieu", "de", "sans", "lugar", "sin",
-];
+/// Words beside negations that reject the option after them, as in "instead of RabbitMQ".
+const REJECTS: [&str; 11] =
+    ["from", "instead", "rather", "place", "than", "over", "von", "vom", "statt", "lieu", "lugar"];
 /// Openings of a clause about consequences.
 const FOLLOWS: [&str; 13] = [
     "so", "therefore", "thus", "hence", "consequently", "which means", "this means", "that means",
     "daher", "deshalb", "das heißt", "donc", "por eso",
 ];
+/// Marks around quotations.
+const QUOTES: [char; 7] = ['"', '“', '”', '„', '«', '»', '`'];
 /// Minimum number of words in a clause about an option.
 const CLAUSE_WORDS_MIN: usize = 3;
 /// Maximum distance between such a word and the option, in words.
@@ -112,9 +113,7 @@ impl Placing<'_> {
                 let chosen = end_trimmed(&it.chosen);
                 Some(format!("Before: {label}{chosen}{}", since.unwrap_or_default()))
             }
-            Claim::Discussion(Discussion { topic, points }) if !points.is_empty() => {
-                Some(format!("{} {}", topic.trim(), points.join("; ")))
-            }
+            Claim::Discussion(it) if !it.points.is_empty() => Some(with_points(it)),
             Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => None,
         };
         replaced.filter_map(line).collect()
@@ -164,7 +163,7 @@ fn follows(part: &str) -> bool {
         .any(|begins| part.strip_prefix(begins).is_some_and(|rest| rest.starts_with([' ', ','])))
 }
 
-/// The other options, each with the part of the rationale about it.
+/// The options that were not taken, each with the part of the rationale about it.
 fn alternatives(it: &Decision) -> Vec<String> {
     let mut options: Vec<&str> = Vec::new();
     for option in it.options.iter().map(|option| end_trimmed(option)) {
@@ -172,49 +171,104 @@ fn alternatives(it: &Decision) -> Vec<String> {
             options.push(option);
         }
     }
-    let chosen = chosen(it, &options);
+    let taken = taken(&it.chosen, &options);
     let names: Vec<Vec<u64>> = options.iter().map(|option| keys(option)).collect();
-    let others = options.iter().enumerate().filter(|(at, _)| Some(*at) != chosen);
+    let others = options.iter().enumerate().filter(|(at, _)| !taken[*at]);
     let line = |(at, option): (usize, &&str)| match reason(&it.rationale, at, &names) {
-        Some(why) if why.to_lowercase().starts_with(&option.to_lowercase()) => why.to_owned(),
         Some(why) => format!("{option} – {why}"),
         None => (*option).to_owned(),
     };
     others.take(ALTERNATIVES_MAX).map(line).collect()
 }
 
-/// The chosen option: the one whose words the decision uses, unless it uses them to reject it.
-fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
-    let split = |text: &str| -> Vec<String> {
-        let text = text.to_lowercase();
-        let words = text.split(|letter: char| !letter.is_alphanumeric());
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let said = split(&it.chosen);
-    let rank = |(at, option): (usize, &&str)| {
-        let words = split(option);
-        // Words without a key, such as `no`, are compared as written.
-        let is_same = |one: &str, other: &str| {
-            let (key, other_key) = (keys(one), keys(other));
-            one == other || !key.is_empty() && key == other_key
+/// Word of a decision or an option.
+struct Word {
+    text: String,
+    /// `None` for words such as `no`, which are compared as written.
+    key: Option<u64>,
+    /// Number of the clause that it is in.
+    clause: usize,
+}
+
+impl Word {
+    fn all(text: &str) -> Vec<Word> {
+        let clauses = text.split([',', ';', ':', '(', ')']).flat_map(|part| part.split(". "));
+        let of_clause = |(clause, part): (usize, &str)| -> Vec<Word> {
+            let words = part.split(|letter: char| !letter.is_alphanumeric());
+            let word = |text: &str| {
+                let text = text.to_lowercase();
+                Word { key: keys(&text).first().copied(), text, clause }
+            };
+            words.filter(|word| !word.is_empty()).map(word).collect()
         };
-        let has = |word: &String| said.iter().position(|said| is_same(said, word));
-        let known: Vec<usize> = words.iter().filter_map(has).collect();
-        let share = known.len() as f64 / words.len().max(1) as f64;
-        let first = known.into_iter().min()?;
-        let before = said.get(first.saturating_sub(REJECTS_WITHIN)..first).unwrap_or_default();
-        let is_rejected = before.iter().any(|word| REJECTS.contains(&word.as_str()));
-        (share >= CHOSEN_SHARE && !is_rejected).then_some((share, first, at))
+        clauses.enumerate().flat_map(of_clause).collect()
+    }
+
+    fn is(&self, other: &Word) -> bool {
+        self.text == other.text || self.key.is_some() && self.key == other.key
+    }
+}
+
+/// An option that the decision may take.
+struct Fit {
+    at: usize,
+    /// Share of its words in the decision.
+    share: f64,
+    /// Place of the first of them.
+    first: usize,
+    /// True if the decision has all words that only this option has, and they are several.
+    is_whole: bool,
+}
+
+/// True for each option that the decision takes: the one with most words in it, and others of which it has all own
+/// words. A decision rejects an option by a word such as `not` before a word that only this option has.
+fn taken(chosen: &str, options: &[&str]) -> Vec<bool> {
+    let said = Word::all(chosen);
+    let all: Vec<Vec<Word>> = options.iter().map(|option| Word::all(option)).collect();
+    let has = |word: &Word| said.iter().position(|said| said.is(word));
+    let is_rejected = |at: usize| {
+        let before = said.get(at.saturating_sub(REJECTS_WITHIN)..at).unwrap_or_default();
+        let mut before = before.iter().filter(|word| word.clause == said[at].clause);
+        // `over 5 seconds` is a duration.
+        let is_number = said[at].text.starts_with(|letter: char| letter.is_ascii_digit());
+        before.any(|word| is_no(&word.text) || !is_number && REJECTS.contains(&&*word.text))
     };
-    let ranked = options.iter().enumerate().filter_map(rank);
-    let best = ranked.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-    best.map(|(_, _, at)| at)
+    let fit = |(at, words): (usize, &Vec<Word>)| {
+        let others = || all.iter().enumerate().filter(|(other, _)| *other != at);
+        let is_own = |word: &&Word| !others().any(|(_, other)| other.iter().any(|it| it.is(word)));
+        let content: Vec<&Word> = words.iter().filter(|word| word.key.is_some()).collect();
+        // An option such as `no` has no other words.
+        let named = if content.is_empty() { words.iter().collect() } else { content };
+        let known: Vec<usize> = named.iter().filter_map(|word| has(word)).collect();
+        let own: Vec<&Word> = words.iter().filter(is_own).collect();
+        let denies = |word: &&&Word| is_no(&word.text) && has(word).is_none();
+        let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
+        let first = known.iter().copied().min()?;
+        let spots = if of_own.is_empty() { vec![first] } else { of_own };
+        let share = known.len() as f64 / named.len() as f64;
+        // What a colon explains is not part of the name.
+        let name: Vec<&&Word> =
+            own.iter().filter(|word| word.key.is_some() && word.clause == 0).collect();
+        let is_whole = name.len() >= 2 && name.iter().all(|word| has(word).is_some());
+        let is_out = own.iter().any(|word| denies(&word)) || spots.into_iter().any(is_rejected);
+        let is_it = !is_out && (share >= CHOSEN_SHARE || is_whole);
+        is_it.then_some(Fit { at, share, first, is_whole })
+    };
+    let fits: Vec<Fit> = all.iter().enumerate().filter_map(fit).collect();
+    let rank = |one: &&Fit, other: &&Fit| {
+        one.share.total_cmp(&other.share).then(other.first.cmp(&one.first))
+    };
+    let best = fits.iter().max_by(rank).map(|it| it.at);
+    let whole = fits.iter().filter(|it| it.is_whole).map(|it| it.at);
+    let taken: Vec<usize> = whole.chain(best).collect();
+    (0..options.len()).map(|at| taken.contains(&at)).collect()
 }
 
 /// The clause of the rationale that names this option and no other.
 fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&'t str> {
     let is_clause = |part: &str| part.split_whitespace().count() >= CLAUSE_WORDS_MIN;
-    let clauses = rationale.split(['.', ';', ',']).flat_map(|part| {
+    let parts = rationale.split("; ").flat_map(|part| part.split(". "));
+    let clauses = parts.flat_map(|part| part.split(", ")).flat_map(|part| {
         // `Go and Zig are small` is one clause.
         let is_split = part.split(" and ").all(is_clause);
         if is_split { part.split(" and ").collect() } else { vec![part] }
@@ -225,7 +279,10 @@ fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&
             |name: &Vec<u64>| !name.is_empty() && name.iter().all(|word| said.contains(word));
         names.iter().enumerate().all(|(at, name)| named(name) == (at == option))
     };
-    let clause = clauses.map(str::trim).find(is_about)?;
+    let clause = end_trimmed(clauses.map(str::trim).find(is_about)?);
+    // A clause from a longer quotation has one of its marks.
+    let is_quoted = clause.matches(QUOTES).count() % 2 == 0;
+    let clause = if is_quoted { clause } else { clause.trim_matches(QUOTES) };
     is_clause(clause).then_some(clause)
 }
 
@@ -250,6 +307,24 @@ mod tests {
         check("logs go to S3", &["S3", "no logs"], "", &["no logs"]);
         check("statt MySQL nehmen wir Postgres", &["MySQL", "Postgres"], "", &["MySQL"]);
         check("wait", &["now", "later"], "", &["now", "later"]);
+        check("not now", &["now", "later"], "", &["now", "later"]);
+        let options = ["convert in place", "write to a new folder webp/"];
+        check("never convert photos in place; write to webp/", &options, "", &options[..1]);
+        let options = ["Kubernetes avec Helm", "rester avec systemd"];
+        check("pas de Kubernetes, rester avec systemd", &options, "", &options[..1]);
+        let options = ["stop the track when the room changes", "let the track end, then the next"];
+        let chosen = "the track is not stopped when the room changes; it ends, then the next plays";
+        check(chosen, &options, "", &options[..1]);
+        let options = ["build the file during the day", "build the file at night"];
+        check("the file is built at night, never during the day", &options, "", &options[..1]);
+        let options = ["detect it with chardet", "an explicit list: utf-8-sig, then cp1252"];
+        check("decode with the first of utf-8-sig and cp1252", &options, "", &options[..1]);
+    }
+
+    #[test]
+    fn a_decision_may_take_several_options() {
+        let options = ["Strongest signal: simple", "Median of 5 s: steadier", "a map: late"];
+        check("the strongest median of the signals over 5 seconds", &options, "", &options[2..]);
     }
 
     #[test]
@@ -259,7 +334,7 @@ mod tests {
             "Stripe",
             &["Stripe", "Mollie", "Adyen"],
             why,
-            &["Mollie has no terminal", "Adyen asks for a turnover"],
+            &["Mollie – Mollie has no terminal", "Adyen – Adyen asks for a turnover"],
         );
         check(
             "Go",
@@ -268,6 +343,7 @@ mod tests {
             &["Zig – nobody here knows Zig well"],
         );
         check("Go", &["Go", "Zig"], "Go and Zig are both small", &["Zig"]);
+        check("5 days", &["7", "5"], "\"not 7 in a.b, but 5\"", &["7 – not 7 in a.b"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use crate::domain::{
     Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
 };
-use crate::text::tokens::keys;
+use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,8 +193,10 @@ const FRAGMENT_WORDS_MAX: usize = 4;
 
 /// Maximum length of an entry, in letters: it is read in a list; the record has the rest.
 const ENTRY_LETTERS_MAX: usize = 400;
-/// Maximum length of what failed in a lesson, in letters, so that what worked has room.
-const FAILURE_LETTERS_MAX: usize = ENTRY_LETTERS_MAX / 2;
+/// Maximum length of a lesson, in letters: it has two attempts with their results.
+const LESSON_LETTERS_MAX: usize = 600;
+/// Maximum length of what failed in it, so that what worked has room.
+const FAILURE_LETTERS_MAX: usize = LESSON_LETTERS_MAX / 2;
 /// Words by which a rule is about tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
@@ -364,6 +366,16 @@ impl<'a> Placing<'a> {
         memory: &Memory,
     ) -> Option<NewEntry> {
         let words = words_line(text, ENTRY_LETTERS_MAX, self.facts.gate);
+        self.marked(shape, words, category, memory)
+    }
+
+    fn marked(
+        &self,
+        shape: Shape,
+        words: String,
+        category: Option<Category>,
+        memory: &Memory,
+    ) -> Option<NewEntry> {
         let marks = self.marks.get(&memory.id).into_iter().flatten().cloned();
         let behind: Vec<String> =
             memory.valid_from.map(|at| at.day()).into_iter().chain(marks).collect();
@@ -428,7 +440,7 @@ impl<'a> Placing<'a> {
     }
 
     pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
-        let text = with_reason(&it.action, &it.result);
+        let text = with_result(it);
         let of_failure = || match Category::of_words(&text) {
             Some(Category::Bugfix) => Category::Bugfix,
             Some(_) | None => Category::Learning,
@@ -442,12 +454,14 @@ impl<'a> Placing<'a> {
         let Claim::Attempt(it) = &memory.claim else { return None };
         let solved = self.solver(memory).map(|solver| &solver.claim);
         let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
-        let failed = with_reason(&it.action, &it.result);
-        let head = truncate::words_within(end_trimmed(&failed), FAILURE_LETTERS_MAX);
-        let cut = if head.len() < end_trimmed(&failed).len() { "…" } else { "" };
-        let worked = with_reason(&by.action, &by.result);
-        let text = format!("{head}{cut}; what worked: {worked}");
-        self.line(Shape::Bullet, &text, Some(Category::Learning), memory)
+        let failed = with_result(it);
+        let head = truncate::words_within(&failed, FAILURE_LETTERS_MAX);
+        let is_cut = head.len() < failed.len();
+        let cut = if is_cut { "…" } else { "" };
+        let head = if is_cut { head.trim_end_matches([';', ',', ':', '.']) } else { head };
+        let text = format!("{head}{cut}; what worked: {}", with_result(by));
+        let words = words_line(&text, LESSON_LETTERS_MAX, self.facts.gate);
+        self.marked(Shape::Bullet, words, Some(Category::Learning), memory)
     }
 
     /// The active successful attempt at the end of the memories that replaced or solved a failed one.
@@ -472,6 +486,8 @@ impl<'a> Placing<'a> {
             Stage::Proposed if wording::is_standing(summary_of(it)) => (RULES, Shape::Bullet),
             Stage::Proposed => (BACKLOG, Shape::Bullet),
             Stage::Attempted => (IN_PROGRESS, Shape::Task { done: false }),
+            // The decision that laid it down is shown instead.
+            Stage::Decided if wording::is_standing(summary_of(it)) => return None,
             Stage::Decided => (COMPLETED, Shape::Task { done: true }),
             Stage::Refuted => return None,
         };
@@ -590,7 +606,17 @@ pub(super) fn with_reason(what: &str, why: &str) -> String {
     }
 }
 
-fn with_points(it: &Discussion) -> String {
+/// The action and its result, unless that is part of the action.
+fn with_result(it: &Attempt) -> String {
+    let (action, result) = (end_trimmed(&it.action), end_trimmed(&it.result));
+    match folded(action).contains(&folded(result)) {
+        true => action.to_owned(),
+        false => format!("{action} – {result}"),
+    }
+}
+
+/// The topic and its points.
+pub(super) fn with_points(it: &Discussion) -> String {
     let points = it.points.iter().map(|point| end_trimmed(point));
     let points: Vec<&str> = points.filter(|point| !point.is_empty()).collect();
     let topic = end_trimmed(&it.topic);
@@ -612,7 +638,7 @@ fn is_repeated(text: &str, other: &str) -> bool {
 
 /// Strips the punctuation at the end.
 pub(super) fn end_trimmed(text: &str) -> &str {
-    text.trim().trim_end_matches(['.', ':', ';'])
+    text.trim().trim_end_matches(['.', ':', ';', '。'])
 }
 
 #[cfg(test)]

@@ -254,6 +254,27 @@ fn a_lesson_says_what_worked_in_the_end_however_many_attempts_that_took() {
 }
 
 #[test]
+fn a_result_is_shown_although_it_repeats_words_of_the_action() {
+    let tried = attempt("Tried 7 rows of 3 on a sheet", "all rows are on the sheet", false);
+    let failed = memory("rows", 1, tried, Stage::Attempted);
+    let files = rendered(&[failed], &[], &Files::new(), &Files::new()).files;
+    let shown = entries(&files, "active-context.md", "Blockers");
+    let expected = "- Tried 7 rows of 3 on a sheet – all rows are on the sheet (2026-01-03)";
+    assert_eq!(shown, [expected]);
+}
+
+#[test]
+fn a_rule_that_was_laid_down_is_no_completed_task() {
+    let asked = |it| memory(it, 1, request(it), Stage::Decided);
+    let memories = [asked("Never touch vendor/"), asked("Add a page of statistics")];
+    let files = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    let done = entries(&files, "progress.md", "Completed (Recent)");
+    assert_eq!(done, ["- [x] Add a page of statistics (2026-01-03)"]);
+    let archived = entries(&files, "archive/2026-01.md", "Requests");
+    assert_eq!(archived, ["- [x] Never touch vendor/ (2026-01-03)"]);
+}
+
+#[test]
 fn a_record_whose_words_are_a_fragment_has_the_reason_in_its_title() {
     let memories = [memory(
         "five",
