@@ -8,6 +8,7 @@ use super::lease::{NamespaceLease, check_namespace};
 use super::memory::AuditEntry;
 use super::memory_index::{find, write_memories};
 use super::prefix::IdPrefix;
+use super::session::id_everywhere;
 use super::sqlite::connection::scrub;
 use super::value::{Value, json, values};
 use super::{journal, plan, search, vault};
@@ -254,10 +255,12 @@ fn erase(
     }
     search::scrub(db)?;
     for session in &erasure.sessions {
-        erase_session(db, *session, &mut erased)?;
+        let everywhere = erase_session(db, *session, &mut erased)?;
         let sql =
             "INSERT INTO forgotten (session, at) VALUES (?1, ?2) ON CONFLICT (session) DO NOTHING";
-        db.run(sql, values![&session.0, at])?;
+        for id in everywhere.into_iter().chain([*session]) {
+            db.run(sql, values![&id.0, at])?;
+        }
     }
     if !erasure.sessions.is_empty() {
         // Answers that no run has staged cannot be attributed to a session, so all of them go.
@@ -269,10 +272,16 @@ fn erase(
     Ok(Ok(erased))
 }
 
-fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {
-    let sql = "SELECT no FROM sessions WHERE id = ?1";
-    let Some(no) = db.first(sql, values![&session.0])? else {
-        return Ok(());
+/// Erases a session. Returns the id under which its conversation is forgotten in every namespace.
+fn erase_session(
+    db: &mut Db,
+    session: SessionId,
+    erased: &mut Erased,
+) -> Result<Option<SessionId>, Fault> {
+    let sql = "SELECT no, format, native_id, cwd FROM sessions WHERE id = ?1";
+    let row: Option<(i64, String, String, Option<String>)> = db.first(sql, values![&session.0])?;
+    let Some((no, format, native_id, cwd)) = row else {
+        return Ok(None);
     };
     vault::erase(db, no)?;
     let sql = "DELETE FROM journal WHERE run IN (SELECT id FROM runs WHERE session_no = ?1)";
@@ -292,7 +301,7 @@ fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result
         db.run(sql, values![no])?;
     }
     erased.sessions += db.execute("DELETE FROM sessions WHERE no = ?1", values![no])?;
-    Ok(())
+    Ok(Some(id_everywhere(&format, &native_id, cwd.as_deref())))
 }
 
 /// Undone plans are kept for the log, but without what they say about the record.

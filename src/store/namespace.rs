@@ -6,7 +6,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
 use super::memory_index::write_memories;
-use super::session::is_forgotten;
+use super::session::{id_everywhere, is_forgotten};
 use super::value::{Columns, Row, json, values};
 use crate::domain::{Change, Digest, Memory, Plan, Session, SessionId, Timestamp, named};
 
@@ -91,7 +91,7 @@ impl Store {
 
     /// Returns the id and namespace under which a conversation with this client, client id and
     /// folder is stored; with `is_named`, only within the session's namespace. Otherwise returns
-    /// the first of `forgotten` that was forgotten, without a namespace.
+    /// the first id under which it was forgotten, among them those in `forgotten`, without a namespace.
     pub(crate) async fn known_session(
         &self,
         session: &Session,
@@ -112,9 +112,12 @@ impl Store {
             if known.is_some() || is_forgotten(from, session.id)? {
                 return Ok(known);
             }
-            for id in &forgotten {
-                if is_forgotten(from, *id)? {
-                    return Ok(Some((*id, None)));
+            let cwd = session.cwd.as_ref().map(|it| it.as_str());
+            let native_id = session.native_id.as_str();
+            let everywhere = id_everywhere(session.format.name(), native_id, cwd);
+            for id in forgotten.iter().copied().chain([everywhere]) {
+                if is_forgotten(from, id)? {
+                    return Ok(Some((id, None)));
                 }
             }
             Ok(None)

@@ -126,6 +126,11 @@ pub(super) fn find(db: &mut Db, id: SessionId) -> Result<Option<Session>, Fault>
     db.first(&sql, values![&id.0])
 }
 
+/// Id under which a conversation of a client is forgotten, whatever namespace it is read into.
+pub(super) fn id_everywhere(format: &str, native_id: &str, folder: Option<&str>) -> SessionId {
+    SessionId(Digest::of(&["everywhere", format, native_id, folder.unwrap_or_default()]))
+}
+
 pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
     db.exists(sql, values![&session.0])

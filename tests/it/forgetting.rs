@@ -101,6 +101,34 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
 }
 
 #[test]
+fn a_forgotten_conversation_is_read_into_no_other_namespace() {
+    let place = Place::new();
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let file = examples.join("sessions/openai-support-bot.json");
+    let cassette = examples.join("cassette");
+    let read = |more: &[&str]| {
+        let begin = ["replay", file.to_str().unwrap(), "--cassette", cassette.to_str().unwrap()];
+        place.run(&[&begin, more].concat())
+    };
+    let sessions =
+        || place.json(&["status", "--all", "--json"])["sessions"].as_array().unwrap().len();
+    assert_eq!(read(&["--namespace", "roofs"]).code, 0);
+    let id = session(&place, "roofs");
+    assert_eq!(place.run(&["forget", "--session", &id, "--yes"]).code, 0);
+    for more in [&[][..], &["--namespace", "gutters"], &["--namespace", "roofs"]] {
+        let again = read(more);
+        assert_eq!((again.code, sessions()), (0, 0), "{more:?}: {}", again.stderr);
+        assert!(again.stderr.contains("left out"), "{more:?}: {}", again.stderr);
+    }
+    let handed = place.json(&["enqueue", file.to_str().unwrap(), "--flush", "--json"]);
+    assert_eq!((count(&handed, "/forgotten"), sessions()), (1, 0));
+    assert_eq!(read(&["--namespace", "gutters", "--also-forgotten"]).code, 0);
+    assert_eq!(sessions(), 1, "a person wanted it back");
+    assert_eq!(read(&["--namespace", "gutters"]).code, 0);
+    assert_eq!(sessions(), 1);
+}
+
+#[test]
 fn a_document_of_a_forgotten_session_is_left_out() {
     let place = Place::new();
     let slice = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slice.json");
