@@ -321,8 +321,8 @@ fn read(settings: Table) -> Result<Config, String> {
     }
     if config.queue.gather_tokens > tokens {
         return Err(format!(
-            "queue.gather_tokens: expected at most slice.tokens, {tokens}, found {}: a whole \
-             slice gathers no more",
+            "queue.gather_tokens: expected at most slice.tokens, {tokens}, found {}: a full \
+             slice never waits for more",
             config.queue.gather_tokens
         ));
     }
@@ -372,12 +372,12 @@ fn check_bounds(settings: &Table) -> Result<(), String> {
         let expected = match *bound {
             Bound::Filled if value.as_str().is_some_and(|text| text.trim().is_empty()) => {
                 return Err(format!(
-                    "{key}: expected text, found nothing; leave the key out for the default"
+                    "{key}: expected text, found nothing; omit the key to use the default"
                 ));
             }
             Bound::Finite if !number.is_finite() => "a number".to_owned(),
             Bound::Dollars if !(number >= 0.0 && number.is_finite()) => {
-                "US dollars from 0 up".to_owned()
+                "0 or more US dollars".to_owned()
             }
             Bound::Number { least, .. } if integer < least.into() => {
                 format!("a number of at least {least}")

@@ -47,7 +47,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         home_folder: ".claude",
         variable: "CLAUDE_CONFIG_DIR",
         deletion: Some(&CLAUDE_CODE_DELETION),
-        next: "start a new session; `annalist context` shows what it begins with",
+        next: "start a new session; `annalist context` shows its start block",
         contents: &[
             ("settings.json", Content::Hooks(&COMMON_HOOKS)),
             (".mcp.json", Content::ProjectServers),
@@ -61,7 +61,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         home_folder: ".codex",
         variable: "CODEX_HOME",
         deletion: None,
-        next: "trust the project in Codex, and review the hooks there with `/hooks`: it runs no others",
+        next: "trust the project in Codex, and review its hooks with `/hooks`: others do not run",
         contents: &[
             ("hooks.json", Content::Hooks(&COMMON_HOOKS)),
             ("config.toml", Content::CodexServers),
@@ -75,7 +75,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         home_folder: ".gemini",
         variable: "",
         deletion: Some(&GEMINI_CLI_DELETION),
-        next: "start a new session; in folders that are not trusted Gemini CLI runs no hooks of a project",
+        next: "start a new session; Gemini CLI runs hooks of a project only in trusted folders",
         contents: &[
             ("settings.json", Content::Hooks(&GEMINI_HOOKS)),
             ("settings.json", Content::Servers),
@@ -89,7 +89,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         home_folder: ".qwen",
         variable: "",
         deletion: None,
-        next: "start a new session; `annalist context` shows what it begins with",
+        next: "start a new session; `annalist context` shows its start block",
         contents: &[
             ("settings.json", Content::Hooks(&QWEN_HOOKS)),
             ("settings.json", Content::Servers),
@@ -103,7 +103,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         home_folder: ".config/opencode",
         variable: "",
         deletion: None,
-        next: "start a new session; the plugin brings hooks, tools and commands",
+        next: "start a new session; the plugin adds hooks, tools and commands",
         contents: &[("plugin/annalist.js", Content::OpencodePlugin)],
         commands: None,
     },

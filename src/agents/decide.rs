@@ -37,7 +37,7 @@ impl State {
         match serde_json::from_str(text) {
             Ok(state) => (state, Vec::new()),
             Err(_) => {
-                let detail = "what was kept of this session cannot be read; it begins anew";
+                let detail = "the state of this session cannot be read; it starts anew";
                 let finding = Finding::new(Severity::Warning, "bad-hook-state", 0, detail);
                 (State::default(), vec![finding])
             }

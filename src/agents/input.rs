@@ -159,7 +159,7 @@ impl Input {
                 let found = match text.trim().is_empty() {
                     true => "nothing".to_owned(),
                     false => {
-                        format!("no JSON from line {}, column {} on", error.line(), error.column())
+                        format!("invalid JSON at line {}, column {}", error.line(), error.column())
                     }
                 };
                 return (None, vec![wrong("bad-hook-input", expected(&found))]);
@@ -172,8 +172,8 @@ impl Input {
         let event_name = field("hook_event_name").unwrap_or_else(|| event.name().to_owned());
         if !event.is_called(&event_name) {
             let detail = format!(
-                "standard input: expected `hook_event_name` to be {}, found another; let the \
-                 settings of the client run `annalist hook {}` for {} alone",
+                "standard input: expected `hook_event_name` to be {}, found another; in the \
+                 settings of the client, run `annalist hook {}` only for {}",
                 event.name(),
                 event.argument(),
                 event.name()
@@ -213,7 +213,7 @@ fn sub_agents(transcript: String) -> Option<String> {
 
 fn expected(found: &str) -> String {
     format!(
-        "standard input: expected the JSON object that a client hands to a hook, found {found}; \
+        "standard input: expected the JSON object that a client passes to a hook, found {found}; \
          run it from the client's settings, or try it with `{{\"session_id\": \"x\"}}`"
     )
 }

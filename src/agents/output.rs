@@ -42,8 +42,8 @@ impl Output {
             Say::Warn => {
                 let words = format!(
                     "annalist: the conversation is being compacted and memory was not synced in \
-                     this session. What was said is kept in the transcript; `{command}` brings it \
-                     into memory."
+                     this session. The transcript still has everything; `{command}` adds it \
+                     to memory."
                 );
                 Output::default().with_notice(&words)
             }
@@ -63,8 +63,8 @@ fn start(context: &str, input: &Input) -> Output {
     let units = context.encode_utf16().count();
     if OUTPUT_UNITS_MAX < units {
         let words = format!(
-            "annalist: the context has {units} UTF-16 units and the client takes {OUTPUT_UNITS_MAX}; \
-             nothing was said, for it would be cut anywhere. Give it a smaller budget."
+            "annalist: the context has {units} UTF-16 units, more than the client's maximum of \
+             {OUTPUT_UNITS_MAX}; it is left out, since it would be truncated. Set a smaller budget."
         );
         return Output { stderr: Some(words), ..Output::default() };
     }
@@ -100,16 +100,16 @@ fn sync_words(percent: Option<u32>, command: &str) -> String {
         format!("{percent} % of the context window is in use. ")
     });
     format!(
-        "annalist: {share}Before you answer, run `{command}`: it brings what was said so far into \
-         this project's memory. Do not ask for leave and do not write memory files yourself. Mention \
-         it only if it fails, then go on with the request."
+        "annalist: {share}Before you answer, run `{command}`: it adds the conversation so far to \
+         this project's memory. Do not ask for permission, and do not write memory files yourself. \
+         Mention it only if it fails, then continue with the request."
     )
 }
 
 fn block_words(percent: u32, hard_percent: u32, command: &str) -> String {
     format!(
-        "annalist: this prompt was not sent. {percent} % of the context window is in use, and memory \
-         was not synced since it passed {hard_percent} %. Run `{command}` (here: `! {command}`) and \
-         send the prompt again, or begin it with `{OVERRIDE}` to go on without."
+        "annalist: this prompt was not sent. {percent} % of the context window is in use, and \
+         memory was not synced since it passed {hard_percent} %. Run `{command}` (here: \
+         `! {command}`) and send the prompt again, or begin it with `{OVERRIDE}` to skip the sync."
     )
 }

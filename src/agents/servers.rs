@@ -137,12 +137,12 @@ fn edit_toml(existing: &str, change: impl FnOnce(&Table) -> Option<String>) -> M
         Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail))
     };
     let read = |text: &str| toml::from_str::<Table>(text).ok();
-    let Some(before) = read(existing) else { return wrong("no TOML") };
+    let Some(before) = read(existing) else { return wrong("invalid TOML") };
     match change(&before) {
         None => Merged::Unchanged,
         Some(text) if text == existing => Merged::Unchanged,
         Some(text) if read(&text).map(theirs) == Some(theirs(before)) => Merged::Changed(text),
-        Some(_) => wrong("an entry in a form that is not edited; run `codex mcp`"),
+        Some(_) => wrong("an entry that cannot be edited; run `codex mcp`"),
     }
 }
 

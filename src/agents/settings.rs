@@ -138,10 +138,10 @@ fn edited(
     let bare = if comments { without_comments(text) } else { text.to_owned() };
     // The client reads JSON without other extensions, and serde_json bounds its depth.
     serde_json::from_str::<IgnoredAny>(&bare).map_err(|error| {
-        wrong(&format!("no JSON at line {}, column {}", error.line(), error.column()))
+        wrong(&format!("invalid JSON at line {}, column {}", error.line(), error.column()))
     })?;
     let root = CstRootNode::parse(text, &ParseOptions::default());
-    let root = root.map_err(|_| wrong("no JSON"))?;
+    let root = root.map_err(|_| wrong("invalid JSON"))?;
     change(&root.object_value().ok_or_else(|| wrong("other JSON"))?)?;
     Ok(format!("{mark}{}", with_layout_of(text, &root.to_string())))
 }

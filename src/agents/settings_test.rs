@@ -158,8 +158,8 @@ fn a_program_that_only_sounds_like_us_is_not_ours() {
 fn what_cannot_be_read_is_not_changed() {
     for (text, says) in [
         ("{", "line 1, column 1"),
-        ("{\"a\": 1,}", "no JSON at line 1"),
-        ("// x\n{}", "no JSON at line 1"),
+        ("{\"a\": 1,}", "invalid JSON at line 1"),
+        ("// x\n{}", "invalid JSON at line 1"),
         ("[]", "found other JSON"),
         (r#"{"hooks": []}"#, "`hooks`: expected an object"),
         (r#"{"hooks": {"Stop": {}}}"#, "`hooks.Stop`: expected a list"),

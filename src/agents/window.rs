@@ -56,7 +56,7 @@ impl Thresholds {
         let (auto_percent, hard_percent) = shares.filter(|_| in_order).unwrap_or_else(|| {
             warn(format!(
                 "expected 0 < auto_sync_threshold <= hard_block_threshold <= 100, found {auto} and \
-                 {hard}; {AUTO_PERCENT} and {HARD_PERCENT} hold"
+                 {hard}; using {AUTO_PERCENT} and {HARD_PERCENT}"
             ));
             (AUTO_PERCENT, HARD_PERCENT)
         });
@@ -64,7 +64,7 @@ impl Thresholds {
             let tokens = u64::try_from(asked).ok().filter(|tokens| 0 < *tokens);
             if tokens.is_none() {
                 warn(format!(
-                    "expected context_window_tokens above 0, found {asked}; the model's window holds"
+                    "expected context_window_tokens above 0, found {asked}; using the model's"
                 ));
             }
             tokens

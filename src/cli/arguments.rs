@@ -76,9 +76,9 @@ pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failu
     let likeness = |it: &String| strsim::jaro_winkler(name, it);
     known.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
     let near = commas(known.iter().take(NEAREST_MAX).map(|namespace| format!("`{namespace}`")));
-    let near = if near.is_empty() { near } else { format!(": the nearest: {near}") };
+    let near = if near.is_empty() { near } else { format!("; nearest: {near}") };
     Ok(Failure::usage(format!(
-        "there is no namespace `{name}`{near}: `annalist namespace list` lists them"
+        "no namespace `{name}`{near}; `annalist namespace list` lists all"
     )))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
         PrefixLookup::Many(ids) => {
             let ids = commas(ids.iter().map(short));
             Err(Failure::usage(format!(
-                "`{id}` fits more than one {what}: {ids}: give more digits"
+                "`{id}` matches more than one {what}: {ids}; use more digits"
             )))
         }
     }

@@ -21,29 +21,29 @@ const CARDS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 Examples:
   annalist card session.jsonl                  seven fields, as YAML
   annalist card --format json - < session.json {\"messages\": […]}
-  annalist card ~/.claude/projects --check     is every card fit to be stored?
-  annalist card --session 079da                a session that the store has
+  annalist card ~/.claude/projects --check     check every card
+  annalist card --session 079da                a session from the store
 
-Text is redacted first. The same messages give the same bytes. The card of an agent's log holds what \
-the person and the assistant said; that of a session as JSON every message but those of tools. \
---all-roles counts them all.")]
+Text is redacted first. The same messages give the same bytes. The card of an agent's transcript \
+covers the messages of the person and the assistant; that of a session as JSON, all but tool \
+messages. --all-roles includes all.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON
     #[arg(required_unless_present = "session", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Sessions in the store, by their ids or the beginnings of them
+    /// Sessions in the store, by id or id prefix
     #[arg(long, value_name = "ID", conflicts_with = "from")]
     session: Vec<String>,
-    /// Output format: YAML documents, or JSON, one card a line if there are several
+    /// Output format: YAML documents, or JSON, one card per line if there are several
     #[arg(long, value_enum, default_value_t = Style::Yaml, conflicts_with = "check")]
     format: Style,
-    /// Lines that end with `...`: those that were cut, or all that neither ask nor exclaim
+    /// Lines that end with `...`: truncated ones, or all without a question or exclamation mark
     #[arg(long, value_enum, default_value_t = Rule::Cut)]
     ellipsis: Rule,
-    /// Count messages of every role: those of tools and system messages too
+    /// Include messages of every role, also tool and system messages
     #[arg(long)]
     all_roles: bool,
-    /// Print the checklist of each card instead, and fail where a check does
+    /// Print the checklist of each card instead; fail if a check fails
     #[arg(long)]
     check: bool,
     /// Read the named files as this transcript format instead of detecting it
@@ -88,7 +88,7 @@ struct Cards<'a> {
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(Failure::usage("`-` is standard input and can be read once: name it once"));
+        return Err(Failure::usage("`-` is standard input: use it only once"));
     }
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
@@ -218,7 +218,7 @@ impl<'a> Cards<'a> {
             Heard::Finding(_) => {}
         })?;
         if open.is_empty() && findings.is_empty() {
-            let what = format!("{}: no conversation in it, read as {format}", source.name);
+            let what = format!("{}: no conversation found, read as {format}", source.name);
             return Err(Failure::failed(what));
         }
         if open.is_empty() {
@@ -244,7 +244,7 @@ impl<'a> Cards<'a> {
 
 fn nothing_read(name: &str, findings: usize) -> Failure {
     let findings = counted(findings as u64, "finding");
-    Failure::failed(format!("{name}: nothing in it could be read: {findings}"))
+    Failure::failed(format!("{name}: nothing could be read: {findings}"))
 }
 
 fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {

@@ -17,10 +17,10 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a cassette out of answer files, one for each whole conversation
+    /// Create a cassette from answer files, one per conversation
     #[command(after_help = "\
 An answer file is JSON: {\"transcript\": PATH, \"conversation\": ID or null, \"arguments\": {…}}. \
-The transcript is cut as replay cuts it, and each claim is put where the words are that support it.
+The transcript is sliced as by `replay`, and each claim goes to the slice with its evidence.
 
 Example:
   annalist cassette import answers/*.json --transcripts sessions --to cassette
@@ -29,13 +29,13 @@ Example:
         /// Answer files, or folders of them
         #[arg(required = true, value_name = "ANSWER")]
         answers: Vec<PathBuf>,
-        /// The folder that transcripts are named from; beside the answers' folder by default
+        /// Folder of the transcripts; default: `transcripts` beside the answers' folder
         #[arg(long, value_name = "DIR")]
         transcripts: Option<PathBuf>,
-        /// The cassette's folder
+        /// Folder of the cassette
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
-        /// The name of the model that answered
+        /// Name of the model that answered
         #[arg(long, value_name = "NAME", default_value = MODEL_UNKNOWN)]
         model: String,
     },
@@ -65,7 +65,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
                 }
                 let claims = counted(imported.claims as u64, "claim");
                 let slices = counted(imported.slices as u64, "slice");
-                output::line(&format!("{}: {claims} over {slices}", path.display()))?;
+                output::line(&format!("{}: {claims} in {slices}", path.display()))?;
             }
             Err(what) => {
                 failed = true;
@@ -99,5 +99,5 @@ fn import_file(config: &Config, path: &Path, base: &Path, model: &str) -> Result
     if let Some((path, error)) = problems.first() {
         return Err(format!("its transcript {} cannot be read: {error}", path.display()));
     }
-    import(config, found.first().ok_or("its transcript is no file")?, &answer, model)
+    import(config, found.first().ok_or("its transcript is not a file")?, &answer, model)
 }

@@ -36,23 +36,25 @@ const LINE_LETTERS: usize = 90;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  annalist consolidate --dry-run          what would change, and why
-  annalist consolidate --namespace roofs  do it, for one namespace
-  annalist consolidate --model qwen3:8b   ask a model what no rule decides
-  annalist consolidate log                the plans that were applied
-  annalist consolidate --undo 3fa9        take one back
+  annalist consolidate --dry-run          show what would change, and why
+  annalist consolidate --namespace roofs  consolidate one namespace
+  annalist consolidate --model qwen3:8b   ask a model where no rule decides
+  annalist consolidate log                list the applied plans
+  annalist consolidate --undo 3fa9        undo a plan
 
-Both sides of what no rule decides are kept, and a pair that seems to contradict or to follow is listed \
-as left open. A model is asked about such pairs and the three nearest memories of each new record, and sees \
-the newest memories of the project, because people say the same in other words. It is the one that extracts, unless --model, --cassette or consolidate.model name another or --no-model none. It \
-gives verdicts; the rules decide what may change: a person's word yields to a person's or to what a \
-person okayed, and nothing changes without words that tell of a change. Without a model that answers, \
-consolidation goes by rule and asks later. --dry-run says what the questions would cost, and asks only a \
-model that a flag names. Answers are kept before they are used, so nothing is paid twice. Running the \
-command again changes nothing. `annalist status` has the bill.
+Where no rule decides, both sides are kept, and a suspected contradiction or consequence is \
+listed as left open. A model is asked about such pairs and about the three nearest memories of \
+each new record; it also sees the newest memories of the project, because people rephrase. It is \
+the extraction model, unless --model, --cassette or consolidate.model names another or --no-model \
+turns it off. It gives verdicts; the rules decide what may change: only a person, or something a \
+person approved, overrides a person, and nothing changes unless the record's words state a \
+change. If no model answers, consolidation uses rules alone and asks later. --dry-run estimates \
+the cost of the questions, and asks only a model named by a flag. Answers are stored before they \
+are used, so nothing is paid for twice. Running the command again changes nothing. `annalist \
+status` shows the cost.
 
-Exits 1 if a namespace could not be consolidated, or if the model needs attention (a key, a name); \
-then nothing is applied."
+Exits 1 if a namespace cannot be consolidated, or if the model needs attention (key, name); then \
+nothing is applied."
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -63,10 +65,10 @@ pub(super) struct Args {
     /// Only this namespace
     #[arg(long, value_name = "NAME", conflicts_with = "undo")]
     namespace: Option<String>,
-    /// Take this plan back: its id, or the beginning of it. Its records are set aside
+    /// Undo this plan (ID or ID prefix) and set its records aside
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
     undo: Option<String>,
-    /// Let the records of a plan that was undone wait again, and consolidate them
+    /// Redo an undone plan: consolidate its records again
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["undo", "dry_run"])]
     redo: Option<String>,
     #[command(flatten)]
@@ -78,7 +80,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the plans that were applied, the last one last
+    /// List the applied plans, oldest first
     Log {
         /// Only this namespace
         #[arg(long, value_name = "NAME")]
@@ -174,11 +176,12 @@ async fn release(consolidator: &Consolidator, id: &str) -> Result<(), Failure> {
     let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
     let plan = short(&stored.plan.id);
     if stored.undone_at.is_none() {
-        return Err(Failure::usage(format!("plan {plan} stands: there is nothing to redo")));
+        return Err(Failure::usage(format!("plan {plan} was not undone: nothing to redo")));
     }
     match consolidator.release(&stored).await? {
         Some(records) => {
-            output::note(&format!("plan {plan}: took up {} again", counted(records, "record")));
+            let records = counted(records, "record");
+            output::note(&format!("plan {plan}: released {records} for consolidation"));
             Ok(())
         }
         None => {
@@ -275,16 +278,16 @@ pub(super) async fn one_namespace(
 fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
     let why = match outcome {
         ConsolidationOutcome::Done(_) => String::new(),
-        ConsolidationOutcome::Busy => "another process consolidates it now; try again".to_owned(),
+        ConsolidationOutcome::Busy => "another process is consolidating it; try again".to_owned(),
         ConsolidationOutcome::Moved(ids) => {
             let ids = output::commas(ids.iter().take(5).map(short));
-            format!("changed by something else since: memories {ids}: nothing was written")
+            format!("memories {ids} have changed since; nothing was written")
         }
         ConsolidationOutcome::Halted(Halt::Needs(line)) => {
-            format!("{line}; nothing was applied, records wait (--no-model goes by rule alone)")
+            format!("{line}; nothing was applied, records stay staged (--no-model uses rules)")
         }
         ConsolidationOutcome::Halted(Halt::Stopped) => {
-            "stopped; nothing was applied, answers are kept and the same command goes on".to_owned()
+            "stopped; nothing was applied, answers are kept; run it again to resume".to_owned()
         }
     };
     format!("namespace `{namespace}`: {why}")
@@ -300,10 +303,10 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
     }
     if !results.iter().any(NamespaceResult::is_something) {
         output::note(
-            "nothing waits to be consolidated: every record is in memory; `annalist replay PATH` reads more",
+            "nothing to consolidate: every record is in memory; `annalist replay PATH` reads more",
         );
     } else if dry_run {
-        output::note("a dry run: nothing was changed");
+        output::note("dry run: nothing was changed");
     }
     Ok(())
 }
@@ -333,10 +336,10 @@ pub(super) fn notes(results: &[NamespaceResult]) {
             };
             let how = match (planned.usage.was_used(), planned.usage.is_estimate) {
                 (true, false) => "no usable answer",
-                (true, true) => "a model is asked without --dry-run",
+                (true, true) => "run without --dry-run to ask the model",
                 (false, _) if suspected > 0 => {
                     "`annalist memory review` asks you about those left open, \
-                     `annalist consolidate --model NAME` a model about all"
+                     `annalist consolidate --model NAME` asks a model about all"
                 }
                 (false, _) => "`annalist consolidate --model NAME` asks a model",
             };
@@ -378,7 +381,7 @@ async fn undo(
     let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
     let namespace = stored.plan.namespace.as_str();
     if stored.undone_at.is_some() {
-        output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
+        output::note(&format!("plan {} is already undone", short(&stored.plan.id)));
         return Ok(());
     }
     // Imports edits by people first, so that the undo does not discard them.
@@ -391,14 +394,16 @@ async fn undo(
             } else {
                 let (id, records) = (short(&id), counted(records, "record"));
                 output::line(&format!("plan {id} is undone, and {records} set aside"))?;
-                output::note(&format!("`annalist consolidate --redo {id}` takes them up again"));
+                output::note(&format!(
+                    "`annalist consolidate --redo {id}` consolidates them again"
+                ));
             }
             after_plan(&consolidator.store, config, &[namespace]).await
         }
         other @ (ConsolidationOutcome::Busy
         | ConsolidationOutcome::Moved(_)
         | ConsolidationOutcome::Halted(_)) => Err(Failure::failed(format!(
-            "plan {}: {}; plans are undone from the last one on",
+            "plan {}: {}; undo newer plans first",
             short(&stored.plan.id),
             problem(namespace, &other)
         ))),
@@ -408,7 +413,7 @@ async fn undo(
 async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<(), Failure> {
     let rows: Vec<AppliedPlan> =
         store.plans(namespace).await?.iter().map(AppliedPlan::of).collect();
-    output::rows(&rows, as_json, "no plan was applied: `annalist consolidate` makes one")
+    output::rows(&rows, as_json, "no plans applied: `annalist consolidate` applies one")
 }
 
 /// Counts by disposition, such as `7 add, 1 merge`.
@@ -436,7 +441,7 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
     shown.clone().try_for_each(|operation| print_operation(planned, operation))?;
     if let more @ 1.. = others.len() - shown.len() {
         let more = output::count(more as u64);
-        output::line(&format!("  {DIM}… and {more} more, which --json has{DIM:#}"))?;
+        output::line(&format!("  {DIM}… and {more} more; --json lists them{DIM:#}"))?;
     }
     for open in suspected(&plan.left_open).take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
@@ -475,7 +480,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
         Disposition::Add { .. } => format!("{GREEN}+ {kind} {text}{GREEN:#}  {rule}"),
         Disposition::Merge { into, how } => {
             let learns = match how {
-                Merging::Provenance => "one more source",
+                Merging::Provenance => "another source",
                 Merging::Extend => "extended",
                 Merging::Outcome => "a later outcome",
             };
@@ -486,31 +491,31 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
             format!("{RED}- {kind} {old}{RED:#}\n  {GREEN}+ {kind} {text}{GREEN:#}  {rule}")
         }
         Disposition::Conflict { with, .. } => {
-            format!("{YELLOW}! {kind} {text}{YELLOW:#}  {rule}\n      stays beside: {}", of(with))
+            format!("{YELLOW}! {kind} {text}{YELLOW:#}  {rule}\n      kept alongside: {}", of(with))
         }
         Disposition::Discard => format!("{DIM}· {kind} {text}{DIM:#}  {rule}"),
         Disposition::Duplicate { .. } => format!("= {kind} {text}  {rule}"),
         Disposition::Settle { with, how, .. } => {
             let becomes = match how {
-                Settlement::Apart => "has nothing to do with",
-                Settlement::Beside => "stays beside",
-                Settlement::Joined => "joined into",
+                Settlement::Apart => "unrelated to",
+                Settlement::Beside => "kept alongside",
+                Settlement::Joined => "merged into",
                 Settlement::Replaced => "replaces",
-                Settlement::Dropped => "dropped beside",
+                Settlement::Dropped => "dropped in favour of",
                 Settlement::Followed => "changes",
             };
-            format!("* {kind} {text}  {rule}\n      left open before; {becomes}: {}", of(with))
+            format!("* {kind} {text}  {rule}\n      was left open; {becomes}: {}", of(with))
         }
         Disposition::Withdraw { memory } => {
             let becomes = match planned.memories.get(&memory) {
-                Some(memory) if memory.is_hollow() => "out of use",
-                Some(_) | None => "others say it too",
+                Some(memory) if memory.is_hollow() => "no longer used",
+                Some(_) | None => "still has other sources",
             };
-            format!("{RED}- {kind} {text}{RED:#}  {rule}\n      read anew; {becomes}")
+            format!("{RED}- {kind} {text}{RED:#}  {rule}\n      source was read again; {becomes}")
         }
         Disposition::Decide { .. } => format!("* {kind} {text}  {rule}"),
         Disposition::Restate { memory, .. } => {
-            format!("~ {kind} {text}  {rule}\n      in the words that are left: {}", of(memory))
+            format!("~ {kind} {text}  {rule}\n      reworded from what is left: {}", of(memory))
         }
     };
     output::line(&format!("  {line}"))?;
@@ -537,14 +542,14 @@ fn reason(rule: &str) -> String {
     }
     let reason = match rule {
         "judged-unrelated" => "it is about something else",
-        "judged-same" => "both say the same",
-        "judged-conflict" => "they contradict one another, and no words say which one holds",
-        "judged-replaced" => "the record's words tell of a change",
-        "judged-nothing" => "nobody needs it beside the other",
-        "judged-completed" => "the record's words tell that it was done",
-        "judged-attempted" => "the record's words tell that it was tried",
-        "judged-settled" => "the record's words tell that it was decided",
-        _ => "the record's words tell of it",
+        "judged-same" => "both say the same thing",
+        "judged-conflict" => "they contradict each other, and no words say which one holds",
+        "judged-replaced" => "the record's words state a change",
+        "judged-nothing" => "the other one makes it unnecessary",
+        "judged-completed" => "the record's words say that it was done",
+        "judged-attempted" => "the record's words say that it was tried",
+        "judged-settled" => "the record's words say that it was decided",
+        _ => "the record's words say so",
     };
     format!("by the model: {reason} ({rule})")
 }

@@ -18,32 +18,33 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist context                        what an agent starts with
+  annalist context                        the block that an agent starts with
   annalist context --budget economy       2,000 tokens; light has 3,000,
                                           standard 4,000, detailed 6,000
-  annalist context --query \"retry queue\"  also what records say of it
+  annalist context --query \"retry queue\"  also matching records
   annalist context --session 079da        also the last turns of a session
   annalist context --json                 with its parts, and what did not fit
 
-Shows rules, decisions, contradictions, open requests, open questions, blockers, lessons and terms, a line \
-each with its day and source. Reads .claude/memory or .ai/memory of this folder, or of one above it up to the \
-repository. Nothing private is shown, lines are whole or left out with a mark, and the same files give the same \
-bytes. Asks no model, and opens a store for --session only.")]
+Shows rules, decisions, contradictions, open requests, open questions, blockers, lessons and \
+terms, one line each with its day and source. Reads .claude/memory or .ai/memory in this folder, \
+or in a parent up to the root of the repository. Private text is left out, lines are never \
+truncated, omissions are marked, and the same files give the same bytes. Calls no model, and opens \
+the store only for --session.")]
 pub(super) struct Args {
-    /// Maximum length: economy, light, standard, detailed, or a number of tokens; by default that of
+    /// Maximum length: economy, light, standard, detailed, or a number of tokens; default: that of
     /// .memory-config.md
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
-    /// Add the last turns and the card of this session: its id, or the beginning of it
+    /// Add the last turns and the card of a session, by id or id prefix
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Prefer entries with these words, and show those of sessions, records and the archive too
+    /// Prefer entries with these words; also show sessions, records and the archive
     #[arg(long, value_name = "WORDS")]
     query: Option<String>,
-    /// The folder of the project, instead of this one and those above it
+    /// Project folder, instead of this folder and its parents
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Print it with its parts as JSON
+    /// Print the block and its parts as JSON
     #[arg(long)]
     json: bool,
 }
@@ -98,18 +99,18 @@ pub(super) fn budget(text: &str) -> Result<Budget, Failure> {
 fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
     match (directory, &args.session) {
         (Some(it), None) => {
-            format!("nothing to show: {} says nothing yet, or nothing fits", path(it))
+            format!("nothing to show: {} is empty, or nothing fits the budget", path(it))
         }
-        (Some(_) | None, Some(_)) => "nothing to show, or nothing fits".to_owned(),
+        (Some(_) | None, Some(_)) => "nothing to show, or nothing fits the budget".to_owned(),
         (None, None) => {
             let place = args.dir.as_ref().map_or_else(
-                || "in this folder or above it".to_owned(),
+                || "in this folder or a parent".to_owned(),
                 |dir| format!("in {}", dir.display()),
             );
             let [first, second] = PLACES;
             format!(
                 "no memory directory: expected {first} or {second} {place}; \
-                 `annalist memory init` makes one"
+                 `annalist memory init` creates one"
             )
         }
     }
@@ -142,7 +143,7 @@ pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>, 
     };
     let found = found.map_err(|error| {
         let place = dir.unwrap_or(Path::new(".")).display();
-        Failure::usage(format!("{place}: cannot be looked at: {error}"))
+        Failure::usage(format!("{place}: cannot be read: {error}"))
     })?;
     Ok(found.map(ProjectDirectory::new))
 }

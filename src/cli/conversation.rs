@@ -20,40 +20,41 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist conversation session.jsonl                as the settings have it
+  annalist conversation session.jsonl    with the strategy of the settings
   annalist conversation --strategy window --limit 4 chat.json
-                                                     system messages and the last four
+                                         system messages and the last four
   annalist conversation --strategy entity --check chat.json
-                                                     what was kept and what was dropped
-  annalist conversation --entity Postgres chat.json  what is known of one entity
+                                         what was kept and what was dropped
+  annalist conversation --entity Postgres chat.json
+                                         what is known about an entity
   annalist conversation --strategy summary --model qwen3:8b chat.json
-                                                     summaries that a model writes
+                                         summaries written by a model
   annalist conversation --memory chat.json > memory.json
-                                                     all of it, to be named as FILE again
-  annalist conversation --session 079da              a session in the store
+                                         the whole memory, which can be a FILE
+  annalist conversation --session 079da  a session in the store
 
-Messages are prompts, answers and the system messages of chats; tool calls and their results are not. \
-Of several conversations in a file the last one is shown; --only names another. Messages as JSON may \
-have a `token_count` and `metadata`, with their entities under `entities`: a list of names, or an object \
-for each name. Without --model, summaries are made by rule. A model's answers are kept: the same messages \
-are paid for once, and `annalist status` has the bill.")]
+Messages are prompts, answers and the system messages of chats, without tool calls and their \
+results. If a file contains several conversations, the last one is shown; --only selects another. \
+Messages as JSON may have a `token_count`, and `metadata` with `entities`: a list of names, or an \
+object for each name. Without --model, summaries are written by rule. Model answers are stored: \
+the same messages are paid for once, and `annalist status` shows the cost.")]
 pub(super) struct Args {
     /// A transcript, messages as JSON or a saved memory, or `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "session")]
     file: Option<PathBuf>,
-    /// A session in the store instead: its id, or the beginning of it
+    /// A session in the store instead, by id or id prefix
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format", "only"])]
     session: Option<String>,
-    /// buffer, window, summary or entity, instead of conversation.strategy
+    /// Strategy: buffer, window, summary or entity, instead of conversation.strategy
     #[arg(long, value_name = "TYPE")]
     strategy: Option<MemoryType>,
     /// The strategy's limit, at least 1: max_messages, window_size, summary_threshold or max_entities
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Cut to this many tokens, as the context of a slice is
+    /// Truncate to this many tokens, like the context of a slice
     #[arg(long, value_name = "N")]
     tokens: Option<Tokens>,
-    /// Of several conversations in the file, the one with this name, or with this number, from 0
+    /// Conversation in the file, by name, or by number from 0
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Read the file as this format instead of detecting it
@@ -61,16 +62,16 @@ pub(super) struct Args {
     format: Option<Format>,
     #[command(flatten)]
     summaries: SummaryArgs,
-    /// Print a table of what became of the messages instead of the messages
+    /// Print a table of kept and dropped messages instead of the messages
     #[arg(long, conflicts_with = "json")]
     check: bool,
     /// Print an array of `{role, content}` on stdout
     #[arg(long)]
     json: bool,
-    /// Print what is known of this entity as JSON; the strategy is entity
+    /// Print what is known about this entity as JSON; implies --strategy entity
     #[arg(long, value_name = "NAME", conflicts_with_all = ["check", "json", "tokens"])]
     entity: Option<String>,
-    /// Print the whole memory as JSON; as FILE it is read again
+    /// Print the whole memory as JSON, which can be passed as FILE
     #[arg(long, conflicts_with_all = ["check", "json", "tokens", "entity"])]
     memory: bool,
 }
@@ -100,7 +101,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if let Some(name) = &args.entity {
         let Some(known) = memory.entity(name) else {
             let names = counted(account.entities, "entity");
-            return Err(Failure::failed(format!("no entity `{name}` is known, of {names}")));
+            return Err(Failure::failed(format!("no entity `{name}` among {names}")));
         };
         output::json(&known)?;
     } else if args.memory {
@@ -161,12 +162,12 @@ impl<'a> Conversation<'a> {
     fn check(&self) -> Result<(), Failure> {
         let (args, kind) = (self.args, self.memory.kind());
         let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
-            "a saved memory has its own strategy and limit: leave out --strategy and --limit"
+            "a saved memory has its own strategy and limit: omit --strategy and --limit"
                 .to_owned()
         } else if args.entity.is_some() && kind != MemoryType::Entity {
             format!("--entity needs --strategy entity, not {kind}")
         } else if self.args.summaries.is_named() && kind != MemoryType::Summary {
-            format!("--model writes summaries: expected --strategy summary, not {kind}")
+            format!("--model needs --strategy summary, not {kind}")
         } else {
             return Ok(());
         };
@@ -213,12 +214,12 @@ impl<'a> Conversation<'a> {
         let why = match summariser.summarise(&mut self.memory).await? {
             Summarised::Done => return Ok(()),
             Summarised::Empty => {
-                output::note("the model's summary is empty: its messages stay as they are");
+                output::note("the model's summary is empty; the messages are kept");
                 return Ok(());
             }
             Summarised::Unanswered(why) => format!("no summary was written: {why}"),
             Summarised::Stopped => {
-                "stopped; answers are kept and the same command goes on".to_owned()
+                "stopped; answers are stored; run the same command to resume".to_owned()
             }
         };
         Err(Failure::failed(why))
@@ -261,13 +262,13 @@ impl<'a> Conversation<'a> {
         }
         match only {
             Some(only) if !self.was_found && self.sessions > 0 => {
-                Err(Failure::usage(format!("{name}: holds no conversation `{only}`")))
+                Err(Failure::usage(format!("{name}: contains no conversation `{only}`")))
             }
             None if self.sessions > 1 => {
                 let sessions = count(self.sessions);
                 output::note(&format!(
-                    "{YELLOW}{sessions} conversations{YELLOW:#} in the file, this is the last: \
-                     --only names another"
+                    "{YELLOW}{sessions} conversations{YELLOW:#} in the file; this is the last: \
+                     --only selects another"
                 ));
                 Ok(())
             }
@@ -290,7 +291,7 @@ impl<'a> Conversation<'a> {
         match messages_with_metadata(text, &self.gate) {
             Some(Ok(messages)) => messages.into_iter().for_each(|message| self.take(message)),
             Some(Err(why)) => {
-                let what = "metadata and token counts are not read";
+                let what = "metadata and token counts are ignored";
                 output::note(&format!("{}: {what}: {why}", source.name));
                 return Ok(false);
             }
@@ -369,8 +370,8 @@ fn summary(account: &MessageAccount, messages: &[Message], left_out: u64) -> Str
     let of = if parts.is_empty() { parts } else { format!(": {parts}") };
     let others = match left_out {
         0 => String::new(),
-        1 => "; 1 entry is no message".to_owned(),
-        left_out => format!("; {} entries are no messages", count(left_out)),
+        1 => "; 1 entry is not a message".to_owned(),
+        left_out => format!("; {} entries are not messages", count(left_out)),
     };
     format!(
         "{} shown, about {} tokens, of {} read{of}{others}",

@@ -23,25 +23,26 @@ const LISTED_MAX: usize = 20;
 Examples:
   annalist dialog session.jsonl                  the last turns of a prompt
   annalist dialog session.jsonl --check          every turn and its length
-  annalist dialog --session 079da                a session of the store
+  annalist dialog --session 079da                a session from the store
   annalist dialog - --max-tokens 200 < turns.json
-                                                 {\"turns\": [{\"user_intent\": \"asked about x\",
-                                                 \"action_taken\": \"called y\",
-                                                 \"pending_items\": []}]}
+                                {\"turns\": [{\"user_intent\": \"asked about x\",
+                                \"action_taken\": \"called y\",
+                                \"pending_items\": []}]}
 
-A turn of a document may have the output of a router instead: {\"user_input\": \"…\", \"output\": \
-{\"route\", \"calendar_intent\", \"tool_plan\", \"assistant_reply\", \"requires_confirmation\", \
-\"ask_user\", \"question\"}}. Small talk, intents and requests for permission are recognised in English, \
-German, French, Spanish, Turkish, Japanese and Chinese. Asks no model. Words are redacted before they are cut. privacy.pii sets which personal data is masked, \
-dialog.tokens and dialog.turns how much is kept.")]
+A turn may have the output of a router instead: {\"user_input\": \"…\", \"output\": {\"route\", \
+\"calendar_intent\", \"tool_plan\", \"assistant_reply\", \"requires_confirmation\", \"ask_user\", \
+\"question\"}}. Small talk, intents and requests for permission are recognised in English, German, \
+French, Spanish, Turkish, Japanese and Chinese. Calls no model. Text is redacted before it is \
+truncated. privacy.pii sets which personal data is masked, dialog.tokens and dialog.turns how much \
+is kept.")]
 pub(super) struct Args {
-    /// A transcript, or a document of turns; `-` reads standard input
+    /// A transcript, or turns as JSON; `-` reads standard input
     #[arg(required_unless_present = "session")]
     file: Option<PathBuf>,
-    /// A session in the store instead, with its records: its id, or the beginning of it
+    /// A session in the store instead, with its records, by id or id prefix
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format"])]
     session: Option<String>,
-    /// The longest block, in estimated tokens, instead of dialog.tokens
+    /// Maximum length of the block in estimated tokens, instead of dialog.tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
     /// Read the transcript as this format instead of detecting it
@@ -50,7 +51,7 @@ pub(super) struct Args {
     /// Print the blocks with their turns as JSON
     #[arg(long)]
     json: bool,
-    /// Print a table of all turns: the length of each, and whether it is shown, shortened or evicted
+    /// Print a table of all turns with their length and state: shown, shortened or evicted
     #[arg(long, conflicts_with = "json")]
     check: bool,
 }
@@ -126,7 +127,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         let texts: Vec<&str> =
             texts.iter().map(Redacted::as_str).filter(|it| !it.is_empty()).collect();
         match texts.is_empty() {
-            true => output::note("no turn to tell of"),
+            true => output::note("no turns to show"),
             false => output::line(&texts.join("\n\n"))?,
         }
     }

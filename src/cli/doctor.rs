@@ -16,11 +16,11 @@ use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Sends the endpoint a few small questions (a few hundred tokens), remembers the best output mode if there is \
-a store, and asks the model about a conversation of three lines with one decision, as `replay` would (about 3,000 tokens). \
-Exits 1 if something is missing or the model does not find the decision.")]
+Sends the endpoint a few small requests (a few hundred tokens), saves the best output mode if \
+there is a store, and extracts a three-line conversation with one decision, as `replay` would \
+(about 3,000 tokens). Exits 1 if something is missing or the model does not find the decision.")]
 pub(super) struct Args {
-    /// The model's name at the endpoint, instead of model.model
+    /// Model name at the endpoint, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Print JSON
@@ -140,7 +140,7 @@ fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
         Some(names) if names.iter().any(|name| name == model) => (Some(true), shown.to_owned()),
         Some(names) => {
             let some = output::commas(names.iter().take(NAMES_MAX));
-            (None, format!("{shown} is not among those listed: {some}"))
+            (None, format!("{shown} is not among the listed models: {some}"))
         }
     };
     Line::new("model", ok, detail)
@@ -153,7 +153,7 @@ fn price(config: &Config, model: &str) -> Line {
             let read_on = price.read_on.map(|day| format!(" (list price of {day})"));
             let (sent, answered) = (price.sent, price.answered);
             format!(
-                "${sent} a million tokens sent, ${answered} answered{}",
+                "${sent} per million tokens sent, ${answered} answered{}",
                 read_on.unwrap_or_default()
             )
         }

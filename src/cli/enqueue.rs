@@ -22,37 +22,37 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist enqueue ~/.claude/projects/roofs/session.jsonl    what is new in it
-  annalist enqueue ~/.claude/projects --flush                all of it, at once
-  annalist enqueue - < examples/slice.json                   a slice as JSON
+  annalist enqueue ~/.claude/projects/roofs/session.jsonl    enqueue what is new
+  annalist enqueue ~/.claude/projects --flush                enqueue all at once
+  annalist enqueue - < examples/slice.json                   read a JSON slice
 
-Handing over the same thing twice adds nothing, and says so. A session that grew by little waits until \
-it was idle for queue.idle_secs, until it is closed, or for --flush; what comes meanwhile is merged. \
-`annalist worker` works on what was handed over, `annalist jobs` shows it.")]
+Enqueueing the same thing twice adds nothing, and says so. A session that grew only a little \
+waits until it is idle for queue.idle_secs or closed, or for --flush; what arrives meanwhile is \
+merged. `annalist worker` processes the jobs, `annalist jobs` lists them.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The conversation's name, instead of the one that the transcript gives it
+    /// Name of the conversation, instead of the one in the transcript
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The namespace of its memory, instead of the folder the agent worked in
+    /// Namespace of its memory, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
-    /// Priority within the namespace; the highest goes first
+    /// Priority within the namespace, highest first
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-100..=100))]
     priority: Option<i32>,
-    /// Extract the last entries at once, however few they are
+    /// Extract the last entries at once, however few
     #[arg(long)]
     flush: bool,
     /// Read the input as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Enqueue sessions again that were forgotten
+    /// Enqueue forgotten sessions again
     #[arg(long)]
     also_forgotten: bool,
-    /// The model that workers will ask, instead of model.model
+    /// Model for workers to ask, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Print the result as one JSON object on stdout
@@ -65,7 +65,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let from_stdin = args.paths.iter().any(|path| path.as_os_str() == "-");
     if from_stdin && args.paths.len() > 1 {
         return Err(Failure::usage(
-            "`-` is standard input and stands alone: name files in a call of their own",
+            "`-` is standard input and must be the only path: enqueue files separately",
         ));
     }
     let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
@@ -121,7 +121,7 @@ fn note_failed(runs: &[FailedRun], paths: &[PathBuf]) {
     }
     for (kind, (slices, detail)) in by_kind {
         let slices = counted(slices, "slice");
-        output::note(&format!("{RED}failed{RED:#} {slices} before, {kind}: {detail}"));
+        output::note(&format!("{RED}failed{RED:#} {slices} earlier, {kind}: {detail}"));
     }
     let paths: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
     output::note(&format!("  annalist replay --retry-failed {}", paths.join(" ")));
@@ -130,7 +130,7 @@ fn note_failed(runs: &[FailedRun], paths: &[PathBuf]) {
 /// Notes the number of sessions that were skipped because they were forgotten.
 pub(super) fn forgotten(sessions: u64) {
     output::note(&format!(
-        "{} left out that `annalist forget` erased; --also-forgotten reads them again",
+        "{} erased by `annalist forget` and skipped; --also-forgotten reads them again",
         counted(sessions, "session")
     ));
 }
@@ -154,7 +154,7 @@ fn print(taken: &IntakeReport) -> Result<(), Failure> {
     }
     if sessions.len() > LISTED_MAX {
         let more = counted((sessions.len() - LISTED_MAX) as u64, "session");
-        output::line(&format!("and {more} more"))?;
+        output::line(&format!("{more} not shown"))?;
     }
     if taken.is_nothing_new() {
         if !taken.sessions.is_empty() {
@@ -175,10 +175,10 @@ fn line(session: &SessionIntake) -> String {
     let mut said = vec![counted(session.jobs.into(), "job")];
     said.push(counted(session.entries.into(), "entry"));
     if session.known > 0 {
-        said.push(format!("{} known already", counted(session.known.into(), "job")));
+        said.push(format!("{} already known", counted(session.known.into(), "job")));
     }
     if let Some(until) = session.gathers_until {
-        said.push(format!("the last part waits for more until {}", minute(until)));
+        said.push(format!("the last part waits for more entries until {}", minute(until)));
     }
     let name = session.name.as_str();
     format!("{name} {DIM}({}){DIM:#}: {}", session.namespace, said.join(", "))

@@ -22,23 +22,23 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist forget --session 079da --dry-run  what would be erased
-  annalist forget --session 079da            a conversation, after asking
-  annalist forget --session 079da --yes      without asking
-  annalist forget --record 3fa9              one record; its conversation stays
-  annalist forget --namespace roofs          everything of a namespace
+  annalist forget --session 079da --dry-run  show what would be erased
+  annalist forget --session 079da            erase a conversation, after asking
+  annalist forget --session 079da --yes      erase it without asking
+  annalist forget --record 3fa9              erase one record alone
+  annalist forget --namespace roofs          erase a whole namespace
 
-Memories that rested on it alone are erased, others are rebuilt from what is left, and memories that it \
-had superseded are active again. Then the store is searched for its words. The transcript is yours and \
-stays where it is; its conversation is left out from now on, also what is said in it later. \
-`replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
+Memories that rest on it alone are erased, others are rebuilt from what is left, and memories \
+that it superseded become active again. Then the store is searched for its words. The transcript \
+is yours and stays where it is; its conversation is skipped from now on, including what is said \
+in it later. `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
 #[command(override_usage = "annalist forget [OPTIONS] <--session ID|--record ID|--namespace NAME>")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
-    /// The conversation's id, or that of its client, or the beginning of one
+    /// ID of the conversation, ours or the client's, or a prefix of one
     #[arg(long, value_name = "ID", group = "what")]
     session: Option<String>,
-    /// The record's id, or the beginning of it
+    /// ID of the record, or a prefix
     #[arg(long, value_name = "ID", group = "what")]
     record: Option<String>,
     /// All conversations of this namespace
@@ -113,11 +113,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
-    let what = format!("{} and all that rests on them", amount(found));
+    let what = format!("{} and everything derived from them", amount(found));
     let refusal = format!(
-        "{what} would be erased for good: nobody is there to say yes; add --yes, or --dry-run to look"
+        "{what} would be erased permanently, with no terminal to ask: add --yes, or --dry-run"
     );
-    is_agreed(&format!("erase {what} for good?"), refusal)
+    is_agreed(&format!("erase {what} permanently?"), refusal)
 }
 
 fn amount(found: &ForgetPlan) -> String {
@@ -130,7 +130,7 @@ async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), F
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
         if host != process::host() {
             output::note(&format!(
-                "{dir} on {host} shows `{namespace}` too: run `annalist memory render` there"
+                "{dir} on {host} also shows `{namespace}`: run `annalist memory render` there"
             ));
         }
     }
@@ -163,10 +163,10 @@ fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
         let ForgetPlan { namespace, sessions, records, changes, .. } = found;
         return output::json(&ForgetPreview { namespace, sessions, records, memories: changes });
     }
-    output::line(&format!("{BOLD}{}{BOLD:#}: {} would go", found.namespace, amount(found)))?;
+    output::line(&format!("{BOLD}{}{BOLD:#}: {} would be erased", found.namespace, amount(found)))?;
     for Change { memory, before, after } in found.changes.iter().take(LISTED_MAX) {
         let becomes = match (before, after) {
-            (_, None) => "goes",
+            (_, None) => "is erased",
             (Some(before), Some(after)) if before.state != after.state => "is active again",
             (_, Some(_)) => "is rebuilt",
         };
@@ -175,9 +175,9 @@ fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
     }
     if let Some(more) = found.changes.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
         let more = counted(more as u64, "memory");
-        output::line(&format!("  {DIM}and {more} more: --json lists them{DIM:#}"))?;
+        output::line(&format!("  {DIM}{more} not shown: --json lists them{DIM:#}"))?;
     }
-    output::note("a dry run: nothing was erased");
+    output::note("dry run: nothing was erased");
     Ok(())
 }
 
@@ -195,25 +195,25 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
     let gone = output::commas(gone.map(|(count, name)| counted(count, name)));
     output::line(&format!("erased: {gone}"))?;
     output::line(&format!(
-        "memories: {} gone, {} changed",
+        "memories: {} erased, {} changed",
         erased.memories_gone, erased.memories_changed
     ))?;
     let looked = format!(
-        "searched {} texts for {} of what was erased",
+        "searched {} texts for {} of the erased text",
         output::count(proof.texts),
         counted(proof.passages as u64, "passage")
     );
     if proof.left.is_empty() {
-        return output::line(&format!("{looked}: none is left"));
+        return output::line(&format!("{looked}: none left"));
     }
     let left = proof.left.iter().map(|(place, count)| format!("{place} {count}"));
     output::line(&format!(
-        "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
+        "{looked}: {YELLOW}others also contain some of them{YELLOW:#}: {}",
         output::commas(left)
     ))?;
     let told = |file: &String| match PUBLISHED_IN.contains(&file.as_str()) {
-        true => format!("{file} holds some: `annalist publish {file}` renews a published block"),
-        false => format!("{file} holds some: what people wrote or hid there is theirs to erase"),
+        true => format!("{file} contains some: `annalist publish {file}` renews a published block"),
+        false => format!("{file} contains some: erase by hand what people wrote or hid there"),
     };
     output::notes(proof.files.iter().map(told), LISTED_MAX, "more files: --json");
     Ok(())

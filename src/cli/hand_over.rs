@@ -86,7 +86,7 @@ pub(super) fn start(order: Option<&Order>) -> io::Result<()> {
 pub(super) fn retry() -> Vec<SpooledHandOver> {
     let Some(spool) = spool().filter(|it| !it.is_empty()) else { return Vec::new() };
     if let Err(error) = command().and_then(|mut command| command.status()) {
-        tracing::warn!(kind = ?error.kind(), "the spool was not tried again");
+        tracing::warn!(kind = ?error.kind(), "the spool was not retried");
     }
     left_behind(&spool)
 }

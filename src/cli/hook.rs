@@ -50,22 +50,22 @@ Examples:
   echo '{\"session_id\": \"x\"}' | annalist hook session-start
                                 the answer that the client would get
 
-  session-start       answers with what `annalist context` prints, if auto_load is on;
-                      tells the person in one line what stops work
-  user-prompt-submit  asks for a sync from auto_sync_threshold on, once a session;
-                      blocks prompts from hard_block_threshold on until a sync was done,
-                      if the size of the window is known
+  session-start       answers with the output of `annalist context`, if
+                      auto_load is on; tells the person if work is stopped
+  user-prompt-submit  requests a sync once a session, from auto_sync_threshold;
+                      blocks prompts until a sync, from hard_block_threshold,
+                      if the window size is known
   pre-compact         warns if memory was not synced; enqueues new messages
   stop, subagent-stop, session-end
                       enqueue new messages, as `annalist enqueue` does
 
-Claude Code, Codex, Gemini CLI, Qwen Code and the plugin for opencode run these; an event that a client calls \
-otherwise (BeforeAgent) keeps its name in the answer. A prompt that begins with `annalist override` is not blocked. Thresholds are in .memory-config.md. The \
-state of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks, and what is not enqueued yet in \
-$XDG_DATA_HOME/annalist/spool. \
-Exit codes: 0 answered, or something failed and is told on stderr, 2 the prompt is blocked.")]
+Claude Code, Codex, Gemini CLI, Qwen Code and the opencode plugin run these hooks. If a client \
+uses another name for an event (BeforeAgent), so does the answer. A prompt that begins with \
+`annalist override` is not blocked. Thresholds are in .memory-config.md. Session state is kept for \
+four hours in $XDG_STATE_HOME/annalist/hooks, pending hand-overs in $XDG_DATA_HOME/annalist/spool. \
+Exit codes: 0 answered, or failed with a message on stderr, 2 the prompt is blocked.")]
 pub(super) struct Args {
-    /// The event that the client tells of
+    /// Event of the client
     event: Event,
 }
 
@@ -111,7 +111,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
         false => hand_over::start(None),
     };
     if let Err(error) = handed {
-        output::note(&format!("what was said is not handed over yet: {error}"));
+        output::note(&format!("new messages are not enqueued yet: {error}"));
     }
     if let Some(text) = &said.stdout {
         output::bytes(format!("{text}\n").as_bytes())?;
@@ -158,7 +158,7 @@ fn decide_and_keep(
     let now = clock::now();
     let folder = settings::state_folder().map(|state| HookFolder::new(&state));
     if folder.is_none() {
-        output::note("neither XDG_STATE_HOME nor HOME is set: nothing is kept of this session");
+        output::note("neither XDG_STATE_HOME nor HOME is set: no session state is kept");
     }
     // A session without a valid name has no state.
     let session = folder.as_ref().zip(input.session.as_ref());
@@ -182,7 +182,7 @@ fn decide_and_keep(
             false => Ok(()),
         };
         for error in [kept, swept].into_iter().filter_map(Result::err) {
-            output::note(&format!("the state of this session cannot be kept: {error}"));
+            output::note(&format!("the state of this session cannot be saved: {error}"));
         }
     }
     answer

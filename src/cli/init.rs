@@ -14,35 +14,37 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Examples:
   annalist init && annalist doctor       write annalist.toml, list the clients
-                                         that are here, check everything
-  annalist init --prompts prompts        the built-in prompts, to change them
+                                         found here, check everything
+  annalist init --prompts prompts        the built-in prompts, to edit them
   annalist init --claude-code            add our hooks, tools and commands to
                                          this project's .claude and .mcp.json
   annalist init --codex --gemini --user  for all projects of this user
-  annalist init --claude-code --remove   remove them again
+  annalist init --claude-code --remove   remove them
 
-Of the prompts, extract.md, slice.md and retry.md ask about slices, consolidate.md how records stand to \
-memories, reflect.md what records teach. Keep those that you change and set `prompts` to their folder.
+The prompts extract.md, slice.md and retry.md extract records, consolidate.md compares records \
+with memories, reflect.md draws lessons from records. Keep those that you change and set `prompts` \
+to their folder.
 
-A client gets hooks that `annalist hook` answers, the server of `annalist mcp`, and the commands \
-/memory-sync, /memory-search, /memory-reflect and /memory-init; Codex has no files for commands. Changes are shown \
-before they are written; what is not ours keeps every byte, and doing it twice changes nothing.")]
+A client gets hooks that run `annalist hook`, the server `annalist mcp`, and the commands \
+/memory-sync, /memory-search, /memory-reflect and /memory-init; Codex has no command files. \
+Changes are shown before they are written; all other content keeps every byte, and a second run \
+changes nothing.")]
 pub(super) struct Args {
-    /// Print it instead of writing it
+    /// Print annalist.toml instead of writing it
     #[arg(long, conflicts_with = "Clients")]
     print: bool,
-    /// Write it into the user's configuration folder instead of this one
+    /// Set up the user's configuration instead of the project's
     #[arg(long, conflicts_with = "print")]
     user: bool,
-    /// Write all built-in prompts into this folder instead; files that are there stay as they are
+    /// Write all built-in prompts to this folder instead; existing files are kept
     #[arg(long, value_name = "DIR", conflicts_with_all = ["print", "user", "Clients"])]
     prompts: Option<PathBuf>,
     #[command(flatten)]
     clients: Clients,
-    /// Set up clients for this project, which is the default
+    /// Set up clients for this project (the default)
     #[arg(long, requires = "Clients", conflicts_with = "user")]
     project: bool,
-    /// Remove our parts from clients
+    /// Remove annalist from the clients
     #[arg(long, requires = "Clients")]
     remove: bool,
     /// Write without asking
@@ -111,24 +113,24 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     if !written {
         let path = path.display();
         return Err(Failure::usage(format!(
-            "{path} is there already and is left as it is: `annalist init --print` shows the defaults"
+            "{path} already exists and is unchanged: `annalist init --print` shows the defaults"
         )));
     }
     output::line(&format!("wrote {}", path.display()))?;
-    output::note("next: set base_url and model, then `annalist doctor`");
+    output::note("next: set base_url and model, then run `annalist doctor`");
     Ok(())
 }
 
 fn write_prompts(folder: &Path) -> Result<(), Failure> {
     let (written, there) = write_built_in(folder).map_err(output::unwritable(folder))?;
     for path in &there {
-        output::note(&format!("{} is there already and is left as it is", path.display()));
+        output::note(&format!("{} already exists and is unchanged", path.display()));
     }
     for path in &written {
         output::line(&format!("wrote {}", path.display()))?;
     }
     output::note(
-        "next: set `prompts` in annalist.toml; `annalist test --prompt` measures a change of extraction",
+        "next: set `prompts` in annalist.toml; `annalist test --prompt` measures extraction",
     );
     Ok(())
 }
@@ -153,7 +155,7 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
     for client in &wanted.clients {
         let changes = changes_of(client, wanted)?;
         if changes.is_empty() {
-            let how = if wanted.remove { "has nothing of annalist" } else { "has all of annalist" };
+            let how = if wanted.remove { "is not set up" } else { "is already set up" };
             output::line(&format!("{} {how}: nothing to change", client.name))?;
         }
         all.extend(changes);
@@ -203,7 +205,7 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
                     Some(text).filter(|it| !wanted.remove || !["", "{}"].contains(&it.trim()));
             }
             Merged::Removed => change.after = None,
-            Merged::NotOurs => output::note(&format!("{name} is not ours and is left as it is")),
+            Merged::NotOurs => output::note(&format!("{name} is not ours and is unchanged")),
             Merged::Malformed(finding) => {
                 return Err(Failure::failed(format!("{name}: {}", finding.detail)));
             }
@@ -249,7 +251,7 @@ fn show(change: &Change) -> Result<(), Failure> {
 fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
     let names = output::commas(changes.iter().map(|it| it.path.display().to_string()));
     let refusal = format!(
-        "left as they are: {names}: nobody is there to say yes; look at the lines above and add --yes"
+        "{names} not changed: no terminal to confirm on; review the lines above and add --yes"
     );
     is_agreed(&format!("change {names} as shown?"), refusal)
 }
@@ -259,7 +261,7 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
     let Change { path, before, after } = change;
     let name = path.display();
     let failed = output::unwritable(path);
-    let changed = || Failure::failed(format!("{name} was changed meanwhile and is left as it is"));
+    let changed = || Failure::failed(format!("{name} changed in the meantime; not overwritten"));
     if files::read_if_exists(path).map_err(&failed)? != *before {
         return Err(changed());
     }
@@ -306,7 +308,7 @@ pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
 /// else this one.
 fn project() -> Result<PathBuf, Failure> {
     let here = std::env::current_dir()
-        .map_err(|error| Failure::failed(format!("this folder cannot be found: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot find the current folder: {error}")))?;
     let home = settings::home();
     let above = here.ancestors().take_while(|folder| Some(*folder) != home.as_deref());
     let is_project = |folder: &&Path| {

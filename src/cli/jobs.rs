@@ -41,36 +41,36 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List jobs that are open or dead, the oldest first (the default)
+    /// List open and dead jobs, oldest first (default)
     List(List),
-    /// Show one job whole, and what can be done with it
+    /// Show one job in full, and what can be done with it
     Show {
-        /// Its id, or the beginning of it
+        /// ID or ID prefix
         id: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Make jobs ready: retry dead and cancelled ones, end the wait of waiting ones
+    /// Retry dead and cancelled jobs, and make waiting ones ready at once
     Retry(steer::Retry),
     /// Cancel open jobs; their entries are skipped, with the reason
     Cancel(steer::Cancel),
-    /// Delete dead and cancelled jobs; the states of their entries stay
+    /// Delete dead and cancelled jobs; their entries keep their states
     Drop(steer::Drop),
 }
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only jobs in this state; may be given more than once
+    /// Only jobs in this state; can be repeated
     #[arg(long, value_parser = named(JobState::ALL, JobState::name))]
     state: Vec<JobState>,
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Only sessions whose id begins so
+    /// Only sessions with this ID or ID prefix
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// At most so many, the oldest
+    /// List only the N oldest
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
     /// Print JSON
@@ -111,15 +111,15 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
     if jobs.is_empty() {
         let all = args.state.is_empty() && args.namespace.is_none() && args.session.is_none();
         output::note(match all {
-            true => "no jobs are open or dead: `annalist status` shows what became of every entry",
-            false => "no such jobs: `annalist jobs` lists all that are open or dead",
+            true => "no open or dead jobs: `annalist status` shows the state of every entry",
+            false => "no matching jobs: `annalist jobs` lists all open and dead ones",
         });
         return Ok(());
     }
     let shown = args.limit.unwrap_or(LISTED_MAX) as usize;
     print_table(jobs.iter().take(shown), now)?;
     if jobs.len() > shown {
-        output::note("and more: --limit N shows more, --json shows all");
+        output::note("more jobs not shown: --limit N shows more, --json all");
     }
     Ok(())
 }
@@ -152,7 +152,7 @@ fn print_table<'a>(
 
 fn why(it: &StoredJob, now: Timestamp) -> String {
     let more = match it.until {
-        Some(until) if now < until => format!("{} more", lasting(until.since(now))),
+        Some(until) if now < until => format!("{} left", lasting(until.since(now))),
         Some(until) => format!("{} late", lasting(now.since(until))),
         None => String::new(),
     };
@@ -241,7 +241,7 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
     };
     let afresh = match it.generation {
         0 => String::new(),
-        times => format!(", asked afresh {times} times"),
+        times => format!(", restarted {times} times"),
     };
     let slice = format!(
         "number {}, entries {}–{}, about {} tokens",
@@ -250,7 +250,7 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
         part(it.last),
         count(u64::from(it.tokens))
     );
-    let holder = if it.state == JobState::Leased { "held by" } else { "held last by" };
+    let holder = if it.state == JobState::Leased { "held by" } else { "last held by" };
     let since = format!("{} since", it.state.name());
     let rows = [
         (
@@ -262,7 +262,7 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
         ("slice", slice),
         ("tries", format!("{}{afresh}", it.attempts)),
         ("priority", it.priority.to_string()),
-        ("handed over", when(it.enqueued_at)),
+        ("enqueued", when(it.enqueued_at)),
         (since.as_str(), when(it.since)),
         ("until", it.until.map(|until| until.to_string()).unwrap_or_default()),
         (holder, it.holder.clone().unwrap_or_default()),
@@ -290,33 +290,30 @@ fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
     match it.state {
         JobState::Waiting => vec![
             (jobs("retry"), "makes it ready now"),
-            (jobs("cancel"), "calls it off; its entries are skipped"),
+            (jobs("cancel"), "cancels it; its entries are skipped"),
         ],
         JobState::Ready => vec![
-            ("annalist worker".to_owned(), "works on it in its turn"),
-            (jobs("cancel"), "calls it off; its entries are skipped"),
+            ("annalist worker".to_owned(), "processes it in turn"),
+            (jobs("cancel"), "cancels it; its entries are skipped"),
         ],
         JobState::Leased => {
-            vec![(jobs("cancel"), "calls it off; what its worker finds is refused")]
+            vec![(jobs("cancel"), "cancels it; its worker's results are rejected")]
         }
         JobState::Dead => vec![
-            (jobs("retry"), "asks afresh"),
-            (jobs("drop"), "gives it up; its entries stay failed"),
+            (jobs("retry"), "asks the model again"),
+            (jobs("drop"), "deletes it; its entries stay failed"),
         ],
         JobState::Cancelled => vec![
-            (jobs("retry"), "takes it up again"),
-            (jobs("drop"), "forgets it; its entries stay skipped"),
+            (jobs("retry"), "retries it"),
+            (jobs("drop"), "deletes it; its entries stay skipped"),
         ],
         JobState::Done => {
             let session = short(&it.session);
-            vec![(format!("annalist records --session {session}"), "lists what was found")]
+            vec![(format!("annalist records --session {session}"), "lists the records")]
         }
         JobState::Cut => {
             let session = short(&it.session);
-            vec![(
-                format!("annalist jobs --session {session}"),
-                "lists the two that took its place",
-            )]
+            vec![(format!("annalist jobs --session {session}"), "lists the two that replaced it")]
         }
     }
 }

@@ -48,23 +48,23 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Turns what agents and people said into memory that can be trusted.
+/// Turns conversations with coding agents into verifiable memory.
 #[derive(Debug, Parser)]
 #[command(name = "annalist", version, about, max_term_width = 80, arg_required_else_help = true)]
 #[command(after_help = "\
 Start here:
   annalist replay ~/.claude/projects --dry-run   what it would read and cost
   annalist doctor                                what your endpoint can do
-  annalist replay ~/.claude/projects             do it; run it again to go on
+  annalist replay ~/.claude/projects             extract; run it again to resume
   annalist records                               what was found
-  annalist search WORDS                          what was said of something
-  annalist why ID                                the words a record rests on
+  annalist search WORDS                          what was said about something
+  annalist why ID                                the evidence of a record
   annalist why src/queue.rs:42                   the conversation behind a line
-  annalist open                                  what waits for an answer
+  annalist open                                  what is still open
 
 Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration. \
 Settings: annalist init --print; NO_COLOR is honoured. \
-Logs: ANNALIST_LOG=info shows what happens, ANNALIST_LOG_FORMAT=json as lines of JSON.")]
+Logs: ANNALIST_LOG=info turns them on, ANNALIST_LOG_FORMAT=json prints JSON lines.")]
 struct Cli {
     /// Read settings from this file instead of the project's or the user's
     #[arg(long, global = true, value_name = "FILE")]
@@ -77,17 +77,17 @@ struct Cli {
 enum Command {
     /// Extract every decision, discussion, attempt and request from transcripts
     Replay(replay::Args),
-    /// Extract the slices that wait in the queue
+    /// Extract the slices in the queue
     Worker(worker::Args),
     /// Add transcripts to the queue, for workers to extract
     Enqueue(enqueue::Args),
     /// List, show, export and compare records
     Records(records::Args),
-    /// Show the words a record rests on, their speaker, the model and the prompt
+    /// Show the evidence of a record with its speaker, model and prompt
     Why(records::WhyArgs),
-    /// Find records, memories and notes by their words, the best first
+    /// Search records, memories and notes, best match first
     Search(search::Args),
-    /// List what is open: requests, questions and failures, the oldest first
+    /// List open requests, questions and failures, oldest first
     Open(recent::OpenArgs),
     /// Show what was decided, tried and asked today, by project
     Today(recent::DayArgs),
@@ -101,46 +101,46 @@ enum Command {
     Jobs(jobs::Args),
     /// Turn staged records into memory: plan, apply, undo
     Consolidate(consolidate::Args),
-    /// Erase a conversation, a record or a namespace with everything made of it
+    /// Erase a conversation, a record or a namespace with everything derived from it
     Forget(forget::Args),
-    /// List namespaces, and give one another name
+    /// List, rename and merge namespaces
     Namespace(namespace::Args),
-    /// List or remove the masked copies of what was read
+    /// List or remove the masked copies of transcripts
     Vault(vault::Args),
-    /// Maintain the Markdown directory; list memories and look back
+    /// Maintain the memory directory; list, review and look back at memories
     Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
-    /// Print memory cards: what conversations were about, without a model
+    /// Print memory cards, which summarise conversations without a model
     Card(card::Args),
-    /// Print the block an agent starts with: the memory directory in a budget
+    /// Print the block that an agent starts with, within a token budget
     Context(context::Args),
-    /// Put rules and decisions into AGENTS.md or another file, and keep them there
+    /// Publish rules and decisions in AGENTS.md or another file
     Publish(publish::Args),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
     Mcp(serve::McpArgs),
-    /// Serve the page, the intake and the tools over HTTP
+    /// Serve the web page, the API and the tools over HTTP
     Serve(serve::Args),
-    /// Make, list and revoke tokens of clients of `annalist serve`
+    /// Create, list and revoke tokens for clients of `annalist serve`
     Token(token::Args),
     /// Answer a hook of a client: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
     #[command(hide = true)]
     HandOver,
-    /// Print a text as the privacy gate lets it through
+    /// Print a text as masked by the privacy gate
     Redact(privacy::RedactArgs),
-    /// Look for what is not masked in what is stored and would be sent
+    /// Check stored text for unmasked secrets and personal data
     Privacy(privacy::Args),
-    /// Print the last few turns of a dialog as a prompt has them
+    /// Print the last turns of a dialog as they appear in a prompt
     Dialog(dialog::Args),
-    /// Turn answer files into recorded answers
+    /// Convert answer files into recorded answers
     Cassette(cassette::Args),
     /// Test prompts and models against gold, offline or live
     Test(test::Args),
     /// Print, write or check the JSON schemas and the generated docs
     Schema(schema::Args),
-    /// Write an annalist.toml, or set up the clients that are here
+    /// Write an annalist.toml, or set up clients
     Init(init::Args),
     /// Check the endpoint, the settings and the store
     Doctor(doctor::Args),
@@ -149,7 +149,7 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page of the tool or of a command
+    /// Print the manual page of annalist or of a command
     Man(schema::ManArgs),
 }
 

@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// Flags of commands that extract.
 #[derive(Debug, clap::Args)]
 pub(super) struct ModelArgs {
-    /// The model's name at the endpoint, instead of model.model
+    /// Model name at the endpoint, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Take recorded answers from this folder instead of an endpoint
+    /// Use recorded answers from this folder instead of an endpoint
     #[arg(long, value_name = "DIR")]
     cassette: Option<PathBuf>,
     /// Concurrent calls, instead of model.concurrency
@@ -55,10 +55,10 @@ pub(super) struct AdjudicationArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "no_model")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
-    /// Ask no model: decide by rule alone
+    /// Use rules only, without a model
     #[arg(long)]
     no_model: bool,
-    /// Take the model's answers from this folder of recorded ones instead of an endpoint
+    /// Use recorded answers from this folder instead of an endpoint
     #[arg(long, value_name = "DIR", conflicts_with = "no_model")]
     cassette: Option<PathBuf>,
 }
@@ -86,7 +86,7 @@ impl AdjudicationArgs {
                     (Model::Endpoint(Box::new(endpoint)), name.to_owned(), AskMode::Optional)
                 }
                 Err(why) => {
-                    let line = "consolidating by rule; what it leaves open is asked about later";
+                    let line = "consolidating by rule; the model is asked about open pairs later";
                     output::note(&format!("{why}: {line}"));
                     return Ok(None);
                 }
@@ -127,10 +127,10 @@ impl AdjudicationArgs {
 /// Flags of commands that can have a model write summaries.
 #[derive(Debug, clap::Args)]
 pub(super) struct SummaryArgs {
-    /// Have this model write the summaries, instead of the rule
+    /// Write summaries with this model instead of by rule
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
-    /// Take the model's answers from this folder of recorded ones instead of an endpoint
+    /// Use recorded answers from this folder instead of an endpoint
     #[arg(long, value_name = "DIR")]
     cassette: Option<PathBuf>,
 }
@@ -187,7 +187,7 @@ pub(super) const PRICE_UNKNOWN: &str =
 pub(super) fn warn_of_unpriced_cap(config: &Config, model: &str) {
     if let (None, Some(cap)) = (config.model.price_of(model), config.limits.money_cap()) {
         output::note(&format!(
-            "{YELLOW}warning:{YELLOW:#} {cap} stops nothing: {model} has no known price; set \
+            "{YELLOW}warning:{YELLOW:#} {cap} has no effect: {model} has no known price; set \
              model.usd_per_million_sent and model.usd_per_million_answered (0 if it is free)"
         ));
     }
@@ -231,11 +231,11 @@ fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, F
 
 pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
     let (cassette, findings) = Cassette::load(folder).map_err(|error| {
-        Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
+        Failure::usage(format!("{}: cannot read the cassette: {error}", folder.display()))
     })?;
     findings.iter().for_each(|finding| output::note(&format!("cassette: {finding}")));
     if cassette.is_empty() {
-        return Err(Failure::usage(format!("{}: holds no recorded answers", folder.display())));
+        return Err(Failure::usage(format!("{}: contains no recorded answers", folder.display())));
     }
     let origins = cassette.origins();
     let kinds = numbers([
@@ -243,7 +243,7 @@ pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
         ("imported from recorded answers", origins.imported),
         ("written by hand", origins.hand_written),
     ]);
-    output::note(&format!("answers come from the cassette, no model is asked: {kinds}"));
+    output::note(&format!("answers come from the cassette, no model is called: {kinds}"));
     Ok(cassette)
 }
 

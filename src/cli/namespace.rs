@@ -20,9 +20,9 @@ Examples:
   annalist namespace list
   annalist namespace move app github.com/owner/app
 
-A namespace is whose memory something is. Without one in the settings a conversation belongs to the repository it \
-was held in, by the name of its remote, such as `github.com/owner/app`; without a remote, or outside of a \
-repository, to the path of the folder.")]
+A namespace is the project that a memory belongs to. Unless the settings name one, it is the \
+repository of the conversation, by the name of its remote, such as `github.com/owner/app`; without \
+a remote, or outside a repository, it is the path of the folder.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -36,14 +36,14 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Give a namespace another name; into one that is there, both become one
+    /// Rename a namespace, or merge it into an existing one
     Move {
-        /// The name it has
+        /// Current name
         old: String,
-        /// The name it gets
+        /// New name
         #[arg(value_parser = namespace_name)]
         new: String,
-        /// Join it with a namespace that is there without asking
+        /// Merge it into an existing namespace without asking
         #[arg(long)]
         yes: bool,
         /// Print JSON
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     match &args.command {
         Command::List { json } => in_pages(|| {
             let all = settings::runtime()?.block_on(store.namespace_totals(FOLDERS_MAX))?;
-            output::rows(&all, *json, "there are no namespaces: `annalist replay` makes one")
+            output::rows(&all, *json, "no namespaces: `annalist replay` creates one")
         }),
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;
             } else {
-                output::line(&format!("namespace `{old}` is `{new}` now"))?;
+                output::line(&format!("renamed namespace `{old}` to `{new}`"))?;
             }
             if config.namespace.as_ref() == Some(old) {
                 let source = &config.source;
@@ -101,7 +101,7 @@ async fn rename(
     is_agreed_to: bool,
 ) -> Result<(), Failure> {
     if old == new {
-        return Err(Failure::usage(format!("`{new}`: expected another name than `{old}`")));
+        return Err(Failure::usage(format!("`{new}`: expected a name other than `{old}`")));
     }
     let all = store.namespace_totals(FOLDERS_MAX).await?;
     let found = |name: &str| all.iter().find(|it| it.namespace == name);
@@ -111,9 +111,9 @@ async fn rename(
     if let Some(there) = found(new).filter(|_| !is_agreed_to) {
         let held = counted(there.sessions, "session");
         let refusal = format!(
-            "`{new}` has {held} already, and what is joined cannot be parted: add --yes to join them"
+            "`{new}` already has {held}, and a merge cannot be undone: add --yes to merge them"
         );
-        if !is_agreed(&format!("`{new}` has {held} already: join both for good?"), refusal)? {
+        if !is_agreed(&format!("`{new}` already has {held}: merge both permanently?"), refusal)? {
             return Err(Failure::failed("nothing was moved"));
         }
     }

@@ -75,7 +75,8 @@ pub(super) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
 pub(super) fn busy(namespaces: &[&str]) -> Failure {
     let names = namespaces.join("` or `");
     Failure::failed(format!(
-        "namespace `{names}`: another process changes its memory now; nothing was changed, try again"
+        "namespace `{names}`: another process is changing its memory; nothing was changed; \
+         try again"
     ))
 }
 
@@ -102,8 +103,8 @@ pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
     let files = counted(files, "file");
     let why = DetectError::Nothing;
     note(&error(&format!(
-        "{paths}: nothing was read, {files} looked at: {why}; --format FORMAT reads a named file \
-         as one of them"
+        "{paths}: nothing was read from {files}: {why}; --format FORMAT sets the format of a \
+         named file"
     )));
 }
 
@@ -271,7 +272,7 @@ pub(super) fn warn_of_empty_answers(totals: &Totals) {
     if totals.only_empty_answers() {
         note(&warning(&format!(
             "the model found nothing in any of {} slices; \
-             `annalist doctor` shows whether it can fill the tool",
+             `annalist doctor` checks whether it can use the tool",
             count(totals.slices_extracted)
         )));
     }

@@ -25,7 +25,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Look for secrets and personal data in what is stored and would be sent
+    /// Check stored text for unmasked secrets and personal data
     Check(CheckArgs),
 }
 
@@ -33,11 +33,11 @@ enum Action {
 #[command(after_help = "\
 Example: annalist privacy check --json
 
-Reads every text column of the store, which requests are made of, the copies in the vault, and the files of the \
-memory directory without their private blocks. Says the rule, the place and the number, never the words. Exits 1 if \
-something is found: `annalist forget` erases it from the store.")]
+Reads every text column of the store (the source of all requests), the copies in the vault, and \
+the files of the memory directory without their private blocks. Prints rule, place and count, \
+never the text. Exits 1 if something is found; `annalist forget` erases it from the store.")]
 struct CheckArgs {
-    /// A store, or the project's folder or its memory directory, instead of those of the settings
+    /// A store, a project folder or a memory directory, instead of those of the settings
     #[arg(value_name = "DIR|STORE")]
     target: Option<String>,
     /// Print JSON
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.json {
         output::json(&PrivacyReport { texts: check.texts, files, findings })?;
     } else {
-        output::rows(&findings, false, "nothing was found that the gate would mask")?;
+        output::rows(&findings, false, "nothing found that the gate would mask")?;
         let read =
             format!("{} of the store, {}", counted(check.texts, "text"), counted(files, "file"));
         output::note(&format!("{DIM}read: {read}{DIM:#}"));
@@ -123,7 +123,7 @@ fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
     let found = folder::project_directory(path)?;
     let found = MemoryFolder::at(path).or(found);
     found.ok_or_else(|| {
-        Failure::usage(format!("{}: no store and no memory directory", path.display()))
+        Failure::usage(format!("{}: neither a store nor a memory directory", path.display()))
     })
 }
 
@@ -168,10 +168,10 @@ Example: annalist redact notes.md > clean.md
 
 privacy.pii sets which personal data is masked; private blocks and secrets always are.")]
 pub(super) struct RedactArgs {
-    /// The text; `-` or nothing reads standard input
+    /// File with the text; `-` reads standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Apply one part of the gate alone
+    /// Apply only one part of the gate
     #[arg(long, value_enum)]
     only: Option<Part>,
 }
@@ -197,7 +197,7 @@ pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<(), Failu
     };
     if matches!(only, Only::Everything | Only::Private) && is_private_file(&text) {
         output::note("private-file 1");
-        output::note("the file says `private: true`: nothing of it is let through");
+        output::note("the file says `private: true`: none of it is printed");
         return Ok(());
     }
     let mut report = Report::default();
@@ -208,7 +208,7 @@ pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<(), Failu
     }
     if report.mentions > 0 {
         let tags = counted(report.mentions, "tag");
-        output::note(&format!("{tags} <private> without an end hide nothing: expected </private>"));
+        output::note(&format!("{tags} <private> without </private>: nothing is hidden"));
     }
     for (rule, times) in &report.counts {
         output::note(&format!("{BOLD}{rule}{BOLD:#} {}", count(*times)));

@@ -68,9 +68,9 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
 }
 
 pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
-    let left = || "answers that came are kept".to_owned();
+    let left = || "answers received are kept".to_owned();
     cancelled_with_note(
-        "stopping: calls under way may finish (Ctrl-C again stops at once)".to_owned(),
+        "stopping: calls in flight may finish (Ctrl-C again stops at once)".to_owned(),
         left,
     )
 }
@@ -92,7 +92,9 @@ pub(super) fn cancelled_with_note(
         output::note_over_progress(&note);
         listener.next().await;
         let left = left();
-        output::note_over_progress(&format!("stopped at once: {left}; the same command goes on"));
+        output::note_over_progress(&format!(
+            "stopped at once: {left}; run the same command again to resume"
+        ));
         std::process::exit(i32::from(output::FAILED));
     });
     Ok(cancel)

@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist publish                  a block in AGENTS.md
-  annalist publish CLAUDE.md        in another file of the project
+  annalist publish                  write a block into AGENTS.md
+  annalist publish CLAUDE.md        into another file of the project
   annalist publish --check          exit 1 if the block is out of date
-  annalist publish --remove         take the block out again
+  annalist publish --remove         remove the block
 
-The block has the rules that hold until further notice and the current decisions of the memory directory, \
-redacted once more; the same memory gives the same bytes. Everything outside of it keeps every byte. The file is \
+The block contains the standing rules and current decisions of the memory directory, redacted \
+again; the same memory gives the same bytes. Everything outside it keeps every byte. The file is \
 replaced as a whole, and never through a link that leaves the project.")]
 pub(super) struct Args {
-    /// The file, in the project's folder
+    /// File in the project folder
     #[arg(default_value = "AGENTS.md")]
     file: PathBuf,
     /// Maximum length: economy, light, standard, detailed, or a number of tokens
@@ -37,10 +37,10 @@ pub(super) struct Args {
     /// Write nothing; exit 1 if the file would change
     #[arg(long)]
     check: bool,
-    /// Take the block out of the file
+    /// Remove the block from the file
     #[arg(long)]
     remove: bool,
-    /// The folder of the project, instead of this one and those above it
+    /// Project folder, instead of this folder and its parents
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Print JSON
@@ -69,7 +69,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let Some(directory) = directory(args.dir.as_deref())? else {
         let [first, second] = PLACES;
         return Err(Failure::usage(format!(
-            "no memory directory: expected {first} or {second} here or above: `annalist memory init` makes one"
+            "no memory directory: expected {first} or {second} in this folder or a parent; \
+             `annalist memory init` creates one"
         )));
     };
     let block = block(&directory, args, &gate)?;
@@ -102,12 +103,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     output::note(&match (changed, args.check) {
         (false, _) if there.is_none() && !args.remove => {
-            "nothing to publish: the memory directory has no rule and no decision; \
+            "nothing to publish: the memory directory has no rules or decisions; \
              `annalist memory sync` fills it"
                 .to_owned()
         }
         (false, _) => format!("{shown} is up to date"),
-        (true, true) => format!("{shown} is out of date: `annalist publish {shown}` writes it"),
+        (true, true) => format!("{shown} is out of date: `annalist publish {shown}` updates it"),
         (true, false) => format!("wrote {shown}"),
     });
     output::fail_if(changed && args.check)
@@ -138,7 +139,7 @@ fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure>
     let real = real.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
     if !real.starts_with(root) {
         return Err(Failure::usage(format!(
-            "{}: leads out of {}: expected a file of the project",
+            "{}: is outside {}: expected a file in the project",
             file.display(),
             root.display()
         )));

@@ -33,7 +33,7 @@ pub(super) struct OpenArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Days are those of this machine's time zone, as with --since.")]
+#[command(after_help = "Days are in this machine's time zone, as with --since.")]
 pub(super) struct DayArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
@@ -44,7 +44,7 @@ pub(super) struct DayArgs {
 
 #[derive(Debug, clap::Args)]
 struct Shown {
-    /// At most so many
+    /// Maximum number of items
     #[arg(long, value_name = "N", default_value_t = SHOWN_MAX)]
     limit: usize,
     /// Print JSON
@@ -83,7 +83,7 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     if args.shown.json {
         output::json(&rows)?;
     } else if hits.is_empty() {
-        output::note("nothing is open here: --all looks in all projects");
+        output::note("nothing is open here; --all searches all projects");
     } else {
         let items = rows.iter().map(|row| item(row, row.kind.map_or("note", ClaimKind::name)));
         let text = items.collect::<String>() + &rest(hits.len(), rows.len());
@@ -116,7 +116,7 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<Ex
     if args.shown.json {
         output::json(&rows)?;
     } else if all == 0 {
-        output::note("nothing was kept of these days: `annalist status` shows what was read");
+        output::note("no records for these days: `annalist status` shows what was read");
     } else {
         rows.sort_by_key(|row| (row.namespace, order(row.kind)));
         output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;

@@ -29,12 +29,12 @@ Examples:
   annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
   annalist replay session.jsonl --model gpt-5-mini
   annalist replay examples/sessions --cassette examples/cassette --show
-  annalist replay vault   the copies of what was read, also of deleted files
+  annalist replay vault   read the vault's copies, even of deleted files
 
-What was done is kept: running it again goes on where it stopped and pays for nothing twice. \
-Ctrl-C once finishes cleanly, twice stops at once.")]
+Finished work is kept: run it again to resume; nothing is paid for twice. \
+Ctrl-C once stops cleanly, twice stops at once.")]
 pub(super) struct Args {
-    /// Transcripts, or folders of them; `vault`: the copies in the vault (a folder of that name is `./vault`)
+    /// Transcripts or folders of them; `vault` for the vault's copies (`./vault` for a folder)
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -42,25 +42,25 @@ pub(super) struct Args {
     /// Read named files as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Leave out sessions that began before this day or time
+    /// Skip sessions that began before this day or time
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
-    /// With --since, read sessions without a time too
+    /// With --since, also read sessions without a time
     #[arg(long, requires = "since")]
     undated: bool,
-    /// Read at most so many sessions
+    /// Read at most N sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// The namespace of the records, instead of the folder the agent worked in; `.` is that of this folder
+    /// Namespace of the records, instead of the agent's folder; `.` for the current folder's
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Retry slices that failed
     #[arg(long)]
     retry_failed: bool,
-    /// Read sessions again that were forgotten
+    /// Read forgotten sessions again
     #[arg(long)]
     also_forgotten: bool,
-    /// Read, mask, cut and count; ask nothing, keep nothing
+    /// Read, mask, slice and count; send nothing, store nothing
     #[arg(long)]
     dry_run: bool,
     /// List the records when done
@@ -118,7 +118,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         }
         if totals.sessions_undated > 0 {
             let sessions = counted(totals.sessions_undated, "session");
-            output::note(&format!("{sessions} without a time: left out; --undated reads them too"));
+            output::note(&format!("{sessions} without a time: skipped; --undated reads them too"));
         }
     }
     if nothing && !failed {
@@ -136,7 +136,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     match &end {
         End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
         End::Asked => output::note(&format!(
-            "{YELLOW}stopped{YELLOW:#}: {} left; the same command goes on from here",
+            "{YELLOW}stopped{YELLOW:#}: {} left; run the same command again to resume",
             counted(totals.coverage.pending, "entry")
         )),
         End::Nothing => {}
@@ -175,7 +175,7 @@ async fn replay(
     let (seen, started) = (Arc::clone(&tally), Instant::now());
     let at_second_signal = Arc::clone(&tally);
     let cancel = cancelled_with_note(
-        "stopping: calls under way may finish and are kept (Ctrl-C again stops at once)".to_owned(),
+        "stopping: calls in flight may finish and are kept (Ctrl-C again stops at once)".to_owned(),
         move || left(&at_second_signal.totals()),
     )?;
     let state = move || state(&seen.totals(), started.elapsed());
@@ -213,7 +213,7 @@ fn state(totals: &Totals, elapsed: Duration) -> Progress {
 fn left(totals: &Totals) -> String {
     let waiting = counted(totals.slices.saturating_sub(totals.slices_done), "slice");
     let read = if totals.bytes < totals.bytes_planned { " and files not read yet" } else { "" };
-    format!("{waiting}{read} left, answers that came are kept")
+    format!("{waiting}{read} left, answers received are kept")
 }
 
 fn list_problems(totals: &Totals) {
@@ -222,7 +222,7 @@ fn list_problems(totals: &Totals) {
         let (slices, entries) =
             (counted(failure.slices, "slice"), counted(failure.entries, "entry"));
         output::note(&format!(
-            "{RED}failed:{RED:#} {slices} ({entries}) as {kind}: {}",
+            "{RED}failed:{RED:#} {slices} ({entries}), {kind}: {}",
             failure.example
         ));
     }
@@ -239,12 +239,12 @@ fn list_problems(totals: &Totals) {
 /// Notes why nothing was read. Returns true if that is a failure.
 fn nothing_read(totals: &Totals, args: &Args) -> bool {
     if args.paths.iter().all(|it| is_vault(it)) {
-        output::note("the vault has no copies: `annalist vault` says whether they are kept");
+        output::note("the vault is empty: `annalist vault` says whether it is enabled");
         return false;
     }
     if args.since.is_some() && totals.files > 0 {
         output::note(&format!(
-            "nothing read: {} looked at, and --since leaves all of them out",
+            "nothing read: --since excludes all of {}",
             counted(totals.files, "transcript")
         ));
         return false;
@@ -256,8 +256,8 @@ fn nothing_read(totals: &Totals, args: &Args) -> bool {
 fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
     let coverage = &totals.coverage;
     let known = coverage.extracted + coverage.nothing;
-    let passed_over = remark(totals.files_passed_over, "passed over: no transcripts");
-    let slices_known = remark(totals.slices_known, "done before");
+    let passed_over = remark(totals.files_passed_over, "skipped: not transcripts");
+    let slices_known = remark(totals.slices_known, "already done");
     let mut rows = vec![
         ("files", format!("{}{passed_over}", count(totals.files))),
         ("sessions", count(totals.sessions)),
@@ -268,13 +268,13 @@ fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
         rows.push(("  extracted", count(coverage.extracted)));
         rows.push(("  nothing worth keeping", count(coverage.nothing)));
     } else if known > 0 {
-        rows.push(("  done before", count(known)));
+        rows.push(("  already done", count(known)));
     }
     let reasons = numbers(totals.skipped.iter().map(|(reason, entries)| (reason, *entries)));
     let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
     rows.push(("  skipped", format!("{}{reasons}", count(coverage.skipped))));
     if dry_run {
-        rows.push(("  to be read", count(coverage.pending)));
+        rows.push(("  to read", count(coverage.pending)));
         let estimated = count(totals.tokens.estimated);
         rows.push(("tokens to send", format!("{estimated} (estimated)")));
         if totals.tokens.consolidation > 0 {
@@ -334,7 +334,7 @@ fn cost(totals: &Totals, dry_run: bool) -> String {
 fn closing(totals: &Totals, dry_run: bool, elapsed: Duration) {
     let secs = elapsed.as_secs_f64();
     if dry_run {
-        output::note(&format!("{DIM}nothing was asked and nothing was kept; {secs:.1} s{DIM:#}"));
+        output::note(&format!("{DIM}nothing was sent or stored; {secs:.1} s{DIM:#}"));
     } else if totals.balance()
         && totals.coverage.failed == 0
         && totals.coverage.pending == 0
@@ -376,6 +376,6 @@ mod tests {
     #[test]
     fn second_signal_says_what_is_left() {
         let totals = Totals { slices: 3, slices_done: 2, ..Totals::default() };
-        assert_eq!(left(&totals), "1 slice left, answers that came are kept");
+        assert_eq!(left(&totals), "1 slice left, answers received are kept");
     }
 }

@@ -187,7 +187,7 @@ Examples:
   annalist man | man -l -
   annalist man memory sync > annalist-memory-sync.1")]
 pub(super) struct ManArgs {
-    /// The command; without one the page of the tool
+    /// The command; annalist itself by default
     command: Vec<String>,
 }
 
@@ -273,15 +273,15 @@ fn configuration() -> String {
 # Configuration
 
 Generated from `config.toml` by `annalist schema --write`. `annalist init` writes an `annalist.toml` with
-every key; a file need not have all of them.
+every key; all keys are optional.
 
 ## Where the settings come from
 
 1. `--config FILE`, if it is given.
 2. The nearest `annalist.toml` or `.annalist/config.toml`, from the current folder up to the root of the
-   repository. Outside of a repository the search ends at the user's home, and at a folder of another owner.
-   In the current folder a `config.toml` counts too, if it is ours: at least one of its top-level keys is known,
-   and every other one is at most a misspelling of a known one. The `config.toml` of another tool is left alone.
+   repository. Outside a repository the search ends at the user's home, and at a folder of another owner.
+   In the current folder a `config.toml` counts too, if it is annalist's: at least one of its top-level keys is
+   known, and all others are at most misspelt. The `config.toml` of another tool is ignored.
 3. The user's `$XDG_CONFIG_HOME/annalist/config.toml` (`~/.config/annalist/config.toml`).
 4. The defaults below.
 
@@ -289,14 +289,14 @@ Environment variables such as `ANNALIST__MODEL__BASE_URL` override the file, fla
 
 ## Where the store is
 
-1. `store.url`, or `ANNALIST__STORE__URL`. A relative path in the settings file of a project begins in the
+1. `store.url`, or `ANNALIST__STORE__URL`. A relative path in a project's settings file is relative to the
    project's folder.
 2. `annalist.db` in the nearest `.annalist` folder, from the current folder up, as above; or in the `.annalist`
    beside the project's settings file.
 3. `.annalist/annalist.db` at the root of the repository. A new `.annalist` has a `.gitignore` with `*`.
-4. Outside of a project: `$XDG_DATA_HOME/annalist/annalist.db` (`~/.local/share/annalist/annalist.db`).
+4. Outside a project: `$XDG_DATA_HOME/annalist/annalist.db` (`~/.local/share/annalist/annalist.db`).
 
-`annalist status` and `annalist doctor` say which settings and which store they use.
+`annalist status` and `annalist doctor` print which settings and store they use.
 ";
     let mut page = format!("{header}\n## Keys\n");
     let mut section = String::new();

@@ -36,51 +36,51 @@ const CELL_LETTERS: usize = 300;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist search retry queue              what was said of it, the best first
-  annalist search --open --since 7d        what is open since a week
-  annalist search timeout --failed         what failed
+  annalist search retry queue              what was said about it
+  annalist search --open --since 7d        open items of the last week
+  annalist search timeout --failed         failed attempts
   annalist search lease --path src/queue.rs --format md
 
-Finds records, the memories that rest on them, and what people wrote in the directory. A memory that \
-was superseded stands below the one that took its place. English words of the same meaning, such as \
-`ship` for `deploy`, are found too, and count less. `annalist why ID` shows the words behind a hit. \
-Exits with 1 if nothing is found.")]
+Finds records, the memories based on them, and what people wrote in the directory. A superseded \
+memory ranks below its replacement. English synonyms, such as `ship` for `deploy`, are found too, \
+and rank lower. `annalist why ID` shows the evidence of a hit. Exits with 1 if nothing is \
+found.")]
 pub(super) struct Args {
-    /// Words in any case, form and order; without any the newest are listed
+    /// Words in any case, form and order; without words, the newest items are listed
     words: Vec<String>,
     /// Only this kind
     #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
     kind: Option<ClaimKind>,
-    /// Only what is in this state
+    /// Only this state
     #[arg(long, value_parser = named(HitState::ALL, HitState::name))]
     state: Option<HitState>,
-    /// Only what is open: requests, questions, failures
+    /// Only open requests, questions and failures
     #[arg(long)]
     open: bool,
-    /// Only attempts that failed
+    /// Only failed attempts
     #[arg(long)]
     failed: bool,
-    /// Only what contradicts something else
+    /// Only contradictions
     #[arg(long, conflicts_with = "state")]
     conflicting: bool,
-    /// Only this session: its id, ours or the client's, or the beginning of one
+    /// Only this session, by annalist's id, the client's id, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only sessions of this format
     #[arg(long, value_name = "FORMAT", value_parser = named(Format::ALL, Format::name))]
     client: Option<Format>,
-    /// Only what was said then or later: a date, yesterday, 7d
+    /// Only what was said on this date or later: a date, yesterday, 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
-    /// Only what was said then or earlier
+    /// Only what was said on this date or earlier
     #[arg(long, value_name = "DATE", value_parser = date_end)]
     until: Option<Timestamp>,
-    /// Only what names this file, or was said in this transcript
+    /// Only what names this file or comes from this transcript
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     #[command(flatten)]
     scope: Scope,
-    /// At most so many
+    /// Maximum number of hits
     #[arg(long, value_name = "N", default_value_t = HITS_MAX)]
     limit: usize,
     /// Print JSON
@@ -166,7 +166,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
         return Err(Failure::usage(format!(
-            "`{words}`: expected a word to search for, rarer than those of every text"
+            "`{words}`: too common to search for: use a rarer word"
         )));
     }
     let (namespace, hits) = settings::runtime()?.block_on(async {
@@ -200,7 +200,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         return Ok(ExitCode::SUCCESS);
     }
     let try_next = match &namespace {
-        _ if store.is_none() => "no store there yet; `annalist replay PATH` makes one",
+        _ if store.is_none() => "no store yet; `annalist replay PATH` creates one",
         Some(_) => "try other words, fewer filters, or --all",
         None => "`annalist records` lists all",
     };

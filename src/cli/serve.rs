@@ -36,9 +36,10 @@ Examples:
   annalist serve --listen 0.0.0.0:4816 --behind-proxy \\
     --host memory.example
 
-Serves the page of this project's memory; /v1, to which other machines send conversations; /metrics and /healthz; and \
-with --mcp the tools of `annalist mcp`. A request needs the page's secret or a token of `annalist token new`, and comes \
-from no other web page. Ctrl-C ends it.")]
+Serves the page of this project's memory; /v1, to which other machines send conversations; \
+/metrics and /healthz; and with --mcp the tools of `annalist mcp`. A request needs the page's \
+secret or a token of `annalist token new`; requests from other web pages are refused. Ctrl-C stops \
+it.")]
 pub(super) struct Args {
     /// Serve the tools of `annalist mcp` at http://ADDR/mcp
     #[arg(long)]
@@ -46,10 +47,10 @@ pub(super) struct Args {
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4816")]
     listen: SocketAddr,
-    /// Another name under which clients may address the server
+    /// Additional host name of the server
     #[arg(long, value_name = "NAME", value_parser = host)]
     host: Vec<String>,
-    /// Listen beyond this machine: a reverse proxy in front ends TLS; the page is not served
+    /// Accept other machines, behind a reverse proxy that terminates TLS; the page is not served
     #[arg(long)]
     behind_proxy: bool,
 }
@@ -57,8 +58,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if !args.listen.ip().is_loopback() && !args.behind_proxy {
         return Err(Failure::usage(format!(
-            "--listen: {}: the network can reach it: expected 127.0.0.1 or [::1], or --behind-proxy \
-             where a reverse proxy ends TLS (the page is not served then)",
+            "--listen: {}: reachable from the network: expected 127.0.0.1 or [::1], or \
+             --behind-proxy if a reverse proxy terminates TLS (the page is not served then)",
             args.listen
         )));
     }
@@ -73,14 +74,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     };
     settings::runtime()?.block_on(async {
         let until =
-            cancelled_with_note("stopping".to_owned(), || "what was taken in is kept".to_owned())?;
+            cancelled_with_note("stopping".to_owned(), || "received content is kept".to_owned())?;
         let listener = HttpListener::bind(args.listen).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--listen: {error}")))?;
         let addr = listener.addr();
-        output::note(&format!("intake at http://{addr}/v1"));
+        output::note(&format!("API at http://{addr}/v1"));
         match &page_secret {
             Some(secret) => output::note(&format!("page at http://{addr}/?token={secret}")),
-            None => output::note("no page: it is for this machine only"),
+            None => output::note("no page: it is served on this machine only"),
         }
         if mcp.is_some() {
             output::note(&format!("tools at http://{addr}/mcp"));
@@ -154,9 +155,10 @@ Examples:
   claude mcp add annalist -- annalist mcp   Claude Code
   codex mcp add annalist -- annalist mcp    Codex
 
-The client starts it in the folder of the project and speaks to it over standard input and output. Tools: search, \
-why, context, history, open_items, note. All but note only read; a note is kept as said by the agent, and becomes no \
-memory by itself. Nothing of another namespace is shown, unless mcp.namespaces of the settings names it.")]
+The client starts it in the project's folder and talks to it over standard input and output. \
+Tools: search, why, context, history, open_items, note. All but note only read; a note is \
+attributed to the agent and does not become memory by itself. Other namespaces are hidden unless \
+mcp.namespaces in the settings names them.")]
 pub(super) struct McpArgs {}
 
 pub(super) fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<(), Failure> {

@@ -132,7 +132,7 @@ pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
     if bytes.len() as u64 > STDIN_BYTES_MAX {
         let most = STDIN_BYTES_MAX / 1024 / 1024;
         return Err(Failure::usage(format!(
-            "standard input: more than {most} MiB; put it in a file and name that"
+            "standard input: more than {most} MiB; save it to a file and pass that"
         )));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -142,7 +142,7 @@ pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
 }
 
 pub(super) fn note_private(name: &str) {
-    output::note(&format!("{name}: says `private: true` and is left out"));
+    output::note(&format!("{name}: says `private: true` and is skipped"));
 }
 
 pub(super) struct StoredSession {

@@ -178,7 +178,7 @@ pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
 /// Command that runs this program: its name if `PATH` finds it, else its path.
 pub(super) fn program() -> Result<String, Failure> {
     let ours = std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("annalist cannot be found: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot find the annalist executable: {error}")))?;
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found =
         std::env::split_paths(&paths).map(|folder| folder.join(NAME)).find(|it| it.is_file());
@@ -192,9 +192,9 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     match std::env::var_os(name).and_then(|value| value.into_string().ok()) {
         Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
         _ if !is_variable(name) => Err(Failure::usage(
-            "model.api_key_env: <SECRET> looks like a key, not like the name of a variable: put the \
-             key into a variable such as OPENAI_API_KEY, and set api_key_env to its name; a key that \
-             was in a file should be replaced",
+            "model.api_key_env: <SECRET> looks like a key, not like the name of a variable: put \
+             the key into a variable such as OPENAI_API_KEY, and set api_key_env to its name; \
+             replace a key that was in a file",
         )),
         _ => Err(Failure::usage(format!(
             "model.api_key_env: the environment variable {name} is not set: \

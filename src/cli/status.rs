@@ -34,9 +34,9 @@ const FAILED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits 1 when something needs a person: it failed or died, a worker stopped, nobody works on what is \
-ready, a session reached its cap, a hook's hand-over failed, or the entries do not add up. Tries again \
-what hooks could not hand over.")]
+Exits 1 if something needs attention: a failed slice, a dead job, a stopped worker, ready jobs \
+without a worker, a session at its cap, a transcript that a hook failed to enqueue, or entries \
+that do not add up. Retries what hooks failed to enqueue.")]
 pub(super) struct Args {
     /// List every session and every failed slice
     #[arg(long)]
@@ -148,10 +148,10 @@ json_row! {
 
 fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     let Some(oldest) = spooled.first() else { return Ok(()) };
-    let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "hand-over"));
-    let problem = shorten(oldest.problem.as_deref().unwrap_or("not done yet"), LINE_LETTERS);
+    let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "transcript"));
+    let problem = shorten(oldest.problem.as_deref().unwrap_or("not enqueued yet"), LINE_LETTERS);
     output::line(&format!(
-        "{RED}spooled{RED:#} {count} of hooks since {}: {problem}; tried again by itself, or: \
+        "{RED}spooled{RED:#} {count} from hooks since {}: {problem}; retried automatically, or run \
          `annalist enqueue {path}`",
         oldest.at
     ))
@@ -181,7 +181,7 @@ impl<'a> StatusReport<'a> {
 
 fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
     if status.sessions.is_empty() {
-        output::line("nothing was read yet: `annalist replay PATH` reads transcripts")?;
+        output::line("nothing read yet: `annalist replay PATH` reads transcripts")?;
         return queue::print(depth);
     }
     let sum = status.coverage();
@@ -204,7 +204,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     output::print_table(&output::fitted(&header, rows, Wide::paths(1), &spare))?;
     if status.sessions.len() > shown {
         let more = counted((status.sessions.len() - shown) as u64, "session");
-        output::note(&format!("and {more} more: --all"));
+        output::note(&format!("{more} not shown: --all lists them"));
     }
     let pending = match sum.pending {
         0 => String::new(),
@@ -259,7 +259,7 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         .collect();
     if !calls.is_empty() {
         output::line(&format!(
-            "of these {}{}; --all has the bill by day and namespace",
+            "of these {}{}; --all shows the cost by day and namespace",
             calls.join(", "),
             output::paid(micros)
         ))?;
@@ -296,14 +296,12 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
         ))?;
     }
     if status.failed.len() > shown {
-        output::note(&format!("and {} more: --all", status.failed.len() - shown));
+        output::note(&format!("and {} more: --all lists them", status.failed.len() - shown));
     }
     // Dead jobs have their own retry command.
     let dead: u64 = depth.dead.iter().filter(|it| it.kind != ABANDONED).map(|it| it.jobs).sum();
     if dead < status.sessions.iter().map(|it| it.runs_failed).sum::<u64>() {
-        output::note(
-            "replay the same path to try again; with --retry-failed also what an answer failed for",
-        );
+        output::note("replay the same path to retry; --retry-failed also retries unusable answers");
     }
     let unbalanced = || status.sessions.iter().filter(|it| !it.is_balanced());
     let shown = if all { status.sessions.len() } else { FAILED_MAX };
@@ -311,7 +309,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
         let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
             None => output::line(&format!(
-                "{YELLOW}unfinished{YELLOW:#} {id} {path}: replay it again to go on"
+                "{YELLOW}unfinished{YELLOW:#} {id} {path}: replay it again to resume"
             ))?,
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",
@@ -321,7 +319,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
     }
     let more = unbalanced().count().saturating_sub(shown);
     if more > 0 {
-        output::note(&format!("and {} more to go on with: --all", count(more as u64)));
+        output::note(&format!("and {} more to resume: --all lists them", count(more as u64)));
     }
     if status.failed.is_empty() && unbalanced().next().is_none() {
         output::line(&match status.coverage().pending {

@@ -26,8 +26,8 @@ Examples:
   annalist token list
   annalist token revoke laptop
 
-For `annalist serve`: a client sends it as `Authorization: Bearer TOKEN`. It is printed once and stored as a hash. \
-What a client hands over or reads is in the namespace of its token.")]
+A client of `annalist serve` sends its token as `Authorization: Bearer TOKEN`. A token is printed \
+once and stored as a hash. A client writes to and reads from the namespace of its token.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -35,34 +35,34 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a token and print it, this once
+    /// Create a token and print it once
     New {
         /// Name of the machine or agent: letters, digits, `-`, `_` and `.`
         #[arg(value_parser = name)]
         name: String,
-        /// The namespace that it reaches
+        /// Namespace that the token can access
         #[arg(long, value_name = "NAME", value_parser = namespace_name)]
         namespace: String,
-        /// Rights of its holder, with a comma between two
+        /// Rights of the token, separated by commas
         #[arg(long, value_name = "RIGHTS", required = true, value_delimiter = ',',
             value_parser = named(TokenRight::ALL, TokenRight::name))]
         can: Vec<TokenRight>,
-        /// End of its use: a date, or days from now such as 90d
+        /// Expiry: a date, or days from now such as 90d
         #[arg(long, value_name = "DATE", value_parser = end)]
         expires: Option<Timestamp>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List tokens, without the tokens themselves
+    /// List tokens, without their secrets
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// End the use of a token
+    /// Revoke a token
     Revoke {
-        /// Its name
+        /// Name of the token
         name: String,
     },
 }
@@ -132,7 +132,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     match args.command {
         Command::New { name, namespace, mut can, expires, json } => {
             if expires.is_some_and(|end| end <= now) {
-                return Err(Failure::usage("--expires: expected a time that is to come"));
+                return Err(Failure::usage("--expires: expected a time in the future"));
             }
             can.sort();
             can.dedup();
@@ -149,7 +149,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             let kept = store.keep_token(token.clone(), token_digest(secret.as_bytes()));
             if !runtime.block_on(kept)? {
                 return Err(Failure::usage(format!(
-                    "`{}`: a token has this name: choose another, or `annalist token revoke` it",
+                    "`{}`: a token has this name: choose another, or revoke it with \
+                     `annalist token revoke`",
                     token.name
                 )));
             }
@@ -157,19 +158,19 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
                 output::json(&TokenRow { token: Some(secret), ..TokenRow::of(token, now) })?;
             } else {
                 output::line(&secret)?;
-                output::note("this is the only time that it is shown");
+                output::note("the token is not shown again");
             }
         }
         Command::List { json } => {
             let tokens = runtime.block_on(store.tokens())?;
             let rows: Vec<TokenRow> =
                 tokens.into_iter().map(|token| TokenRow::of(token, now)).collect();
-            output::rows(&rows, json, "no tokens: `annalist token new` makes one")?;
+            output::rows(&rows, json, "no tokens: `annalist token new` creates one")?;
         }
         Command::Revoke { name } => {
             if !runtime.block_on(store.revoke_token(name.clone(), now))? {
                 return Err(Failure::usage(format!(
-                    "`{name}`: no such token is in use: `annalist token list` lists them"
+                    "no active token `{name}`: `annalist token list` lists them"
                 )));
             }
             output::note(&format!("revoked: {name}"));

@@ -14,17 +14,17 @@ use std::path::Path;
 #[command(after_help = "\
 Examples:
   annalist vault
-  annalist replay vault    read the copies again, with the prompts of now
+  annalist replay vault    read the copies again with the current prompts
   annalist vault --clear
 
-With `[vault] enabled = true` in the settings a copy is kept of each session that is read: masked, compressed, and \
-once for what sessions share. Clients delete transcripts after weeks; a copy gives the same entries. `annalist \
-forget` erases copies too.")]
+With `[vault] enabled = true` in the settings, a masked, compressed and deduplicated copy of each \
+session is kept when it is read. Clients delete transcripts after weeks; a copy gives the same \
+entries. `annalist forget` also erases copies.")]
 pub(super) struct Args {
     /// Remove all copies
     #[arg(long)]
     clear: bool,
-    /// Remove them without asking
+    /// Remove without asking
     #[arg(long, requires = "clear")]
     yes: bool,
     /// Print JSON
@@ -107,12 +107,12 @@ pub(super) fn note(evicted: u64, failed: u64) {
     if evicted > 0 {
         let copies = counted(evicted, "copy");
         output::note(&format!(
-            "the vault is full: {copies}, read longest ago, made room (vault.max_mb)"
+            "the vault is full (vault.max_mb): removed {copies} read longest ago"
         ));
     }
     if failed > 0 {
         let sessions = counted(failed, "session");
-        output::note(&format!("no copy was kept of {sessions}: ANNALIST_LOG=warn says why"));
+        output::note(&format!("no copy was kept of {sessions}: ANNALIST_LOG=warn shows why"));
     }
 }
 
@@ -134,8 +134,8 @@ fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
     let kept = runtime.block_on(store.vault_totals())?;
     let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =
-        format!("{copies} would be removed for good: nobody is there to say yes; add --yes");
-    if !is_agreed_to && !is_agreed(&format!("remove {copies} for good?"), refusal)? {
+        format!("{copies} would be removed permanently: no terminal to confirm on; add --yes");
+    if !is_agreed_to && !is_agreed(&format!("remove {copies} permanently?"), refusal)? {
         output::note("nothing was removed");
         return Ok(false);
     }
@@ -151,13 +151,13 @@ fn print(report: &VaultReport, config: &Config) -> Result<(), Failure> {
     output::rows(&report.clients, false, "the vault has no copies")?;
     output::note(&match report.enabled {
         true => format!(
-            "{} of at most {}; beyond that the copies that were read longest ago go",
+            "{} of at most {}; beyond that, the copies read longest ago are removed",
             size(report.bytes),
             size(report.bytes_max)
         ),
         false => format!(
-            "no copies are kept: `enabled = true` below `[vault]` in the settings keeps them of what is \
-             read from then on (settings: {})",
+            "no copies are kept: set `enabled = true` under `[vault]` in the settings to keep \
+             copies of sessions read from then on (settings: {})",
             config.source
         ),
     });

@@ -29,28 +29,28 @@ const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {wide_msg}";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist worker                                until it is stopped
-  annalist worker --drain                        what waits now, then end
+  annalist worker                                run until stopped
+  annalist worker --drain                        empty the queue, then exit
   annalist worker --drain --concurrency 2 --json
-  annalist worker --watch ~/.claude/projects     follow folders while it works
+  annalist worker --watch ~/.claude/projects     also watch folders
   annalist worker --from nats://127.0.0.1:4222/SLICES --metrics 127.0.0.1:9464
   annalist worker --drain --from nats://127.0.0.1:4222/SLICES
-                                                 what the stream holds now, then end
+                                                 empty the stream, then exit
 
-Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in \
-between: answers are kept before they are used, and a job that a worker holds goes to another when \
-the worker was silent for queue.lease_secs.
+Any number of workers can share a store. Each slice is extracted effectively once, whatever \
+crashes: answers are stored before they are used, and a job goes to another worker when its \
+worker has been silent for queue.lease_secs.
 
-Ctrl-C or SIGTERM once: no new jobs, calls under way may end (queue.grace_secs), the rest goes back; \
-exits 0. Twice: stops at once and exits 1; nothing is lost. \
-Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a person.")]
+Ctrl-C or SIGTERM once: takes no new jobs, lets calls in flight finish (queue.grace_secs), \
+releases the rest, and exits 0. Twice: stops at once and exits 1; nothing is lost. Exits 1 if \
+jobs died or wait at a cap (--drain, --once), or if something needs attention.")]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// End when no job is left that can be done, now or later
+    /// Exit when no job is left that can run, now or later
     #[arg(long)]
     drain: bool,
-    /// End after one job
+    /// Exit after one job
     #[arg(long, conflicts_with = "drain")]
     once: bool,
     #[command(flatten)]
@@ -96,8 +96,8 @@ async fn work(
     let store = settings::open_store(&config, OpenMode::Create)?;
     let secs = config.queue.grace.as_secs();
     let closing = cancelled_with_note(
-        format!("stopping: calls under way may end within {secs} s (again stops at once)"),
-        || "jobs under way are free again when their leases end".to_owned(),
+        format!("stopping: calls in flight may finish within {secs} s (repeat to stop at once)"),
+        || "jobs in progress are released when their leases expire".to_owned(),
     )?;
     let drain = (until == Until::Drained).then(Arc::default);
     let feeding = drain.as_ref().map(Arc::downgrade).unwrap_or_default();
@@ -187,7 +187,7 @@ async fn start_services(
         output::note(&format!("metrics at http://{open}/metrics"));
         if !open.ip().is_loopback() {
             output::note(&output::warning(
-                "the network can read them; 127.0.0.1 is for this machine",
+                "the network can read them; use 127.0.0.1 for this machine only",
             ));
         }
         let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
@@ -221,7 +221,7 @@ async fn start_services(
     if !args.watch.is_empty() {
         for path in args.watch.iter().filter(|path| !path.exists()) {
             let path = path.display();
-            output::note(&format!("{path}: is not there yet; it is followed once it is"));
+            output::note(&format!("{path}: does not exist yet; it is watched once it does"));
         }
         let watch = Watch::start(&args.watch, Options::default());
         services.spawn(feed.clone().watching(watch, how.clone()));
@@ -338,10 +338,10 @@ impl Summary {
         let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));
         pairs([
             ("jobs done", format!("{}{known}", count(jobs.done + jobs.known))),
-            ("  cut in two", some(jobs.cut)),
-            ("  to be tried again", some(jobs.retried)),
-            ("  given back", some(jobs.released)),
-            ("  taken by others", some(jobs.lost)),
+            ("  split in two", some(jobs.cut)),
+            ("  to retry", some(jobs.retried)),
+            ("  released", some(jobs.released)),
+            ("  taken by other workers", some(jobs.lost)),
             ("  dead", count(jobs.dead)),
             ("records", count(jobs.staged)),
             ("quarantined", count(jobs.quarantined)),
@@ -354,20 +354,20 @@ impl Summary {
     fn notes(&self) {
         for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
             let jobs = counted(*jobs, "job");
-            output::note(&format!("{RED}dead:{RED:#} {jobs} as {kind}: {example}"));
+            output::note(&format!("{RED}dead:{RED:#} {jobs}, {kind}: {example}"));
         }
         let left = &self.left;
         if left.at_a_cap > 0 {
             let cap = left.cap.as_deref().unwrap_or("a cap is reached");
             let jobs = counted(left.at_a_cap, "job");
             output::note(&format!(
-                "{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; this goes on the next day (UTC), or \
-                 when a worker begins with a higher cap"
+                "{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; resumes the next day (UTC), or when a \
+                 worker starts with a higher cap"
             ));
         }
         if left.gathering > 0 {
             let sessions = counted(left.gathering, "session");
-            output::note(&format!("gathering more before a model is asked: {sessions}"));
+            output::note(&format!("gathering more entries before asking a model: {sessions}"));
         }
         let open = left.ready + left.leased + left.waiting;
         if open > 0 {
@@ -383,12 +383,12 @@ fn line(jobs: &Jobs, totals: &Totals) -> String {
         [jobs.done, jobs.known, jobs.cut, jobs.dead, jobs.retried, jobs.released, jobs.lost];
     let under_way = jobs.claimed.saturating_sub(ended.iter().sum());
     let mut line = format!(
-        "{} done, {} under way, {}",
+        "{} done, {} in progress, {}",
         counted(jobs.done + jobs.known, "job"),
         count(under_way),
         counted(jobs.staged, "record")
     );
-    for (what, jobs) in [("dead", jobs.dead), ("to be tried again", jobs.retried)] {
+    for (what, jobs) in [("dead", jobs.dead), ("to retry", jobs.retried)] {
         if jobs > 0 {
             line.push_str(&format!(", {} {what}", count(jobs)));
         }

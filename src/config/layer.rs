@@ -55,7 +55,7 @@ pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
     layer.text.parse::<Table>().map_err(|error| {
         let line = error.span().map(|span| line_of(layer.text, span.start));
         let place = line.map_or(layer.name.to_owned(), |line| format!("{}:{line}", layer.name));
-        ConfigError { place, what: format!("not TOML: {}", error.message()) }
+        ConfigError { place, what: format!("invalid TOML: {}", error.message()) }
     })
 }
 
@@ -130,7 +130,7 @@ fn unknown(key: &str, defaults: &Table) -> String {
 
 fn kind(value: &Value) -> &'static str {
     match value {
-        Value::String(_) => "text in quotes",
+        Value::String(_) => "a string in quotes",
         Value::Integer(_) => "a whole number",
         Value::Float(_) => "a number",
         Value::Boolean(_) => "true or false",

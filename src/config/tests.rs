@@ -60,7 +60,7 @@ fn a_wrong_type_says_what_was_expected() {
 #[test]
 fn text_that_is_not_toml_says_where() {
     let error = load("[model]\nbase_url = ", &[]).unwrap_err();
-    assert!(error.place == "config.toml:2" && error.what.starts_with("not TOML"), "{error}");
+    assert!(error.place == "config.toml:2" && error.what.starts_with("invalid TOML"), "{error}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_queue_out_of_bounds_is_refused() {
     check(
         "[queue]\ngather_tokens = 9000",
         "config.toml:2: queue.gather_tokens: expected at most slice.tokens, 6000, found 9000: \
-         a whole slice gathers no more",
+         a full slice never waits for more",
     );
     check(
         "[queue]\nlease_secs = 0",

@@ -140,14 +140,14 @@ impl Budget {
                 Preset::Economy,
                 Severity::Info,
                 "budget-alias",
-                "`compact` is called `economy` now; write that",
+                "`compact` is now called `economy`: use that name",
             ),
             _ => (
                 Preset::Standard,
                 Severity::Warning,
                 "unknown-budget",
                 "unknown budget: expected economy, light, standard, detailed or a number of tokens; \
-                 standard holds",
+                 standard is used",
             ),
         };
         (Budget::of(preset), vec![Finding::new(severity, rule, 0, detail)])

@@ -9,7 +9,8 @@ const END: &str = "<!-- annalist:end -->";
 /// A file in which the marks of the block are not one pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "expected one annalist:begin line and one annalist:end line after it, or none of both: repair or remove them"
+    "expected one annalist:begin line and one annalist:end line after it, or neither: repair or \
+     remove them"
 )]
 pub(crate) struct Unpaired;
 

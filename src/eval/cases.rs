@@ -66,12 +66,12 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
         let mut found = Vec::new();
         find_below(path, "", DEPTH_MAX, &mut found).map_err(|error| match path.is_dir() {
             true => format!("{shown}: cannot be read: {error}"),
-            false => format!("{shown}: there is no such folder: name a case or a folder of cases"),
+            false => format!("{shown}: no such folder: name a case or a folder of cases"),
         })?;
         if found.is_empty() {
             return Err(format!(
-                "{shown}: holds no prompt test: a case is a folder with case.toml, transcript.* and \
-                 gold.json; `annalist test new` makes one"
+                "{shown}: contains no prompt test: a case is a folder with case.toml, transcript.* \
+                 and gold.json; `annalist test new` creates one"
             ));
         }
         let own = match found.first().filter(|it| it.path == *path) {
@@ -89,7 +89,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
     }
     if below_path.len() > CASES_MAX {
         let number = below_path.len();
-        return Err(format!("{number} prompt tests; {CASES_MAX} at most are run at once"));
+        return Err(format!("{number} prompt tests: expected at most {CASES_MAX} in one run"));
     }
     let names: BTreeSet<&String> = below_cases.iter().map(|it| &it.name).collect();
     let mut found = match names.len() == below_cases.len() {
@@ -104,7 +104,8 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
     if let Some([one, other]) = found.array_windows().find(|[one, other]| one.name == other.name) {
         let (name, one, other) = (&one.name, one.path.display(), other.path.display());
         return Err(format!(
-            "two cases are called {name}: {one} and {other}: name a folder above both, or run them apart"
+            "two cases are called {name}: {one} and {other}: name a folder above both, or \
+             run each alone"
         ));
     }
     Ok((found, scope))
@@ -174,7 +175,7 @@ fn needed(path: &Path) -> Result<String, String> {
 pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Candidate::of(path.to_owned(), true, &meta)),
-        Ok(_) => Err(format!("{}: is no file", path.display())),
+        Ok(_) => Err(format!("{}: is not a file", path.display())),
         Err(error) => Err(format!("{}: cannot be read: {error}", path.display())),
     }
 }
@@ -183,7 +184,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     if bytes > FILE_BYTES_MAX {
         return Err(format!(
-            "{}: {bytes} bytes; {FILE_BYTES_MAX} at most are read",
+            "{}: {bytes} bytes: expected at most {FILE_BYTES_MAX}",
             path.display()
         ));
     }

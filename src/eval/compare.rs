@@ -222,7 +222,7 @@ impl Comparison {
             (true, ..) => ("worse than the baseline", false),
             (false, false, _) => ("not compared", false),
             (false, true, true) => ("nothing changed", true),
-            (false, true, false) => ("nothing is worse than the tolerances allow", true),
+            (false, true, false) => ("no case is worse than the tolerances allow", true),
         }
     }
 

@@ -159,8 +159,8 @@ async fn extract(
         DialogueEnd::Failed(error) => result.failure = Some(failure(error)),
         DialogueEnd::TooLong(error) => {
             let detail = format!(
-                "{}; a worker would cut it in two, a case is asked about as it is cut: lower \
-                 slice.tokens in its settings",
+                "{}; a worker would split the slice, a test does not: lower slice.tokens in \
+                 the settings of the case",
                 error.detail
             );
             result.failure = Some(RunFailure { kind: error.kind.name().to_owned(), detail });
@@ -168,7 +168,7 @@ async fn extract(
         DialogueEnd::Deferred(waiting) => {
             result.stops = matches!(waiting, Deferral::Cap(_) | Deferral::Needs(_));
             result.unanswered = Some(match waiting {
-                Deferral::Cap(reached) => format!("{reached}; the same command goes on"),
+                Deferral::Cap(reached) => format!("{reached}; the same command resumes"),
                 Deferral::Unanswered(error) | Deferral::Needs(error) => error.to_string(),
                 Deferral::Stopped => "stopped before it was answered".to_owned(),
             });

@@ -204,14 +204,14 @@ impl Gold {
 fn duplicate<'i>(list: &str, mut ids: impl Iterator<Item = &'i String>) -> Option<String> {
     let mut seen = BTreeSet::new();
     let id = ids.find(|id| !seen.insert(*id))?;
-    Some(format!("{list}: two are called {id}: expected an id for each"))
+    Some(format!("{list}: duplicate id {id}: expected unique ids"))
 }
 
 fn item_problem(item: &Item) -> Option<String> {
     let (id, kind) = (&item.id, item.kind);
     if item.succeeded.is_some() && kind != ClaimKind::Attempt {
         let kind = kind.name();
-        return Some(format!("{id}: succeeded: expected of an attempt only, and this is a {kind}"));
+        return Some(format!("{id}: succeeded: expected only for an attempt, and this is a {kind}"));
     }
     let known: Vec<&str> = weights(kind).iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = item.fields.keys().find(|name| !known.contains(&name.as_str())) {
@@ -220,7 +220,7 @@ fn item_problem(item: &Item) -> Option<String> {
     }
     if let Some(question) = item.questions.iter().find(|it| Query::of(it).is_empty()) {
         return Some(format!(
-            "{id}: questions: `{question}` has no words to search by: name what it is about"
+            "{id}: questions: `{question}` has no words to search for: name what it is about"
         ));
     }
     terms_problem(id, &item.terms)
@@ -229,7 +229,7 @@ fn item_problem(item: &Item) -> Option<String> {
 /// A group that nothing matches, or a term that everything contains.
 fn terms_problem(id: &str, groups: &[Vec<String>]) -> Option<String> {
     if let Some(at) = groups.iter().position(Vec::is_empty) {
-        return Some(format!("{id}: terms[{at}]: is empty: expected one alternative at least"));
+        return Some(format!("{id}: terms[{at}]: is empty: expected at least one alternative"));
     }
     let blank = |group: &Vec<String>| group.iter().any(|term| term.trim().is_empty());
     let at = groups.iter().position(blank)?;

@@ -63,9 +63,9 @@ fn what_cannot_be_meant_so_is_a_finding() {
     let twice = wrong(&format!("{{\"must\": [{item}, {item}]}}"));
     assert_eq!(twice, "must: two are called d: expected an id for each");
     let outcome = wrong(&with(r#", "succeeded": true"#));
-    assert_eq!(outcome, "d: succeeded: expected of an attempt only, and this is a decision");
+    assert_eq!(outcome, "d: succeeded: expected only for an attempt, and this is a decision");
     let empty = wrong(&with(r#", "terms": [["a"], []]"#));
-    assert_eq!(empty, "d: terms[1]: is empty: expected one alternative at least");
+    assert_eq!(empty, "d: terms[1]: is empty: expected at least one alternative");
     let private = wrong(&with(r#", "terms": [["a", "<private>b</private>"]]"#));
     assert!(private.starts_with("d: terms[0]: has an empty term"), "{private}");
     let empty = wrong(r#"{"must": [], "must_not": [{"id": "n", "terms": [[" "]]}]}"#);

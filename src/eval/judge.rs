@@ -74,7 +74,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
     let unfound = scored
         .unfound
         .iter()
-        .map(|it| format!("no answer to `{it}` is among the first five found"));
+        .map(|it| format!("no answer to `{it}` is among the first five results"));
     problems.extend(unfound.map(|it| Problem::new("not-found", false, it)));
     if !is_stale && !is_broken {
         let missed = contents.case.bars.missed(&sums);
@@ -153,7 +153,7 @@ fn warnings(case: &PreparedCase) -> Vec<Problem> {
         let Some(quote) = item.quote.as_deref().map(str::trim) else { continue };
         // A quote of Markdown may start with a speaker mark, which entries do not have.
         if !is_there(quote) && !is_there(quote.trim_start_matches(['#', '>', ' ', '\n'])) {
-            let what = "its quote is in no entry of the transcript: expected words of an entry";
+            let what = "its quote is not in the transcript: expected text of one entry";
             problems.push(Problem::new("quote-not-found", false, format!("{}: {what}", item.id)));
         }
     }
@@ -167,7 +167,7 @@ fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
     let model = &case.asking.model;
     if !stale.is_empty() && !case.cassette.has_model(model) {
         details.push(format!(
-            "nothing is recorded for the model {model}: `annalist test --record --model {model}`"
+            "no recordings for the model {model}: run `annalist test --record --model {model}`"
         ));
     }
     for (nth, (at, request)) in stale.iter().take(STALE_MAX).enumerate() {

@@ -42,7 +42,7 @@ fn suite(variant: &Variant, comparison: Option<&Comparison>) -> TestSuite {
     let gone = compared.into_iter().flat_map(|it| &it.gone);
     suite.add_test_cases(gone.map(|name| missing(&variant.name, name, "case")));
     if comparison.is_some_and(|it| it.uncompared().contains(&variant.name.as_str())) {
-        let text = "nothing could be compared: there is no case that both runs measured";
+        let text = "nothing could be compared: both runs measured no common case";
         suite.add_test_case(failure(&variant.name, "baseline", "not-compared", text));
     }
     suite
@@ -75,7 +75,7 @@ fn test_case(suite: &str, case: &CaseReport, change: Option<&CaseComparison>) ->
 }
 
 fn missing(suite: &str, name: &str, what: &str) -> TestCase {
-    failure(suite, name, "gone", &format!("the baseline has this {what}, this run has not"))
+    failure(suite, name, "gone", &format!("the baseline has this {what}, this run does not"))
 }
 
 fn failure(suite: &str, name: &str, kind: &str, text: &str) -> TestCase {

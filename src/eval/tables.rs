@@ -149,8 +149,8 @@ pub(crate) fn asked_text(sums: &Sums) -> String {
     let states = commas(states);
     let states = if states.is_empty() { states } else { format!(" ({states})") };
     format!(
-        "{}: {} fitted at once, {} after another request, {} failed; {}, {}; tokens: {} sent ({} cached), {} \
-         answered; ${:.4}; {}{states}",
+        "{}: {} valid at once, {} after a retry, {} failed; {}, {}; tokens: {} sent ({} cached), \
+         {} answered; ${:.4}; {}{states}",
         counted(asks.slices, "slice"),
         asks.fitted,
         asks.repaired,

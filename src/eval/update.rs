@@ -49,7 +49,7 @@ pub(crate) fn update(
     let prepared = prepare(config, &Answers::Recorded, case, variation).map_err(|it| it.reason)?;
     let results = from_recordings(&prepared);
     if results.iter().any(|it| it.stale.is_some()) {
-        return Err("its recordings are stale: expected/ is left as it is".to_owned());
+        return Err("its recordings are stale: expected/ is unchanged".to_owned());
     }
     let records: Vec<_> = results.into_iter().flat_map(|it| it.records).collect();
     let actual = directory(&prepared.contents, &prepared.gate, &records);
@@ -122,11 +122,11 @@ pub(super) fn differences(case: &CaseContents, gate: &Gate, records: &[Record]) 
                 let lines = difference(wanted, text);
                 problems.push(format!("expected/{path} differs:\n{}", lines.trim_end()));
             }
-            None => problems.push(format!("expected/{path} is missing, and the records make it")),
+            None => problems.push(format!("expected/{path} is missing, but records produce it")),
         }
     }
     let gone = expected.keys().filter(|path| !actual.contains_key(*path));
-    problems.extend(gone.map(|path| format!("expected/{path} is not made of the records")));
+    problems.extend(gone.map(|path| format!("expected/{path} is not produced by records")));
     if problems.len() > FILES_MAX {
         let more = problems.len() - FILES_MAX;
         problems.truncate(FILES_MAX);

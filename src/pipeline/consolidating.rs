@@ -541,7 +541,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
         // Should be impossible. If it happens, drop the verdicts rather than damage memory.
         if !wrong.is_empty() {
             findings.extend(wrong);
-            let detail = "the verdicts came to a plan that breaks a rule; they are left out";
+            let detail = "the verdicts led to a plan that breaks a rule; they are ignored";
             findings.push(Finding::new(Severity::Error, "verdicts-dropped", 0, detail));
             plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
         }

@@ -28,7 +28,8 @@ pub(crate) fn check_meant(given: &str, whole: &str) -> Result<(), String> {
     match given == whole || given.chars().count() >= ID_LETTERS_MIN {
         true => Ok(()),
         false => Err(format!(
-            "`{given}`: expected at least {ID_LETTERS_MIN} letters of the id of what is forgotten for good"
+            "`{given}`: expected an ID prefix of at least {ID_LETTERS_MIN} characters, because \
+             forgetting is permanent"
         )),
     }
 }

@@ -259,8 +259,8 @@ pub(crate) fn collect(
     let path = transcript.path.display();
     match (found.is_empty(), conversation) {
         (false, _) => Ok(found),
-        (true, Some(id)) => Err(format!("{path}: holds no conversation `{id}`")),
-        (true, None) => Err(format!("{path}: holds nothing to ask about")),
+        (true, Some(id)) => Err(format!("{path}: contains no conversation `{id}`")),
+        (true, None) => Err(format!("{path}: contains nothing to extract")),
     }
 }
 

@@ -315,12 +315,12 @@ impl ModelClient {
                 permit.slow_down(None);
                 let why = match tries >= tries_max {
                     true => "limits.tries_max".to_owned(),
-                    false => format!("limits.wait_secs_max; it asks for {} s", pause.as_secs()),
+                    false => format!("limits.wait_secs_max; it asks to wait {} s", pause.as_secs()),
                 };
                 let tries = crate::text::phrase::counted(failures.into(), "try");
                 let (secs, detail) = (waited.as_secs(), error.detail);
                 let detail =
-                    format!("{detail}; given up after {tries} and {secs} s of waiting ({why})");
+                    format!("{detail}; gave up after {tries} and {secs} s of waiting ({why})");
                 break ModelError { detail, ..error };
             }
             waited += pause;

@@ -94,7 +94,7 @@ impl Reflector {
         };
         report.findings.extend(located(learned.summary.findings, here));
         if !learned.usable {
-            let why = "the model gave no answer that can be used".to_owned();
+            let why = "the model gave no usable answer".to_owned();
             return Ok(Err(NoAnswer::Open("no-lessons", why)));
         }
         self.client.learn(&self.spec.ask.model, learned.summary.rung, spent).await?;

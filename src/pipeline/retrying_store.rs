@@ -84,7 +84,7 @@ impl RetryingStore {
             }
             if !is_troubled.swap(true, Ordering::Relaxed) {
                 let secs = policy.wait_max.as_secs();
-                let kept = format!("{error}; what is in hand is kept and tried again for {secs} s");
+                let kept = format!("{error}; work in progress is kept and retried for {secs} s");
                 (policy.tell)(&kept);
             }
             tries += 1;

@@ -34,7 +34,7 @@ impl Caller {
         }
         let (what, name) =
             (format!("token `{}` may not {}", self.name, right.name()), right.name());
-        let expected = format!("a token made with `annalist token new NAME --can {name}`");
+        let expected = format!("a token created with `annalist token new NAME --can {name}`");
         Err(ApiError::new(StatusCode::FORBIDDEN, &what, "Authorization", &expected))
     }
 }
@@ -62,7 +62,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
         };
         let Some(token) = token.filter(|token| token.is_valid(now)) else {
             let (what, expected) =
-                ("no token that is valid here", "Bearer TOKEN, of `annalist token new`");
+                ("no valid token", "Bearer TOKEN, from `annalist token new`");
             return Err(ApiError::new(StatusCode::UNAUTHORIZED, what, "Authorization", expected));
         };
         let today = now.midnight();
@@ -70,7 +70,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
             && let Err(error) = state.store.use_token(token.name.clone(), today).await
         {
             // A read-only store still serves readers.
-            tracing::warn!(error = with_causes(&error), "the use of a token is not noted");
+            tracing::warn!(error = with_causes(&error), "the use of a token cannot be recorded");
         }
         tracing::info!(token = token.name, "caller");
         Ok(Caller { name: token.name, namespace: token.namespace, rights: token.rights })

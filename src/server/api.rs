@@ -45,7 +45,7 @@ pub(super) fn router(state: Arc<ServerState>, others: Router) -> Router {
         .with_state(state)
         .merge(others)
         .method_not_allowed_fallback(async || {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "not this method", "path", OPERATIONS)
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", "path", OPERATIONS)
         })
         .fallback(async || {
             ApiError::new(StatusCode::NOT_FOUND, "no such operation", "path", OPERATIONS)
@@ -114,7 +114,7 @@ fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(is_coded) {
         let what = format!("encoding {encoding:?}");
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(ApiError::new(status, &what, "Content-Encoding", "a body as it is"));
+        return Err(ApiError::new(status, &what, "Content-Encoding", "a body without encoding"));
     }
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| bytes_max < length) {

@@ -50,13 +50,13 @@ impl AllowedHosts {
         };
         let Some(host) = host.filter(|host| self.has(host.host())) else {
             let expected = "localhost, 127.0.0.1, [::1] or a name that `--host` allows";
-            return refused("a host that this server does not have", "Host", expected);
+            return refused("a host name that this server does not accept", "Host", expected);
         };
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         match origin {
             Some(("http" | "https", own)) if own.eq_ignore_ascii_case(host.as_str()) => Ok(()),
-            _ => refused("a request of another web page", "Origin", "this server's own page"),
+            _ => refused("a request from another web page", "Origin", "this server's own page"),
         }
     }
 }
@@ -102,8 +102,8 @@ fn upload<'a>(
     }
     slots.try_acquire().map(Some).map_err(|_| {
         let (what, status) =
-            (format!("{UPLOADS_MAX} bodies are under way"), StatusCode::TOO_MANY_REQUESTS);
-        ApiError::new(status, &what, "body", "fewer at a time: send it later")
+            (format!("{UPLOADS_MAX} bodies are in progress"), StatusCode::TOO_MANY_REQUESTS);
+        ApiError::new(status, &what, "body", "fewer at a time: send it again later")
     })
 }
 

@@ -23,7 +23,7 @@ const RUNNING_MAX: usize = 8;
 const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// `expected` of the error for a body with nothing usable.
-const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a transcript that is read";
+const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported transcript";
 
 pub(crate) struct Intake {
     enqueuer: Arc<Enqueuer>,
@@ -66,9 +66,9 @@ impl Intake {
         if jobs < u64::from(self.jobs_max) {
             return Ok(());
         }
-        let what = format!("{jobs} jobs wait");
+        let what = format!("{jobs} jobs are waiting");
         let expected =
-            format!("less than {} (queue.intake_jobs_max): send it later", self.jobs_max);
+            format!("fewer than {} (queue.intake_jobs_max): send it again later", self.jobs_max);
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "the queue", &expected))
     }
 
@@ -104,7 +104,7 @@ impl Intake {
             jobs = taken.jobs,
             entries = taken.entries,
             problems = taken.problems.len(),
-            "handed over"
+            "enqueued"
         );
         match refusal(&taken) {
             Some(error) => Err(error),
@@ -120,7 +120,7 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
     }
     let mut problems = taken.problems.iter().chain(&taken.empty);
     let Some(first) = problems.next() else {
-        let what = "there is nothing in it";
+        let what = "it is empty";
         return (taken.forgotten + taken.copies == 0)
             .then(|| ApiError::new(StatusCode::BAD_REQUEST, what, "body", EXPECTED));
     };
@@ -154,9 +154,9 @@ pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiErr
             return Err(too_large());
         }
         upload.push(&chunk).map_err(|error| {
-            tracing::error!(%error, "a body cannot be kept");
-            let (status, what) = (StatusCode::INSUFFICIENT_STORAGE, "the body cannot be kept");
-            ApiError::new(status, what, "the server", "room in its temporary folder")
+            tracing::error!(%error, "a body cannot be stored");
+            let (status, what) = (StatusCode::INSUFFICIENT_STORAGE, "the body cannot be stored");
+            ApiError::new(status, what, "the server", "space in its temporary folder")
         })?;
     }
     Ok(upload)
@@ -168,15 +168,15 @@ fn broken(error: &(dyn Error + 'static)) -> ApiError {
     while let Some(error) = cause {
         if let Some(given_up) = error.downcast_ref() {
             let (status, expected) = match given_up {
-                GivenUp::TooSlow => (StatusCode::REQUEST_TIMEOUT, "a body that comes faster"),
+                GivenUp::TooSlow => (StatusCode::REQUEST_TIMEOUT, "a faster upload"),
                 GivenUp::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "send it again"),
             };
             return ApiError::new(status, &error.to_string(), "body", expected);
         }
         cause = error.source();
     }
-    let what = "it broke off before its end";
-    ApiError::new(StatusCode::BAD_REQUEST, what, "body", "a whole body")
+    let what = "it is incomplete";
+    ApiError::new(StatusCode::BAD_REQUEST, what, "body", "a complete body")
 }
 
 #[cfg(test)]

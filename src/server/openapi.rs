@@ -35,7 +35,7 @@ pub(crate) fn openapi() -> Value {
     let mut paths = Map::new();
     for Operation { path, summary, parameters, body, answer } in operations {
         let (method, status, description) = match body {
-            Some(_) => ("post", "202", "Taken in; it is in the store"),
+            Some(_) => ("post", "202", "Accepted and stored"),
             None => ("get", "200", "The answer"),
         };
         let mut operation = json!({
@@ -84,49 +84,49 @@ fn operations(types: &mut SchemaGenerator) -> Vec<Operation> {
     vec![
         Operation {
             path: "/v1/slices",
-            summary: "Hand over slice documents, alone or one a line (token: write)",
+            summary: "Send slice documents, one or one per line (token: write)",
             parameters: parameters::<SlicesQuery>(),
             body: Some(json!({"application/json": document, "application/jsonl": bytes})),
             answer: types.subschema_for::<IntakeReport>().to_value(),
         },
         Operation {
             path: "/v1/transcripts",
-            summary: "Hand over a transcript in any format that is read (token: write)",
+            summary: "Send a transcript in any supported format (token: write)",
             parameters: parameters::<TranscriptQuery>(),
             body: Some(json!({"application/octet-stream": bytes})),
             answer: types.subschema_for::<IntakeReport>().to_value(),
         },
         Operation {
             path: "/v1/records",
-            summary: "List records, the newest first (token: read)",
+            summary: "List records, newest first (token: read)",
             parameters: parameters::<RecordsQuery>(),
             body: None,
             answer: types.subschema_for::<Page<RecordRow<'static>>>().to_value(),
         },
         Operation {
             path: "/v1/memory",
-            summary: "List memories, the newest first (token: read)",
+            summary: "List memories, newest first (token: read)",
             parameters: parameters::<MemoryQuery>(),
             body: None,
             answer: types.subschema_for::<Page<MemoryRow<'static>>>().to_value(),
         },
         Operation {
             path: "/v1/search",
-            summary: "Find records and memories by their words, the best first (token: read)",
+            summary: "Search records and memories, best match first (token: read)",
             parameters: parameters::<SearchQuery>(),
             body: None,
             answer: types.subschema_for::<Vec<SearchRow<'static>>>().to_value(),
         },
         Operation {
             path: "/v1/context",
-            summary: "The block that a session of the server's project starts with (token: read)",
+            summary: "The start block of a session in the server's project (token: read)",
             parameters: parameters::<ContextQuery>(),
             body: None,
             answer: types.subschema_for::<Block>().to_value(),
         },
         Operation {
             path: "/v1/status",
-            summary: "The state of every entry of the namespace, in sums (token: read)",
+            summary: "Totals of the states of all entries in the namespace (token: read)",
             parameters: json!([]),
             body: None,
             answer: types.subschema_for::<NamespaceStatus>().to_value(),

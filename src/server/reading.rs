@@ -104,7 +104,7 @@ pub(super) async fn search_hits(
     let paging = Paging::of(None, limit)?;
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
-        return Err(refused("query: words of every text: name a rarer one"));
+        return Err(refused("query: too common to search for: use a rarer word"));
     }
     let filter =
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };

@@ -35,14 +35,14 @@ fn folder_in_which_nothing_is_a_transcript_fails_and_says_what_was_expected() {
     std::fs::create_dir(place.path("bare")).unwrap();
     for command in [&["replay"][..], &["replay", "--dry-run"], &["replay", "--json"], &["enqueue"]]
     {
-        let words = ["in, bare: nothing was read, 2 files looked at", "expected", "--format"];
+        let words = ["in, bare: nothing was read from 2 files", "expected", "--format"];
         place.run(&[command, &["in", "bare"]].concat()).refused(1, &words);
     }
     place.write("in/a.jsonl", claude(0..2));
     assert_eq!(place.run(&["enqueue", "in", "bare"]).code, 0, "some of it is readable");
     assert_eq!(place.run(&["replay", "in", "bare", "--dry-run"]).code, 0);
     let late = place.run(&["replay", "in", "--since", "2099-01-01", "--dry-run"]);
-    assert!(late.code == 0 && late.stderr.contains("leaves all of them out"), "{}", late.stderr);
+    assert!(late.code == 0 && late.stderr.contains("--since excludes all of"), "{}", late.stderr);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn ids_that_name_nothing_or_too_much_are_told() {
     for command in [&["why"][..], &["records", "show"]] {
         let with = |id: &str| place.run(&[command, &[id]].concat());
         with("ffffffffffffffff").refused(2, &["ffffffffffffffff", "annalist records"]);
-        with(&twice).refused(2, &["more than one", "give more digits"]);
+        with(&twice).refused(2, &["more than one", "use more digits"]);
         with("xyz").refused(2, &["xyz"]);
     }
     place.run(&["records", "--session", "zz"]).refused(2, &["zz"]);
@@ -376,13 +376,13 @@ fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("127.0.0.1:9"), "{}", output.stderr);
     // Two slices failed, and the third waits: no other number of slices is told.
-    let stopped = "stopped: one slice after another had no answer: unavailable";
+    let stopped = "stopped: several slices in a row had no answer: unavailable";
     assert!(output.stderr.contains("failed: 2 slices"), "{}", output.stderr);
     assert!(output.stderr.contains(stopped), "{}", output.stderr);
     balanced(&output.json());
     let again = place.run(&["enqueue", "s.jsonl"]);
     for part in
-        ["failed 2 slices before, unavailable: 127.0.0.1:9", "replay --retry-failed s.jsonl"]
+        ["failed 2 slices earlier, unavailable: 127.0.0.1:9", "replay --retry-failed s.jsonl"]
     {
         assert!(again.stderr.contains(part), "{part}: {}", again.stderr);
     }

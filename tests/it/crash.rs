@@ -165,7 +165,7 @@ fn asked_to_stop_it_says_how_to_go_on_and_goes_on() {
         running.signal(signal);
         let output = running.wait();
         assert_eq!(output.code, 1, "{signal}: {}", output.stderr);
-        assert!(output.stderr.contains("the same command goes on"), "{}", output.stderr);
+        assert!(output.stderr.contains("run the same command again"), "{}", output.stderr);
         balanced(&output.json());
         assert!(count(&output.json(), "/coverage/pending") > 0);
         goes_on(&place, &stub);

@@ -234,6 +234,6 @@ fn a_file_without_a_dialog_is_reported() {
     let empty = place.run(&["dialog", "empty.json"]);
     assert_eq!(
         (empty.code, empty.stdout.as_str(), empty.stderr.as_str()),
-        (0, "", "no turn to tell of\n")
+        (0, "", "no turns to show\n")
     );
 }

@@ -58,7 +58,7 @@ fn a_full_disk_loses_no_answer_and_none_is_paid_for_twice() {
     place.write("go", "fill\n");
     assert_eq!(fs::read_to_string(&go).unwrap(), "filled\n");
     stub.release();
-    while !running.said().contains("tried again") {
+    while !running.said().contains("retried for") {
         std::thread::yield_now();
     }
     place.write("go", "empty\n");

@@ -386,7 +386,7 @@ fn endpoint_that_stays_down_ends_the_work_and_the_same_command_goes_on() {
         place.write("s.jsonl", claude(0..40));
         let output = replay(&place);
         assert_eq!(output.code, 1, "{}", output.stderr);
-        assert!(output.stderr.contains("the same command goes on"), "{}", output.stderr);
+        assert!(output.stderr.contains("run the same command again"), "{}", output.stderr);
         balanced(&output.json());
         assert!(count(&output.json(), "/coverage/pending") > 0, "{}", output.stdout);
         assert!(output.stderr.contains("3600 s"), "the wait that is asked for: {}", output.stderr);

@@ -48,11 +48,11 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     let (id, before) = (session(&place, "home/dev/stocklist"), memories(&place));
     assert!(holds(&place, "Graz warehouse") && !before["home/dev/stocklist"].is_empty());
     let few = ["forget", "--session", &id[..3], "--dry-run"];
-    place.run(&few).refused(2, &[&id[..3], "expected at least 4 letters of the id"]);
+    place.run(&few).refused(2, &[&id[..3], "expected an ID prefix of at least 4"]);
     let dry = place.json(&["forget", "--session", &id, "--dry-run", "--json"]);
     assert!(!dry["memories"].as_array().unwrap().is_empty());
     assert_eq!(memories(&place), before, "a dry run erases nothing");
-    place.run(&["forget", "--session", &id]).refused(2, &["nobody is there to say yes", "--yes"]);
+    place.run(&["forget", "--session", &id]).refused(2, &["no terminal to ask", "--yes"]);
     assert_eq!(memories(&place), before, "it asks before it erases");
     let done = place.json(&["forget", "--session", &id, "--yes", "--json"]);
     assert_eq!(count(&done, "/erased/sessions"), 1);
@@ -85,7 +85,7 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
     let again = place.run(&["replay", from, "--cassette", cassette]);
     assert_eq!((again.code, sessions()), (0, before - 1), "{}", again.stderr);
     assert!(
-        again.stderr.contains("1 session left out that `annalist forget` erased"),
+        again.stderr.contains("1 session erased by `annalist forget` and skipped"),
         "{}",
         again.stderr
     );
@@ -96,7 +96,7 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
     assert_eq!(sessions(), before, "a person wanted it back");
     assert_eq!(session(&place, "home/dev/stocklist"), id);
     let known = place.run(&["replay", from, "--cassette", cassette]);
-    assert!(!known.stderr.contains("left out"), "{}", known.stderr);
+    assert!(!known.stderr.contains("annalist forget"), "{}", known.stderr);
     assert_eq!(sessions(), before);
 }
 
@@ -194,7 +194,7 @@ fn the_directory_of_the_folder_forgets_too() {
     place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
     let done = place.run(&["forget", "--session", &session(&place, "home/dev/stocklist"), "--yes"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
-    assert!(done.stdout.contains("none is left"), "{}", done.stdout);
+    assert!(done.stdout.contains("none left"), "{}", done.stdout);
     assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
     assert!(!words(&place).contains("Graz warehouse"));
     assert!(!holds(&place, "Graz warehouse"));
@@ -226,7 +226,7 @@ fn a_published_block_that_holds_erased_words_is_told() {
     assert!(block.contains("src-"), "{block}");
     let id = session(&place, "home/dev/stocklist");
     let done = place.run(&["forget", "--session", &id, "--yes"]);
-    let told = "AGENTS.md holds some: `annalist publish AGENTS.md` renews a published block";
+    let told = "AGENTS.md contains some: `annalist publish AGENTS.md` renews a published block";
     assert!(done.stderr.contains(told), "{}{}", done.stdout, done.stderr);
 }
 

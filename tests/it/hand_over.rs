@@ -137,7 +137,7 @@ fn a_hand_over_that_fails_is_kept_told_and_done_by_the_next_hook() {
     let start = run(&place, "session-start", &json!({"source": "startup"}));
     let told: Value = serde_json::from_str(&start.stdout).unwrap();
     let notice = told["systemMessage"].as_str().unwrap();
-    assert!(notice.starts_with("annalist: 1 hand-over"), "{notice}");
+    assert!(notice.starts_with("annalist: 1 transcript"), "{notice}");
     assert!(notice.contains("`annalist status`") && !notice.contains('\n'), "{notice}");
     fs::remove_file(place.path("file")).unwrap();
     assert_eq!(run(&place, "user-prompt-submit", &json!({"prompt": "go on"})).code, 0);

@@ -126,7 +126,7 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
     let dry = place.run(&["consolidate", "--model", "stub-1", "--dry-run"]);
     assert_eq!((dry.code, stub.count()), (0, extracted + 1), "{}", dry.stderr);
     assert!(
-        dry.stdout.contains("by the model: the record's words tell of a change"),
+        dry.stdout.contains("by the model: the record's words state a change"),
         "{}",
         dry.stdout
     );
@@ -468,7 +468,7 @@ fn the_worker_and_the_sync_follow_the_setting() {
     place.json(&["enqueue", "t", "--flush", "--json"]);
     let output = place.run(&["worker", "--drain", "--json"]);
     assert_eq!(count(&output.json(), "/jobs/done"), 2, "{}", output.stderr);
-    let waits = !output.stderr.contains("no memory is made until then");
+    let waits = !output.stderr.contains("no memory is created until then");
     assert_eq!((output.code, waits), (1, false), "{}", output.stderr);
 }
 

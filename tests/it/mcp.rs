@@ -117,7 +117,7 @@ fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
             assert!(found.contains(part), "{part}: {found}");
         }
         let why = client.call("why", json!({"id": id})).await;
-        assert!(why.contains(" rests on “") && why.contains(&said), "{why}");
+        assert!(why.contains("evidence for ") && why.contains(&said), "{why}");
         assert!(why.contains(words) && why.contains("holds now"), "{why}");
         let history = client.call("history", json!({"id": id})).await;
         assert!(history.contains("## changes\n- ") && history.contains(" by "), "{history}");
@@ -158,7 +158,7 @@ fn another_namespace_is_shown_only_where_the_settings_allow_it() {
     talk(&place, async |client| {
         let found = client.call("search", json!({"query": "", "namespace": "ours"})).await;
         assert!(found.contains("said by "), "{found}");
-        assert!(client.call("why", json!({"id": id})).await.contains("rests on"));
+        assert!(client.call("why", json!({"id": id})).await.contains("evidence for "));
         let own = client.call("search", json!({"query": ""})).await;
         assert!(own.starts_with("nothing found"), "{own}");
     });
@@ -199,7 +199,7 @@ fn wrong_arguments_are_refused_in_one_line_and_the_server_goes_on() {
             ("search", json!({"query": "a", "when": "b"}), "unknown field `when`"),
             ("search", json!({"query": 1}), "expected a string"),
             ("search", json!({"query": "a", "kind": "rule"}), "expected one of `decision`"),
-            ("search", json!({"query": "what did we"}), "name a rarer one"),
+            ("search", json!({"query": "what did we"}), "use a rarer word"),
             ("why", json!({"id": "zz"}), "`zz`"),
             ("history", json!({"id": ""}), "this project has nothing"),
             ("note", json!({"kind": "decision", "text": " "}), "text: empty"),

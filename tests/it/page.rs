@@ -207,7 +207,7 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
     let served = Served::new(&place);
     let [redis, postgres] = ids(&place);
     let review = served.get("/review");
-    assert!(review.contains("contradict one another") && review.contains("We chose"), "{review}");
+    assert!(review.contains("contradict each other") && review.contains("We chose"), "{review}");
     let csrf = served.csrf(&review);
     let decide = |verdict: &str, one: &str, other: &str| {
         let fields = format!("csrf={csrf}&back=/review&verdict={verdict}&one={one}&other={other}");
@@ -328,7 +328,7 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let gone = served.post("/forget", &format!("csrf={csrf}&session={session}&sure=yes"));
     assert!(
         gone.status == 200 && gone.body.contains("none is left")
-            || gone.body.contains("others hold"),
+            || gone.body.contains("others contain"),
         "{}",
         gone.body
     );

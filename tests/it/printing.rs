@@ -209,7 +209,7 @@ fn init_writes_the_defaults_once() {
     assert_eq!(place.run(&["init"]).code, 0);
     let written = super::place::read(&place.path("annalist.toml"));
     assert_eq!(String::from_utf8(written).unwrap(), annalist::DEFAULT_CONFIG);
-    place.run(&["init"]).refused(2, &["annalist.toml", "left as it is"]);
+    place.run(&["init"]).refused(2, &["annalist.toml", "already exists"]);
     assert_eq!(place.run(&["init", "--user"]).code, 0);
     assert!(place.path("home/xdg/annalist/config.toml").exists());
     assert_eq!(place.run(&["init", "--print"]).stdout.trim(), annalist::DEFAULT_CONFIG.trim());
@@ -312,7 +312,7 @@ fn dry_run_has_a_dated_price_or_says_that_there_is_none() {
     let unknown = place.run(&dry);
     assert!(unknown.stdout.contains("price unknown: set model.usd_per_million_"));
     assert!(!unknown.stdout.contains('$'), "{}", unknown.stdout);
-    assert!(unknown.stderr.contains("limits.day_usd_max stops nothing"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("limits.day_usd_max has no effect"), "{}", unknown.stderr);
     place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "3");
     place.set("ANNALIST__MODEL__USD_PER_MILLION_ANSWERED", "15");
     let own = place.run(&dry);

@@ -102,7 +102,7 @@ fn a_changed_prompt_slice_model_or_schema_is_stale_and_shows_the_change() {
     assert!(lines[0].starts_with("- ") && lines[0].contains(gone), "{said}");
     assert!(lines[1].starts_with("+ ") && lines[1].contains(come), "{said}");
     let said = stale(&["--model", "somebody-else"]);
-    assert!(said.contains("nothing is recorded for the model somebody-else"), "{said}");
+    assert!(said.contains("no recordings for the model somebody-else"), "{said}");
     assert!(said.contains("model:\n- hand-written\n+ somebody-else"), "{said}");
     let cassette = "cases/choice-taken-back/cassette/choice-taken-back.json";
     let kept = text(&place.path(cassette));
@@ -164,7 +164,7 @@ fn an_unreadable_case_is_broken_with_one_line_and_the_others_run() {
 fn wrong_usage_is_one_clear_line() {
     let place = with_cases(&["quick-question"]);
     place.run(&["test"]).refused(2, &["tests/fixtures/cases", "annalist test new"]);
-    place.run(&["test", "nowhere"]).refused(2, &["nowhere", "there is no such folder"]);
+    place.run(&["test", "nowhere"]).refused(2, &["nowhere", "no such folder"]);
     place.write("empty/x.txt", "");
     place.run(&["test", "empty"]).refused(2, &["empty", "case.toml"]);
     place.run(&["test", "cases", "--prompt", "no.md"]).refused(2, &["no.md", "is not there"]);
@@ -376,7 +376,7 @@ fn what_is_derived_is_made_anew_once() {
     let report = place.json_with(1, &["test", "cases", "--json"]);
     assert!(problems(case(&report, "lock-file-retry")).contains("expected/gone.md is not made"));
     let updated = place.run(&["test", "cases", "--update"]).stdout;
-    assert!(updated.contains("took away") && updated.contains("expected/"), "{updated}");
+    assert!(updated.contains("removed ") && updated.contains("expected/"), "{updated}");
     update(&[]);
     ok(&place.run(&["test", "cases"]));
     let written = updated.lines().find_map(|line| line.strip_prefix("wrote ")).unwrap();
@@ -396,11 +396,11 @@ fn a_new_case_has_what_it_needs_and_no_folder_is_written_over() {
     let new = ["test", "new", "queue", "--from", session.as_str()];
     let made = place.run(&new);
     ok(&made);
-    assert!(made.stderr.contains("the gate masks in this transcript"), "{}", made.stderr);
+    assert!(made.stderr.contains("the gate would mask in this transcript"), "{}", made.stderr);
     let folder = place.path("tests/fixtures/cases/queue");
     assert_eq!(read(&folder.join("transcript.jsonl")), read(Path::new(&session)));
     place.write("tests/fixtures/cases/queue/gold.json", "{\"must\": []}\n");
-    place.run(&new).refused(2, &["queue", "is there already"]);
+    place.run(&new).refused(2, &["queue", "already exists"]);
     assert_eq!(text(&folder.join("gold.json")), "{\"must\": []}\n");
     let report = place.json_with(1, &["test", "--json"]);
     assert_eq!(case(&report, "queue")["outcome"], "stale", "it has no answers yet");
@@ -420,5 +420,5 @@ fn a_new_case_has_what_it_needs_and_no_folder_is_written_over() {
     walk(&several, &mut |path| paths.push(path.to_owned()));
     let transcript = paths.iter().find(|path| path.file_stem().unwrap() == "transcript").unwrap();
     let args = ["test", "new", "two", "--from", transcript.to_str().unwrap()];
-    place.run(&args).refused(2, &["holds 2 conversations", "--conversation"]);
+    place.run(&args).refused(2, &["contains 2 conversations", "--conversation"]);
 }

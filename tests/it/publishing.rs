@@ -57,8 +57,8 @@ fn a_link_out_of_the_project_and_marks_that_are_no_pair_are_refused() {
     let (place, other) = (with_memory(), Place::new());
     let outside = other.write("outside.md", "theirs\n");
     std::os::unix::fs::symlink(&outside, place.path("AGENTS.md")).unwrap();
-    place.run(&["publish"]).refused(2, &["AGENTS.md", "leads out of"]);
-    place.run(&["publish", outside.to_str().unwrap()]).refused(2, &["leads out of"]);
+    place.run(&["publish"]).refused(2, &["AGENTS.md", "is outside"]);
+    place.run(&["publish", outside.to_str().unwrap()]).refused(2, &["is outside"]);
     assert_eq!(text(&other, "outside.md"), "theirs\n");
     place.write("CLAUDE.md", "<!-- annalist:end -->\n");
     place.run(&["publish", "CLAUDE.md"]).refused(2, &["CLAUDE.md", "annalist:begin"]);

@@ -175,8 +175,8 @@ async fn full() -> Queue {
 /// What is printed, without moments.
 fn timeless(text: &str) -> String {
     let moment = regex::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+Z").unwrap();
-    let heard = regex::Regex::new(r"heard of \d+ s ago").unwrap();
-    heard.replace_all(&moment.replace_all(text, "(moment)"), "heard of lately").into_owned()
+    let heard = regex::Regex::new(r"last seen \d+ s ago").unwrap();
+    heard.replace_all(&moment.replace_all(text, "(moment)"), "last seen lately").into_owned()
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn status_of_a_store_without_a_queue_says_nothing_of_one() {
     assert_eq!((none.code, none.stdout.as_str()), (0, ""));
     assert!(none.stderr.contains("annalist status"), "{}", none.stderr);
     let retry = queue.run(&["jobs", "retry", "--all-dead"]);
-    assert!(retry.code == 0 && retry.stderr.contains("no jobs are dead"), "{}", retry.stderr);
+    assert!(retry.code == 0 && retry.stderr.contains("no dead jobs"), "{}", retry.stderr);
 }
 
 #[tokio::test]
@@ -281,23 +281,26 @@ async fn orders_say_what_was_done_and_why_the_rest_was_left() {
     let line = |text: &str| format!("{text}\n");
     let (code, said) = told(&["drop", &dead, &leased]);
     let first = line(&format!("dropped {dead} (was dead, refused)"));
-    let left =
-        format!("left {leased}: it is leased and not over: `annalist jobs cancel {leased}` first");
+    let left = format!(
+        "unchanged {leased}: it is still leased: run `annalist jobs cancel {leased}` first"
+    );
     assert_eq!((code, said), (1, first + &line(&left)));
     let (code, said) = told(&["retry", &ready, &leased, &off]);
     let left = format!(
-        "left {ready}: it is ready already\nleft {leased}: it is leased already: a worker is on it\n"
+        "unchanged {ready}: it is already ready\n\
+         unchanged {leased}: it is already leased: a worker is processing it\n"
     );
     assert_eq!((code, said), (0, left + &line(&format!("ready {off} (was cancelled)"))));
     assert_eq!(told(&["cancel", &leased]), (0, line(&format!("cancelled {leased} (was leased)"))));
-    let again = line(&format!("left {leased}: it is cancelled already"));
+    let again = line(&format!("unchanged {leased}: it is already cancelled"));
     assert_eq!(told(&["cancel", &leased, &leased]), (0, again));
     assert_eq!(told(&["drop", "--all-cancelled"]), (0, line("dropped 1 (1 cancelled)")));
     let dead = id("dead-2");
-    let left = format!("left {dead}: it is dead already: `annalist jobs drop {dead}` forgets it");
+    let left =
+        format!("unchanged {dead}: it is already dead: `annalist jobs drop {dead}` deletes it");
     assert_eq!(told(&["cancel", &dead]), (1, line(&left)));
     let none = queue.run(&["jobs", "retry", "--all-dead", "--kind", "malformed"]);
-    assert!(none.code == 0 && none.stderr.contains("dead are 1 refused"), "{}", none.stderr);
+    assert!(none.code == 0 && none.stderr.contains("dead: 1 refused"), "{}", none.stderr);
     let json = queue.place.json(&["jobs", "retry", "--all-dead", "--json"]);
     assert_eq!((&json[0]["was"], &json[0]["done"]), (&"dead".into(), &true.into()));
 }

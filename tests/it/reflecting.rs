@@ -122,7 +122,7 @@ fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
     };
     assert_eq!(place.run(&args).code, 0);
     let first = retros();
-    assert!(place.run(&args).stderr.contains("says so already"));
+    assert!(place.run(&args).stderr.contains("is up to date"));
     assert_eq!(retros(), first);
     let text = &first[0].1;
     assert!(

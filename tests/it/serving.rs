@@ -31,7 +31,7 @@ impl Served {
         while !said.last().is_some_and(|line: &String| line.contains("page")) {
             said.push(lines.next_line().await.unwrap().unwrap());
         }
-        let url = said[0].strip_prefix("intake at ").unwrap().strip_suffix("/v1").unwrap();
+        let url = said[0].strip_prefix("API at ").unwrap().strip_suffix("/v1").unwrap();
         let client = Client::builder().no_proxy().build().unwrap();
         Served { child, url: url.to_owned(), said, log: lines, client }
     }
@@ -162,7 +162,7 @@ fn a_request_without_a_valid_token_or_its_right_is_refused() {
         assert_eq!(place.run(&["token", "revoke", "gone"]).code, 0);
         for invalid in ["", "x", &gone, &late] {
             let (code, line) = status(invalid).await;
-            assert_eq!((code, line.as_str()), (401, "Authorization: no token that is valid here"));
+            assert_eq!((code, line.as_str()), (401, "Authorization: no valid token"));
         }
         let (code, line) = status(&reads).await;
         assert_eq!((code, line.as_str()), (403, "Authorization: token `reads` may not write"));
@@ -195,7 +195,7 @@ fn a_body_that_cannot_be_used_is_refused_in_one_line() {
             ("/v1/slices", &no_role, 400, "entries[0]"),
             ("/v1/transcripts", "\0\u{1}\u{2}", 400, "body: "),
             ("/v1/slices", "", 400, "nothing in it"),
-            ("/v1/slices", "{\"session\": \"s\", \"entries\": []}", 400, "entries: are none"),
+            ("/v1/slices", "{\"session\": \"s\", \"entries\": []}", 400, "entries: none"),
             ("/v1/transcripts?format=codex", CLAUDE_CODE, 400, "it looks like claude-code"),
             ("/v1/slices?flash=1", "{}", 400, "query: "),
             ("/v1/transcripts?format=word", "{}", 400, "query: "),
@@ -293,7 +293,7 @@ fn uploads_leave_connections_for_other_requests() {
             }
         };
         assert_eq!(refused.headers()["retry-after"], "5");
-        assert_eq!(refusal(refused).await, (429, "body: 128 bodies are under way".to_owned()));
+        assert_eq!(refusal(refused).await, (429, "body: 128 bodies are in progress".to_owned()));
         let well = served.ask(Method::GET, "/healthz", "").send().await.unwrap();
         assert_eq!(well.status(), 200);
     });
@@ -334,7 +334,7 @@ fn what_is_not_there_is_refused_as_everything_else() {
         assert_eq!(refusal(unknown).await, (404, "path: no such operation".to_owned()));
         let method = served.ask(Method::DELETE, "/v1/slices", "").send().await.unwrap();
         assert_eq!(method.headers()["allow"], "POST");
-        assert_eq!(refusal(method).await, (405, "path: not this method".to_owned()));
+        assert_eq!(refusal(method).await, (405, "path: method not allowed".to_owned()));
         let elsewhere = served.ask(Method::GET, "/nothing", "").send().await.unwrap();
         assert_eq!(refusal(elsewhere).await.0, 404);
         let method = served.ask(Method::POST, "/healthz", "").send().await.unwrap();
@@ -361,7 +361,7 @@ fn a_long_queue_takes_in_nothing_until_it_is_shorter() {
         assert_eq!(refused.headers()["retry-after"], "5");
         let (status, line) = refusal(refused).await;
         assert_eq!(status, 429);
-        assert!(line.starts_with("the queue: ") && line.ends_with(" jobs wait"), "{line}");
+        assert!(line.starts_with("the queue: ") && line.ends_with(" jobs are waiting"), "{line}");
     });
 }
 
@@ -408,7 +408,7 @@ fn a_token_is_shown_once_and_stored_as_a_hash() {
     place.run(&["token", "new", "a/b", "--namespace", "x", "--can", "read"]).refused(2, &["a/b"]);
     place
         .run(&["token", "new", "a", "--namespace", "x", "--can", "read", "--expires", "2001-01-01"])
-        .refused(2, &["to come"]);
+        .refused(2, &["in the future"]);
     for namespace in ["", "  ", "a\nb"] {
         place
             .run(&["token", "new", "a", "--namespace", namespace, "--can", "read"])
@@ -463,7 +463,7 @@ fn beyond_this_machine_a_proxy_is_asked_for_and_there_is_no_page() {
         .refused(2, &["0.0.0.0:0", "127.0.0.1", "--behind-proxy", "page"]);
     run(async {
         let served = Served::start(&place, &["--behind-proxy", "--host", "memory.example"]).await;
-        assert_eq!(served.said[1], "no page: it is for this machine only");
+        assert_eq!(served.said[1], "no page: it is served on this machine only");
         let of_proxy = served.ask(Method::GET, "/healthz", "").header("host", "memory.example");
         assert_eq!(of_proxy.send().await.unwrap().status(), 200);
         let page = served.ask(Method::GET, "/", "").send().await.unwrap();

@@ -182,7 +182,7 @@ fn a_place_that_is_not_there_is_one_line() {
     refused("shop/src/none.rs:1", &["none.rs", "cannot be read"]);
     refused("shop/src/queue.rs", &["name a line"]);
     place.write("outside.rs", "// Outside.\n");
-    refused("outside.rs:1", &["no git repository"]);
+    refused("outside.rs:1", &["not in a git repository"]);
     let mut command = place.command(&["why", "--commit=--output=x"]);
     command.env("ANNALIST__STORE__URL", format!("sqlite:{}", place.database().display()));
     let output = command.current_dir(place.path("shop")).output().unwrap();

@@ -78,7 +78,7 @@ fn an_endpoint_that_is_away_costs_no_job_its_life() {
     ONE.enqueue(&place, 0..TALKS);
     let output = place.run(&DRAIN);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert_eq!(output.stderr.matches("held to be away").count(), 1, "{}", output.stderr);
+    assert_eq!(output.stderr.matches("considered unreachable").count(), 1, "{}", output.stderr);
     assert_eq!(output.stderr.matches("answers again").count(), 1, "{}", output.stderr);
     place.is_whole(TALKS);
 }
@@ -210,7 +210,7 @@ fn a_store_that_is_locked_for_a_while_loses_no_answer() {
     sql.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
     sql.execute_batch("BEGIN IMMEDIATE").unwrap();
     stub.release();
-    while !running.said().contains("tried again") {
+    while !running.said().contains("retried for") {
         std::thread::yield_now();
     }
     sql.execute_batch("ROLLBACK").unwrap();

@@ -115,14 +115,14 @@ const undone = async (what) => {
 };
 for (const path of (await (await go("/review"), links("main ul.plain a"))).concat("/review")) {
   await go(path);
-  for (const label of ["Both hold", "The later replaces the earlier", "The earlier holds in place of the later", "The earlier is wrong", "The later is wrong", "Close the request or question"]) {
+  for (const label of ["Both hold", "The later replaces the earlier", "The earlier replaces the later", "The earlier is wrong", "The later is wrong", "Close the request or question"]) {
     if (await tab.$(`::-p-xpath(//main//button[normalize-space()="${label}"])`)) {
       await undone(async () => { await press(label); return true; });
     }
   }
 }
 await go(memory);
-await undone(async () => { await press("Wrong: take it back"); return true; });
+await undone(async () => { await press("Wrong: retract it"); return true; });
 if (waiting) {
   await go(waiting);
   await press("Accept");
@@ -131,7 +131,7 @@ if (waiting) {
 }
 await go(`/forget?session=${session.split("/")[2]}`);
 await tab.click("input[name=sure]");
-await press("Erase for good");
+await press("Erase permanently");
 check((await tab.$eval("h1", (it) => it.textContent)) === "Forgotten", "nothing was forgotten");
 
 await browser.close();

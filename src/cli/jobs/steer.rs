@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead"]))]
 pub(super) struct Retry {
-    /// Ids, or the beginnings of them
+    /// IDs or ID prefixes
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Every dead job
+    /// All dead jobs
     #[arg(long)]
     all_dead: bool,
     /// Only jobs with this kind of failure, such as refused
@@ -30,7 +30,7 @@ pub(super) struct Retry {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Cancel {
-    /// Ids, or the beginnings of them
+    /// IDs or ID prefixes
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// Print JSON
@@ -41,13 +41,13 @@ pub(super) struct Cancel {
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead", "all_cancelled"]))]
 pub(super) struct Drop {
-    /// Ids, or the beginnings of them
+    /// IDs or ID prefixes
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Every dead job
+    /// All dead jobs
     #[arg(long)]
     all_dead: bool,
-    /// Every cancelled job
+    /// All cancelled jobs
     #[arg(long)]
     all_cancelled: bool,
     /// Print JSON
@@ -83,18 +83,18 @@ impl Order {
 
     /// Reason why a job was not changed, and true if it is already in the requested state.
     fn left(self, id: &str, was: Option<JobState>) -> (String, bool) {
-        let Some(was) = was else { return ("it is gone".to_owned(), self == Order::Drop) };
-        let already = format!("it is {} already", was.name());
+        let Some(was) = was else { return ("it no longer exists".to_owned(), self == Order::Drop) };
+        let already = format!("it is already {}", was.name());
         match (was, self) {
-            (JobState::Done, _) => ("its slice was extracted".to_owned(), false),
-            (JobState::Cut, _) => ("it was too long, two jobs took its place".to_owned(), false),
+            (JobState::Done, _) => ("its slice is already extracted".to_owned(), false),
+            (JobState::Cut, _) => ("it was too long, and two jobs replaced it".to_owned(), false),
             (JobState::Waiting | JobState::Ready | JobState::Leased, Order::Drop) => {
-                let first = format!("`annalist jobs cancel {id}` first");
-                (format!("it is {} and not over: {first}", was.name()), false)
+                let first = format!("run `annalist jobs cancel {id}` first");
+                (format!("it is still {}: {first}", was.name()), false)
             }
-            (JobState::Leased, _) => (format!("{already}: a worker is on it"), true),
+            (JobState::Leased, _) => (format!("{already}: a worker is processing it"), true),
             (JobState::Dead, Order::Cancel) => {
-                (format!("{already}: `annalist jobs drop {id}` forgets it"), false)
+                (format!("{already}: `annalist jobs drop {id}` deletes it"), false)
             }
             (JobState::Waiting | JobState::Ready | JobState::Cancelled | JobState::Dead, _) => {
                 (already, true)
@@ -130,7 +130,7 @@ pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure>
     };
     let steered = store.drop_jobs(which).await?;
     if steered.is_empty() && !args.json {
-        output::note("no such jobs: nothing was dropped");
+        output::note("no matching jobs: nothing was dropped");
     }
     tell(Order::Drop, args.all_dead || args.all_cancelled, &steered, args.json)
 }
@@ -151,11 +151,11 @@ async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), F
     let dead = store.depth(now).await?.dead;
     let kinds = numbers(dead.iter().map(|it| (&it.kind, it.jobs)));
     output::note(&match (kind, kinds.is_empty()) {
-        (_, true) => "no jobs are dead: nothing to retry".to_owned(),
+        (_, true) => "no dead jobs: nothing to retry".to_owned(),
         (Some(kind), false) => {
-            format!("no such jobs died of `{kind}`: nothing to retry; dead are {kinds}")
+            format!("no matching job died of `{kind}`: nothing to retry; dead: {kinds}")
         }
-        (None, false) => format!("none is dead there: nothing to retry; dead are {kinds}"),
+        (None, false) => format!("no matching dead jobs: nothing to retry; dead: {kinds}"),
     });
     Ok(())
 }
@@ -185,7 +185,7 @@ fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result
             let reason = it.reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
             output::line(&format!("{GREEN}{}{GREEN:#} {id} (was {was}{reason})", order.done()))?;
         } else {
-            output::line(&format!("{YELLOW}left{YELLOW:#} {id}: {}", left(it).0))?;
+            output::line(&format!("{YELLOW}unchanged{YELLOW:#} {id}: {}", left(it).0))?;
         }
     }
     output::fail_if(!fine)

@@ -32,7 +32,7 @@ Examples:
   annalist memory lint --fix
   annalist memory lint --format json
 
-Exits with 1 if an error is left. Where there is a store, tags that name a memory are looked up in it.")]
+Exits 1 if an error remains. If there is a store, tags that name a memory are looked up in it.")]
 pub(super) struct LintArgs {
     /// Repair what can be repaired without asking; only duplicates are deleted
     #[arg(long)]
@@ -46,9 +46,9 @@ pub(super) struct LintArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// One line an issue
+    /// One line per issue
     Text,
-    /// The issues and their numbers
+    /// The issues and their counts
     Json,
 }
 
@@ -119,7 +119,7 @@ fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result
                 files.insert(path, text);
             }
             WriteOutcome::ChangedMeanwhile => output::note(&format!(
-                "{YELLOW}{path}: was changed meanwhile: left as it is{YELLOW:#}"
+                "{YELLOW}{path}: changed in the meantime; not repaired{YELLOW:#}"
             )),
         }
     }
@@ -148,13 +148,13 @@ Examples:
   annalist memory search job queue
   annalist memory search --literal \"token budget\"
 
-Finds entries of the directory's files, the best first; `annalist search` finds records and memories too. \
---literal finds a text letter by letter in the directory alone and prints it as ConKeeper's own search does; \
+Searches the directory's files, best match first; `annalist search` finds records and memories \
+too. --literal finds an exact text and prints it as ConKeeper's own search does; it searches \
 sessions only with --sessions. Private blocks and private files are never searched.")]
 pub(super) struct SearchArgs {
     /// Words in any case and order
     words: Vec<String>,
-    /// Find the text letter by letter, with its capitals
+    /// Find the exact text, case-sensitively
     #[arg(long, requires = "words")]
     literal: bool,
     /// Search sessions too
@@ -163,10 +163,10 @@ pub(super) struct SearchArgs {
     /// Only entries with this category
     #[arg(long, value_name = "CATEGORY", value_parser = category, requires = "literal")]
     category: Option<Category>,
-    /// Only what is of this day or later
+    /// Only entries of this day or later
     #[arg(long, value_name = "DATE", value_parser = date, requires = "literal")]
     since: Option<Timestamp>,
-    /// At most so many entries
+    /// Show at most N entries
     #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]
     limit: usize,
     /// Print JSON
@@ -206,7 +206,7 @@ pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<(), Failu
         hits.iter().try_for_each(print_hit)?;
     }
     if hits.is_empty() {
-        output::note("nothing found; `annalist search` looks among records and memories too");
+        output::note("nothing found; `annalist search` also searches records and memories");
     }
     output::fail_if(hits.is_empty())
 }
@@ -285,11 +285,11 @@ pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
         let range = range.unwrap_or_default();
         vec![row.path.clone(), number(row.tokens), range, remark.to_owned()]
     };
-    let header = ["file", "tokens", "may have", ""];
+    let header = ["file", "tokens", "allowed", ""];
     let rows = report.files.iter().map(cells).collect();
     output::print_table(&output::fitted(&header, rows, Wide::names(0), &[]))?;
     output::line(&format!(
-        "\na session starts with {} of {} tokens (budget {}); all files have {}",
+        "\na session starts with {} of {} tokens (budget {}); all files together have {}",
         number(report.start_tokens),
         number(report.start_tokens_max),
         report.budget,

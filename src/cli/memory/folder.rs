@@ -20,7 +20,7 @@ const CHANGES_MAX: usize = 30;
 /// The flag that names the directory.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(in crate::cli) struct DirArgs {
-    /// The project's folder, or its memory directory, instead of the project of this folder
+    /// Project folder or its memory directory, instead of the current project
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ impl DirArgs {
         };
         found.ok_or_else(|| {
             Failure::usage(format!(
-                "{}: there is no memory directory ({}): `annalist memory init` makes one",
+                "{}: no memory directory ({}): `annalist memory init` creates one",
                 root.display(),
                 PLACES.join(" or ")
             ))
@@ -69,7 +69,7 @@ pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
     let tag = tag.map(Cow::Owned);
     tag.ok_or_else(|| {
         let dir = here.path().display();
-        Failure::usage(format!("`{id}`: no record with this number shows a memory in {dir}"))
+        Failure::usage(format!("`{id}`: no record with this number has a memory in {dir}"))
     })
 }
 
@@ -81,7 +81,7 @@ pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failu
 
 pub(in crate::cli) fn left_out(files: &[(String, &'static str)]) {
     for (path, reason) in files {
-        output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
+        output::note(&format!("{YELLOW}{path}: {reason}: skipped{YELLOW:#}"));
     }
 }
 

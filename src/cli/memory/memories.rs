@@ -29,13 +29,13 @@ const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
-    /// Superseded and retracted ones too
+    /// Include superseded and retracted memories
     #[arg(long)]
     all: bool,
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// At most so many, the newest
+    /// List only the N newest
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print JSON
@@ -46,9 +46,9 @@ pub(super) struct ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: annalist memory show 3fa9
 
-The digits after src- in a tag of the directory are the beginning of an id.")]
+The digits after src- in a tag of the directory are an ID prefix.")]
 pub(super) struct MemoryArgs {
-    /// Its id, the beginning of it, its tag, or the label of its record, such as ADR-013
+    /// ID or ID prefix, tag, or label of its record, such as ADR-013
     id: String,
     /// Print JSON
     #[arg(long)]
@@ -61,10 +61,10 @@ Examples:
   annalist memory at 2026-11-01
   annalist memory at 2026-11-01T12:00:00Z --namespace roofs
 
-The time at which something was said counts, not when it was read. What has no known time counts as \
-said before.")]
+What counts is when something was said, not when it was read. Anything without a known time \
+counts as said before.")]
 pub(super) struct AtArgs {
-    /// A day, until its end, or a time in RFC 3339
+    /// A day (until its end) or an RFC 3339 time
     #[arg(value_parser = date_end)]
     date: Timestamp,
     #[command(flatten)]
@@ -162,7 +162,7 @@ fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<(), Failure> {
     listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let rows: Vec<MemoryRow<'_>> = listed.into_iter().map(MemoryRow::of).collect();
-    output::rows(&rows, args.json, "no memories: `annalist consolidate` makes them of records")
+    output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
 
 pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<(), Failure> {
@@ -219,12 +219,12 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         output::line(&format!("  {DIM}{field}:{DIM:#} {text}"))?;
     }
     if let Some(edited) = &memory.edited {
-        output::line(&format!("\n  {BOLD}as a person changed it:{BOLD:#}"))?;
+        output::line(&format!("\n  {BOLD}as edited by a person:{BOLD:#}"))?;
         for line in edited.lines().take(EDITED_LINES_MAX) {
             output::line(&format!("  {line}"))?;
         }
         if edited.lines().count() > EDITED_LINES_MAX {
-            output::line(&format!("  {DIM}… the directory has all of it{DIM:#}"))?;
+            output::line(&format!("  {DIM}… the directory has the full text{DIM:#}"))?;
         }
     }
     output::line("")?;
@@ -243,7 +243,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         ("confirmed", confirmed),
         ("since", time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
         ("until", time(memory.valid_until).unwrap_or_default()),
-        ("because of", memory.reason.clone().unwrap_or_default()),
+        ("reason", memory.reason.clone().unwrap_or_default()),
         ("replaced by", replaced_by),
         (settled(memory), settled_by),
     ];
@@ -302,11 +302,11 @@ pub(in crate::cli) async fn headline(
 #[command(after_help = "\
 Example: annalist memory verify --json
 
-Paths, symbols, commands, versions and ports that a memory names are looked up in the working tree and in \
-git. Only what stood there once can be missed. No memory is changed: `annalist memory supersede`, `close` \
-or an edit of its line does that.")]
+Looks up paths, symbols, commands, versions and ports that memories name in the working tree and \
+in git. Reports only names that the code once had. No memory is changed: use `annalist memory \
+supersede`, `close`, or edit its line.")]
 pub(super) struct VerifyArgs {
-    /// The namespace, instead of that of the settings or of the project's folder
+    /// Namespace, instead of the one from the settings or the project folder
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// Print JSON
@@ -353,11 +353,7 @@ pub(super) fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<(), Failu
             Err(VerifyError::Code(error)) => Err(Failure::usage(error.to_string())),
         }
     })?;
-    output::rows(
-        &rows,
-        args.json,
-        "the code has everything that memories name and that it once had",
-    )
+    output::rows(&rows, args.json, "no memory names code that no longer exists")
 }
 
 fn missing_rows(found: &[MissingName], memories: &MemoryMap) -> Vec<MissingRow> {

@@ -24,16 +24,15 @@ use std::path::Path;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist memory init              make the directory, with its required files
+  annalist memory init              create the directory and its required files
   annalist memory sync              consolidate, and update the directory
-  annalist memory lint --fix        find problems, repair what it can
-  annalist memory list              what is believed now
-  annalist memory at 2026-11-01     what was believed then
-  annalist memory show 3fa9         one memory, and what it rests on
+  annalist memory lint --fix        find problems, and repair what it can
+  annalist memory list              list current memories
+  annalist memory at 2026-11-01     list the memories that held on a day
+  annalist memory show 3fa9         show one memory and its sources
 
-The directory is .claude/memory, or .ai/memory where that exists, of this project or of --dir. What \
-people write in it stays: an entry of ours that they change is theirs, one that they delete does not \
-come back.")]
+The directory is .claude/memory, or .ai/memory if that exists, in this project or in --dir. Your \
+edits are kept: an entry that you change is yours, and one that you delete does not come back.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -41,44 +40,44 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the directory and its missing files
+    /// Create the directory and its missing files
     Init(InitArgs),
-    /// Consolidate the records that wait, and update the directory
+    /// Consolidate staged records, and update the directory
     Sync(sync::SyncArgs),
-    /// Update the directory from the memories, and take over people's edits
+    /// Update the directory from the memories, and import people's edits
     Render(sync::RenderArgs),
     /// Find problems in the directory
     Lint(directory::LintArgs),
-    /// Find entries of the directory by their words
+    /// Search the entries of the directory
     Search(directory::SearchArgs),
     /// Count the tags of the directory
     Tags(directory::CountArgs),
-    /// Count the tokens of each file of the directory, and compare them with its budget
+    /// Count the tokens of each file in the directory, and compare them with its budget
     Tokens(directory::CountArgs),
     /// List memories
     #[command(after_help = "Example: annalist memory list --all --namespace roofs")]
     List(memories::ListArgs),
-    /// Show one memory whole
+    /// Show one memory in full
     Show(memories::MemoryArgs),
     /// Show what happened to a memory, and why
     History(memories::MemoryArgs),
-    /// List what was believed on a day
+    /// List the memories that held on a day
     At(memories::AtArgs),
-    /// Decide that both of two memories hold
+    /// Decide that two memories both hold
     KeepBoth(verdicts::KeepBothArgs),
-    /// Decide that a memory takes the place of another
+    /// Decide that one memory supersedes another
     Supersede(verdicts::SupersedeArgs),
     /// Decide that a request is fulfilled, a question answered or a failure solved
     Close(verdicts::OneArgs),
-    /// Decide that a memory is open again, or that one which was out of use holds again
+    /// Reopen a closed memory, or restore a superseded or retracted one
     Reopen(verdicts::OneArgs),
-    /// Decide that a memory is wrong; nothing takes its place
+    /// Decide that a memory is wrong; nothing replaces it
     Retract(verdicts::OneArgs),
-    /// Go through what is open or contradicts one another, and answer with a key
+    /// Review open and contradictory memories one by one, and answer with a key
     Review(verdicts::ReviewArgs),
-    /// Find memories that name code which is gone
+    /// Find memories that name code that no longer exists
     Verify(memories::VerifyArgs),
-    /// Look back: what the records show about how the work went
+    /// Print a retrospective: what the records show about how the work went
     Reflect(reflect::Args),
 }
 
@@ -109,7 +108,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: annalist memory init --all")]
 struct InitArgs {
-    /// Make every file of the schema, and the directory's settings
+    /// Create every file of the schema, and the directory's settings
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -126,7 +125,7 @@ fn init(args: &InitArgs) -> Result<(), Failure> {
         match written.map_err(|error| unreadable(&folder.path().join(path), &error))? {
             WriteOutcome::Written => {
                 made += 1;
-                output::line(&format!("made {}", folder.path().join(path).display()))?;
+                output::line(&format!("created {}", folder.path().join(path).display()))?;
             }
             WriteOutcome::Unchanged | WriteOutcome::ChangedMeanwhile => {}
         }

@@ -28,27 +28,27 @@ const FINDINGS_MAX: usize = 20;
 #[command(after_help = "\
 Examples:
   annalist memory reflect --since 2026-11-01
-  annalist memory reflect --model qwen3:8b  lessons that a model draws
-  annalist memory reflect --write           as sessions/DAY-retro.md
+  annalist memory reflect --model qwen3:8b  draw lessons with a model
+  annalist memory reflect --write           write sessions/DAY-retro.md
 
-Makes one retrospective for each namespace. By rule it lists what the records show. A model is asked \
-only where --model, --cassette or consolidate.model name one; a lesson is kept only if half of its words \
-and every name, number and negation are in the records that it names, so nothing is made up, but a person \
-must judge its conclusion. Without a usable answer the retrospective is made by rule, and a line says why. \
-`annalist why` shows the words of a record. Answers are kept: the same records are paid for once. \
-`annalist status --all` has the bill.
+Prints one retrospective per namespace. By rule, it lists what the records show. A model is asked \
+only if --model, --cassette or consolidate.model names one. A lesson is kept only if half of its \
+words and every name, number and negation are in the records that it cites, so nothing is made \
+up, but a person must judge its conclusion. Without a usable answer, the retrospective is made by \
+rule, and a line says why. `annalist why` shows the quotes of a record. Answers are kept: the \
+same records are paid for once. `annalist status --all` shows the cost.
 
-Exits 1 if the model needs attention (a key, a name), or another process changes the memory.")]
+Exits 1 if the model needs attention (key, name), or if another process is changing the memory.")]
 pub(super) struct Args {
     /// Only what was said on this day or later
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
-    /// Only this namespace; with --write that of the directory if it is not named
+    /// Only this namespace; with --write, the directory's by default
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     #[command(flatten)]
     adjudication: AdjudicationArgs,
-    /// Write it into the directory
+    /// Write it to the directory
     #[arg(long)]
     write: bool,
     /// Print JSON
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.json {
         output::json(&looked_back.iter().map(RetrospectiveRow::of).collect::<Vec<_>>())?;
     } else if is_empty {
-        output::note("there are no records to look back at: `annalist status` shows what is there");
+        output::note("no records to look back at: `annalist status` shows what was read");
     } else {
         for (n, looked) in looked_back.iter().enumerate() {
             if n > 0 {
@@ -126,7 +126,7 @@ async fn look_back(
             format!("{line}; no retrospective was made (--no-model makes it by rule)")
         }
         RetrospectiveOutcome::Halted(Halt::Stopped) => {
-            "stopped; answers are kept and the same command goes on".to_owned()
+            "stopped; answers are kept; run the same command again to resume".to_owned()
         }
     };
     Err(Failure::failed(format!("namespace `{namespace}`: {why}")))
@@ -275,11 +275,11 @@ fn write(folder: &MemoryFolder, looked_back: &Retrospective, gate: &Gate) -> Res
                 return Ok(());
             }
             WriteOutcome::Unchanged => {
-                output::note(&format!("{} says so already", whole.display()));
+                output::note(&format!("{} is up to date", whole.display()));
                 return Ok(());
             }
             WriteOutcome::ChangedMeanwhile => {}
         }
     }
-    Err(Failure::failed(format!("there are {OF_DAY_MAX} retrospectives of {day} already")))
+    Err(Failure::failed(format!("there are already {OF_DAY_MAX} retrospectives of {day}")))
 }

@@ -35,28 +35,28 @@ pub(super) struct RenderArgs {
 #[command(after_help = "\
 Examples:
   annalist memory sync
-  annalist memory sync --dry-run         what would become of records and files
+  annalist memory sync --dry-run         show what would change
   annalist memory sync --namespace roofs --dir ../roofs
-  annalist memory sync --model qwen3:8b  ask a model what no rule decides, as
+  annalist memory sync --model qwen3:8b  ask a model where no rule decides, as
                                          `annalist consolidate` does
 
-Running it again changes nothing. It may be killed at any time: the next run goes on from there.")]
+Running it again changes nothing. It can be killed at any time: the next run resumes.")]
 pub(super) struct SyncArgs {
     #[command(flatten)]
     target: Target,
     #[command(flatten)]
     adjudication: AdjudicationArgs,
-    /// The agent's session that asked for the sync: its hooks are told that it was done
+    /// Agent session that requested the sync; its hooks are told when it is done
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// The namespace, instead of that of the settings or of the project's folder
+    /// Namespace, instead of the one from the settings or the project folder
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Print what would be changed, and change nothing
+    /// Print what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -101,8 +101,8 @@ impl DirectorySync {
         let others = output::commas(others.take(OTHERS_MAX));
         if !others.is_empty() {
             output::note(&format!(
-                "namespace `{}` has no records; some wait in {}: --namespace NAME takes another, \
-                 `annalist consolidate` all",
+                "namespace `{}` has no records; staged ones are in {}: choose one with \
+                 --namespace NAME, or all with `annalist consolidate`",
                 self.namespace, others
             ));
         }
@@ -131,7 +131,7 @@ impl<'a> Hooks<'a> {
         let folder = HookFolder::new(&state);
         match folder.synced_at(session) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Failure::usage(
-                "--session: expected the name of a session: letters, digits, `-` and `_`",
+                "--session: expected a session name: letters, digits, `-` and `_`",
             )),
             // An unreadable note is replaced.
             Ok(_) | Err(_) => Ok(Hooks { folder, session }),
@@ -140,7 +140,8 @@ impl<'a> Hooks<'a> {
 
     fn note_synced(&self) -> Result<(), Failure> {
         let noted = self.folder.note_synced(self.session, clock::now());
-        noted.map_err(|error| Failure::failed(format!("--session: cannot be noted: {error}")))
+        noted
+            .map_err(|error| Failure::failed(format!("--session: cannot record the sync: {error}")))
     }
 }
 
@@ -274,7 +275,7 @@ fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
     }
     for (path, conflict) in &kept.conflicts {
         let theirs = shorten(conflict.theirs.as_str(), LINE_LETTERS);
-        let ours = conflict.ours.as_ref().map_or("to take it out".to_owned(), |ours| {
+        let ours = conflict.ours.as_ref().map_or("to remove it".to_owned(), |ours| {
             format!("`{}`", shorten(ours.as_str(), LINE_LETTERS))
         });
         output::note(&format!(
@@ -285,14 +286,12 @@ fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
         output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
     }
     for path in kept.deleted.iter().filter(|path| !path.contains('/')) {
-        output::note(&format!(
-            "{path} was deleted and stays so: `annalist memory init --all` makes it again"
-        ));
+        output::note(&format!("{path} stays deleted: `annalist memory init --all` recreates it"));
     }
     if kept.is_empty() {
         output::note("the directory is up to date");
     } else if dry_run {
-        output::note("a dry run: nothing was changed");
+        output::note("dry run: nothing was changed");
     }
     Ok(())
 }

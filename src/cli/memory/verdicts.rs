@@ -26,7 +26,7 @@ const QUESTION_LETTERS: usize = 160;
 #[command(after_help = "\
 Example: annalist memory keep-both 3fa9 src-1b0c22d4
 
-An id, the beginning of one, or a tag of the directory. `annalist consolidate --undo` takes a verdict back.")]
+Takes IDs, ID prefixes or tags of the directory. `annalist consolidate --undo` undoes a verdict.")]
 pub(super) struct KeepBothArgs {
     /// A memory
     one: String,
@@ -40,11 +40,11 @@ pub(super) struct KeepBothArgs {
 #[command(after_help = "\
 Example: annalist memory supersede 3fa9 src-1b0c22d4
 
-An id, the beginning of one, or a tag of the directory. `annalist consolidate --undo` takes a verdict back.")]
+Takes IDs, ID prefixes or tags of the directory. `annalist consolidate --undo` undoes a verdict.")]
 pub(super) struct SupersedeArgs {
-    /// The memory that holds no more
+    /// The memory that no longer holds
     old: String,
-    /// The memory that holds in its place
+    /// The memory that replaces it
     new: String,
     #[command(flatten)]
     output: OutputArgs,
@@ -52,7 +52,7 @@ pub(super) struct SupersedeArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An id, the beginning of one, or a tag of the directory. `annalist consolidate --undo` takes a verdict back.")]
+Takes an ID, ID prefix or tag of the directory. `annalist consolidate --undo` undoes a verdict.")]
 pub(super) struct OneArgs {
     /// The memory
     id: String,
@@ -132,11 +132,11 @@ fn decide(
             let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
             for (at, memory) in memories.iter().enumerate() {
                 let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
-                let deed = if is_replaced && at > 0 { "takes its place" } else { &rule };
+                let deed = if is_replaced && at > 0 { "replaces it" } else { &rule };
                 output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
             }
             let plan = short(&plan.id);
-            output::note(&format!("`annalist consolidate --undo {plan}` takes it back"));
+            output::note(&format!("`annalist consolidate --undo {plan}` undoes it"));
         }
         after_plan(&store, &config, &[namespace]).await
     })
@@ -159,13 +159,15 @@ async fn apply(
 Examples:
   annalist memory review
   annalist memory review --namespace roofs
-  printf '2\\nb\\nq\\n' | annalist memory review   one letter a line; the end of the input ends the review
-  annalist memory review --gold gold.json         the answers, as gold")]
+  printf '2\\nb\\nq\\n' | annalist memory review  one key per line
+  annalist memory review --gold gold.json      save the answers as gold
+
+The end of the input ends the review.")]
 pub(super) struct ReviewArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Add each memory that was answered about to this gold file
+    /// Add each reviewed memory to this gold file
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
 }
@@ -220,9 +222,10 @@ impl Reviewer<'_> {
         let count = all.len();
         let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
         output::note(&match count {
-            0 => "nothing is open, and nothing contradicts anything".to_owned(),
+            0 => "nothing to review: no memory is open or contradictory".to_owned(),
             _ => format!(
-                "{count} to answer: {} left open or in contradiction, {} open requests, questions and failures",
+                "{count} to review: {} left open or contradictory, {} open requests, questions and \
+                 failures",
                 counted(pairs as u64, "pair"),
                 count - pairs
             ),
@@ -243,13 +246,13 @@ impl Reviewer<'_> {
                 Ok(plan) => {
                     let done = match verdict {
                         PersonVerdict::KeepBoth { .. } => "both are kept",
-                        PersonVerdict::Supersede { .. } => "the other is out of use",
+                        PersonVerdict::Supersede { .. } => "the other is superseded",
                         PersonVerdict::Close { .. } => "closed",
-                        PersonVerdict::Reopen { .. } => "open again",
-                        PersonVerdict::Retract { .. } => "taken out of memory",
+                        PersonVerdict::Reopen { .. } => "reopened",
+                        PersonVerdict::Retract { .. } => "retracted",
                     };
                     let plan = short(&plan.id);
-                    let undo = format!("`annalist consolidate --undo {plan}` takes it back");
+                    let undo = format!("`annalist consolidate --undo {plan}` undoes it");
                     output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
                     changed.insert(namespace.clone());
                     self.gold.add(self.store, &question, verdict).await?;

@@ -26,7 +26,7 @@ pub(super) async fn print(store: &Store, page: &RecordPage, gate: &Gate) -> Resu
         Ok(entries) => entries,
         Err(failure) => {
             output::note(&format!(
-                "{YELLOW}{}{YELLOW:#}: shown as the store keeps it",
+                "{YELLOW}{}{YELLOW:#}: shown from the store",
                 failure.line
             ));
             let mut kept = BTreeMap::new();
@@ -83,7 +83,7 @@ fn read(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>, Failure>
     };
     match page.stored.record.evidence.iter().all(has) {
         true => Ok(entries),
-        false => Err(Failure::failed(format!("{path}: no longer has these words"))),
+        false => Err(Failure::failed(format!("{path}: no longer contains this evidence"))),
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List records, the newest first (the default)
+    /// List records, newest first (the default)
     List {
         #[command(flatten)]
         filter: Filter,
@@ -58,18 +58,18 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show one record whole
+    /// Show one record in full
     Show {
-        /// Its id, or the beginning of it; or that of a memory, for the records that it rests on
+        /// Id or id prefix of a record, or of a memory to show the records behind it
         id: String,
-        /// Print the entries that it rests on and those around them, with its words marked
+        /// Print the entries with its evidence and those around them, quotes marked
         #[arg(long, conflicts_with = "json")]
         in_transcript: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write records for other programs
+    /// Export records for other programs
     Export {
         #[command(flatten)]
         filter: Filter,
@@ -77,11 +77,11 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Export::Jsonl)]
         format: Export,
     },
-    /// Show what two runs of the same slice have in common and where they differ
+    /// Compare the records of two runs of the same slice
     Diff {
-        /// The older run, or the beginning of its id
+        /// Id or id prefix of the older run
         old: String,
-        /// The newer run
+        /// Id or id prefix of the newer run
         new: String,
         /// Print JSON
         #[arg(long)]
@@ -105,7 +105,7 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Export {
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
 }
 
@@ -114,7 +114,7 @@ struct Filter {
     /// Only records of this kind
     #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
     kind: Option<ClaimKind>,
-    /// Only this session: its id, ours or the client's, or the beginning of one
+    /// Only this session, by annalist's id, the client's id, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only what was said on this day or later
@@ -123,18 +123,18 @@ struct Filter {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Only records in this state, instead of staged (proven) and quarantined (not proven); replaced ones are of
-    /// a run that a newer one replaced
+    /// Only records in this state, instead of staged (proven) and quarantined (not proven);
+    /// replaced records are from a run that a newer run replaced
     #[arg(long, value_parser = named(RecordState::ALL, RecordState::name))]
     state: Option<RecordState>,
-    /// At most so many
+    /// Maximum number of records
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
 }
 
 #[derive(Debug, Default, clap::Args)]
 struct CardFilter {
-    /// Only this session: its id, ours or the client's, or the beginning of one
+    /// Only this session, by annalist's id, the client's id, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only this namespace
@@ -199,7 +199,7 @@ async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failu
     if quarantined > 0 && !as_json {
         output::note(&format!(
             "{YELLOW}?{YELLOW:#} {quarantined} quarantined: not proven, never used; \
-             `annalist why ID` says why"
+             `annalist why ID` shows why"
         ));
     }
     Ok(())
@@ -213,7 +213,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
         }
         print_claim(&page.stored.record)?;
         output::note(&format!(
-            "{DIM}annalist why {} shows the words it rests on{DIM:#}",
+            "{DIM}annalist why {} shows its evidence{DIM:#}",
             short(&page.stored.record.id)
         ));
     }
@@ -304,7 +304,7 @@ async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), 
         return output::json(&rows);
     }
     if rows.is_empty() {
-        output::note("no cards: `annalist replay` and `annalist worker` keep one of each session");
+        output::note("no cards: `annalist replay` and `annalist worker` create one per session");
     }
     rows.iter().try_for_each(print_card)
 }

@@ -29,21 +29,22 @@ const REPLACED_MAX: u32 = 10;
 #[command(after_help = "\
 Examples:
   annalist why 3fa9             one record
-  annalist why src-1b0c22d4     the records that a memory rests on
-  annalist why src/queue.rs:42  the conversation in which this line came about
+  annalist why src-1b0c22d4     the records behind a memory
+  annalist why src/queue.rs:42  the conversation that produced this line
   annalist why --commit HEAD~2  the same for a commit
 
-A line leads to its commit, the commit to the session that was at work then, with how sure that is: by \
-its time and branch, and by what its tools wrote. Records are those that name the file or the code, or \
-that were said where it was written. Exits with 1 if nothing is found.")]
+A line leads to its commit, and the commit to the session that was active then, with a confidence \
+based on its time, its branch and what its tools wrote. Shows records that name the file or the \
+code, or that come from where it was written. Exits with 1 if nothing is found.")]
 pub(in crate::cli) struct WhyArgs {
-    /// The id of a record or of a memory, the beginning of it, a tag of the directory, a label such as ADR-013, or FILE:LINE
+    /// Id or id prefix of a record or memory, a tag of the directory, a label such as ADR-013, or
+    /// FILE:LINE
     #[arg(required_unless_present = "commit", value_name = "ID|FILE:LINE")]
     id: Option<String>,
-    /// A commit, as git names it
+    /// A commit, in any form that git accepts
     #[arg(long, value_name = "COMMIT", conflicts_with = "id")]
     commit: Option<String>,
-    /// Records of a line or a commit at most
+    /// Maximum number of records for a line or a commit
     #[arg(long, value_name = "N", default_value_t = RELATED_MAX)]
     limit: usize,
     /// Print JSON
@@ -128,7 +129,7 @@ async fn print_standing(
         (settled(&memory), headline(store, memory.settler()).await?),
     ];
     for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
-        rows.push(("in place of", headline(store, Some(old.id)).await?));
+        rows.push(("replaces", headline(store, Some(old.id)).await?));
     }
     output::line("")?;
     pairs(rows)
@@ -163,7 +164,7 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
         let when = when.map(|at| format!(", {at}")).unwrap_or_default();
         let name = evidence.name.as_ref().map(|name| format!("{}, a ", name.as_str()));
         output::line(&format!(
-            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{}{when}, found {}{DIM:#}",
+            "{BOLD}{}{BOLD:#} {DIM}from entry {} ({}:{}), said by {}{}{when}, found {}{DIM:#}",
             evidence.field,
             evidence.ordinal,
             stored.path,
@@ -172,9 +173,9 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
             evidence.speaker.name(),
             match evidence.found {
                 Match::Exact => "word for word",
-                Match::Folded => "word for word but for case and marks",
+                Match::Folded => "word for word except for case and punctuation",
                 Match::Literal => "by a name or number",
-                Match::Overlap => "by words in common",
+                Match::Overlap => "by shared words",
                 Match::Noted => "as a note",
             }
         ))?;

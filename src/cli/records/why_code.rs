@@ -124,7 +124,7 @@ pub(super) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     output::note(
-        "no session was at work then, and no record names it: `annalist replay` reads transcripts",
+        "no session was active then, and no record names it: `annalist replay` reads transcripts",
     );
     Ok(ExitCode::from(output::FAILED))
 }
@@ -149,8 +149,8 @@ fn found(subject: Subject) -> Result<(CodeTree, Option<BlamedLine>, Commit), Fai
 fn code_failure(error: CodeError) -> Failure {
     match error {
         CodeError::NoRepository(path) => Failure::usage(format!(
-            "{path} is in no git repository: lines are looked up in its history; `annalist search` \
-             needs none"
+            "{path} is not in a git repository, in whose history lines are looked up; \
+             `annalist search` needs none"
         )),
         CodeError::NoLine(_) => Failure::usage(error.to_string()),
         CodeError::Git(_) | CodeError::TooSlow => Failure::failed(error.to_string()),

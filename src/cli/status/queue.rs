@@ -164,15 +164,15 @@ fn next(it: &OpenJobs, now: Timestamp) -> String {
 fn print_workers(depth: &QueueStats) -> Result<(), Failure> {
     let alive = depth.alive().count();
     let silent = depth.workers.iter().filter(|it| it.stopped.is_none()).count() - alive;
-    let mut said = format!("{alive} at work");
+    let mut said = format!("{alive} running");
     if silent > 0 {
-        said += &format!(", {silent} not heard of any more");
+        said += &format!(", {silent} no longer responding");
     }
     output::line(&format!("{BOLD}workers{BOLD:#}: {said}"))?;
     for it in depth.alive().take(WORKERS_MAX) {
         let (since, seen) = (depth.at.since(it.started_at), depth.at.since(it.seen_at));
         output::line(&format!(
-            "  {} {DIM}for {}, heard of {} ago{DIM:#}",
+            "  {} {DIM}for {}, last seen {} ago{DIM:#}",
             it.id,
             lasting(since),
             lasting(seen)
@@ -191,12 +191,12 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
         let (_, it) = parts(stuck);
         let (jobs, lasting) = (counted(it.jobs, "job"), lasting(depth.at.since(it.since)));
         let what = match stuck {
-            Stuck::Leases(_) => format!("{jobs} left {lasting} ago by a worker that is gone"),
+            Stuck::Leases(_) => format!("{jobs} abandoned {lasting} ago by a worker that is gone"),
             Stuck::Waits(_) => format!("{jobs} due for {lasting}"),
             Stuck::Ready(_) => format!("{jobs} ready for {lasting}"),
         };
         output::line(&format!(
-            "{RED}stuck{RED:#} {what}, and no worker is at work: `annalist worker`"
+            "{RED}stuck{RED:#} {what}, and no worker is running: run `annalist worker`"
         ))?;
     }
     dead(depth).iter().try_for_each(|line| output::line(line))?;
@@ -218,7 +218,7 @@ pub(in crate::cli) fn obstacles(
     if let Some(depth) = depth {
         for WorkerStatus { stopped, .. } in depth.stopped().take(1) {
             let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
-            all.push(format!("a worker stopped ({line}): mend it, then run `annalist worker`"));
+            all.push(format!("a worker stopped ({line}): fix it, then run `annalist worker`"));
         }
         for it in &depth.dead {
             let jobs = counted(it.jobs, "job");
@@ -227,7 +227,7 @@ pub(in crate::cli) fn obstacles(
         let stuck: u64 = depth.stuck().into_iter().map(|it| parts(it).1.jobs).sum();
         if stuck > 0 {
             let jobs = counted(stuck, "job");
-            all.push(format!("{jobs} waiting and no worker at work: `annalist worker`"));
+            all.push(format!("{jobs} waiting and no worker running: run `annalist worker`"));
         }
         for it in depth.lasting_caps() {
             let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or_default());
@@ -235,8 +235,8 @@ pub(in crate::cli) fn obstacles(
         }
     }
     if !spooled.is_empty() {
-        let spooled = counted(spooled.len() as u64, "hand-over");
-        all.push(format!("{spooled} of hooks waiting: `annalist status`"));
+        let spooled = counted(spooled.len() as u64, "transcript");
+        all.push(format!("{spooled} from hooks waiting: `annalist status`"));
     }
     (!all.is_empty()).then(|| all.join("; "))
 }

@@ -90,7 +90,7 @@ pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
         let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
         let mut result = progress::during(progress, run.live(model)).await?;
         if stopped.is_cancelled() {
-            let by_user = || "you asked for it; what was answered is in the journal".to_owned();
+            let by_user = || "interrupted; answers are in the journal".to_owned();
             result.stopped.get_or_insert_with(by_user);
         }
         Ok(result)

@@ -20,27 +20,28 @@ const STDOUT: &str = "-";
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-A case is a folder with case.toml, transcript.*, gold.json and cassette/. It is named by its folder, by its name in \
-tests/fixtures/cases, or by a folder above it.
+A case is a folder with case.toml, transcript.*, gold.json and cassette/. Select it by its folder, \
+by its name in tests/fixtures/cases, or by a folder above it.
 
-A report calls a case by its path below the next folder above it that is called `cases`, whichever folder was
-named, or else below the folder that was named; by these names it is compared with a baseline.
+A report names a case by its path below the nearest folder called `cases`, or else below the \
+folder on the command line. Baselines are compared by these names.
 
 Examples:
   annalist test                                   every case, on its recordings
-  annalist test --json report.json                write the report, a baseline
+  annalist test --json report.json                write a report, the baseline
   annalist test --baseline report.json            exits 1 if a case is worse
   annalist test --live --model small --model large --prompt prompts
                                                   ask both models, side by side
-  annalist test --record && git diff              record, look at the changes
+  annalist test --record && git diff              record, review the changes
   annalist test new two-choices --from session.jsonl
-  annalist test --update                          make recordings anew
+  annalist test --update                          regenerate recordings
 
-Offline nothing is asked and no store is opened. Live answers are journaled in the store of the settings and paid for \
-once. --record overwrites the file of the model in cassette/ of every case that was answered completely, and removes \
-answers to the same requests from the other files there. Exit codes: 0 all pass, 1 a case failed, is stale or broken, \
-is worse than the baseline or gone from a folder that was named, or nothing of a model and prompt could be compared, 2 \
-wrong usage.")]
+Offline runs call no model and open no store. Live answers are journaled in the store of the \
+settings and paid for once. --record overwrites the file of the model in cassette/ of every case \
+that was answered completely, and removes answers to the same requests from the other files there. \
+Exit codes: 0 all pass, 1 a case failed, is stale or broken, is worse than the baseline or missing \
+from a folder on the command line, or no case of a model and prompt could be compared, 2 wrong \
+usage.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -50,51 +51,52 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a case of a transcript: its folder, a case.toml with comments, a gold.json to fill in
+    /// Create a case from a transcript, with a commented case.toml and a gold.json to fill in
     New(new::Args),
 }
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// Cases or folders of them; tests/fixtures/cases by default
+    /// Cases or folders of cases; tests/fixtures/cases by default
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// Take the answers from the cases' cassettes and ask nobody, which is the default
+    /// Use the recorded answers of the cases (the default)
     #[arg(long, conflicts_with_all = ["live", "record"])]
     cassette: bool,
     /// Ask the endpoint of the settings
     #[arg(long)]
     live: bool,
-    /// Ask the endpoint, and overwrite the recordings of the cases with its answers
+    /// Ask the endpoint, and overwrite the recordings of the cases
     #[arg(long)]
     record: bool,
-    /// A model, instead of the one of each case's recordings; several stand side by side
+    /// Model, instead of that of each case's recordings; repeat it to compare several
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
-    /// A prompt, instead of the one of the settings: an extract.md, or a folder with extract.md, slice.md
-    /// and retry.md, of which what is missing is the built-in; several stand side by side. Tests are of
-    /// extraction: other prompts of a folder are checked and not asked with
+    /// Prompt, instead of that of the settings: an extract.md, or a folder with extract.md,
+    /// slice.md and retry.md, each built-in if missing; repeat it to compare several. Only extraction is
+    /// tested: other prompts of a folder are checked but not used
     #[arg(long = "prompt", value_name = "FILE")]
     prompts: Vec<PathBuf>,
-    /// Calls at the same time, instead of model.concurrency
+    /// Concurrent calls, instead of model.concurrency
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     /// Compare with the report of an earlier run
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the report as JSON into the file; instead of the table to stdout where none is named, or `-`
+    /// Write the report as JSON to this file; without a file or with `-`, to stdout instead of the
+    /// table
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     json: Option<PathBuf>,
-    /// Write the report as JUnit XML into the file, for continuous integration
+    /// Write the report as JUnit XML to this file, for continuous integration
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write the report as a page into the file: transcripts with the evidence marked, records, gold
+    /// Write the report as a web page to this file: transcripts with marked evidence, records, gold
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Describe cases that passed like the others
+    /// Also describe cases that passed
     #[arg(short, long)]
     verbose: bool,
-    /// Make the recordings of cases with answers.json anew, and expected/ of those that have it; run nothing
+    /// Regenerate recordings from answers.json, and expected/ where it exists; run no tests
     #[arg(long, conflicts_with_all = ["live", "record", "baseline", "json", "junit", "html"])]
     update: bool,
 }
@@ -151,7 +153,7 @@ fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
     let default = Path::new(CASES);
     if named.is_empty() && !default.is_dir() {
         return Err(Failure::usage(format!(
-            "{CASES}: there is no such folder: name a case or a folder of cases, or make one with \
+            "{CASES}: no such folder: name a case or a folder of cases, or create a case with \
              `annalist test new`"
         )));
     }
@@ -222,13 +224,13 @@ fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     if path.is_dir() {
         return Err(Failure::usage(format!(
-            "{flag} {shown}: is a folder: name a file, or put {flag} behind the cases"
+            "{flag} {shown}: is a folder: name a file, or put {flag} after the cases"
         )));
     }
     match path.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
         None => Ok(()),
         Some(folder) => Err(Failure::usage(format!(
-            "{flag} {shown}: there is no folder {}: make it, or name another file",
+            "{flag} {shown}: there is no folder {}: create it, or name another file",
             folder.display()
         ))),
     }
@@ -273,7 +275,7 @@ fn update_cases(run: &EvalRun) -> Result<(), Failure> {
                     output::line(&format!("wrote {}", path.display()))?;
                 }
                 for path in &updated.removed {
-                    output::line(&format!("took away {}", path.display()))?;
+                    output::line(&format!("removed {}", path.display()))?;
                 }
                 for finding in &updated.findings {
                     output::note(&format!("{}: {finding}", case.name));
@@ -288,7 +290,7 @@ fn update_cases(run: &EvalRun) -> Result<(), Failure> {
     }
     if changed == 0 && !failed {
         let cases = counted(run.cases.len() as u64, "case");
-        output::note(&format!("{cases}: everything that is derived is up to date"));
+        output::note(&format!("{cases}: all derived files are up to date"));
     }
     output::fail_if(failed)
 }

@@ -20,29 +20,29 @@ Examples:
   annalist test new two-choices --from export.json --conversation 3
   annalist test new two-choices --from session.jsonl --live
 
---live records what the model answers, with its records as a draft of the gold.
+--live records the model's answers and drafts the gold from their records.
 
-The transcript is copied as it is, whatever the gate masks in it: it says what that is. Gold is written from
-the transcript, not from the answers: a draft wants reading.")]
+The transcript is copied unchanged; the command lists what the privacy gate would mask in it. \
+Write gold from the transcript, not from the answers: review a draft.")]
 pub(super) struct Args {
-    /// What the case is called; its folder
+    /// Name of the case and of its folder
     name: String,
-    /// The transcript, in any format that is read
+    /// The transcript, in any supported format
     #[arg(long, value_name = "TRANSCRIPT")]
     from: PathBuf,
-    /// Which conversation of it, by its id or its number
+    /// Conversation in the transcript, by id or number
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// The folder of cases
+    /// Folder of cases
     #[arg(long, value_name = "DIR", default_value = CASES)]
     dir: PathBuf,
-    /// Take recorded answers from this folder
+    /// Use recorded answers from this folder
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     cassette: Option<PathBuf>,
     /// Ask the endpoint
     #[arg(long)]
     live: bool,
-    /// The model's name at the endpoint, instead of model.model
+    /// Model name at the endpoint, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let lawful = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
     if args.name.is_empty() || args.name.starts_with('.') || !args.name.chars().all(lawful) {
         return Err(Failure::usage(format!(
-            "{}: a case is named with letters, digits, `.`, `_` and `-`",
+            "{}: expected a name of letters, digits, `.`, `_` and `-`",
             args.name
         )));
     }
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let wrong = |error| Failure::failed(format!("{}: {error}", folder.display()));
     if !create(&folder).map_err(wrong)? {
         return Err(Failure::usage(format!(
-            "{}: is there already and is left as it is: choose another name",
+            "{}: already exists: choose another name",
             folder.display()
         )));
     }
@@ -74,10 +74,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     write_if_changed(&folder.join(CASE_FILE), &case_toml(args, &config, None)).map_err(wrong)?;
     describe(&folder, &summary);
     let was_stopped = (args.live || args.cassette.is_some()) && add_answers(args, config, &folder)?;
-    output::line(&format!("made {}", folder.display()))?;
+    output::line(&format!("created {}", folder.display()))?;
     output::note(&format!(
-        "next: say in {CASE_FILE} what it shows, write {GOLD_FILE} from the transcript, then \
-         `annalist test {}`",
+        "next: describe the case in {CASE_FILE}, write {GOLD_FILE} from the transcript, then \
+         run `annalist test {}`",
         folder.display()
     ));
     output::fail_if(was_stopped)
@@ -90,7 +90,7 @@ fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure>
     let named = output::commas(summary.conversations.iter().take(NAMED_MAX));
     let more = if summary.conversations.len() > NAMED_MAX { ", …" } else { "" };
     Err(Failure::usage(format!(
-        "{}: holds {} conversations: name one with --conversation: {}{more}",
+        "{}: contains {} conversations: select one with --conversation: {}{more}",
         args.from.display(),
         summary.conversations.len(),
         named
@@ -104,8 +104,8 @@ fn describe(folder: &Path, summary: &TranscriptSummary) {
     if !summary.masked.is_empty() {
         let rules = rules(summary.masked.iter().map(|(rule, times)| (rule, *times)));
         output::note(&format!(
-            "{YELLOW}look:{YELLOW:#} the gate masks in this transcript: {}. The copy in {} holds it as it \
-             is: put something else there before you share it",
+            "{YELLOW}warning:{YELLOW:#} the gate would mask in this transcript: {}. The copy in {} \
+             is not masked: edit it before you share it",
             rules,
             folder.display()
         ));
@@ -129,7 +129,7 @@ fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<bool, Failu
         let problem = cases.flat_map(|case| &case.problems).find(|it| it.fails);
         let reason = result.stopped.or(problem.map(|it| it.detail.clone())).unwrap_or_default();
         return Err(Failure::failed(format!(
-            "{}: was made, but there are no answers for it: {reason}",
+            "{}: was created, but without answers: {reason}",
             folder.display()
         )));
     };
@@ -143,7 +143,7 @@ fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<bool, Failu
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
     files::replace(&folder.join(GOLD_FILE), &(text + "\n")).map_err(wrong)?;
     output::note(&format!(
-        "{GREEN}answers are in {CASSETTE}/{}.json{GREEN:#}; {GOLD_FILE} has the {} they came to as a draft",
+        "{GREEN}answers are in {CASSETTE}/{}.json{GREEN:#}; {GOLD_FILE} has a draft of {}",
         recording.name,
         counted(items, "record")
     ));

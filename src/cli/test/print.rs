@@ -146,7 +146,7 @@ fn case_lines(case: &CaseReport) -> Vec<String> {
         lines.push(format!("  {style}{}{style:#}: {}", problem.rule, one_line(first)));
         let more = details.clone().count().saturating_sub(PROBLEM_LINES_MAX);
         lines.extend(details.take(PROBLEM_LINES_MAX).map(difference_line));
-        lines.extend((more > 0).then(|| format!("    {DIM}and {more} lines more{DIM:#}")));
+        lines.extend((more > 0).then(|| format!("    {DIM}and {more} more lines{DIM:#}")));
     }
     if !case.is_measured() {
         return lines;
@@ -291,7 +291,7 @@ fn changed_case_lines(it: &CaseComparison, verbose: bool) -> Vec<String> {
     };
     let mut lines = vec![format!("\n{style}{word}{style:#} {}  {outcome}", one_line(&it.name))];
     if it.gold_changed {
-        lines.push(format!("  {YELLOW}the gold is another one{YELLOW:#}"));
+        lines.push(format!("  {YELLOW}the gold changed{YELLOW:#}"));
     }
     let measures = it.measures.iter().filter(|it| verbose || it.trend != Trend::Same);
     lines.extend(measures.map(measure_line));

@@ -69,11 +69,11 @@ pub(crate) enum SyncError {
     #[error("{path}: {cause}")]
     Disk { path: String, cause: io::Error },
     /// Another process holds the namespace lease.
-    #[error("namespace `{0}`: another process changes its memory now; try again")]
+    #[error("namespace `{0}`: another process is changing its memory; try again")]
     Busy(String),
     #[error(
-        "{dir} shows the memory of namespace `{shown}`: sync it with --namespace {shown}, or give that memory \
-         another name with `annalist namespace move`"
+        "{dir} shows the memory of namespace `{shown}`: sync it with --namespace {shown}, or \
+         rename that namespace with `annalist namespace move`"
     )]
     OtherNamespace { dir: String, shown: String },
 }

@@ -48,7 +48,7 @@ impl Feed {
                 if self.drain.is_some() {
                     return Err(error.to_string());
                 }
-                tracing::warn!(%error, "a stream is not to be had for now");
+                tracing::warn!(%error, "stream unavailable");
                 if !self.pause(pause).await {
                     return Ok(());
                 }
@@ -87,7 +87,7 @@ impl Feed {
             // Before the acknowledgement: redelivered messages bring no jobs.
             (self.enqueued)(all.jobs);
             ack_all(all.taken).await?;
-            tracing::info!(from, messages, jobs = all.jobs, "handed over");
+            tracing::info!(from, messages, jobs = all.jobs, "messages enqueued");
         }
         if let Some(error) = all.failed {
             tracing::warn!(%error, messages = all.back, "messages wait for the store");
@@ -136,7 +136,7 @@ impl Feed {
     }
 
     async fn reject(&self, delivery: Delivery, reason: &str) -> Result<(), NatsError> {
-        (self.tell)(&format!("message {} is set aside: {reason}", delivery.sequence()));
+        (self.tell)(&format!("message {} is rejected: {reason}", delivery.sequence()));
         delivery.reject(reason).await
     }
 }

@@ -78,11 +78,8 @@ async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on()
         assert_eq!(place.entries().await.len(), 4);
         let told = told();
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("message 1 is set aside: "), "{told:?}");
-        assert!(
-            told[1].starts_with("message 3 is set aside: from: expected at most 2"),
-            "{told:?}"
-        );
+        assert!(told[0].starts_with("message 1 is rejected: "), "{told:?}");
+        assert!(told[1].starts_with("message 3 is rejected: from: expected at most 2"), "{told:?}");
         let (count, letter) = stream.dead_letters().await;
         assert_eq!((count, &letter.payload[..]), (2, &all[2][..]));
         let reason = letter.headers.get("Annalist-Reason").unwrap().as_str();

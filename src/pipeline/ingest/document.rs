@@ -39,7 +39,7 @@ pub(crate) enum DocumentError {
     #[error("{0}")]
     Refused(String),
     /// Other processes enqueued more of its session at each try.
-    #[error("others take in its session at the same time; try again")]
+    #[error("another process is enqueueing its session; try again")]
     Busy,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -102,7 +102,7 @@ impl Enqueuer {
             entry
         };
         let entries = (0..).zip(handed.entries).map(sealed).collect();
-        let what = "bytes or escapes that are no characters were replaced";
+        let what = "invalid characters or escapes were replaced";
         let finding = || Finding::new(Severity::Warning, "invalid-utf8", 0, what);
         let findings = handed.repaired.then(finding).into_iter().chain(mentioned).collect();
         Ok(Document {
@@ -214,7 +214,7 @@ impl Enqueuer {
         if known < from {
             let line = format!(
                 "from: expected at most {known}, found {from}: entries {known} to {} of the session \
-                 were not handed over",
+                 are missing",
                 from - 1
             );
             return Err(DocumentError::Refused(line));
@@ -234,8 +234,8 @@ impl Enqueuer {
         match differs {
             None => Ok(new),
             Some(ordinal) => Err(DocumentError::Refused(format!(
-                "entries[{}]: entry {ordinal} of the session was handed over before with other words: \
-                 expected the same, or from = {known}",
+                "entries[{}]: entry {ordinal} of the session was submitted before with different \
+                 words: expected the same, or from = {known}",
                 ordinal - from
             ))),
         }

@@ -125,7 +125,7 @@ fn transcript(reader: &mut Reader<'_, IntakeSink>, file: &Candidate, bytes: Byte
         tally.with(|totals| totals.clone_from(&before));
     }
     reader.sink().report.busy += 1;
-    let problem = "others take it in at the same time; try again".to_owned();
+    let problem = "another process is enqueueing it; try again".to_owned();
     tally.problem(&file.path.display().to_string(), problem);
 }
 
@@ -221,14 +221,14 @@ impl DocumentFiles<'_> {
         self.report.too_large += u64::from(HANDED_BYTES_MAX < bytes.len());
         let document = match self.enqueuer.open(bytes, path, self.how) {
             Ok(document) if document.is_idle(self.how) => {
-                let problem = "entries: are none: expected at least one, or \"closed\": true";
+                let problem = "entries: none: expected at least one, or \"closed\": true";
                 self.tally.problem(path, format!("{place}{problem}"));
                 return Ok(());
             }
             Ok(document) => document,
             Err(bad) => {
                 let unnamed = bad.path == "session" && self.how.session.is_none();
-                let hint = if unnamed && !self.is_upload { "; --session gives it" } else { "" };
+                let hint = if unnamed && !self.is_upload { "; set it with --session" } else { "" };
                 self.tally.problem(path, format!("{place}{bad}{hint}"));
                 return Ok(());
             }

@@ -70,9 +70,9 @@ impl Clue {
             Clue::WroteLine => "its tools wrote this line".to_owned(),
             Clue::Wrote => format!("its tools wrote {file}"),
             Clue::Names => format!("it names {file}"),
-            Clue::During => "it was under way then".to_owned(),
+            Clue::During => "it was active then".to_owned(),
             Clue::EndedBefore(time) => format!("it ended {} before", lasting(*time)),
-            Clue::SameProject => "it is of this project".to_owned(),
+            Clue::SameProject => "it belongs to this project".to_owned(),
             Clue::SameBranch => "it was on a branch with the commit".to_owned(),
             Clue::OtherBranch => "it was on another branch".to_owned(),
         }

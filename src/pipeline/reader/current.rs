@@ -374,7 +374,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             self.reader.tally.with(|totals| *totals.masked.entry(rule).or_default() += count);
         }
         if open.elsewhere.is_some() {
-            let what = "another file has all of this session";
+            let what = "another file contains all of this session";
             self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
             return;
         }
@@ -388,7 +388,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 totals.coverage.add(CoverageState::Skipped, unstored);
             });
             if open.ordinal > 0 {
-                let what = "other sessions have all of it";
+                let what = "other sessions contain all of it";
                 self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
             }
             self.stopped |= self.reader.hand(Work::Left).is_break();

@@ -92,11 +92,11 @@ impl<S: SliceSink> Reader<'_, S> {
             },
         };
         if is_private_file(&String::from_utf8_lossy(&head)) {
-            self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "left out"));
+            self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "skipped"));
             return Ok(self.pass_over());
         }
         if self.reading.session.is_some() && holds_several(format, &mut input)? {
-            let problem = "holds several conversations, and --session names one; leave it out";
+            let problem = "contains several conversations, and --session names one; omit --session";
             self.tally.problem(path, problem.to_owned());
             return Ok(ControlFlow::Continue(()));
         }
@@ -209,8 +209,8 @@ impl<S: SliceSink> Reader<'_, S> {
         match lookup.block_on(lookup.store().keep_copy(id, copy, KeepAs { at, bytes_max })) {
             Ok(0) => {}
             Ok(evicted) => {
-                tracing::info!(evicted, "the vault is full: the oldest copies went");
-                let what = "the vault is full: the oldest copies made room";
+                tracing::info!(evicted, "the vault is full: the oldest copies were removed");
+                let what = "the vault is full: the oldest copies were removed";
                 (0..evicted).for_each(|_| {
                     self.tally.finding(&Finding::new(Severity::Info, "vault-full", 0, what));
                 });

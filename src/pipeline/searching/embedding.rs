@@ -77,7 +77,7 @@ impl Embedder {
             return None;
         }
         match self.embed_all(store, request).await {
-            Ok(true) => Some("more records wait for a vector: search again".to_owned()),
+            Ok(true) => Some("some records have no vector yet: search again".to_owned()),
             Ok(false) => None,
             Err(NoVectors(why)) => Some(format!("searched by words alone: {why}")),
         }

@@ -218,7 +218,7 @@ impl ClaimLoop<'_> {
             let secs = self.away.as_secs();
             self.state.stop(format!(
                 "the endpoint did not answer for {secs} s (limits.wait_secs_max); jobs stay in the \
-                 queue, the same command goes on when it is back"
+                 queue; run the same command again once it is reachable"
             ));
             return Ok(());
         }

@@ -158,7 +158,7 @@ impl WorkerState {
         let (session, entries) =
             self.store().retry(|store| store.work_of(claimed.session, &claimed.job)).await?;
         let Ok(cut) = serde_json::from_str::<SliceCut>(&claimed.job.cut) else {
-            return Ok(Err("how it was cut cannot be read".to_owned()));
+            return Ok(Err("the stored slice boundaries are unreadable".to_owned()));
         };
         let cutting = rebuild(session.id, &cut, &entries).map_err(|error| error.to_string());
         Ok(cutting.map(|cutting| (session, cutting)))
@@ -251,8 +251,8 @@ impl WorkerState {
         }
         // This slice waits too, so that a number here would not be that of the failed ones.
         self.stop(format!(
-            "one slice after another had no answer: {error}; what is left waits, the same command \
-             goes on when the endpoint is back"
+            "several slices in a row had no answer: {error}; the rest waits, run the same command \
+             again once the endpoint is reachable"
         ));
         ClaimEnd::uncharged(None)
     }
@@ -270,8 +270,8 @@ impl WorkerState {
         let breaker = self.breaker.unanswered();
         if breaker == BreakerState::Opened {
             (self.tell)(&format!(
-                "{error}; the endpoint is held to be away: jobs wait and are charged nothing, it is \
-                 tried again now and then"
+                "{error}; the endpoint is considered unreachable: jobs wait without using up \
+                 attempts, and it is retried periodically"
             ));
         }
         let charged = breaker == BreakerState::Closed;
@@ -296,7 +296,7 @@ impl WorkerState {
         };
         if self.batch.is_some() && namespace.is_none() {
             // Claimed jobs may still fit: each slice has its own worst case.
-            self.capped.get_or_init(|| format!("{reached}; what is left waits, nothing is lost"));
+            self.capped.get_or_init(|| format!("{reached}; the rest waits, nothing is lost"));
         }
         let held = self.store().retry(|store| {
             let (namespace, release) = (namespace.clone(), release.clone());

@@ -85,7 +85,7 @@ impl Consumer {
         });
         let reopened = reopened.await?;
         state.store().retry(|_| state.report()).await?;
-        tracing::info!(worker.id = state.id, reopened, "working");
+        tracing::info!(worker.id = state.id, reopened, "worker started");
         let over = CancellationToken::new();
         let work = async {
             let end = claim_loop::run(state, until, outage_max).await;
@@ -192,7 +192,7 @@ impl WorkerState {
             pause = match self.beat_once(&mut drift).await {
                 Ok(()) => whole,
                 Err(error) => {
-                    tracing::warn!(kind = ?error.kind, doing = error.doing, "a beat failed");
+                    tracing::warn!(kind = ?error.kind, doing = error.doing, "heartbeat failed");
                     whole.min(BEAT_AGAIN)
                 }
             };
@@ -206,7 +206,7 @@ impl WorkerState {
         if ahead < -BACK_MILLIS {
             // Times stored earlier are in the future now.
             let jobs = self.store().inner().recover(now).await?;
-            tracing::warn!(millis = -ahead, jobs, "the clock went back");
+            tracing::warn!(millis = -ahead, jobs, "the clock went backwards");
         }
         self.report().await
     }

@@ -155,10 +155,10 @@ impl WorkerState {
                 Ok(ConsolidationOutcome::Busy | ConsolidationOutcome::Moved(_)) => {}
                 Ok(ConsolidationOutcome::Halted(Halt::Stopped)) => break,
                 Ok(ConsolidationOutcome::Halted(Halt::Needs(line))) => {
-                    (self.tell)(&format!("{line}; no memory is made until then, jobs go on"));
+                    (self.tell)(&format!("{line}; no memory is created until then, jobs continue"));
                     break;
                 }
-                Err(error) => tracing::warn!(kind = ?error.kind, "consolidating failed"),
+                Err(error) => tracing::warn!(kind = ?error.kind, "consolidation failed"),
             }
         }
     }
@@ -189,10 +189,10 @@ impl WorkerState {
             Ok(()) | Err(SyncError::Busy(_) | SyncError::OtherNamespace { .. }) => {}
             // The next `memory sync` finds the rest and reports it.
             Err(SyncError::Store(error)) => {
-                tracing::warn!(kind = ?error.kind, "a directory was not kept");
+                tracing::warn!(kind = ?error.kind, "a memory directory was not synced");
             }
             Err(SyncError::Disk { cause, .. }) => {
-                tracing::warn!(kind = ?cause.kind(), "a directory was not kept");
+                tracing::warn!(kind = ?cause.kind(), "a memory directory was not synced");
             }
         }
     }

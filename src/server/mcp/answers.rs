@@ -58,7 +58,7 @@ impl<'g> Answer<'g> {
             (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
             (None, _) if is_edited => {
                 format!(
-                    "- {}: {words}, as a person changed it; first {}",
+                    "- {}: {words}, edited by a person; originally {}",
                     identity(hit),
                     origin(hit, query)
                 )
@@ -82,7 +82,7 @@ impl<'g> Answer<'g> {
             self.line(&format!("- {field}: {}", one_line(text, FIELD_LETTERS)));
         }
         if let Some(edited) = hit.memory.as_ref().and_then(|memory| memory.edited.as_deref()) {
-            self.line(&format!("- a person changed it to: {}", quoted(edited, FIELD_LETTERS)));
+            self.line(&format!("- edited by a person: {}", quoted(edited, FIELD_LETTERS)));
         }
         let Some(stored) = hit.record() else { return };
         if let Some(reason) = &stored.record.reason {
@@ -91,7 +91,7 @@ impl<'g> Answer<'g> {
         for it in &stored.record.evidence {
             let place = spoken(it, &stored.path, stored.record.provenance.at);
             let words = quoted(it.words.as_str(), FIELD_LETTERS);
-            self.line(&format!("- {} rests on {words}, {place}", it.field));
+            self.line(&format!("- evidence for {}: {words}, {place}", it.field));
         }
         let session = format!("annalist://session/{}", short(&stored.record.provenance.session));
         self.line(&format!("- session: {session}"));
@@ -99,7 +99,7 @@ impl<'g> Answer<'g> {
 
     /// Adds the heading of a session.
     pub(super) fn session(&mut self, session: &Session) {
-        let title = session.title.as_ref().map(|it| it.as_str()).unwrap_or("without a title");
+        let title = session.title.as_ref().map(|it| it.as_str()).unwrap_or("untitled");
         let day = day(session.started_at);
         let (path, format) = (&session.path, session.format.name());
         let title = one_line(title, WORDS_LETTERS);
@@ -148,14 +148,14 @@ fn holds(hit: &SearchHit) -> String {
     let words = match hit.state {
         HitState::Current => "holds now",
         HitState::Completed => "completed",
-        HitState::Conflicting => "contradicted: another one stands beside it",
+        HitState::Conflicting => "contradicted by another memory",
         HitState::Superseded => match by {
             Some(by) => return format!("superseded by {}", source_tag(by)),
             None => "superseded",
         },
-        HitState::Retracted => "taken back",
+        HitState::Retracted => "retracted",
         HitState::Staged => "said, not in memory",
-        HitState::Discarded => "said, left out of memory",
+        HitState::Discarded => "said, excluded from memory",
         HitState::Quarantined => "not proven",
         HitState::Note => "written in the directory",
     };
@@ -173,7 +173,7 @@ fn origin(hit: &SearchHit, query: &Query) -> String {
                 format!("written by {}", memory.said_by.name())
             }
             Some(memory) => format!("said by {}", memory.said_by.name()),
-            None => "nobody's words".to_owned(),
+            None => "no speaker".to_owned(),
         },
     }
 }
@@ -193,7 +193,7 @@ fn speaker(evidence: &Evidence) -> String {
 }
 
 fn day(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "no day".to_owned(), Timestamp::day)
+    at.map_or_else(|| "no date".to_owned(), Timestamp::day)
 }
 
 /// First digits of an id, with a letter among them: the gate takes ten decimal digits for a phone number.

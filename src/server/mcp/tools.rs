@@ -130,23 +130,21 @@ impl ToolName {
     fn description(self) -> &'static str {
         match self {
             ToolName::Search => {
-                "Search this project's memory: decisions, discussions, attempts, requests and notes of earlier \
-                 sessions, the best first. Each hit has its words, who said them where and when, and whether it \
-                 still holds."
+                "Search this project's memory: decisions, discussions, attempts, requests and \
+                 notes of earlier sessions, best match first. Each hit has its quote, who said it \
+                 where and when, and whether it still holds."
             }
             ToolName::Why => {
-                "The words a record or memory rests on: speaker, file and line, and state."
+                "The quotes behind a record or memory, with speaker, file, line and state."
             }
             ToolName::Context => {
-                "What a session should start with: rules, decisions in force, contradictions, open requests, \
-                 lessons."
+                "What a session should start with: rules, current decisions, contradictions, open \
+                 requests, lessons."
             }
-            ToolName::History => "What happened to a memory and by which rule, the earliest first.",
-            ToolName::OpenItems => {
-                "What is open: requests, questions, failures; and what contradicts something else."
-            }
+            ToolName::History => "Changes of a memory and the rule behind each, oldest first.",
+            ToolName::OpenItems => "Open requests, questions and failures, and contradictions.",
             ToolName::Note => {
-                "Leave a note. It is found as said by you, and is no memory until a person says it too."
+                "Leave a note. It is said by you, and is no memory until a person says it too."
             }
         }
     }

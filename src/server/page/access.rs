@@ -80,7 +80,7 @@ fn refusal(page: &Page, request: &Request) -> Option<Response> {
     let is_own = request.headers().contains_key(ORIGIN);
     (!is_reading && !is_own).then(|| {
         let line =
-            "a change without the header Origin: expected a form of this page; nothing was changed";
+            "the header Origin is missing: expected a form of this page; nothing was changed";
         PageError::refused(StatusCode::FORBIDDEN, line).into_response()
     })
 }
@@ -122,7 +122,7 @@ impl FromRequest<Arc<Page>> for Posted {
         let page = Arc::clone(page);
         let posted = Posted { page, fields };
         if !is_same(posted.field(CSRF), &posted.page.csrf()) {
-            let line = "this form is of another run of `annalist serve`: load the page again";
+            let line = "this form is from another run of `annalist serve`: reload the page";
             return Err(PageError::refused(StatusCode::FORBIDDEN, line));
         }
         Ok(posted)

@@ -92,9 +92,9 @@ pub(super) async fn preview(visit: Visit) -> Result<Response, PageError> {
 
 fn gone_view(change: &Change) -> GoneView {
     let becomes = match (&change.before, &change.after) {
-        (_, None) => "goes",
+        (_, None) => "is erased",
         (Some(before), Some(after)) if before.state != after.state => "is active again",
-        (_, Some(_)) => "is rebuilt from what is left",
+        (_, Some(_)) => "is rebuilt from the remaining records",
     };
     let memory = change.after.as_ref().or(change.before.as_ref());
     GoneView { becomes, words: memory.map_or(String::new(), |it| cut(it.claim.headline())) }
@@ -137,7 +137,7 @@ pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response, Pag
 
 async fn forgotten(visit: Visit, posted: Posted) -> Result<Response, PageError> {
     if posted.field("sure") != "yes" {
-        return Err(PageError::bad("nothing was erased: tick that you are sure"));
+        return Err(PageError::bad("nothing was erased: confirm with the checkbox"));
     }
     let page = &posted.page;
     let get = |name: &str| Some(posted.field(name)).filter(|it| !it.is_empty());
@@ -149,10 +149,10 @@ async fn forgotten(visit: Visit, posted: Posted) -> Result<Response, PageError> 
             visit.render("Forgotten", include_str!("templates/forgotten.html"), view)
         }
         Forgotten::Busy => Err(PageError::busy(
-            "another process changes this memory now; nothing was erased, try again",
+            "another process is changing this memory; nothing was erased, try again",
         )),
         Forgotten::Moved(_) => {
-            Err(PageError::busy("memory changed meanwhile; nothing was erased, look at it again"))
+            Err(PageError::busy("memory changed in the meantime; nothing was erased, review again"))
         }
     }
 }

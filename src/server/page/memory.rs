@@ -30,10 +30,10 @@ const SECTIONS: [(Section, &str); 8] = [
     (Section::Rule, "Standing rules"),
     (Section::Request, "Open requests"),
     (Section::Question, "Open questions"),
-    (Section::Failure, "Failures that nothing solved yet"),
+    (Section::Failure, "Unsolved failures"),
     (Section::Lesson, "Lessons"),
     (Section::Done, "Done and settled"),
-    (Section::Past, "No longer believed"),
+    (Section::Past, "Superseded and retracted"),
 ];
 
 #[derive(Serialize)]

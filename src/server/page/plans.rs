@@ -136,9 +136,9 @@ fn change_view(change: &Change) -> ChangeView {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let became = match (before, after) {
         (None, _) => "is new",
-        (Some(_), None) => "goes",
-        (Some(before), Some(after)) if before.state != after.state => "changes its state",
-        (Some(before), Some(after)) if before.stage != after.stage => "goes on",
+        (Some(_), None) => "is removed",
+        (Some(before), Some(after)) if before.state != after.state => "changes state",
+        (Some(before), Some(after)) if before.stage != after.stage => "advances",
         (Some(_), Some(_)) => "changes",
     };
     ChangeView { became, before: before.map(MemoryView::of), after: after.map(MemoryView::of) }
@@ -156,9 +156,9 @@ fn files(page: &Page, synced: &[SyncedDirectory]) -> Vec<FileView> {
 fn file_view(change: &FileChange) -> FileView {
     let (before, after) = (change.before.as_deref(), change.after.as_deref());
     let became = match (before, after) {
-        (None, _) => "made",
+        (None, _) => "created",
         (Some(_), Some(_)) => "changed",
-        (Some(_), None) => "taken away",
+        (Some(_), None) => "removed",
     };
     let diff = difference(before.unwrap_or_default(), after.unwrap_or_default());
     let line = |text: &str| LineView {
@@ -217,7 +217,7 @@ async fn answered(posted: Posted) -> Result<Response, PageError> {
     page.directories.import_edits(namespace).await?;
     let now = done(namespace, page.consolidator.plan(namespace).await?)?;
     if now.plan.id != shown {
-        let line = "something changed since: this is the plan now";
+        let line = "something changed: this is the updated plan";
         return Ok(telling(&format!("/plans/next?namespace={}", encoded(namespace)), line));
     }
     let applied = done(namespace, page.consolidator.run(namespace).await?)?.plan.id.to_string();
@@ -225,7 +225,7 @@ async fn answered(posted: Posted) -> Result<Response, PageError> {
         let stored = stored(page, &applied).await?;
         done(namespace, page.consolidator.undo(&stored).await?)?;
         page.directories.renew(namespace).await?;
-        return Ok(telling(&format!("/plans/{applied}"), "Its records are set aside."));
+        return Ok(telling(&format!("/plans/{applied}"), "Refused: its records are set aside."));
     }
     page.directories.renew(namespace).await?;
     Ok(went_on("/plans", &applied))
@@ -239,7 +239,7 @@ async fn undone(posted: Posted) -> Result<Response, PageError> {
     let stored = stored(&posted.page, posted.field("plan")).await?;
     let back = posted.back("/plans");
     if stored.undone_at.is_some() {
-        return Ok(telling(&back, "This plan was undone already."));
+        return Ok(telling(&back, "This plan is already undone."));
     }
     let namespace = stored.plan.namespace.as_str();
     // Imports edits by people first, so that the undo does not discard them.
@@ -255,11 +255,11 @@ pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
     let namespace = &stored.plan.namespace;
     let next = format!("/plans/next?namespace={}", encoded(namespace));
     if stored.undone_at.is_none() {
-        return Ok(telling(&next, "The plan stands: there is nothing to take up again."));
+        return Ok(telling(&next, "The plan is in effect: nothing to redo."));
     }
     match posted.page.consolidator.release(&stored).await? {
         Some(records) => {
-            Ok(telling(&next, &format!("{} taken up again.", counted(records, "record"))))
+            Ok(telling(&next, &format!("Redone: {} staged again.", counted(records, "record"))))
         }
         None => Err(busy(namespace)),
     }
@@ -270,17 +270,17 @@ fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsoli
         ConsolidationOutcome::Done(planned) => Ok(*planned),
         ConsolidationOutcome::Busy => Err(busy(namespace)),
         ConsolidationOutcome::Moved(ids) => Err(PageError::busy(format!(
-            "{} of `{namespace}` changed meanwhile; nothing was written. Plans are undone from the \
-             last one on",
+            "{} of `{namespace}` changed in the meantime; nothing was written. Undo the newest \
+             plan first",
             counted(ids.len() as u64, "memory")
         ))),
         // There is no adjudicator, so no model call can halt it.
-        ConsolidationOutcome::Halted(_) => Err(PageError::failed("a model cannot be asked")),
+        ConsolidationOutcome::Halted(_) => Err(PageError::failed("the model cannot be called")),
     }
 }
 
 fn busy(namespace: &str) -> PageError {
     PageError::busy(format!(
-        "namespace `{namespace}`: another process changes its memory now; try again"
+        "namespace `{namespace}`: another process is changing its memory; try again"
     ))
 }

@@ -72,7 +72,7 @@ async fn pair(page: &Page, question: &Question) -> Result<PairView, PageError> {
 /// Suspected relation between the two, in words.
 fn why(question: &Question) -> &'static str {
     match question {
-        Question::Pair { is_certain: true, .. } => "These contradict one another.",
+        Question::Pair { is_certain: true, .. } => "These contradict each other.",
         Question::Pair { one, other, .. } => match (&one.claim, &other.claim) {
             (Claim::Request(_), Claim::Attempt(_)) => "The request may have been fulfilled.",
             (Claim::Discussion(_), Claim::Decision(_)) => "The question may have been settled.",
@@ -80,7 +80,7 @@ fn why(question: &Question) -> &'static str {
                 "The failure may have been solved."
             }
             (one, other) if one.kind() == other.kind() => {
-                "The later one may have put the earlier one out of date."
+                "The earlier one may be outdated."
             }
             (_, _) => "One may follow from the other.",
         },
@@ -115,7 +115,7 @@ async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result
         DecisionOutcome::Refused(why) => return Err(PageError::bad(why)),
         DecisionOutcome::Busy => {
             return Err(PageError::busy(format!(
-                "namespace `{namespace}`: another process changes its memory now; try again"
+                "namespace `{namespace}`: another process is changing its memory; try again"
             )));
         }
     };

@@ -240,7 +240,7 @@ fn entry_view(entry: &Entry, end: Option<&EntryEnd>, records: &[Record]) -> Entr
     }
     let tool = entry.tool.as_ref().map(|it| format!(", {}", it.name.as_str()));
     let outcome = entry.outcome.map(|it| format!(", {}", it.name()));
-    let state = end.map_or("not looked at yet", |it| ended(it.state));
+    let state = end.map_or("not processed yet", |it| ended(it.state));
     let reason = end.and_then(|it| it.reason.as_ref()).map(|it| format!(": {it}"));
     EntryView {
         ordinal: entry.ordinal,

@@ -149,7 +149,7 @@ impl PageError {
     }
 
     pub(super) fn missing(what: &str) -> PageError {
-        let line = format!("there is no such {what}; it may have been forgotten");
+        let line = format!("no such {what}; it may have been forgotten");
         PageError::refused(StatusCode::NOT_FOUND, line)
     }
 
@@ -210,6 +210,8 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T, PageError>
     match found {
         PrefixLookup::One(one) => Ok(*one),
         PrefixLookup::None => Err(PageError::missing(what)),
-        PrefixLookup::Many(_) => Err(PageError::bad(format!("this id fits more than one {what}"))),
+        PrefixLookup::Many(_) => {
+            Err(PageError::bad(format!("this id matches more than one {what}")))
+        }
     }
 }

@@ -155,7 +155,7 @@ async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<NeedView>, PageE
     for it in &depth.dead {
         let detail = it.detail.as_deref().map(|it| format!(": {}", cut(it)));
         let (jobs, detail) = (counted(it.jobs, "job"), detail.unwrap_or_default());
-        let line = format!("{jobs} failed for good, {}{detail}", it.kind);
+        let line = format!("{jobs} failed permanently, {}{detail}", it.kind);
         needs.push(NeedView { retries: Some(it.kind.clone()), ..need(line, None) });
     }
     for it in depth.stopped() {
@@ -164,7 +164,7 @@ async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<NeedView>, PageE
     }
     for stuck in depth.stuck() {
         let (Stuck::Leases(it) | Stuck::Waits(it) | Stuck::Ready(it)) = stuck;
-        let line = format!("{} due, and no worker is at work", counted(it.jobs, "job"));
+        let line = format!("{} due, but no worker is running", counted(it.jobs, "job"));
         needs.push(need(line, Some("annalist worker")));
     }
     for it in depth.lasting_caps() {
@@ -175,7 +175,7 @@ async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<NeedView>, PageE
     for namespace in store.open_namespaces().await? {
         let pairs = store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
         if pairs > 0 {
-            let line = format!("{} of {namespace} may contradict", counted(pairs, "pair"));
+            let line = format!("{} of {namespace} may be contradictory", counted(pairs, "pair"));
             let page = Some(format!("/review?namespace={}", super::shell::encoded(&namespace)));
             needs.push(NeedView { page, ..need(line, None) });
         }
@@ -191,7 +191,7 @@ async fn waits(store: &Store, depth: &QueueStats) -> Result<Vec<String>, PageErr
         jobs.map(|(jobs, state)| format!("{} {state}", counted(jobs, "job"))).collect();
     let backlog = store.backlog().await?.into_iter();
     waits.extend(backlog.map(|it| {
-        format!("{} of {} to be made into memory", counted(it.records, "record"), it.namespace)
+        format!("{} of {} waiting for consolidation", counted(it.records, "record"), it.namespace)
     }));
     Ok(waits)
 }
@@ -215,5 +215,5 @@ pub(super) async fn retry(posted: Posted) -> Result<Response, PageError> {
     let now = (posted.page.clock)();
     let changes = posted.page.store.retry(which, now).await?;
     let jobs = changes.iter().filter(|it| it.done).count() as u64;
-    Ok(telling(&posted.back("/"), &format!("{} will be tried again", counted(jobs, "job"))))
+    Ok(telling(&posted.back("/"), &format!("{} will be retried", counted(jobs, "job"))))
 }

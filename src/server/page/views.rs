@@ -100,9 +100,9 @@ pub(super) fn standing(memory: &Memory) -> &'static str {
     let is_failure = is_failure(memory);
     match (memory.state, memory.claim.kind(), memory.stage) {
         (MemoryState::Superseded, ..) => "replaced",
-        (MemoryState::Retracted, ..) => "taken back",
+        (MemoryState::Retracted, ..) => "retracted",
         (MemoryState::Active, _, Stage::Decided | Stage::Refuted) if is_failure => "solved",
-        (MemoryState::Active, _, Stage::Refuted) => "found not to hold",
+        (MemoryState::Active, _, Stage::Refuted) => "refuted",
         (MemoryState::Active, ClaimKind::Decision, _) => "holds",
         (MemoryState::Active, ClaimKind::Request, Stage::Proposed) => "open",
         (MemoryState::Active, ClaimKind::Request, Stage::Attempted) => "in progress",
@@ -110,7 +110,7 @@ pub(super) fn standing(memory: &Memory) -> &'static str {
         (MemoryState::Active, ClaimKind::Discussion, Stage::Decided) => "settled",
         (MemoryState::Active, ClaimKind::Discussion, _) => "open",
         (MemoryState::Active, ClaimKind::Attempt, Stage::Decided) => "worked",
-        (MemoryState::Active, ClaimKind::Attempt, _) => "failed, not solved",
+        (MemoryState::Active, ClaimKind::Attempt, _) => "unsolved failure",
     }
 }
 
