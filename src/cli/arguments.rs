@@ -77,9 +77,7 @@ pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failu
     known.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
     let near = commas(known.iter().take(NEAREST_MAX).map(|namespace| format!("`{namespace}`")));
     let near = if near.is_empty() { near } else { format!("; nearest: {near}") };
-    Ok(Failure::usage(format!(
-        "no namespace `{name}`{near}; `annalist namespace list` lists all"
-    )))
+    Ok(Failure::usage(format!("no namespace `{name}`{near}; `annalist namespace list` lists all")))
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.

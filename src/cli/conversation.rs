@@ -162,8 +162,7 @@ impl<'a> Conversation<'a> {
     fn check(&self) -> Result<(), Failure> {
         let (args, kind) = (self.args, self.memory.kind());
         let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
-            "a saved memory has its own strategy and limit: omit --strategy and --limit"
-                .to_owned()
+            "a saved memory has its own strategy and limit: omit --strategy and --limit".to_owned()
         } else if args.entity.is_some() && kind != MemoryType::Entity {
             format!("--entity needs --strategy entity, not {kind}")
         } else if self.args.summaries.is_named() && kind != MemoryType::Summary {

@@ -177,8 +177,9 @@ pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
 
 /// Command that runs this program: its name if `PATH` finds it, else its path.
 pub(super) fn program() -> Result<String, Failure> {
-    let ours = std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("cannot find the annalist executable: {error}")))?;
+    let ours = std::env::current_exe().map_err(|error| {
+        Failure::failed(format!("cannot find the annalist executable: {error}"))
+    })?;
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found =
         std::env::split_paths(&paths).map(|folder| folder.join(NAME)).find(|it| it.is_file());

@@ -255,7 +255,10 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(match pair.order {
         Order::Earlier => Ruling::Merge(Merging::Provenance),
         Order::Same | Order::Unknown => Ruling::Unrelated,
-        Order::Later if !pair.may_extend() => Ruling::Related,
+        Order::Later if !pair.may_extend() && pair.memory.stage == pair.new.facts.stage => {
+            Ruling::Related
+        }
+        Order::Later if !pair.may_extend() => Ruling::Conflict,
         Order::Later if pair.is_decided() => Ruling::Merge(Merging::Provenance),
         Order::Later => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Refuted, Stage::Decided) => Ruling::Supersede,

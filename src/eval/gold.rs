@@ -211,7 +211,9 @@ fn item_problem(item: &Item) -> Option<String> {
     let (id, kind) = (&item.id, item.kind);
     if item.succeeded.is_some() && kind != ClaimKind::Attempt {
         let kind = kind.name();
-        return Some(format!("{id}: succeeded: expected only for an attempt, and this is a {kind}"));
+        return Some(format!(
+            "{id}: succeeded: expected only for an attempt, and this is a {kind}"
+        ));
     }
     let known: Vec<&str> = weights(kind).iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = item.fields.keys().find(|name| !known.contains(&name.as_str())) {

@@ -171,9 +171,9 @@ fn alternatives(it: &Decision) -> Vec<String> {
             options.push(option);
         }
     }
-    let taken = taken(&it.chosen, &options);
+    let chosen = chosen(&it.chosen, &options);
     let names: Vec<Vec<u64>> = options.iter().map(|option| keys(option)).collect();
-    let others = options.iter().enumerate().filter(|(at, _)| !taken[*at]);
+    let others = options.iter().enumerate().filter(|(at, _)| Some(*at) != chosen);
     let line = |(at, option): (usize, &&str)| match reason(&it.rationale, at, &names) {
         Some(why) => format!("{option} – {why}"),
         None => (*option).to_owned(),
@@ -209,21 +209,10 @@ impl Word {
     }
 }
 
-/// An option that the decision may take.
-struct Fit {
-    at: usize,
-    /// Share of its words in the decision.
-    share: f64,
-    /// Place of the first of them.
-    first: usize,
-    /// True if the decision has all words that only this option has, and they are several.
-    is_whole: bool,
-}
-
-/// True for each option that the decision takes: the one with most words in it, and others of which it has all own
-/// words. A decision rejects an option by a word such as `not` before a word that only this option has.
-fn taken(chosen: &str, options: &[&str]) -> Vec<bool> {
-    let said = Word::all(chosen);
+/// Index of the option with most words in the decision. A decision rejects an option by a word such as `not` before a
+/// word that only this option has.
+fn chosen(text: &str, options: &[&str]) -> Option<usize> {
+    let said = Word::all(text);
     let all: Vec<Vec<Word>> = options.iter().map(|option| Word::all(option)).collect();
     let has = |word: &Word| said.iter().position(|said| said.is(word));
     let is_rejected = |at: usize| {
@@ -233,35 +222,25 @@ fn taken(chosen: &str, options: &[&str]) -> Vec<bool> {
         let is_number = said[at].text.starts_with(|letter: char| letter.is_ascii_digit());
         before.any(|word| is_no(&word.text) || !is_number && REJECTS.contains(&&*word.text))
     };
-    let fit = |(at, words): (usize, &Vec<Word>)| {
+    let rank = |(at, words): (usize, &Vec<Word>)| {
         let others = || all.iter().enumerate().filter(|(other, _)| *other != at);
         let is_own = |word: &&Word| !others().any(|(_, other)| other.iter().any(|it| it.is(word)));
         let content: Vec<&Word> = words.iter().filter(|word| word.key.is_some()).collect();
         // An option such as `no` has no other words.
         let named = if content.is_empty() { words.iter().collect() } else { content };
         let known: Vec<usize> = named.iter().filter_map(|word| has(word)).collect();
-        let own: Vec<&Word> = words.iter().filter(is_own).collect();
-        let denies = |word: &&&Word| is_no(&word.text) && has(word).is_none();
-        let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
         let first = known.iter().copied().min()?;
+        let own: Vec<&Word> = words.iter().filter(is_own).collect();
+        let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
         let spots = if of_own.is_empty() { vec![first] } else { of_own };
+        let denies = own.iter().any(|word| is_no(&word.text) && has(word).is_none());
         let share = known.len() as f64 / named.len() as f64;
-        // What a colon explains is not part of the name.
-        let name: Vec<&&Word> =
-            own.iter().filter(|word| word.key.is_some() && word.clause == 0).collect();
-        let is_whole = name.len() >= 2 && name.iter().all(|word| has(word).is_some());
-        let is_out = own.iter().any(|word| denies(&word)) || spots.into_iter().any(is_rejected);
-        let is_it = !is_out && (share >= CHOSEN_SHARE || is_whole);
-        is_it.then_some(Fit { at, share, first, is_whole })
+        let is_out = denies || spots.into_iter().any(is_rejected);
+        (share >= CHOSEN_SHARE && !is_out).then_some((share, first, at))
     };
-    let fits: Vec<Fit> = all.iter().enumerate().filter_map(fit).collect();
-    let rank = |one: &&Fit, other: &&Fit| {
-        one.share.total_cmp(&other.share).then(other.first.cmp(&one.first))
-    };
-    let best = fits.iter().max_by(rank).map(|it| it.at);
-    let whole = fits.iter().filter(|it| it.is_whole).map(|it| it.at);
-    let taken: Vec<usize> = whole.chain(best).collect();
-    (0..options.len()).map(|at| taken.contains(&at)).collect()
+    let ranked = all.iter().enumerate().filter_map(rank);
+    let best = ranked.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+    best.map(|(_, _, at)| at)
 }
 
 /// The clause of the rationale that names this option and no other.
@@ -319,12 +298,6 @@ mod tests {
         check("the file is built at night, never during the day", &options, "", &options[..1]);
         let options = ["detect it with chardet", "an explicit list: utf-8-sig, then cp1252"];
         check("decode with the first of utf-8-sig and cp1252", &options, "", &options[..1]);
-    }
-
-    #[test]
-    fn a_decision_may_take_several_options() {
-        let options = ["Strongest signal: simple", "Median of 5 s: steadier", "a map: late"];
-        check("the strongest median of the signals over 5 seconds", &options, "", &options[2..]);
     }
 
     #[test]

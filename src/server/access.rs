@@ -61,8 +61,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
             None => None,
         };
         let Some(token) = token.filter(|token| token.is_valid(now)) else {
-            let (what, expected) =
-                ("no valid token", "Bearer TOKEN, from `annalist token new`");
+            let (what, expected) = ("no valid token", "Bearer TOKEN, from `annalist token new`");
             return Err(ApiError::new(StatusCode::UNAUTHORIZED, what, "Authorization", expected));
         };
         let today = now.midnight();

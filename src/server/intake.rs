@@ -120,7 +120,7 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
     }
     let mut problems = taken.problems.iter().chain(&taken.empty);
     let Some(first) = problems.next() else {
-        let what = "it is empty";
+        let what = "nothing in it";
         return (taken.forgotten + taken.copies == 0)
             .then(|| ApiError::new(StatusCode::BAD_REQUEST, what, "body", EXPECTED));
     };

@@ -482,6 +482,6 @@ fn private_tag_that_hides_nothing_is_told() {
     assert_eq!(totals["masked"]["private"], 1, "{totals}");
     place.write("t.md", "my <private> pin is long\n- <private>zebra9\nmore zebra9\n");
     let told = place.run(&["redact", "t.md"]);
-    assert!(told.stderr.contains("1 tag <private> without an end"), "{}", told.stderr);
+    assert!(told.stderr.contains("1 tag <private> without </private>"), "{}", told.stderr);
     assert!(told.stdout.contains("my <private> pin") && !told.stdout.contains("zebra9"));
 }

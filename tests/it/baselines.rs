@@ -75,7 +75,7 @@ fn gold_is_shown_behind_the_gate_only() {
     place.write("cases/quick-question/case.toml", format!("about = \"The key {KEY}\"\n"));
     let told = place.run(&["test", "cases", "--verbose", "--html", "p.html"]);
     ok(&told);
-    let warned = "quote-not-found: a: its quote is in no entry of the transcript";
+    let warned = "quote-not-found: a: its quote is not in the transcript";
     assert!(told.stdout.contains("today.") && told.stdout.contains(warned), "{}", told.stdout);
     let json = place.run(&["test", "cases", "--json"]).stdout;
     for shown in [told.stdout, text(&place.path("p.html")), json] {

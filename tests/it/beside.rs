@@ -154,7 +154,7 @@ fn a_missing_folder_is_reported_and_watched_once_it_exists() {
     let (asked, stub) = counting();
     let place = prepared(&stub);
     let running = place.start(&["worker", "--watch", "later"]);
-    while !running.said().contains("later: is not there yet") {
+    while !running.said().contains("later: does not exist yet") {
         std::thread::yield_now();
     }
     place.write("later/s.jsonl", claude(0..1));

@@ -238,7 +238,7 @@ fn a_newer_reading_withdraws_what_it_lacks_and_keeps_ids_of_the_rest() {
 
     place.json(&["replay", "t", "--model", "careful", "--json"]);
     let shown = place.run(&["consolidate", "--dry-run"]);
-    assert!(shown.stdout.contains("read anew; out of use"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("read again; no longer used"), "{}", shown.stdout);
     assert!(
         shown.stdout.contains("source was read again; still has other sources"),
         "{}",

@@ -149,9 +149,7 @@ fn entities_and_token_counts_of_messages_are_read() {
     // A message in another role is no message of a memory: the chat is read as a transcript.
     place.write("chat.json", NAMED.replace("\"assistant\"", "\"tool\""));
     let plain = place.run(&["conversation", "chat.json", "--json"]);
-    assert!(
-        plain.stderr.contains("chat.json: metadata and token counts are not read: messages[1]")
-    );
+    assert!(plain.stderr.contains("chat.json: metadata and token counts are ignored: messages[1]"));
     assert_eq!(contents(&plain.json()), ["Ann works at Acme"]);
 }
 

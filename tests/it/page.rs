@@ -321,7 +321,7 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let session = session.as_str().unwrap();
     let few = format!("/forget?session={}", &session[..3]);
     let few = served.ask("GET", &few, &[("Cookie", &served.cookie)], "");
-    assert!(few.status == 400 && few.body.contains("at least 4 letters"), "{}", few.body);
+    assert!(few.status == 400 && few.body.contains("at least 4 characters"), "{}", few.body);
     assert!(served.get(&format!("/forget?session={session}")).contains("would erase"));
     let unsure = served.post("/forget", &format!("csrf={csrf}&session={session}"));
     assert_eq!(unsure.status, 400, "{}", unsure.body);

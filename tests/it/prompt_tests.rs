@@ -374,7 +374,9 @@ fn what_is_derived_is_made_anew_once() {
 
     place.write("cases/lock-file-retry/expected/gone.md", "# Gone\n");
     let report = place.json_with(1, &["test", "cases", "--json"]);
-    assert!(problems(case(&report, "lock-file-retry")).contains("expected/gone.md is not made"));
+    assert!(
+        problems(case(&report, "lock-file-retry")).contains("expected/gone.md is not produced")
+    );
     let updated = place.run(&["test", "cases", "--update"]).stdout;
     assert!(updated.contains("removed ") && updated.contains("expected/"), "{updated}");
     update(&[]);

@@ -25,10 +25,7 @@ pub(super) async fn print(store: &Store, page: &RecordPage, gate: &Gate) -> Resu
     let entries = match of_file {
         Ok(entries) => entries,
         Err(failure) => {
-            output::note(&format!(
-                "{YELLOW}{}{YELLOW:#}: shown from the store",
-                failure.line
-            ));
+            output::note(&format!("{YELLOW}{}{YELLOW:#}: shown from the store", failure.line));
             let mut kept = BTreeMap::new();
             for range in evidence.iter().map(around) {
                 let entries = store.entries_of(page.session.id, range).await?;

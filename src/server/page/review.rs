@@ -79,9 +79,7 @@ fn why(question: &Question) -> &'static str {
             (Claim::Attempt(it), Claim::Attempt(later)) if !it.succeeded && later.succeeded => {
                 "The failure may have been solved."
             }
-            (one, other) if one.kind() == other.kind() => {
-                "The earlier one may be outdated."
-            }
+            (one, other) if one.kind() == other.kind() => "The earlier one may be outdated.",
             (_, _) => "One may follow from the other.",
         },
         Question::Open(_) => "This is open.",
