@@ -137,11 +137,15 @@ impl Row for AppliedPlan {
     const HEADER: &'static [&'static str] = &["plan", "namespace", "applied", "records", "what"];
 
     fn cells(&self) -> Vec<String> {
-        let undone = self.undone_at.as_ref().map(|at| format!("undone {at}: "));
+        let whole = |at: &str| match at.split_once('.') {
+            Some((seconds, _)) => format!("{seconds}Z"),
+            None => at.to_owned(),
+        };
+        let undone = self.undone_at.as_ref().map(|at| format!("undone {}: ", whole(at)));
         vec![
             short(&self.plan),
             self.namespace.clone(),
-            self.at.clone(),
+            whole(&self.at),
             self.records.to_string(),
             format!("{}{}", undone.unwrap_or_default(), in_words(&self.counts)),
         ]
@@ -392,8 +396,13 @@ async fn undo(
             if as_json {
                 output::json(&UndonePlan { undone: id, records })?;
             } else {
-                let (id, records) = (short(&id), counted(records, "record"));
-                output::line(&format!("plan {id} is undone, and {records} set aside"))?;
+                let is_verdict = planned.plan.operations.iter().all(Operation::is_by_person);
+                let aside = match is_verdict {
+                    true => String::new(),
+                    false => format!(", and {} set aside", counted(records, "record")),
+                };
+                let id = short(&id);
+                output::line(&format!("plan {id} is undone{aside}"))?;
                 output::note(&format!(
                     "`annalist consolidate --redo {id}` consolidates them again"
                 ));
@@ -424,7 +433,7 @@ fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
 
 fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failure> {
     let plan = &planned.plan;
-    let what = if dry_run { "would become" } else { "became" };
+    let what = if dry_run { "would be consolidated" } else { "consolidated" };
     let records = counted(plan.operations.len() as u64, "record");
     output::line(&format!(
         "{BOLD}{}{BOLD:#}  {DIM}plan {}: {records} {what}: {}{DIM:#}",

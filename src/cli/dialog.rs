@@ -4,11 +4,12 @@ use super::output::{self, DIM, Failure, counted, json_row};
 use super::session_input::{Heard, Source, StoredSession};
 use super::settings;
 use crate::dialog_summary::{
-    Block, CompactSummary, DialogLimits, DialogRules, DialogSummary, document,
+    Block, CompactSummary, DIALOG_TOKENS_MIN, DialogLimits, DialogRules, DialogSummary, document,
 };
 use crate::domain::{Entry, Finding, Format, HANDED_BYTES_MAX, Record, Severity, Tokens};
 use crate::privacy::{Gate, Redacted};
 use crate::transcripts::DetectError;
+use clap::builder::TypedValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format"])]
     session: Option<String>,
     /// Maximum length of the block in estimated tokens, instead of dialog.tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = tokens())]
     max_tokens: Option<Tokens>,
     /// Read the transcript as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
@@ -86,6 +87,10 @@ struct Dialog {
     kept: DialogSummary,
     all: DialogSummary,
     records: Vec<Record>,
+}
+
+fn tokens() -> impl TypedValueParser<Value = Tokens> {
+    clap::value_parser!(Tokens).range(i64::from(DIALOG_TOKENS_MIN)..)
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {

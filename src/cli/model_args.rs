@@ -220,7 +220,7 @@ fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, F
         base_url: config.model.base_url.clone(),
         api_key,
         api_key_env: config.model.api_key_env.clone().unwrap_or_default(),
-        source: config.source.clone(),
+        source: settings::endpoint_source(config),
         connect_timeout: config.model.connect_timeout,
         read_timeout: config.model.timeout,
         total_timeout: config.model.timeout,

@@ -167,6 +167,15 @@ pub(super) fn unbroken(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Wraps the text of a column that begins after `indent` letters, on a terminal.
+pub(super) fn hanging(text: &str, indent: usize) -> String {
+    let width = window().map(|(width, _)| width.saturating_sub(indent + 1));
+    match width.filter(|width| *width >= indent) {
+        Some(width) => textwrap::fill(text, width).replace('\n', &format!("\n{:indent$}", "")),
+        None => text.to_owned(),
+    }
+}
+
 /// Wraps lines at `width`, except within words. Continuation lines are indented further.
 fn wrapped(text: &str, width: Option<usize>) -> String {
     const FURTHER: usize = 2;

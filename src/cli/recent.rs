@@ -163,6 +163,9 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
     text
 }
 
+/// Column in which the words of an item begin.
+const WORDS_COLUMN: usize = 24;
+
 /// Formats an item with its source.
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let [id, day, _, state, ..] = row.cells();
@@ -179,9 +182,10 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
         | HitState::Note => format!(" ({state})"),
     };
     let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
+    let words = format!("{}{state}", shortened(&on_a_line(row.wording), WORDS_LETTERS));
     format!(
-        "{day:<10}  {kind:<10}  {}{state}\n{:12}{DIM}{id}{}{DIM:#}\n",
-        shortened(&on_a_line(row.wording), WORDS_LETTERS),
+        "{day:<10}  {kind:<10}  {}\n{:12}{DIM}{id}{}{DIM:#}\n",
+        output::hanging(&words, WORDS_COLUMN),
         "",
         place.unwrap_or_default()
     )

@@ -135,11 +135,13 @@ impl SearchRow<'_> {
     /// Id, day, kind, state, quote and claim.
     pub(super) fn cells(&self) -> [String; 6] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
+        let is_solved = self.kind == Some(ClaimKind::Attempt) && self.state == HitState::Completed;
+        let name = if is_solved { "solved" } else { self.state.name() };
         let state = match (by, &self.outdated_by, self.possibly) {
-            (Some(by), ..) => format!("{} by {by}", self.state.name()),
-            (None, _, Some(possibly)) => format!("{}, {possibly}", self.state.name()),
-            (None, Some(by), None) => format!("{}, see {by}", self.state.name()),
-            (None, None, None) => self.state.name().to_owned(),
+            (Some(by), ..) => format!("{name} by {by}"),
+            (None, _, Some(possibly)) => format!("{name}, {possibly}"),
+            (None, Some(by), None) => format!("{name}, see {by}"),
+            (None, None, None) => name.to_owned(),
         };
         [
             self.id.clone(),

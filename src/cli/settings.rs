@@ -21,6 +21,7 @@ const STORE: &str = "annalist.db";
 /// Name of this program in `PATH`.
 const NAME: &str = "annalist";
 const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
+const ENDPOINT_VARIABLE: &str = "ANNALIST__MODEL__BASE_URL";
 const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
 
 struct SettingsFile {
@@ -63,6 +64,14 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
         config.store_url = format!("sqlite:{}", shown(&root.join(path)));
     }
     Ok(config)
+}
+
+/// Source of the endpoint's URL: an environment variable, or the settings.
+pub(super) fn endpoint_source(config: &Config) -> String {
+    match std::env::var_os(ENDPOINT_VARIABLE) {
+        Some(_) => ENDPOINT_VARIABLE.to_owned(),
+        None => config.source.clone(),
+    }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

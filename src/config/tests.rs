@@ -52,7 +52,7 @@ fn an_unknown_key_names_the_nearest_known_one_and_its_line() {
 fn a_wrong_type_says_what_was_expected() {
     check(
         "[slice]\ntokens = \"many\"",
-        "config.toml:2: slice.tokens: expected a whole number, found text in quotes",
+        "config.toml:2: slice.tokens: expected a whole number, found a string in quotes",
     );
     check("model = 3", "config.toml:1: model: expected a section, found a whole number");
 }

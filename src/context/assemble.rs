@@ -186,23 +186,41 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Room of each group: its share, or less if it needs less; then what others leave, in the order of the groups.
+/// Room of each group: its share, or less if it needs less. What groups leave goes to the others by their shares, and
+/// the rest to the first.
 fn allotted(groups: &[Group], room: Size) -> Vec<Size> {
     let needs: Vec<Size> =
         groups.iter().map(|group| whole(&group.sections) + heading_size(group.kind)).collect();
     let mut left = room;
-    let mut take = |size: Size| {
-        let taken = size.min(left);
-        left = left.less(taken).unwrap_or_default();
-        taken
-    };
     let shares = groups.iter().map(|group| room.percent(group.kind.share()));
     let mut given: Vec<Size> =
-        needs.iter().zip(shares).map(|(need, share)| take(need.min(share))).collect();
+        needs.iter().zip(shares).map(|(need, share)| take(need.min(share), &mut left)).collect();
+    for _ in groups {
+        let lacks = |given: &Size, need: &Size| need.less(*given).unwrap_or_default();
+        let of_each = given.iter().zip(&needs).map(|(given, need)| lacks(given, need));
+        let of_each: Vec<Size> = of_each.collect();
+        let wanting = groups.iter().zip(&of_each).filter(|(_, lack)| lack.chars > 0);
+        let total: usize = wanting.map(|(group, _)| group.kind.share()).sum();
+        if total == 0 {
+            break;
+        }
+        let spare = left;
+        for ((group, lack), given) in groups.iter().zip(of_each).zip(&mut given) {
+            let share = spare.percent((group.kind.share() * 100 / total).min(100));
+            *given += take(lack.min(share), &mut left);
+        }
+    }
     for (given, need) in given.iter_mut().zip(&needs) {
-        *given += take(need.less(*given).unwrap_or_default());
+        *given += take(need.less(*given).unwrap_or_default(), &mut left);
     }
     given
+}
+
+/// Takes `size` from `left`, or as much as there is.
+fn take(size: Size, left: &mut Size) -> Size {
+    let taken = size.min(*left);
+    *left = left.less(taken).unwrap_or_default();
+    taken
 }
 
 /// Size of a heading in the fence of the directory, with its line ends and that of its text.

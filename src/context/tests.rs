@@ -178,3 +178,15 @@ fn budgets_are_presets_or_numbers() {
 fn the_shares_of_the_directory_come_to_a_hundred() {
     assert_eq!(Kind::DIRECTORY.map(Kind::share).iter().sum::<usize>(), 100);
 }
+
+#[test]
+fn room_that_parts_leave_is_shared_by_all_that_lack_some() {
+    let groups = vec![
+        group(Kind::Rules, "- always in UTC"),
+        group(Kind::Decisions, &lines(300)),
+        group(Kind::Requests, &lines(300)),
+    ];
+    let block = assemble(&of(groups), &Budget::of_tokens(1_000), &gate());
+    let entries: Vec<usize> = block.parts.iter().map(|part| part.entries).collect();
+    assert!(entries[2] >= 25 && entries[1] > entries[2], "{entries:?}");
+}

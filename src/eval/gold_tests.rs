@@ -57,7 +57,7 @@ fn what_cannot_be_meant_so_is_a_finding() {
     let expected = "d: fields.choosen: expected one of chosen, rationale, options for a decision";
     assert_eq!(fields, expected);
     let twice = r#"{"must": [], "must_not": [{"id": "n", "terms": []}, {"id": "n", "terms": []}]}"#;
-    assert_eq!(wrong(twice), "must_not: two are called n: expected an id for each");
+    assert_eq!(wrong(twice), "must_not: duplicate id n: expected unique ids");
     let item = with("");
     let item = item.trim_start_matches("{\"must\": [").trim_end_matches("]}");
     let twice = wrong(&format!("{{\"must\": [{item}, {item}]}}"));

@@ -260,7 +260,7 @@ fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&
     };
     let clause = end_trimmed(clauses.map(str::trim).find(is_about)?);
     // A clause from a longer quotation has one of its marks.
-    let is_quoted = clause.matches(QUOTES).count() % 2 == 0;
+    let is_quoted = clause.matches(QUOTES).count().is_multiple_of(2);
     let clause = if is_quoted { clause } else { clause.trim_matches(QUOTES) };
     is_clause(clause).then_some(clause)
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 pub enum StoreErrorKind {
     /// The URL scheme is unknown.
     #[error(
-        "`{0}` is no store that can be read; expected sqlite:PATH or \
+        "`{0}` is not a supported store; expected sqlite:PATH or \
          postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
     )]
     BadUrl(String),
     /// The file does not exist, or the database has no tables of ours.
-    #[error("no store there yet; `annalist replay PATH` makes one, or set store.url")]
+    #[error("no store there yet; `annalist replay PATH` creates one, or set store.url")]
     Missing,
     /// The server cannot be reached. Transient.
     #[error("the database does not answer; see that it runs and that host and port are right")]
@@ -24,7 +24,7 @@ pub enum StoreErrorKind {
     #[error("{0}")]
     Refused(Refusal),
     /// A newer version of annalist created the store.
-    #[error("it is of version {found}, this annalist knows {known}; update annalist")]
+    #[error("its schema version is {found}, this annalist supports {known}; update annalist")]
     Newer {
         /// Schema version of the store.
         found: u32,
@@ -36,15 +36,12 @@ pub enum StoreErrorKind {
     NotADatabase,
     /// The database belongs to another program.
     #[error(
-        "tables of another program; name another file, or another schema: \
+        "it has tables of another program; name another file, or another schema: \
          ?options=-csearch_path%3Dannalist"
     )]
     Foreign,
     /// Another process held the lock for longer than the busy timeout. Transient.
-    #[error(
-        "another process held it locked for {} s; stop that one or try again",
-        super::BUSY_SECS
-    )]
+    #[error("another process locked it for {} s; stop that one or try again", super::BUSY_SECS)]
     Locked,
     /// The store is read-only.
     #[error(
@@ -151,7 +148,6 @@ impl StoreError {
     ) -> StoreError {
         use std::io::ErrorKind;
         let known = [
-            (ErrorKind::NotFound, StoreErrorKind::Missing),
             (ErrorKind::ReadOnlyFilesystem, StoreErrorKind::ReadOnly),
             (ErrorKind::StorageFull, StoreErrorKind::Full),
             (ErrorKind::QuotaExceeded, StoreErrorKind::Full),

@@ -326,7 +326,7 @@ fn store_of_a_newer_version_is_refused_with_both_versions() {
     place.json(&["replay", "s.jsonl", "--json"]);
     place.sql().execute_batch("PRAGMA user_version = 99").unwrap();
     for args in [&["replay", "s.jsonl"][..], &["status"], &["records"]] {
-        place.run(args).refused(1, &["version 99", "update annalist"]);
+        place.run(args).refused(1, &["version is 99", "update annalist"]);
     }
 }
 

@@ -63,7 +63,7 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     assert_eq!(states(&place), ["active", "active"]);
     let told = place.run(&["memory", "supersede", &postgres, &redis]).stdout;
     assert_eq!(states(&place), ["active", "superseded"]);
-    let ends = ["Postgres  person-superseded", "Redis  replaces it"];
+    let ends = ["Postgres  superseded", "Redis  replaces it"];
     assert!(told.lines().zip(ends).all(|(line, end)| line.ends_with(end)), "{told}");
     let why = |id: &str| place.run(&["why", id]).stdout;
     let has = |text: String, name: &str, by: &str| {

@@ -221,7 +221,6 @@ fn print_hit(hit: &Hit) -> Result<(), Failure> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist memory tokens --json")]
 pub(super) struct CountArgs {
     /// Print JSON
     #[arg(long)]

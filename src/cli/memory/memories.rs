@@ -44,7 +44,9 @@ pub(super) struct ListArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist memory show 3fa9
+#[command(after_help = "Examples:
+  annalist memory show 3fa9
+  annalist memory history ADR-013
 
 The digits after src- in a tag of the directory are an ID prefix.")]
 pub(super) struct MemoryArgs {

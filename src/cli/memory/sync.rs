@@ -98,12 +98,15 @@ impl DirectorySync {
             return Ok(());
         }
         let others = store.backlog().await?.into_iter().map(|it| it.namespace);
-        let others = output::commas(others.take(OTHERS_MAX));
+        let others: Vec<String> = others.collect();
+        let more = others.len().saturating_sub(OTHERS_MAX);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         if !others.is_empty() {
             output::note(&format!(
-                "namespace `{}` has no records; staged ones are in {}: choose one with \
+                "namespace `{}` has no records; staged ones are in {}{more}: choose one with \
                  --namespace NAME, or all with `annalist consolidate`",
-                self.namespace, others
+                self.namespace,
+                output::commas(others.into_iter().take(OTHERS_MAX))
             ));
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Digest, Memory, MemoryId, Plan};
+use crate::domain::{BY_PERSON, Digest, Memory, MemoryId, Plan};
 use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
 use crate::pipeline::{Consolidator, DecisionOutcome, Question, questions};
 use crate::privacy::Gate;
@@ -129,10 +129,11 @@ fn decide(
         if as_json {
             output::json(&VerdictRow { plan: plan.id.0, rule, memories: ids })?;
         } else {
+            let done = rule.strip_prefix(BY_PERSON).unwrap_or(&rule).replace('-', " ");
             let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
             for (at, memory) in memories.iter().enumerate() {
                 let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
-                let deed = if is_replaced && at > 0 { "replaces it" } else { &rule };
+                let deed = if is_replaced && at > 0 { "replaces it" } else { &done };
                 output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
             }
             let plan = short(&plan.id);
@@ -159,7 +160,7 @@ async fn apply(
 Examples:
   annalist memory review
   annalist memory review --namespace roofs
-  printf '2\\nb\\nq\\n' | annalist memory review  one key per line
+  printf 'c\\nb\\nq\\n' | annalist memory review  one key per line
   annalist memory review --gold gold.json      save the answers as gold
 
 The end of the input ends the review.")]

@@ -128,7 +128,7 @@ struct Filter {
     #[arg(long, value_parser = named(RecordState::ALL, RecordState::name))]
     state: Option<RecordState>,
     /// Maximum number of records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
 
@@ -191,10 +191,15 @@ pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
 }
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
+    let named = filter.namespace.as_deref();
     let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
     let records = store.records(filter).await?;
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
-    output::rows(&rows, as_json, "no records: `annalist status` shows what was read")?;
+    if let (true, false, Some(namespace)) = (rows.is_empty(), as_json, named) {
+        output::note(&format!("no records in namespace `{namespace}` match"));
+    } else {
+        output::rows(&rows, as_json, "no records match: `annalist status` shows what was read")?;
+    }
     let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();
     if quarantined > 0 && !as_json {
         output::note(&format!(

@@ -91,7 +91,7 @@ fn path_of(url: &str) -> Result<PathBuf, StoreError> {
         // A URL may contain a password, so only the part before the colon is repeated.
         let shown = url.split(':').next().unwrap_or_default().to_owned();
         let kind = StoreErrorKind::BadUrl(shown);
-        return Err(StoreError::new(kind, "opening the store", ""));
+        return Err(StoreError::new(kind, "opening the store", "store.url"));
     }
     Ok(PathBuf::from(path))
 }
