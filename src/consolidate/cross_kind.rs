@@ -14,7 +14,7 @@ use crate::domain::{
     Speaker, Stage,
 };
 use crate::text::tokens::folded;
-use crate::text::wording::{is_prohibition, is_standing};
+use crate::text::wording::{is_constraint, is_prohibition};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -242,13 +242,15 @@ impl Link<'_> {
         let own: &Subject = &self.new.subject;
         let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
         let (asked, answer) = (&asked.statement, &answer.statement);
-        let (_, all) = answer.covers(asked);
+        // The reason of a rule may be part of the wish.
+        let (said, all) = answer.covers(asked);
         let named = answer.names(asked);
         answer.says_no == asked.says_no
             && answer.lacks_nothing(asked)
             && (asked.is_change || !answer.is_change)
             && named >= REQUEST_WORDS_MIN
-            && named as f64 >= GRANTED * all as f64
+            && named * 2 >= all
+            && said as f64 >= GRANTED * all as f64
     }
 
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
@@ -256,7 +258,7 @@ impl Link<'_> {
     fn laid_down(&self) -> Option<Consequence> {
         let (asked, _) = self.asked_and_answer();
         let Claim::Request(it) = &asked.claim else { return None };
-        let is_rule = is_standing(&it.summary) || is_prohibition(&it.summary);
+        let is_rule = is_constraint(&it.summary) || is_prohibition(&it.summary);
         let is_open = asked.stage != Stage::Decided && !asked.confirmed;
         (is_open && is_rule).then_some(Consequence {
             stage: Some(Stage::Decided),

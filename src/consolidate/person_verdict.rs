@@ -2,8 +2,8 @@
 //! made here.
 
 use crate::domain::{
-    Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
-    RecordId, Settlement, Speaker, Timestamp,
+    Claim, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
+    RecordId, Settlement, Speaker, Stage, Timestamp,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -209,6 +209,10 @@ impl<'a> Deciding<'a> {
             let kind = memory.claim.kind().name();
             return Err(format!("this {kind} holds: there is nothing to open again"));
         }
+        // A request that no attempt completed was not begun.
+        let is_begun = memory.settled_by.is_some_and(|by| by != memory.id);
+        let is_request = matches!(memory.claim, Claim::Request(_));
+        let stage = stage.map(|it| if is_request && !is_begun { Stage::Proposed } else { it });
         let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
         let effect = self.effect(memory, by);
         // A memory that comes back into use keeps its stage.
@@ -296,7 +300,7 @@ fn out_of_use(memory: &Memory) -> String {
 mod tests {
     use super::super::fixture::*;
     use super::*;
-    use crate::domain::{Record, Stage};
+    use crate::domain::Record;
 
     /// Two choices, the later one with or without words of change, and what the rules make of them.
     fn choices(words: &str) -> ([MemoryId; 2], MemoryMap, Vec<UnsettledPair>, [Record; 2]) {
@@ -453,6 +457,25 @@ mod tests {
         apply(PersonVerdict::Retract { memory }, &mut state, &[]);
         assert_eq!(close.in_force(&state, &[]), None);
         assert_eq!(reopen.in_force(&state, &[]), None);
+    }
+
+    #[test]
+    fn a_request_that_is_opened_again_was_begun_only_if_an_attempt_completed_it() {
+        for (is_done, stage) in [(false, Stage::Proposed), (true, Stage::Attempted)] {
+            let wish = request("Add pagination to the orders endpoint");
+            let asked = record(wish, Speaker::Person, 1);
+            let tried = attempt("Added pagination to the orders endpoint", "done", true);
+            let tried = record(tried, Speaker::Assistant, 2);
+            let records = [asked.clone(), tried];
+            let mut state = MemoryMap::new();
+            plan(&records[..if is_done { 2 } else { 1 }], &mut state);
+            let memory = of(&state, &asked).id;
+            if !is_done {
+                apply(PersonVerdict::Close { memory }, &mut state, &[]);
+            }
+            apply(PersonVerdict::Reopen { memory }, &mut state, &[]);
+            assert_eq!(state[&memory].stage, stage);
+        }
     }
 
     #[test]

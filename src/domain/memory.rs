@@ -152,10 +152,6 @@ impl Memory {
             Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) if done => {
                 Some(Stage::Decided)
             }
-            // Another memory that settled it was an attempt.
-            Claim::Request(_) if self.settled_by.is_none_or(|by| by == self.id) => {
-                Some(Stage::Proposed)
-            }
             Claim::Request(_) | Claim::Attempt(_) => Some(Stage::Attempted),
             Claim::Discussion(_) => Some(Stage::Proposed),
         }

@@ -483,11 +483,11 @@ impl<'a> Placing<'a> {
         it: &'p PersonRequest,
     ) -> Option<(List, LateEntry<'p>)> {
         let (list, shape) = match memory.stage {
-            Stage::Proposed if wording::is_standing(summary_of(it)) => (RULES, Shape::Bullet),
+            Stage::Proposed if wording::is_constraint(summary_of(it)) => (RULES, Shape::Bullet),
             Stage::Proposed => (BACKLOG, Shape::Bullet),
             Stage::Attempted => (IN_PROGRESS, Shape::Task { done: false }),
             // The decision that laid it down is shown instead.
-            Stage::Decided if wording::is_standing(summary_of(it)) => return None,
+            Stage::Decided if wording::is_constraint(summary_of(it)) => return None,
             Stage::Decided => (COMPLETED, Shape::Task { done: true }),
             Stage::Refuted => return None,
         };

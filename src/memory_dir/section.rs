@@ -41,7 +41,7 @@ pub(crate) fn section(memory: &Memory) -> Section {
         _ if is_past => Section::Past,
         Claim::Decision(it) if is_standing_rule(memory, it) => Section::Rule,
         Claim::Decision(_) => Section::Decision,
-        Claim::Request(it) if is_open && wording::is_standing(&it.summary) => Section::Rule,
+        Claim::Request(it) if is_open && wording::is_constraint(&it.summary) => Section::Rule,
         Claim::Request(_) if is_open => Section::Request,
         Claim::Discussion(_) if is_open => Section::Question,
         Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => Section::Done,

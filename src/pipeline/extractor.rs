@@ -183,7 +183,8 @@ impl SliceRequest<'_> {
             slice: self.slice.id,
             run: self.run,
             entries: self.slice.range(),
-            at: self.slice.parts.iter().find_map(|part| part.at),
+            // Some formats have only the time at which a conversation began.
+            at: self.slice.parts.iter().find_map(|part| part.at).or(self.session.started_at),
         };
         // Text that the model wrote as JSON escapes passed the first redaction unseen, so redact again.
         let pass = |text: &str| gate.redact(text).as_str().to_owned();

@@ -21,6 +21,11 @@ const NOBODY: &str = "nobody|niemand|personne|nadie|nessuno|ninguém";
 const FROM_NOW_ON: &str = "from now on|ab jetzt|ab sofort|künftig|von nun an|désormais|dorénavant|à partir de maintenant|\
      de ahora en adelante|a partir de ahora|d'ora in poi|bundan sonra|今後";
 const PLEASE: &str = "please|bitte|por favor|per favore|lütfen|s'il te plaît|s'il vous plaît";
+/// Words that limit a prohibition to the present.
+const FOR_NOW: &str = "yet|now|today|tonight|until|till|this time|for the moment|noch|jetzt|heute|vorerst|vorläufig|bis|\
+     encore|pour l'instant|aujourd'hui|jusqu'à|aún|todavía|por ahora|hoy|hasta|ancora|per ora|oggi|ainda|por enquanto|şimdilik|henüz";
+/// Words of a request to keep something as it is.
+const STAYS: &str = "as it is|as they are|as is|unchanged|out of";
 /// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
@@ -49,6 +54,22 @@ pub(crate) fn is_standing(request: &str) -> bool {
     let first = split(text).into_iter().next().unwrap_or_default();
     FROM_NOW_ON.split('|').any(|words| text.starts_with(words))
         || (first != "must" && is_in(ALWAYS, first))
+}
+
+/// True if a request lays down a rule, and no task that can be done: a standing rule, a prohibition that is not only
+/// for now, or something that is to stay as it is.
+pub(crate) fn is_constraint(request: &str) -> bool {
+    let text = folded(request);
+    let is_for_now = FOR_NOW.split('|').any(|words| has_words(&text, words));
+    let stays = without_please(&text).starts_with("keep ")
+        && STAYS.split('|').any(|words| has_words(&text, words));
+    is_standing(request) || !is_for_now && (stays || is_prohibition(request))
+}
+
+/// True if `text` has these whole words in this order.
+fn has_words(text: &str, words: &str) -> bool {
+    let (text, wanted) = (split(text), split(words));
+    text.windows(wanted.len()).any(|some| some == wanted)
 }
 
 /// True if a request only forbids something, such as `do not touch vendor/`.
@@ -159,6 +180,21 @@ mod tests {
             is_standing("From now on run the smoke suite") && is_standing("Bitte immer testen")
         );
         assert!(!is_standing("Make it never fail") && !is_standing("Please add a test"));
+        for text in [
+            "Never touch vendor/",
+            "Do not use LTO, it broke the watchdog",
+            "Keep the API of `Queue` as it is",
+            "Keep the key out of every file",
+            "Keine Emojis",
+        ] {
+            assert!(is_constraint(text), "{text}");
+        }
+        for text in [
+            "Do not merge it yet", "Noch nicht ausliefern", "Keep both names",
+            "Add a page without a frame",
+        ] {
+            assert!(!is_constraint(text), "{text}");
+        }
         assert!(is_prohibition("Please do not touch vendor/") && is_prohibition("Keine Emojis"));
         assert!(
             !is_prohibition("Import it without a loss")
