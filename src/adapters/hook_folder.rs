@@ -123,7 +123,7 @@ pub(crate) struct GrowingFile {
 impl GrowingFile {
     pub(crate) fn open(path: &Path) -> io::Result<GrowingFile> {
         if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
         }
         let file = File::open(path)?;
         let meta = file.metadata()?;

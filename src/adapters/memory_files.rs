@@ -227,7 +227,7 @@ impl MemoryFolder {
         }
         let size = std::fs::metadata(&real).map_err(|_| "cannot be read")?;
         match size.is_file() && size.len() <= FILE_BYTES_MAX {
-            true => files::read_to_string(&real).map_err(|_| "is no UTF-8 text"),
+            true => files::read_to_string(&real).map_err(|_| "is not UTF-8 text"),
             false => Err("is too large"),
         }
     }

@@ -37,7 +37,7 @@ impl State {
         match serde_json::from_str(text) {
             Ok(state) => (state, Vec::new()),
             Err(_) => {
-                let detail = "the state of this session cannot be read; it starts anew";
+                let detail = "the state of this session cannot be read; starting over";
                 let finding = Finding::new(Severity::Warning, "bad-hook-state", 0, detail);
                 (State::default(), vec![finding])
             }

@@ -31,6 +31,10 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
+    pub(super) fn is_recorded(&self) -> bool {
+        self.cassette.is_some()
+    }
+
     pub(super) fn override_settings(&self, config: &mut Config) {
         if let Some(concurrency) = self.concurrency {
             config.model.concurrency = concurrency as usize;

@@ -124,9 +124,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     if nothing && !failed {
         failed = nothing_read(&totals, &args);
     } else if !args.json && end != End::Nothing {
-        print_stopped(&totals)?;
+        print_stopped(&totals, args.model.is_recorded())?;
     } else if !args.json && !nothing {
-        print(&totals, args.dry_run)?;
+        print(&totals, args.dry_run, args.model.is_recorded())?;
         closing(&totals, args.dry_run, started.elapsed());
     }
     if args.show {
@@ -253,7 +253,7 @@ fn nothing_read(totals: &Totals, args: &Args) -> bool {
     true
 }
 
-fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
+fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failure> {
     let coverage = &totals.coverage;
     let known = coverage.extracted + coverage.nothing;
     let passed_over = remark(totals.files_passed_over, "skipped: not transcripts");
@@ -295,7 +295,7 @@ fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
             ("  requests", count(records.requests)),
             ("quarantined", count(totals.quarantined)),
         ]);
-        rows.extend(calls(totals));
+        rows.extend(calls(totals, is_recorded));
     }
     rows.push(("cost", cost(totals, dry_run)));
     rows.push(("masked", rules(totals.masked.iter().map(|(rule, times)| (rule, *times)))));
@@ -304,20 +304,23 @@ fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
 }
 
 /// Prints the work of a stopped run. The store's totals would include earlier runs.
-fn print_stopped(totals: &Totals) -> Result<(), Failure> {
+fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
     let (files, slices) = (count(totals.files), count(totals.slices));
     let mut rows = vec![("files read", files), ("slices read", slices)];
     rows.push(("  extracted now", count(totals.slices_extracted)));
-    rows.extend(calls(totals));
+    rows.extend(calls(totals, is_recorded));
     rows.push(("cost", cost(totals, false)));
     pairs(rows)
 }
 
-fn calls(totals: &Totals) -> [(&'static str, String); 2] {
+fn calls(totals: &Totals, is_recorded: bool) -> [(&'static str, String); 2] {
     let journaled = remark(totals.journaled, "from the journal");
     let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
     [
-        ("calls", format!("{}{journaled}", count(totals.calls))),
+        (
+            if is_recorded { "answers recorded" } else { "calls" },
+            format!("{}{journaled}", count(totals.calls)),
+        ),
         ("tokens", format!("{sent} sent, {answered} answered")),
     ]
 }

@@ -5,14 +5,19 @@
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
-use super::phrases::{says_postponed, says_removed, says_withdrawn};
+use super::phrases::{
+    is_in, is_stop_word, says_no, says_postponed, says_removed, says_withdrawn, topic_keys,
+};
+use super::quantity::words_of;
 use super::rules::is_protected;
+use super::statement::Statement;
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
     Speaker, Stage,
 };
+use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{is_constraint, is_prohibition};
 use std::borrow::Cow;
@@ -216,7 +221,10 @@ impl Link<'_> {
                     false => says_no || after.statement.opposes(&before.statement),
                 };
                 let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
-                (if opposes { share(names) } else { 0.0 }, back && share(names) >= least)
+                let drops = is_together && self.drops(&before.statement);
+                let sure = drops || back && share(names) >= least;
+                let covered = if opposes { share(names) } else { 0.0 };
+                (if drops { covered.max(COVERED_MAYBE) } else { covered }, sure)
             }
             _ => {
                 let answers = after.statement.answers(&before.statement);
@@ -226,11 +234,31 @@ impl Link<'_> {
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
                 let is_open = is_open_question(main_text(asked));
-                let refuses = is_open && is_prohibition(main_text(answer));
-                let sure = covered >= COVERED && is_same_day && !refuses && !postpones();
+                let refuses = is_open && says_no(first_clause(&folded(main_text(answer))));
+                let is_of_choice = answers || after.statement.names_choice(&before.statement);
+                let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
+                let sure = sure && !postpones();
                 (covered, sure)
             }
         }
+    }
+
+    /// True if a decision begins with a denial of what a request is for, and of nothing else.
+    fn drops(&self, request: &Statement) -> bool {
+        let (_, answer) = self.asked_and_answer();
+        let chosen = folded(main_text(&answer.claim));
+        let clause = first_clause(&chosen);
+        let words = words_of(clause);
+        let begins = words.iter().take(DENIAL_WITHIN).any(|word| is_no(word));
+        let mut denied = Vec::new();
+        for word in words.into_iter().filter(|word| !is_stop_word(word) && !is_in(WANTS, word)) {
+            topic_keys(word, |key| denied.push(key));
+        }
+        (begins || says_withdrawn(clause))
+            && !request.says_no
+            && !request.deed.is_list()
+            && denied.iter().all(|key| request.topic().contains(key))
+            && request.deed.object().is_some_and(|key| denied.contains(&key))
     }
 
     /// True if a decision says what a request says, in most of its words. In one conversation, that grants the wish.
@@ -246,6 +274,7 @@ impl Link<'_> {
         let (said, all) = answer.covers(asked);
         let named = answer.names(asked);
         answer.says_no == asked.says_no
+            && answer.withdraws == asked.withdraws
             && answer.lacks_nothing(asked)
             && (asked.is_change || !answer.is_change)
             && named >= REQUEST_WORDS_MIN
@@ -369,6 +398,17 @@ impl Link<'_> {
         let open = LeftOpen { record: new.record.id, memory: memory.id, rule };
         Across { open: vec![open], ..Across::default() }
     }
+}
+
+/// Number of first words of a decision among which a denial is one of the whole.
+const DENIAL_WITHIN: usize = 3;
+/// Words for a wish, in a denial of it.
+const WANTS: &str =
+    "want need wants needs do does wollen brauchen brauchst voulons queremos vogliamo";
+
+/// Text up to the end of its first clause.
+fn first_clause(folded: &str) -> &str {
+    folded.split([',', ';', ':']).flat_map(|part| part.split(". ")).next().unwrap_or(folded)
 }
 
 /// First words of questions for one of many answers.

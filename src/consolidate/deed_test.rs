@@ -218,16 +218,38 @@ fn in_one_conversation_only_a_denial_may_withdraw_a_request() {
 
 #[test]
 fn a_refusal_settles_no_question_about_the_way() {
-    for (asked, is_settled) in [
-        ("How tools are lent from the shop", false),
-        ("Are tools lent from the shop with a locker", true),
+    let locker = "no locker with scales for tools lent from the shop";
+    for (asked, chosen, is_settled) in [
+        ("How tools are lent from the shop", locker, false),
+        ("Are tools lent from the shop with a locker", locker, true),
+        ("How lent tools are counted", "lent tools are counted daily, not weekly", true),
+        ("Which list has the lent tools", "the ledger list does not have the lent tools", false),
     ] {
         let question = record(discussion(asked, &["three are missing"]), Person, 1);
-        let choice =
-            decision(&[], "no locker with scales for tools lent from the shop", "too dear");
+        let choice = decision(&[], chosen, "too dear");
         let mut state = MemoryMap::new();
         plan(&[question.clone(), later(choice, Person)], &mut state);
         let state = of(&state, &question).state;
-        assert_eq!(state == MemoryState::Superseded, is_settled, "{asked}");
+        assert_eq!(state == MemoryState::Superseded, is_settled, "{asked}: {chosen}");
+    }
+}
+
+#[test]
+fn in_one_conversation_a_denial_of_what_was_asked_for_withdraws_it_and_of_the_means_does_not() {
+    for (is_withdrawn, asked, chosen) in [
+        (true, "Add a weather widget to the planner", "no weather widget"),
+        (true, "Build a leaderboard for the club", "we do not want a leaderboard, it is not built"),
+        (true, "A loyalty card in the till", "scrap the loyalty card"),
+        (false, "Send the report to the board by mail", "no mail"),
+        (false, "Translate the pages into Polish and Czech", "no Czech pages"),
+        (false, "Convert the photos, never in place", "no photos in place"),
+        (false, "Add a weather widget to the planner", "no weather widget in the mail"),
+    ] {
+        let wish = record(request(asked), Person, 1);
+        let choice = later(decision(&[], chosen, "as she said"), Person);
+        let mut state = MemoryMap::new();
+        plan(&[wish.clone(), choice], &mut state);
+        let state = of(&state, &wish).state;
+        assert_eq!(state == MemoryState::Superseded, is_withdrawn, "{asked}: {chosen}");
     }
 }

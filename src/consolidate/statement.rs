@@ -33,7 +33,7 @@ pub(super) struct Statement {
     choices: Vec<u64>,
     pub(super) says_no: bool,
     /// Its main string drops something.
-    withdraws: bool,
+    pub(super) withdraws: bool,
     /// Its main string mentions a change.
     pub(super) is_change: bool,
     /// Only denies something, which puts nothing in the place of anything.
@@ -376,6 +376,16 @@ impl Statement {
         // A question may consist of its alternatives.
         let least = if about.is_empty() { TOPIC_WORDS_MIN } else { 1 };
         named >= least && without(&about, &self.topic).is_empty()
+    }
+
+    /// True if it names an alternative of `question`, or that has none.
+    pub(super) fn names_choice(&self, question: &Statement) -> bool {
+        question.choices.is_empty() || shared(&question.choices, &self.all) > 0
+    }
+
+    /// Topic words of the main string, sorted.
+    pub(super) fn topic(&self) -> &[u64] {
+        &self.topic
     }
 
     /// True if it names a day of the week that `question` names, or `question` names none.

@@ -254,7 +254,7 @@ rules! {
     "too-many-items", Warning, "lists of options or points that are too long, cut";
     "cut-string", Warning, "texts that are too long, cut";
     "too-many-claims", Warning, "claims beyond the most that are kept, dropped";
-    "duplicate-claim", Info, "claims that were handed over twice, kept once";
+    "duplicate-claim", Info, "claims that were made twice, kept once";
 }
 
 /// Counts by rule, in the order in which the rules first fired.

@@ -173,7 +173,7 @@ impl Endpoint {
             if !self.quirks.learn(quirk, known) {
                 break;
             }
-            tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
+            tracing::info!(host = self.host, quirk = ?quirk, "endpoint rejects a field; omitted");
         }
         if let Failure::Status { said, .. } = &mut failure {
             said.clear_echo(request);

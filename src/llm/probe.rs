@@ -100,7 +100,7 @@ fn judged(reply: &Reply, wanted: Wanted) -> Result<&'static str, &'static str> {
                 return Err("called another tool");
             }
             let arguments = object(call.arguments.as_str());
-            arguments.map_err(|_| "called with arguments that are no JSON object")?;
+            arguments.map_err(|_| "called with arguments that are not a JSON object")?;
             Ok("called")
         }
         Wanted::Json(field) => {

@@ -90,7 +90,7 @@ impl Completion {
             return Err(failure);
         }
         if self.0["choices"].is_null() {
-            return Err(Failure::InvalidReply { what: "JSON that is no completion" });
+            return Err(Failure::InvalidReply { what: "JSON that is not a completion" });
         }
         let none = Value::Null;
         let choice = items(&self.0["choices"]).find(|choice| choice.is_object()).unwrap_or(&none);

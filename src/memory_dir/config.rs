@@ -133,7 +133,7 @@ impl Reader {
             }
             _ => {
                 let known = KEYS.join(", ");
-                return self.warn("config-unknown-key", format!("not known; known are {known}"));
+                return self.warn("config-unknown-key", format!("unknown; expected {known}"));
             }
         };
         if !is_set {

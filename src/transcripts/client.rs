@@ -146,7 +146,7 @@ pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_>)
         return json.list().iter().for_each(|json| record(client, json, talk));
     }
     if !json.is_object() {
-        let detail = "expected a JSON object; left out";
+        let detail = "expected a JSON object; skipped";
         return talk.emit.finding(Severity::Warning, "bad-line", talk.line, detail);
     }
     let kind = (client.kind)(json);

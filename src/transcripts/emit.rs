@@ -158,7 +158,7 @@ impl<'e> Emit<'e> {
     pub(super) fn finish(&mut self) {
         if self.repairs.count > 0 {
             let lines = counted(self.repairs.count as u64, "line");
-            let detail = format!("{lines} held bytes or escapes that are no characters");
+            let detail = format!("{lines} had bytes or escapes that are not characters");
             let line = self.repairs.first;
             let finding = Finding::new(Severity::Info, "invalid-utf8", line, detail);
             self.item(TranscriptItem::Finding(finding));

@@ -133,7 +133,7 @@ fn a_file_that_cannot_be_read_is_left_out_and_said() {
     place.write(".claude/memory/progress.md", b"\xff\xfe".as_slice());
     let output = place.run(&["context"]);
     assert_eq!(output.code, 0);
-    assert!(output.stderr.contains("progress.md: is no UTF-8 text"), "{}", output.stderr);
+    assert!(output.stderr.contains("progress.md: is not UTF-8 text"), "{}", output.stderr);
     assert!(output.stdout.contains("The queue moves"));
 }
 

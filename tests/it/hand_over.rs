@@ -102,7 +102,7 @@ fn a_folder_in_the_place_of_a_transcript_is_not_read() {
     place.write("other/t.jsonl", &(prompt + &answer));
     let output = run(&place, "stop", &json!({"transcript_path": place.path("other")}));
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-    assert!(output.stderr.contains("is no regular file"), "{}", output.stderr);
+    assert!(output.stderr.contains("is not a regular file"), "{}", output.stderr);
     until_handed_over(&place);
     assert!(!place.database().exists());
 }

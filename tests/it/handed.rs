@@ -68,7 +68,7 @@ fn a_refused_document_is_reported_by_place_without_its_words() {
     assert_eq!(records(&totals), 2, "the others are taken");
     let status = place.json(&["status", "--json"]);
     let findings = status["sessions"][0]["findings"].to_string();
-    assert!(findings.contains("entries[0].speaker: has a name that is not known"), "{findings}");
+    assert!(findings.contains("entries[0].speaker: has an unknown name"), "{findings}");
     assert!(findings.contains("missing-entries") && !findings.contains("hush"), "{findings}");
 }
 

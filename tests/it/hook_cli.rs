@@ -210,7 +210,7 @@ fn a_transcript_that_is_not_there_or_no_file_is_no_reason_to_stop() {
     }
     let output = run(&place, PROMPT, &json!({"transcript_path": place.path("home")}));
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-    assert!(output.stderr.contains("is no regular file"), "{}", output.stderr);
+    assert!(output.stderr.contains("is not a regular file"), "{}", output.stderr);
     assert!(!place.database().exists());
 }
 

@@ -180,7 +180,7 @@ pub(crate) enum NatsErrorKind {
     #[error("it has no JetStream; start it with `-js`, or enable JetStream for this account")]
     NoJetStream,
     #[error(
-        "there is no stream {stream}; make it with `nats stream add {stream}`, or name another"
+        "there is no stream {stream}; create it with `nats stream add {stream}`, or name another"
     )]
     NoStream { stream: String },
     /// The existing consumer's settings could lose messages or never deliver them.

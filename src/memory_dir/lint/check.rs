@@ -140,9 +140,8 @@ impl Checker<'_> {
         for (words, line) in found {
             let Some(rank) = expected.iter().position(|name| *name == words) else { continue };
             if let Some(first) = first.get(words) {
-                let message = format!(
-                    "`## {words}` stands in line {first} already: put what is below it there"
-                );
+                let message =
+                    format!("`## {words}` is already on line {first}: move its content there");
                 self.add("duplicate-heading", line, message);
                 continue;
             }
@@ -272,9 +271,10 @@ impl Checker<'_> {
                     "this tag does not hide anything: expected it at the start of its line, and </private> where it \
                      ends; or no tag",
                 ),
-                "nested private block" => {
-                    ("private-nested", "a private block stands in another: the outer one counts")
-                }
+                "nested private block" => (
+                    "private-nested",
+                    "a private block is inside another one: the outer one counts",
+                ),
                 "inline private span" => {
                     ("private-inline", "expected private tags on lines of their own")
                 }
@@ -352,7 +352,7 @@ impl Checker<'_> {
         }
         for at in doubles(document) {
             let line = document.blocks().get(at).map_or(0, |block| block.line);
-            self.add("duplicate-entry", line, "this stands further up already: one is enough");
+            self.add("duplicate-entry", line, "duplicates an entry above: keep one");
         }
     }
 

@@ -173,7 +173,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
 
 /// Vacuums and truncates the WAL so that deleted data leaves the disk.
 pub(in crate::store) fn scrub(path: &Path) -> Result<(), StoreError> {
-    const DOING: &str = "writing the store anew without what was erased";
+    const DOING: &str = "rewriting the store without the erased text";
     let scrub = || -> Result<(), Fault> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;

@@ -44,7 +44,7 @@ pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
                 reader.record(line.number, serde_json::from_str(json)?);
                 Ok(())
             });
-            let expected = "expected a JSON object of a session; line left out";
+            let expected = "expected a JSON object of a session; line skipped";
             reader.emit.parsed(&line, parsed, expected);
         }
         !reader.emit.stopped()

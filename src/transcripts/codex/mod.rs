@@ -46,7 +46,7 @@ pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
                 }
                 Ok(())
             });
-            let expected = "expected a JSON object of a rollout; line left out";
+            let expected = "expected a JSON object of a rollout; line skipped";
             reader.emit.parsed(&line, parsed, expected);
         }
         !reader.emit.stopped()

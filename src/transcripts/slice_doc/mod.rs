@@ -200,7 +200,7 @@ impl SessionEntries {
         let from = document.from.unwrap_or(self.next);
         if from > self.next {
             let missing = format!("expected entry {}, found {from}: those between", self.next);
-            let detail = format!("{missing} were not handed over");
+            let detail = format!("{missing} were not sent");
             emit.finding(Severity::Warning, "missing-entries", line, detail);
         }
         let (mut again, mut changed) = (0u32, 0u32);
@@ -221,7 +221,8 @@ impl SessionEntries {
             self.next = self.next.max(ordinal.saturating_add(1));
         }
         if changed > 0 {
-            let detail = format!("{changed} of {again} entries handed over again had other words");
+            let detail =
+                format!("{changed} of {again} entries that were sent again had different text");
             emit.finding(Severity::Warning, "changed-entries", line, detail);
         }
     }

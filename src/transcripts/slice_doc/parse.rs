@@ -155,7 +155,7 @@ fn explain(error: &ValidationError<'_>, document: &Value) -> SliceError {
             let fields = instance.as_object().into_iter().flat_map(|fields| fields.keys());
             let number = fields.into_iter().position(|field| field == name).unwrap_or_default() + 1;
             let hint = hint(name, &known);
-            SliceError::new(&path, format!("field {number} has a name that is not known: {hint}"))
+            SliceError::new(&path, format!("field {number} has an unknown name: {hint}"))
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -178,7 +178,7 @@ fn explain(error: &ValidationError<'_>, document: &Value) -> SliceError {
             let names = constants(schema);
             if let (Some(name), false) = (instance.as_str(), names.is_empty()) {
                 let hint = hint(name, &names);
-                return SliceError::new(&path, format!("has a name that is not known: {hint}"));
+                return SliceError::new(&path, format!("has an unknown name: {hint}"));
             }
             let is_range = matches!(kind.keyword(), "minimum" | "maximum" | "format");
             let found = if is_range { None } else { Some(type_name(kind_of(instance))) };

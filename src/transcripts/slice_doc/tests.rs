@@ -134,19 +134,19 @@ fn a_refusal_names_the_place_and_the_name_that_was_meant() {
     };
     refused(
         &with(r#"{"speaker":"asistant","text":"x"}"#),
-        "entries[1].speaker: has a name that is not known: did you mean `assistant`?",
+        "entries[1].speaker: has an unknown name: did you mean `assistant`?",
     );
     refused(
         &with(r#"{"speaker":"user","text":"x"}"#),
-        "entries[1].speaker: has a name that is not known: did you mean `person`?",
+        "entries[1].speaker: has an unknown name: did you mean `person`?",
     );
     refused(
         &with(r#"{"speaker":"zzz","text":"x"}"#),
-        "entries[1].speaker: has a name that is not known: expected one of person, assistant, tool, web, client",
+        "entries[1].speaker: has an unknown name: expected one of person, assistant, tool, web, client",
     );
     refused(
         &with(r#"{"role":"user","content":"x"}"#),
-        "entries[1]: field 1 has a name that is not known: did you mean `speaker`?",
+        "entries[1]: field 1 has an unknown name: did you mean `speaker`?",
     );
     refused(&with(r#"{"speaker":"person"}"#), "entries[1].text: is missing: expected text");
     refused(
@@ -163,7 +163,7 @@ fn a_refusal_names_the_place_and_the_name_that_was_meant() {
     );
     refused(
         &with(r#"{"speaker":"person","text":"x","kind":"prompts"}"#),
-        "entries[1].kind: has a name that is not known: did you mean `prompt`?",
+        "entries[1].kind: has an unknown name: did you mean `prompt`?",
     );
     refused(
         &with(r#"{"speaker":"tool","text":"x","exit_code":3221225477}"#),
