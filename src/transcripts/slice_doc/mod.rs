@@ -340,7 +340,10 @@ mod reader_tests {
         );
         let items = testing::read(read, page.as_bytes());
         let third = items.iter().find(|item| testing::show_item(item) == "! bad-line 3").unwrap();
-        assert!(format!("{third:?}").contains("entries[0]: field 1 has a name"), "{third:?}");
+        assert!(
+            format!("{third:?}").contains("entries[0]: field 1 has an unknown name"),
+            "{third:?}"
+        );
     }
 
     #[test]
