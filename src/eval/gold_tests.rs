@@ -61,7 +61,7 @@ fn what_cannot_be_meant_so_is_a_finding() {
     let item = with("");
     let item = item.trim_start_matches("{\"must\": [").trim_end_matches("]}");
     let twice = wrong(&format!("{{\"must\": [{item}, {item}]}}"));
-    assert_eq!(twice, "must: two are called d: expected an id for each");
+    assert_eq!(twice, "must: duplicate id d: expected unique ids");
     let outcome = wrong(&with(r#", "succeeded": true"#));
     assert_eq!(outcome, "d: succeeded: expected only for an attempt, and this is a decision");
     let empty = wrong(&with(r#", "terms": [["a"], []]"#));
