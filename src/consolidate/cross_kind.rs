@@ -10,7 +10,7 @@ use super::phrases::{
 };
 use super::quantity::words_of;
 use super::rules::is_protected;
-use super::statement::Statement;
+use super::statement::{Statement, main_text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
@@ -19,7 +19,7 @@ use crate::domain::{
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
-use crate::text::wording::{is_constraint, is_prohibition};
+use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -255,6 +255,8 @@ impl Link<'_> {
             topic_keys(word, |key| denied.push(key));
         }
         (begins || says_withdrawn(clause))
+            && !says_postponed(&chosen)
+            && !is_for_now(&chosen)
             && !request.says_no
             && !request.deed.is_list()
             && denied.iter().all(|key| request.topic().contains(key))
@@ -420,16 +422,6 @@ fn is_open_question(question: &str) -> bool {
     let first = folded(question);
     let first = first.split([' ', ',']).next().unwrap_or_default();
     OPEN_QUESTIONS.split('|').any(|word| word == first)
-}
-
-/// Text that says what was decided or asked.
-fn main_text(claim: &Claim) -> &str {
-    match claim {
-        Claim::Decision(it) => &it.chosen,
-        Claim::Discussion(it) => &it.topic,
-        Claim::Attempt(it) => &it.action,
-        Claim::Request(it) => &it.summary,
-    }
 }
 
 /// Full text of a claim.

@@ -240,6 +240,8 @@ fn in_one_conversation_a_denial_of_what_was_asked_for_withdraws_it_and_of_the_me
         (true, "Add a weather widget to the planner", "no weather widget"),
         (true, "Build a leaderboard for the club", "we do not want a leaderboard, it is not built"),
         (true, "A loyalty card in the till", "scrap the loyalty card"),
+        (false, "Add a weather widget to the planner", "no weather widget yet"),
+        (false, "Add a weather widget to the planner", "no weather widget for the moment"),
         (false, "Send the report to the board by mail", "no mail"),
         (false, "Translate the pages into Polish and Czech", "no Czech pages"),
         (false, "Convert the photos, never in place", "no photos in place"),

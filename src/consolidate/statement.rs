@@ -69,7 +69,7 @@ pub(super) struct Statement {
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let mut head = Parts::of(&main_string(claim));
+        let mut head = Parts::of(main_text(claim));
         let strings = claim.strings();
         let whole: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
         let whole = whole.join("\n");
@@ -453,12 +453,12 @@ struct SharedTopic {
 }
 
 /// Main string of a claim: the words that a reader would repeat.
-fn main_string(claim: &Claim) -> String {
+pub(super) fn main_text(claim: &Claim) -> &str {
     match claim {
-        Claim::Decision(it) => it.chosen.clone(),
-        Claim::Discussion(it) => it.topic.clone(),
-        Claim::Attempt(it) => it.action.clone(),
-        Claim::Request(it) => it.summary.clone(),
+        Claim::Decision(it) => &it.chosen,
+        Claim::Discussion(it) => &it.topic,
+        Claim::Attempt(it) => &it.action,
+        Claim::Request(it) => &it.summary,
     }
 }
 

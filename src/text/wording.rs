@@ -60,10 +60,14 @@ pub(crate) fn is_standing(request: &str) -> bool {
 /// for now, or something that is to stay as it is.
 pub(crate) fn is_constraint(request: &str) -> bool {
     let text = folded(request);
-    let is_for_now = FOR_NOW.split('|').any(|words| has_words(&text, words));
     let stays = without_please(&text).starts_with("keep ")
         && STAYS.split('|').any(|words| has_words(&text, words));
-    is_standing(request) || !is_for_now && (stays || is_prohibition(request))
+    is_standing(request) || !is_for_now(&text) && (stays || is_prohibition(request))
+}
+
+/// True if a folded text holds only for the present.
+pub(crate) fn is_for_now(folded: &str) -> bool {
+    FOR_NOW.split('|').any(|words| has_words(folded, words))
 }
 
 /// True if `text` has these whole words in this order.
