@@ -6,8 +6,9 @@
 
 use super::subject::{SearchKeys, Subject, mix};
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
+use foldhash::{HashMap, HashSet};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Maximum number of cached subjects, of about a kilobyte each: more than the records of a plan,
@@ -43,7 +44,7 @@ impl Memories {
 
     /// Memories that are in `index` and not loaded yet.
     pub(crate) fn indexed(namespace: impl Into<String>, index: Index) -> Memories {
-        let (map, taken) = (MemoryMap::new(), HashSet::new());
+        let (map, taken) = (MemoryMap::new(), HashSet::default());
         Memories { namespace: namespace.into(), map, index, taken }
     }
 

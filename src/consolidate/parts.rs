@@ -5,7 +5,7 @@ use super::phrases::{is_exact, is_stop_word, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::text::stems::is_no;
 use crate::text::tokens::{folded, hash};
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// A parsed text.

@@ -4,7 +4,7 @@
 use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Words saying that something is no longer as it was.

@@ -4,7 +4,7 @@
 use super::phrases::{is_sign, is_stop_word, is_symbol, with_sign};
 use crate::text::numbers::{number, unit};
 use crate::text::tokens::{hash, stands_alone};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// Words for a half or a quarter of a unit, and the amount.

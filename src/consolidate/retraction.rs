@@ -7,7 +7,7 @@ use super::phrases::{
 };
 use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// Phrases before what is retracted.
@@ -464,7 +464,7 @@ struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
 impl Phrases {
     /// Parses a list separated by bars.
     fn between_bars(list: &'static str) -> Phrases {
-        let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
+        let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::default();
         for phrase in list.split('|') {
             let words: Vec<&str> = phrase.split(' ').collect();
             found.entry(words[0]).or_default().push(words);

@@ -1,13 +1,14 @@
 //! Language of a slice and of its claims. Across languages, words cannot be compared.
 
 use crate::domain::{Slice, Speaker};
+use foldhash::HashMap;
 use regex::Regex;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 /// English function words.
-const ENGLISH: &[&str] = &[
+const ENGLISH: [&str; 24] = [
     "the", "and", "to", "of", "is", "that", "it", "for", "this", "with", "are", "not", "were",
     "have", "been", "from", "when", "they", "who", "what", "before", "after", "than", "out",
 ];
@@ -15,12 +16,17 @@ const ENGLISH: &[&str] = &[
 static QUOTED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""[^"]*"|„[^“”"]*[“”"]|“[^”]*”|«[^»]*»|\([^()]*\)"#).ok());
 /// Function words of other languages in Latin script; none is an English word.
-const OTHER: &[&str] = &[
+const OTHER: [&str; 46] = [
     "und", "der", "nicht", "ist", "das", "ich", "wir", "mit", "que", "los", "para", "por", "una",
     "el", "les", "des", "est", "pas", "nous", "pour", "dans", "che", "di", "per", "non", "sono",
     "het", "een", "niet", "van", "ve", "bir", "bu", "için", "değil", "ile", "não", "uma", "com",
     "się", "nie", "jest", "och", "att", "det", "ikke",
 ];
+/// All of these words; true for English ones.
+static FUNCTION_WORDS: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
+    let all = ENGLISH.map(|it| (it, true)).into_iter().chain(OTHER.map(|it| (it, false)));
+    all.collect()
+});
 /// Maximum length of these words, in bytes.
 const FUNCTION_WORD_BYTES_MAX: usize = 6;
 /// Share of non-Latin letters above which a text counts as another script, in percent.
@@ -111,8 +117,11 @@ impl Counts {
                 lower.clear();
                 lower.push_str(word);
                 lower.make_ascii_lowercase();
-                self.english += usize::from(ENGLISH.contains(&lower.as_str()));
-                self.other += usize::from(OTHER.contains(&lower.as_str()));
+                match FUNCTION_WORDS.get(lower.as_str()) {
+                    Some(true) => self.english += 1,
+                    Some(false) => self.other += 1,
+                    None => {}
+                }
             }
         }
     }

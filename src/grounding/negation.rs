@@ -4,7 +4,7 @@ use crate::domain::{Claim, Evidence, Slice};
 use crate::text::stems::is_no;
 use crate::text::stems::lowered;
 use crate::text::tokens::words;
-use std::collections::HashSet;
+use foldhash::HashSet;
 use std::ops::Range;
 
 /// Stems of words by which a claim itself negates or removes something.
@@ -50,7 +50,7 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
 
 /// True if the evidence has sentences about `text`, and each negates one of its words.
 fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
-    let mut wanted = HashSet::new();
+    let mut wanted = HashSet::default();
     words(text, |word| {
         wanted.insert(word.key);
     });
@@ -58,7 +58,7 @@ fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice
     let sentences = ours.flat_map(|it| whole_sentences(it, slice).split_inclusive(SENTENCE_ENDS));
     let mut turned = false;
     for sentence in sentences {
-        let mut held = HashSet::new();
+        let mut held = HashSet::default();
         words(sentence, |word| {
             held.extend(wanted.contains(&word.key).then_some(word.key));
         });
@@ -90,10 +90,10 @@ fn whole_sentences<'a>(evidence: &Evidence, slice: &'a Slice) -> &'a str {
 
 /// True if some word in `held` is negated and no clause of the sentence affirms it.
 fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
-    let (mut turned, mut affirmed) = (HashSet::new(), HashSet::new());
+    let (mut turned, mut affirmed) = (HashSet::default(), HashSet::default());
     for clause in sentence.split([',', ';', ':', '(', ')']) {
         let clause: Vec<&str> = plain(clause).collect();
-        let mut near = HashSet::new();
+        let mut near = HashSet::default();
         let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL_NEGATIONS.contains(&word);
         let denies = |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]);
         for at in (0..clause.len()).filter(denies) {
@@ -130,8 +130,7 @@ fn is_negation(word: &str) -> bool {
     let word = lowered(word);
     is_no(&word)
         || ["n't", "n’t"].iter().any(|ending| word.ends_with(ending))
-        || word.contains("yor")
-            && TURKISH_NEGATION_INFIXES.iter().any(|inside| word.contains(inside))
+        || word.contains('y') && TURKISH_NEGATION_INFIXES.iter().any(|inside| word.contains(inside))
 }
 
 fn is_negative(text: &str) -> bool {

@@ -8,15 +8,20 @@ use super::sentence::{Sentence, sentences};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Part, Slice};
 use crate::text::tokens::words;
-use std::collections::HashMap;
+use aho_corasick::AhoCorasick;
+use foldhash::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Minimum share of a string's weight in a further passage, in percent.
 const GAIN_PERCENT_MIN: f64 = 12.0;
 /// Same for a passage of a single word, in percent; most single words match by chance.
 const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
-/// Ends of clauses, separated by bars.
-const CLAUSE_ENDS: &str = "; |, |. |: | (| and | but | then | with | by | because | so | without | while | after | before | for ";
+/// Ends of clauses.
+static CLAUSE_ENDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let ends = "; |, |. |: | (| and | but | then | with | by | because | so | without | while | after | before | for ";
+    AhoCorasick::new(ends.split('|')).ok()
+});
 /// Minimum weight of a word that may be a clause alone.
 const RARE_WEIGHT_MIN: f64 = 2.0;
 /// Weight of a negation in a claim that has one: of two sentences with the same words, the negating
@@ -129,7 +134,7 @@ impl<'a> WordIndex<'a> {
         folded: &Folded,
         strings: impl Iterator<Item = &'b str>,
     ) -> WordIndex<'a> {
-        let mut ids: HashMap<u64, u32> = HashMap::new();
+        let mut ids: HashMap<u64, u32> = HashMap::default();
         let mut denies = false;
         for string in strings {
             denies |= negations(string).next().is_some();
@@ -418,10 +423,12 @@ impl<'a> WordIndex<'a> {
 
     /// Indices of the words of each clause of `string` that has several or a rare one; all words if none has.
     fn clauses(&self, string: &str, words: &[FieldWord]) -> Vec<Vec<usize>> {
-        let mut clauses = vec![string];
-        for end in CLAUSE_ENDS.split('|') {
-            clauses = clauses.into_iter().flat_map(|it| it.split(end)).collect();
+        let (mut clauses, mut start) = (Vec::new(), 0);
+        for end in CLAUSE_ENDS.iter().flat_map(|ends| ends.find_iter(string)) {
+            clauses.push(&string[start..end.start()]);
+            start = end.end();
         }
+        clauses.push(&string[start..]);
         let clause = |text: &str| {
             let (ids, denies) = (self.wanted(text), negations(text).next().is_some());
             let is_ours = |word: &FieldWord| match word.is_negation {

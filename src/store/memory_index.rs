@@ -9,7 +9,8 @@ use super::value::{Insert, Value, json, values};
 use crate::consolidate::{Index, Numbers, Posting, Postings, SearchKeys, entered_keys};
 use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
 use crate::memory_dir::section;
-use std::collections::{BTreeSet, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// Number of keys in one statement.
@@ -141,7 +142,7 @@ fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Ind
         places.join(", ")
     );
     let salt = salt(namespace);
-    let (mut found, mut numbers) = (HashMap::new(), Numbers::default());
+    let (mut found, mut numbers) = (HashMap::default(), Numbers::default());
     let keys: Vec<u64> = keys.iter().copied().collect();
     for chunk in keys.chunks(KEYS_MAX) {
         // Pads with the last key, so that one prepared statement serves all sizes.

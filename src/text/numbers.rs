@@ -1,7 +1,7 @@
 //! Words for numbers and units in several languages. Words that are also common English words, such
 //! as the Spanish `once`, are left out.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// A number a line: its digits, then its words.
@@ -15,7 +15,7 @@ static NUMBER_WORDS: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
 /// A unit a line: its dimension, its amount in the smallest unit of the dimension, its words. Months
 /// and years are not multiples of days.
 static UNIT_WORDS: LazyLock<HashMap<&str, Unit>> = LazyLock::new(|| {
-    let mut units = HashMap::new();
+    let mut units = HashMap::default();
     for line in include_str!("units.txt").lines() {
         let mut words = line.split(' ');
         let (dimension, scale) = (words.next(), words.next().and_then(|it| it.parse().ok()));

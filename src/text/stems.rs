@@ -1,8 +1,8 @@
 //! Words of several languages: their stems, function words and negations, and the language of a text.
 
+use foldhash::{HashMap, HashSet};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Number of first letters that serve as the stem in languages with unknown endings.
@@ -28,7 +28,7 @@ const ENGLISH: u8 = 1 << (LANGUAGES.len() - 1);
 
 /// Languages of each function word, as a bit set. The file has a language a line, named first.
 static FUNCTION_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
-    let mut found: HashMap<&str, u8> = HashMap::new();
+    let mut found: HashMap<&str, u8> = HashMap::default();
     for (at, line) in include_str!("function_words.txt").lines().enumerate() {
         for word in line.split(' ').skip(1) {
             *found.entry(word).or_default() |= 1 << at;

@@ -2,8 +2,8 @@
 //! without blanks. Every comparison of texts uses these, so all agree on what a word is.
 
 use super::stems::{Stems, all_stems, is_stop_word};
+use foldhash::HashMap;
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// Maximum length of a compared word, in bytes; longer runs are digests and base64.
 const WORD_BYTES_MAX: usize = 64;
@@ -215,26 +215,39 @@ fn searched(folded: &str) -> &str {
 }
 
 fn folded_words(text: &str, mut each: impl FnMut(&str, usize, usize)) {
-    let mut folded = String::new();
-    let mut letters = text.char_indices().peekable();
-    while let Some((start, letter)) = letters.next() {
-        if !letter.is_alphanumeric() {
+    let (bytes, mut folded, mut at) = (text.as_bytes(), String::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+            at += 1;
             continue;
         }
-        let mut end = start + letter.len_utf8();
-        let joins = |next: char| next.is_alphanumeric() && !stands_alone(next);
-        while !stands_alone(letter)
-            && let Some((at, next)) = letters.next_if(|(_, next)| joins(*next))
-        {
-            end = at + next.len_utf8();
-        }
-        if end - start > WORD_BYTES_MAX {
+        let run = bytes[start..].iter().take_while(|it| it.is_ascii_alphanumeric()).count();
+        let is_ascii = bytes.get(start + run).is_none_or(u8::is_ascii);
+        let len = if is_ascii { run } else { word_len(&text[start..]) };
+        at = start + len.max(text[start..].chars().next().map_or(1, char::len_utf8));
+        if len == 0 || len > WORD_BYTES_MAX {
             continue;
         }
         folded.clear();
-        text[start..end].chars().for_each(|letter| lower(letter, &mut folded));
-        each(&folded, start, end);
+        if is_ascii {
+            folded.push_str(&text[start..at]);
+            folded.make_ascii_lowercase();
+        } else {
+            text[start..at].chars().for_each(|letter| lower(letter, &mut folded));
+        }
+        each(&folded, start, at);
     }
+}
+
+/// Length of the word at the start of `text` in bytes; zero if there is none.
+fn word_len(text: &str) -> usize {
+    let Some(first) = text.chars().next().filter(|it| it.is_alphanumeric()) else { return 0 };
+    if stands_alone(first) {
+        return first.len_utf8();
+    }
+    let joins = |next: char| next.is_alphanumeric() && !stands_alone(next);
+    text.find(|next| !joins(next)).unwrap_or(text.len())
 }
 
 /// Keys of the words of `text` in order. Dotless i equals dotted i: folding `I` loses the difference.

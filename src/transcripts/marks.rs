@@ -3,14 +3,15 @@
 
 use super::raw::RawSession;
 use crate::domain::Digest;
+use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Map keyed by hash, with the same iteration order in every run.
-pub(super) type NameMap<V> = HashMap<u64, V, BuildHasherDefault<DefaultHasher>>;
+pub(super) type NameMap<V> = HashMap<u64, V, FixedState>;
 /// Set of hashes, with the same iteration order in every run.
-pub(super) type NameSet = HashSet<u64, BuildHasherDefault<DefaultHasher>>;
+pub(super) type NameSet = HashSet<u64, FixedState>;
 
 /// 64-bit hash of a text. Among 100,000 texts, the odds of a collision are about one in a billion.
 pub(super) fn name_of(text: &str) -> u64 {
