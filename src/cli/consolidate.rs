@@ -531,7 +531,10 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     for effect in &operation.effects {
         let other = of(effect.memory);
         let becomes = match effect.stage {
-            Some(stage) => stage.name(),
+            Some(stage) => {
+                let memory = planned.memories.get(&effect.memory);
+                memory.map_or(stage.name(), |it| stage.of(&it.claim))
+            }
             None if effect.supersedes => "superseded",
             None if effect.restores => "active again",
             None => "linked",

@@ -1,7 +1,7 @@
 //! A kept fact and its lifecycle: made from records by consolidation, shown in the memory directory.
 
 use super::entry::named;
-use super::{Claim, Digest, MemoryId, RecordId, Speaker, Timestamp};
+use super::{Claim, ClaimKind, Digest, MemoryId, RecordId, Speaker, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -30,6 +30,23 @@ impl Stage {
             | (Stage::Attempted, Stage::Decided | Stage::Refuted)
             | (Stage::Decided, Stage::Refuted) => true,
             (Stage::Proposed | Stage::Attempted | Stage::Decided | Stage::Refuted, _) => false,
+        }
+    }
+
+    /// Word for the stage of `claim`, for people: a decided request is done, an attempted attempt failed.
+    pub(crate) fn of(self, claim: &Claim) -> &'static str {
+        let is_failure = matches!(claim, Claim::Attempt(it) if !it.succeeded);
+        match (claim.kind(), self) {
+            (_, Stage::Decided | Stage::Refuted) if is_failure => "solved",
+            (_, Stage::Refuted) => "refuted",
+            (ClaimKind::Decision, _) => "holds",
+            (ClaimKind::Request | ClaimKind::Discussion, Stage::Proposed) => "open",
+            (ClaimKind::Request, Stage::Attempted) => "in progress",
+            (ClaimKind::Request, Stage::Decided) => "done",
+            (ClaimKind::Discussion, Stage::Decided) => "settled",
+            (ClaimKind::Discussion, Stage::Attempted) => "open",
+            (ClaimKind::Attempt, Stage::Decided) => "worked",
+            (ClaimKind::Attempt, Stage::Proposed | Stage::Attempted) => "unsolved",
         }
     }
 }
@@ -137,6 +154,14 @@ impl Memory {
     /// Returns true if the memory is neither settled nor refuted.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Proposed | Stage::Attempted)
+    }
+
+    /// State in a word or two, for people.
+    pub(crate) fn standing(&self) -> &'static str {
+        match self.state {
+            MemoryState::Active => self.stage.of(&self.claim),
+            MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
+        }
     }
 
     /// Returns the memory that completed, settled or solved it; `None` while it is open.

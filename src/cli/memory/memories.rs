@@ -7,7 +7,7 @@ use crate::cli::output::{
 };
 use crate::cli::settings;
 use crate::domain::{
-    ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
+    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
 use crate::memory_dir::{CONFLICTS_WITH, Contradiction, suspicion};
@@ -79,7 +79,7 @@ impl Row for MemoryRow<'_> {
 
     fn cells(&self) -> Vec<String> {
         let stage = match self.state {
-            MemoryState::Active => self.stage.name(),
+            MemoryState::Active => self.stage.of(self.claim),
             MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
         };
         vec![
@@ -136,11 +136,12 @@ impl HistoryRow {
         }
     }
 
-    fn line(&self) -> String {
+    fn line(&self, claim: &Claim) -> String {
         let HistoryRow { at, deed, .. } = self;
         let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
         let outcome = self.stage.zip(self.state);
-        let outcome = outcome.map(|(stage, state)| format!(": {}, {}", stage.name(), state.name()));
+        let outcome =
+            outcome.map(|(stage, state)| format!(": {}, {}", stage.of(claim), state.name()));
         let record = self.record.filter(|_| outcome.is_some());
         let said = self.said_at.iter().flatten().map(|at| format!(", said {at}")).next();
         let record = record.map(|it| format!("record {}{}", short(&it), said.unwrap_or_default()));
@@ -185,7 +186,7 @@ pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Fail
         } else {
             let words = shorten(memory.claim.headline(), TITLE_LETTERS);
             output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
-            rows.iter().try_for_each(|row| output::line(&row.line()))?;
+            rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))?;
         }
         Ok(())
     })
@@ -210,9 +211,10 @@ pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
 
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     let state = match memory.state {
-        MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.stage.name()),
+        MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         MemoryState::Superseded | MemoryState::Retracted => {
-            format!("{YELLOW}{}{YELLOW:#}, was {}", memory.state.name(), memory.stage.name())
+            let stage = memory.stage.of(&memory.claim);
+            format!("{YELLOW}{}{YELLOW:#}, was: {stage}", memory.standing())
         }
     };
     let kind = memory.claim.kind().name();

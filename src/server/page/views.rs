@@ -4,8 +4,8 @@ use super::opened::Page;
 use super::shell::PageError;
 use crate::adapters::clock;
 use crate::domain::{
-    Claim, ClaimKind, Memory, MemoryId, MemoryState, Record, RecordId, SessionId, Speaker, Stage,
-    Timestamp, shown_words,
+    Claim, Memory, MemoryId, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
+    shown_words,
 };
 use crate::store::PageRange;
 use crate::text::truncate;
@@ -70,7 +70,7 @@ impl MemoryView {
             kind: memory.claim.kind().name(),
             words: cut(shown_words(memory.edited.as_deref(), &memory.claim)),
             because: cut(because),
-            standing: standing(memory),
+            standing: memory.standing(),
             tone: tone(memory),
             day: day(memory.valid_from),
             said_by: speaker(memory.said_by),
@@ -93,25 +93,6 @@ pub(super) async fn with_places(
         MemoryView { place: record.and_then(PlaceView::of), ..MemoryView::of(memory) }
     };
     Ok(memories.iter().map(view).collect())
-}
-
-/// State of a memory in a word or two.
-pub(super) fn standing(memory: &Memory) -> &'static str {
-    let is_failure = is_failure(memory);
-    match (memory.state, memory.claim.kind(), memory.stage) {
-        (MemoryState::Superseded, ..) => "replaced",
-        (MemoryState::Retracted, ..) => "retracted",
-        (MemoryState::Active, _, Stage::Decided | Stage::Refuted) if is_failure => "solved",
-        (MemoryState::Active, _, Stage::Refuted) => "refuted",
-        (MemoryState::Active, ClaimKind::Decision, _) => "holds",
-        (MemoryState::Active, ClaimKind::Request, Stage::Proposed) => "open",
-        (MemoryState::Active, ClaimKind::Request, Stage::Attempted) => "in progress",
-        (MemoryState::Active, ClaimKind::Request, Stage::Decided) => "done",
-        (MemoryState::Active, ClaimKind::Discussion, Stage::Decided) => "settled",
-        (MemoryState::Active, ClaimKind::Discussion, _) => "open",
-        (MemoryState::Active, ClaimKind::Attempt, Stage::Decided) => "worked",
-        (MemoryState::Active, ClaimKind::Attempt, _) => "unsolved failure",
-    }
 }
 
 fn is_failure(memory: &Memory) -> bool {
