@@ -247,8 +247,9 @@ fn judge(
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
-    if matches!(verdict, Verdict::Replaces { .. }) && !offered.shows(&evidence) {
-        let problem = "evidence: not in the `words` or `beside` of the record; without such words no supersede";
+    let mut shown = batch.records.iter().filter(|it| it.own == Some(*target)).chain([offered]);
+    if matches!(verdict, Verdict::Replaces { .. }) && !shown.any(|it| it.shows(&evidence)) {
+        let problem = "evidence: not in the `words` or `beside` of these records; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
     Ok((Some(*target), verdict))

@@ -20,8 +20,9 @@ use crate::domain::{
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
+use foldhash::HashMap;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Minimum share of a question's words in a decision that answers it, and in one that may.
 const COVERED: f64 = 0.7;
@@ -104,9 +105,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let (covered, sure) = link.covers(&subject, is_together);
             match view.verdicts.get(new.record.id, memory.id) {
                 Some(Verdict::Replaces { agreed }) => {
-                    all.effects.extend(link.judged(order, agreed).effects);
+                    let overruled = link.overruled(order).filter(|_| !is_together);
+                    let effects = || link.judged(order, agreed).effects;
+                    all.effects.extend(overruled.map_or_else(effects, |it| vec![it]));
                 }
-                _ if is_granted => {
+                verdict if is_granted || is_together && verdict == Some(Verdict::Same) => {
                     // Both were said together, in whatever order.
                     let found = link.follow(link.laid_down(), true, Order::Later, false);
                     all.effects.extend(found.effects);
@@ -146,7 +149,8 @@ pub(super) fn followed(
         .iter()
         .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
     let order = if earlier { order } else { order.turned() };
-    Link { new, home, memory, earlier }.judged(order, agreed).effects
+    let link = Link { new, home, memory, earlier };
+    link.overruled(order).map_or_else(|| link.judged(order, agreed).effects, |it| vec![it])
 }
 
 /// A record beside a memory of another kind.
@@ -287,8 +291,10 @@ impl Link<'_> {
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
     /// `None` for anything else, which remains to be done.
     fn laid_down(&self) -> Option<Consequence> {
-        let (asked, _) = self.asked_and_answer();
-        let Claim::Request(it) = &asked.claim else { return None };
+        let (asked, answer) = self.asked_and_answer();
+        let (Claim::Request(it), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
+            return None;
+        };
         let is_rule = is_constraint(&it.summary) || is_prohibition(&it.summary);
         let is_open = asked.stage != Stage::Decided && !asked.confirmed;
         (is_open && is_rule).then_some(Consequence {
@@ -300,15 +306,61 @@ impl Link<'_> {
         })
     }
 
+    /// Effect of a person's request on an earlier decision in whose place a model found it. `order` is that of the
+    /// decision relative to the request.
+    fn overruled(&self, order: Order) -> Option<Effect> {
+        let (asked, answer) = self.asked_and_answer();
+        let person = if self.earlier { is_protected(asked) } else { self.new.person };
+        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
+            return None;
+        };
+        let at = if self.earlier { asked.valid_from } else { self.new.facts.at };
+        let holds = order == Order::Earlier && person && !answer.is_decided_after(at);
+        holds.then_some(Effect {
+            memory: answer.id,
+            by: asked.id,
+            stage: None,
+            supersedes: true,
+            restores: false,
+            retracts: false,
+            at,
+            rule: Cow::Borrowed("judged-replaced"),
+        })
+    }
+
     /// Applies the effects as if the rules were sure, under names of their own.
     fn judged(&self, order: Order, agreed: bool) -> Across {
         let order = if order == Order::Same { Order::Later } else { order };
-        let mut found = self.follow(self.consequence(), true, order, agreed);
-        let rule = self.consequence().map(|it| it.judged_rule).unwrap_or_default();
+        let consequence = self.granted().or_else(|| self.consequence());
+        let rule = consequence.as_ref().map(|it| it.judged_rule).unwrap_or_default();
+        let mut found = self.follow(consequence, true, order, agreed);
         for effect in &mut found.effects {
             effect.rule = Cow::Borrowed(rule);
         }
         found
+    }
+
+    /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
+    /// decision denies or drops what was asked for.
+    fn granted(&self) -> Option<Consequence> {
+        let (asked, answer) = self.asked_and_answer();
+        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
+            return None;
+        };
+        let (wish, words) = (folded(&text(&asked.claim)), folded(&text(&answer.claim)));
+        let says_no = |claim: &Claim| Subject::of(claim).statement.says_no;
+        let denies = says_no(&answer.claim) && !says_no(&asked.claim);
+        let drops = says_withdrawn(&words) && !says_withdrawn(&wish);
+        let stage = Some(Stage::Decided);
+        let (rule, open_rule, judged_rule) = ("completed", "may-complete", "judged-completed");
+        let is_open = asked.stage != Stage::Decided;
+        (is_open && !denies && !drops).then_some(Consequence {
+            stage,
+            supersedes: false,
+            rule,
+            open_rule,
+            judged_rule,
+        })
     }
 
     fn consequence(&self) -> Option<Consequence> {

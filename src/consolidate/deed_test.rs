@@ -141,7 +141,10 @@ fn a_verdict_on_a_granted_wish_counts() {
     let memories = Memories::of(NAMESPACE, &state);
     let (made, _) = consolidate(&records, &memories, &verdicts);
     finish(&records, &made, memories, &mut state);
-    assert_eq!(of(&state, &wish).state, MemoryState::Superseded);
+    assert_eq!(
+        (of(&state, &wish).state, of(&state, &wish).stage),
+        (MemoryState::Active, Stage::Decided)
+    );
 }
 
 /// `claim` as the record of a later entry of the conversation of `record`.
@@ -254,4 +257,79 @@ fn in_one_conversation_a_denial_of_what_was_asked_for_withdraws_it_and_of_the_me
         let state = of(&state, &wish).state;
         assert_eq!(state == MemoryState::Superseded, is_withdrawn, "{asked}: {chosen}");
     }
+}
+
+/// `record` with the evidence of each field in another entry.
+fn at_entries(mut record: Record, evidence: &[(&str, u32)], on: i64) -> Record {
+    let first = record.evidence.remove(0);
+    let quoted = evidence.iter().map(|(field, ordinal)| crate::domain::Evidence {
+        field: (*field).to_owned(),
+        ordinal: *ordinal,
+        ..first.clone()
+    });
+    record.evidence = quoted.collect();
+    record.provenance.at = Some(day(on));
+    record
+}
+
+#[test]
+fn an_attempt_ends_in_one_conversation_where_its_action_or_result_is_best_quoted() {
+    let wish = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
+    let wish = at_entries(wish, &[("summary", 8)], 1);
+    // Some other run, earlier, printed the same.
+    let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
+    let tried = record(tried, Assistant, 1);
+    let tried = at_entries(tried, &[("action", 9), ("result", 4)], 0);
+    let mut state = MemoryMap::new();
+    plan(&[wish.clone(), tried], &mut state);
+    assert_eq!(of(&state, &wish).stage, Stage::Decided);
+}
+
+#[test]
+fn a_verdict_counts_whichever_of_two_records_it_names_first() {
+    let wish = record(request("Put the error texts into German"), Person, 1);
+    let deed = attempt("translated what the pages print when they fail", "all four", true);
+    let deed = record(deed, Assistant, 1);
+    let (wish, deed) =
+        (at_entries(wish, &[("summary", 3)], 1), at_entries(deed, &[("action", 7)], 1));
+    let id = |record: &Record| crate::domain::Memory::id_of(NAMESPACE, record.id);
+    for (one, other) in [(&wish, &deed), (&deed, &wish)] {
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(one.id, id(other), Verdict::Replaces { agreed: false });
+        verdicts.insert(other.id, id(one), Verdict::Unrelated);
+        let records = [wish.clone(), deed.clone()];
+        let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).stage, Stage::Decided);
+    }
+}
+
+#[test]
+fn a_judged_wish_overrules_an_earlier_decision_and_a_judged_decision_fulfils_a_wish() {
+    let chosen = record(decision(&[], "the service logs with zerolog", "for ECS"), Person, 1);
+    let back = record(request("Go back to slog and take zerolog out again"), Person, 9);
+    let rule = decision(&[], "documents go to main without a merge request", "it is a dance");
+    let (rule, wish) =
+        (record(rule, Person, 4), request("Push pure docs to main without a merge request"));
+    let wish = record(wish, Person, 4);
+    let dropped = decision(&[], "the export is dropped from the list", "they have Metabase");
+    let (dropped, export) = (record(dropped, Person, 6), request("Write an export for Lena"));
+    let export = record(export, Person, 5);
+    let id = |record: &Record| crate::domain::Memory::id_of(NAMESPACE, record.id);
+    let mut verdicts = Verdicts::none();
+    for (one, other) in [(&back, &chosen), (&wish, &rule), (&dropped, &export)] {
+        verdicts.insert(one.id, id(other), Verdict::Replaces { agreed: false });
+    }
+    let records = [chosen, back, rule, wish, export, dropped];
+    let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+    assert_eq!(plan.check(&records.each_ref().map(|it| it.id), &MemoryMap::new()), []);
+    let mut state = MemoryMap::new();
+    plan.apply(&mut state).unwrap();
+    let [chosen, back, rule, wish, export, dropped] = &records;
+    assert_eq!(of(&state, chosen).superseded_by, Some(id(back)));
+    assert_eq!(of(&state, wish).settler(), Some(id(rule)));
+    assert_eq!(of(&state, export).superseded_by, Some(id(dropped)));
+    let holds = |record: &Record| of(&state, record).state == MemoryState::Active;
+    assert!(holds(back) && holds(rule) && holds(wish) && holds(dropped));
 }

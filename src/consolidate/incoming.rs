@@ -26,7 +26,10 @@ pub(super) struct Incoming<'a> {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct RecordPlace {
     pub(super) session: SessionId,
-    pub(super) ordinal: u32,
+    /// Entry at which an attempt is complete, or else with the first evidence.
+    end: u32,
+    /// Entry with the first evidence.
+    start: u32,
     /// Entry with the last evidence of an attempt: of two that begin together, the later one ends later.
     last: u32,
 }
@@ -50,12 +53,12 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Order relative to the start of `memory`: by time, then by position in one conversation.
+    /// Order relative to the start of `memory`: by position in one conversation, or else by time.
     pub(super) fn order_to(&self, memory: &Memory, there: Option<RecordPlace>) -> Order {
         let by_time = self.facts.at.zip(memory.valid_from).map(|(at, then)| at.cmp(&then));
         let together = there.filter(|there| there.session == self.place.session);
         let by_place = together.map(|there| self.place.cmp(&there));
-        match by_time.filter(|order| order.is_ne()).or(by_place).or(by_time) {
+        match by_place.or(by_time) {
             Some(std::cmp::Ordering::Less) => Order::Earlier,
             Some(std::cmp::Ordering::Equal) => Order::Same,
             Some(std::cmp::Ordering::Greater) => Order::Later,
@@ -100,9 +103,20 @@ fn retraction(record: &Record) -> Retraction {
 
 pub(super) fn record_place(record: &Record) -> RecordPlace {
     let ordinals = || record.evidence.iter().map(|it| it.ordinal);
-    let ordinal = ordinals().min().unwrap_or(record.provenance.entries.0);
-    let last = ordinals().max().filter(|_| record.claim.kind() == ClaimKind::Attempt);
-    RecordPlace { session: record.provenance.session, ordinal, last: last.unwrap_or(ordinal) }
+    let start = ordinals().min().unwrap_or(record.provenance.entries.0);
+    let is_attempt = record.claim.kind() == ClaimKind::Attempt;
+    let last = ordinals().max().filter(|_| is_attempt).unwrap_or(start);
+    // The best window of a field comes first. Similar runs are misquoted: a failure from its repetition, a success
+    // from the run before.
+    let best = |field: &str| record.evidence.iter().find(|it| it.field == field);
+    let fields = || ["action", "result"].into_iter().filter_map(best).map(|it| it.ordinal);
+    let end = match &record.claim {
+        Claim::Attempt(it) if it.succeeded => fields().max(),
+        Claim::Attempt(_) => fields().min(),
+        Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => None,
+    };
+    let end = end.unwrap_or(start);
+    RecordPlace { session: record.provenance.session, end, start, last }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -12,9 +12,10 @@ use crate::domain::{
     MemoryState, Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement,
     Severity, Stage, Timestamp,
 };
+use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Maximum number of open pairs per record with a contradiction or repetition.
@@ -61,8 +62,9 @@ impl Draft {
         memories: &Memories,
         verdicts: &Verdicts,
     ) -> Draft {
+        let verdicts = verdicts.mirrored(memories.namespace(), records);
         let Planner { mut working, operations, open, findings, .. } =
-            Planner::run(records, open, memories, verdicts);
+            Planner::run(records, open, memories, &verdicts);
         let before = std::mem::take(&mut working.before).into_values().collect();
         let loaded = memories.loaded();
         let mut missing = working.into_missing();
@@ -76,7 +78,7 @@ impl Draft {
 
 /// Unprocessed records, earliest first; those without a time come last, each conversation in order.
 fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let fresh = |record: &&Record| !memories.has_taken(record.id) && seen.insert(record.id);
     let mut ordered: Vec<&Record> = records.iter().filter(fresh).collect();
     ordered.sort_by_cached_key(|record| {
@@ -148,7 +150,7 @@ impl<'a> Planner<'a> {
             working: WorkingSet::new(memories),
             namespace: memories.namespace(),
             verdicts,
-            places: HashMap::new(),
+            places: HashMap::default(),
             operations: Vec::new(),
             open: BTreeSet::new(),
             beside: Vec::new(),
@@ -359,15 +361,14 @@ impl<'a> Planner<'a> {
         self.operations.push(operation);
     }
 
-    /// Leaves the nearest possibly related pairs open, if the record has few other open pairs.
+    /// Leaves the nearest possibly related pairs open, if the record has few other open pairs and no model has seen it
+    /// among the memories of the project.
     fn leave_related(&mut self, new: &Incoming<'_>) {
         let record = new.record.id;
         let mut related = std::mem::take(&mut self.related);
         let open = std::mem::take(&mut self.beside);
-        related.retain(|(near, id)| {
-            let asked = self.verdicts.get(record, *id).is_some() || open.contains(id);
-            *near >= RELATED_NEAR && !asked
-        });
+        let asked = self.verdicts.has(record);
+        related.retain(|(near, id)| *near >= RELATED_NEAR && !asked && !open.contains(id));
         related.sort_by(|(one, id), (other, than)| other.total_cmp(one).then(id.cmp(than)));
         for (_, memory) in related.into_iter().take(RELATED_MAX.saturating_sub(open.len())) {
             self.open.insert(LeftOpen { record, memory, rule: Cow::Borrowed(RELATED) });

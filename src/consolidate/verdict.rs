@@ -2,7 +2,7 @@
 //! treats a verdict as advice: the policy still decides what may change.
 
 use super::retraction::says_yes;
-use crate::domain::{Digest, MemoryId, Record, RecordId, Speaker};
+use crate::domain::{Digest, Memory, MemoryId, Record, RecordId, Speaker};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,6 +66,31 @@ impl Verdicts {
         if answers.next().is_some_and(|it| says_yes(&folded(it.words.as_str()))) {
             self.1.insert(record);
         }
+    }
+
+    /// These verdicts, and those on two of `records` with their sides exchanged, unless the other side has one of its
+    /// own: which of two records is planned first depends on their times, not on which of them a model named.
+    pub(super) fn mirrored(&self, namespace: &str, records: &[Record]) -> Verdicts {
+        let own = |record: RecordId| Memory::id_of(namespace, record);
+        let of_memory: BTreeMap<MemoryId, RecordId> =
+            records.iter().map(|it| (own(it.id), it.id)).collect();
+        let mut all = self.clone();
+        for ((record, memory), verdict) in &self.0 {
+            let changes =
+                matches!(verdict, Verdict::Same | Verdict::Conflict | Verdict::Replaces { .. });
+            let Some(other) = of_memory.get(memory).filter(|_| changes) else { continue };
+            let there = all.0.entry((*other, own(*record))).or_insert(Verdict::Unrelated);
+            if *there == Verdict::Unrelated {
+                *there = *verdict;
+            }
+        }
+        all
+    }
+
+    /// True if a model was asked about `record`.
+    pub(super) fn has(&self, record: RecordId) -> bool {
+        let first = (record, MemoryId(Digest::from_bytes([0; 16])));
+        self.0.range(first..).next().is_some_and(|((of, _), _)| *of == record)
     }
 
     /// Adds a verdict, which replaces an earlier one.

@@ -17,6 +17,14 @@ const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|auß
      voor|zonder|depois|sem";
 /// Words that begin a rule for everybody, folded.
 const NOBODY: &str = "nobody|niemand|personne|nadie|nessuno|ninguém";
+/// Words that ask to be asked, those for who is to be asked, and those before what it is about.
+const ASK: &str =
+    "ask|frag|frage|fragt|demande|demander|demandez|pregunta|pregunten|chiedi|chiedete|pergunte";
+const ASKED: &str = "me|us|first|user|mich|uns|nutzer|benutzer|moi|nous|utilisateur|usuario|utente";
+const BEFORE: &str = "before|bevor|vor|avant|antes|prima";
+/// First words of the scope of a rule, and the maximum number of its words.
+const FOR: &str = "for|in|on|für|im|auf|pour|dans|para|en|per|voor";
+const SCOPE_WORDS_MAX: usize = 5;
 /// Words before a rule that begins to hold, folded, and polite ones.
 const FROM_NOW_ON: &str = "from now on|ab jetzt|ab sofort|künftig|von nun an|désormais|dorénavant|à partir de maintenant|\
      de ahora en adelante|a partir de ahora|d'ora in poi|bundan sonra|今後";
@@ -47,13 +55,26 @@ fn is_in(list: &str, word: &str) -> bool {
     list.split('|').any(|it| it == word)
 }
 
-/// True if a request states a standing rule, such as `never touch vendor/`.
+/// True if a request states a standing rule, such as `never touch vendor/` or `ask before adding a dependency`.
 pub(crate) fn is_standing(request: &str) -> bool {
     let text = folded(request);
-    let text = without_please(&text);
-    let first = split(text).into_iter().next().unwrap_or_default();
-    FROM_NOW_ON.split('|').any(|words| text.starts_with(words))
+    let words = split(without_scope(without_please(&text)));
+    let first = words.first().copied().unwrap_or_default();
+    let asks_first = is_in(ASK, first)
+        && words.iter().take(3).any(|word| is_in(ASKED, word))
+        && words.iter().any(|word| is_in(BEFORE, word));
+    FROM_NOW_ON.split('|').any(|words| without_please(&text).starts_with(words))
+        || asks_first
         || (first != "must" && is_in(ALWAYS, first))
+}
+
+/// Text behind the scope of a rule, as in `for the whole project: never …`.
+fn without_scope(folded: &str) -> &str {
+    let scope = folded.split_once([':', ',']).filter(|(scope, _)| {
+        let words = split(scope);
+        words.len() <= SCOPE_WORDS_MAX && words.first().is_some_and(|it| is_in(FOR, it))
+    });
+    scope.map_or(folded, |(_, rest)| rest.trim_start())
 }
 
 /// True if a request lays down a rule, and no task that can be done: a standing rule, a prohibition that is not only
@@ -79,7 +100,7 @@ fn has_words(text: &str, words: &str) -> bool {
 /// True if a request only forbids something, such as `do not touch vendor/`.
 pub(crate) fn is_prohibition(request: &str) -> bool {
     let text = folded(request);
-    let words = split(without_please(&text));
+    let words = split(without_scope(without_please(&text)));
     words.into_iter().take(2).any(|word| is_no(word) && !is_in(UNLESS, word))
 }
 
@@ -183,13 +204,28 @@ mod tests {
         assert!(
             is_standing("From now on run the smoke suite") && is_standing("Bitte immer testen")
         );
-        assert!(!is_standing("Make it never fail") && !is_standing("Please add a test"));
+        for text in [
+            "For the whole project: always run the tests with -race",
+            "Ask the user before pulling any dependency",
+            "Frag mich, bevor du etwas löschst",
+        ] {
+            assert!(is_standing(text), "{text}");
+        }
+        for text in [
+            "Make it never fail",
+            "Please add a test",
+            "Ask Farid before Friday",
+            "For the sake of the demo of the new gate on Monday: always on",
+        ] {
+            assert!(!is_standing(text), "{text}");
+        }
         for text in [
             "Never touch vendor/",
             "Do not use LTO, it broke the watchdog",
             "Keep the API of `Queue` as it is",
             "Keep the key out of every file",
             "Keine Emojis",
+            "For the whole project: no new dependency",
         ] {
             assert!(is_constraint(text), "{text}");
         }
