@@ -119,6 +119,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
                     let found = link.follow(link.consequence(), sure, order, false);
                     all.effects.extend(found.effects);
                     let may = found.open.into_iter().next().filter(|_| verdict.is_none());
+                    // Only a model can tell whether a wish overrules an earlier decision.
+                    let may_overrule = !is_together && !earlier && link.overruled(order).is_some();
+                    if may_overrule && verdict.is_none() {
+                        all.related.push((near, memory.id));
+                    }
                     let better = |(most, _): &(f64, LeftOpen)| *most < covered;
                     if let Some(may) = may {
                         if covered >= COVERED_MAYBE && strongest.as_ref().is_none_or(better) {

@@ -1,6 +1,9 @@
 //! Word lists and rules that classify user messages and assistant questions: small talk, intents to act, questions,
 //! and requests for permission. English, Turkish, German, Spanish, French, Japanese, Chinese.
 
+use aho_corasick::AhoCorasick;
+use std::sync::LazyLock;
+
 /// Maximum bytes of small talk; longer texts have content.
 const SMALLTALK_BYTES_MAX: usize = 100;
 /// Bytes that are searched for a question.
@@ -65,6 +68,8 @@ const PERMISSION: &str = "\
     _te_parece_bien_|_confirmas_|_dois_je_|_puis_je_|_tu_que_je_|_vous_que_je_|_es_tu_sur|\
     _êtes_vous_sur|_d_accord_|_je_continue_|_tu_confirmes_|_vous_confirmez_|ましょうか|\
     てもいいですか|てもよいですか|よろしいですか|要我|我可以|是否继续|可以吗|可以嗎|好吗|好嗎|确认吗";
+static PERMISSION_PHRASES: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(PERMISSION.split('|')).ok());
 /// First words of a question that asks for information, not permission.
 const ASKING: &str = "\
     which, what, where, when, who, whom, whose, how, why, hangi, hangisi, hangisini, ne, \
@@ -140,7 +145,7 @@ pub(super) fn asks_permission(question: &str) -> bool {
         || words.starts_with("que ")
         || ASKING_INSIDE.iter().any(|word| words.contains(word));
     let padded = format!("_{}_", words.replace(' ', "_"));
-    !asks && PERMISSION.split('|').any(|phrase| padded.contains(phrase))
+    !asks && PERMISSION_PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&padded))
 }
 
 /// Sentences of a line; each ends at a blank after its punctuation.

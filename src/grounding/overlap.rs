@@ -64,6 +64,10 @@ struct Field {
     total: f64,
     /// Indices of the words of each clause.
     clauses: Vec<Vec<usize>>,
+    /// Weight of each clause, and whether it has numbers.
+    totals: Vec<(f64, bool)>,
+    /// Clauses of each word.
+    homes: Vec<Vec<usize>>,
     /// Index of a sentence and of a word in it, in text order.
     places: Vec<(u32, usize)>,
 }
@@ -251,7 +255,16 @@ impl<'a> WordIndex<'a> {
         places.sort_unstable();
         let total = wanted.iter().map(|id| self.weight(*id)).sum();
         let clauses = self.clauses(string, &words);
-        Field { words, total, clauses, places }
+        let weigh = |clause: &Vec<usize>| {
+            let weight = clause.iter().map(|word| words[*word].weight).sum();
+            (weight, clause.iter().any(|word| words[*word].has_digit))
+        };
+        let totals = clauses.iter().map(weigh).collect();
+        let mut homes = vec![Vec::new(); words.len()];
+        for (index, clause) in clauses.iter().enumerate() {
+            clause.iter().for_each(|word| homes[*word].push(index));
+        }
+        Field { words, total, clauses, totals, homes, places }
     }
 
     /// Sentences with words of `field`, in text order.
@@ -263,14 +276,7 @@ impl<'a> WordIndex<'a> {
     ) -> Vec<Candidate> {
         let of_sentence = |places: &[(u32, usize)]| {
             let held: Vec<usize> = places.iter().map(|(_, word)| *word).collect();
-            let has_digit = |word: &&usize| field.words[**word].has_digit;
-            // A sentence states a clause with numbers if it has one of them.
-            let share = |clause: &Vec<usize>| {
-                let mut numbers = clause.iter().filter(has_digit).peekable();
-                let is_met = numbers.peek().is_none() || numbers.any(|it| held.contains(it));
-                if is_met { field.share(clause, &held) } else { 0.0 }
-            };
-            let clauses = field.clauses.iter().map(share).collect();
+            let clauses = field.shares(&held);
             let sentence = places[0].0 as usize;
             let is_choice = preference.is_choice_by(self.part(sentence));
             let voice = if is_choice { VOICE_WEIGHT } else { 0.0 };
@@ -508,6 +514,22 @@ impl Stated {
 impl Field {
     fn weigh(&self, words: &[usize]) -> f64 {
         words.iter().map(|word| self.words[*word].weight).sum()
+    }
+
+    /// Share of each clause's weight that `words` have, 0 to 1. A clause with numbers needs one of them.
+    fn shares(&self, words: &[usize]) -> Vec<f64> {
+        let mut held = vec![(0.0, false); self.clauses.len()];
+        for word in words {
+            let FieldWord { weight, has_digit, .. } = self.words[*word];
+            for clause in &self.homes[*word] {
+                held[*clause].0 += weight;
+                held[*clause].1 |= has_digit;
+            }
+        }
+        let share = |((share, has_number), (total, needs_number)): ((f64, bool), &(f64, bool))| {
+            if has_number || !needs_number { share / total } else { 0.0 }
+        };
+        held.into_iter().zip(&self.totals).map(share).collect()
     }
 
     /// Share of a clause's weight that `words` have, 0 to 1.

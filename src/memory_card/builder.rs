@@ -218,12 +218,15 @@ fn one_line(text: &str, letters_max: usize) -> String {
             letters += 1;
         }
         let room = letters_max.saturating_sub(letters);
-        let end = word.char_indices().nth(room).map_or(word.len(), |(at, _)| at);
+        // No more letters than bytes: most words need not be counted.
+        let is_short = word.len() <= room;
+        let nth = || word.char_indices().nth(room).map_or(word.len(), |(at, _)| at);
+        let end = if is_short { word.len() } else { nth() };
         line.push_str(word.get(..end).unwrap_or_default());
         if end < word.len() || room == 0 {
             break;
         }
-        letters += word.chars().count();
+        letters += if word.is_ascii() { word.len() } else { word.chars().count() };
     }
     line.truncate(line.trim_end().len());
     line

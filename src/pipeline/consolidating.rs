@@ -10,8 +10,8 @@ use crate::consolidate::{
     rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
-    Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
-    Speaker, Timestamp,
+    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
+    RecordId, Severity, Speaker, Timestamp,
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
@@ -325,8 +325,8 @@ impl Consolidator {
         records: Vec<Record>,
     ) -> Result<BTreeMap<RecordId, Vec<NearbyStatement>>, StoreError> {
         let around = |record: &Record| {
-            let rests_on = record.evidence.iter().map(|it| it.ordinal);
-            let (first, last) = (rests_on.clone().min()?, rests_on.max()?);
+            let stated = || anchors(record.claim.kind(), &record.evidence);
+            let (first, last) = (stated().min()?, stated().max()?);
             let part = first.saturating_sub(CONTEXT_BEFORE)..last.saturating_add(CONTEXT_AFTER);
             Some((record.id, first, (record.provenance.session, part)))
         };
@@ -418,6 +418,23 @@ impl Consolidator {
         let Consolidator { store, holder, clock, waits, adjudicator: _ } = self;
         store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: *waits }).await
     }
+}
+
+/// Entries that state what a record is mainly about; further quotes of it may be from elsewhere. All windows of a
+/// choice count, because an answer to a proposal follows the first; of other fields the best one.
+fn anchors(kind: ClaimKind, evidence: &[Evidence]) -> impl Iterator<Item = u32> + '_ {
+    let main: &[&str] = match kind {
+        ClaimKind::Decision => &["chosen"],
+        ClaimKind::Request => &["intent", "summary"],
+        ClaimKind::Attempt => &["action", "result"],
+        ClaimKind::Discussion => &[],
+    };
+    let of = |field: &'static str| evidence.iter().filter(move |it| it.field == field);
+    let windows = if kind == ClaimKind::Decision { usize::MAX } else { 1 };
+    let stated = main.iter().flat_map(move |field| of(field).take(windows));
+    let is_stated = main.iter().any(|field| of(field).next().is_some());
+    let all = evidence.iter().filter(move |_| !is_stated);
+    stated.chain(all).map(|it| it.ordinal)
 }
 
 /// Selects the messages of `said` to show around evidence that begins in the entry `first`.
@@ -583,7 +600,35 @@ fn is_due(backlog: &Backlog, thresholds: &Thresholds, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Match;
+    use crate::privacy::Redacted;
     use std::time::Duration;
+
+    #[test]
+    fn messages_are_shown_around_what_a_record_is_mainly_about() {
+        let of = |(field, ordinal): &(&str, u32)| Evidence {
+            field: (*field).to_owned(),
+            ordinal: *ordinal,
+            line: 1,
+            bytes: 0..2,
+            speaker: Speaker::Person,
+            name: None,
+            found: Match::Overlap,
+            words: Redacted::reopened("ok".to_owned()),
+        };
+        let check = |kind, evidence: &[(&str, u32)], expected: &[u32]| {
+            let evidence: Vec<Evidence> = evidence.iter().map(of).collect();
+            assert_eq!(anchors(kind, &evidence).collect::<Vec<_>>(), expected);
+        };
+        let tried = [("action", 22), ("result", 23), ("result", 6)];
+        check(ClaimKind::Attempt, &tried, &[22, 23]);
+        let asked = [("intent", 18), ("target", 2), ("summary", 24), ("summary", 3)];
+        check(ClaimKind::Request, &asked, &[18, 24]);
+        let chosen = [("chosen", 9), ("chosen", 7), ("rationale", 1)];
+        check(ClaimKind::Decision, &chosen, &[9, 7]);
+        check(ClaimKind::Decision, &[("rationale", 4)], &[4]);
+        check(ClaimKind::Discussion, &[("topic", 5), ("points", 8)], &[5, 8]);
+    }
 
     #[test]
     fn records_wait_until_they_are_many_or_long_or_nothing_came_and_it_has_cooled_down() {

@@ -62,6 +62,10 @@ pub(crate) async fn pair_questions(
     Ok(pairs.iter().filter_map(question).collect())
 }
 
+fn asks(memory: &Memory) -> bool {
+    matches!(memory.claim.kind(), ClaimKind::Request | ClaimKind::Discussion)
+}
+
 fn is_active(memory: &Memory) -> bool {
     memory.state == MemoryState::Active
 }
@@ -73,7 +77,9 @@ fn is_open(memory: &Memory) -> bool {
 
 impl Question {
     fn pair(one: &Memory, other: &Memory, is_certain: bool) -> Option<Question> {
-        let is_earlier = (one.valid_from, one.id) <= (other.valid_from, other.id);
+        // Of two without a time, the request or question comes before what may have closed it.
+        let rank = |it: &Memory| (it.valid_from, !asks(it), it.id);
+        let is_earlier = rank(one) <= rank(other);
         let (one, other) = if is_earlier { (one, other) } else { (other, one) };
         let (first, second) = (Box::new(one.clone()), Box::new(other.clone()));
         let both = is_active(one) && is_active(other);
@@ -111,10 +117,7 @@ impl Question {
     pub(crate) fn asked(&self) -> Option<&Memory> {
         match self {
             Question::Pair { one, other, .. } if one.claim.kind() != other.claim.kind() => {
-                let asks = |it: &&Memory| {
-                    matches!(it.claim.kind(), ClaimKind::Request | ClaimKind::Discussion)
-                };
-                [&**one, &**other].into_iter().find(asks)
+                [&**one, &**other].into_iter().find(|it| asks(it))
             }
             Question::Pair { .. } => None,
             Question::Open(memory) => Some(memory),
