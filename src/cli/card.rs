@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON
     #[arg(required_unless_present = "session", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Sessions in the store, by id or id prefix
+    /// Sessions in the store, by ID or ID prefix
     #[arg(long, value_name = "ID", conflicts_with = "from")]
     session: Vec<String>,
     /// Output format: YAML documents, or JSON, one card per line if there are several

@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// .memory-config.md
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
-    /// Add the last turns and the card of a session, by id or id prefix
+    /// Add the last turns and the card of a session, by ID or ID prefix
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Prefer entries with these words; also show sessions, records and the archive

@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// A transcript, messages as JSON or a saved memory, or `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "session")]
     file: Option<PathBuf>,
-    /// A session in the store instead, by id or id prefix
+    /// A session in the store instead, by ID or ID prefix
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format", "only"])]
     session: Option<String>,
     /// Strategy: buffer, window, summary or entity, instead of conversation.strategy

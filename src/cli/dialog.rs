@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// A transcript, or turns as JSON; `-` reads standard input
     #[arg(required_unless_present = "session")]
     file: Option<PathBuf>,
-    /// A session in the store instead, with its records, by id or id prefix
+    /// A session in the store instead, with its records, by ID or ID prefix
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format"])]
     session: Option<String>,
     /// Maximum length of the block in estimated tokens, instead of dialog.tokens

@@ -63,7 +63,7 @@ pub(super) struct Args {
     /// Only contradictions
     #[arg(long, conflicts_with = "state")]
     conflicting: bool,
-    /// Only this session, by annalist's id, the client's id, or a prefix of either
+    /// Only this session, by annalist's ID, the client's ID, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only sessions of this format

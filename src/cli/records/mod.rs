@@ -60,7 +60,7 @@ enum Command {
     },
     /// Show one record in full
     Show {
-        /// Id or id prefix of a record, or of a memory to show the records behind it
+        /// ID or ID prefix of a record, or of a memory to show the records behind it
         id: String,
         /// Print the entries with its evidence and those around them, quotes marked
         #[arg(long, conflicts_with = "json")]
@@ -79,9 +79,9 @@ enum Command {
     },
     /// Compare the records of two runs of the same slice
     Diff {
-        /// Id or id prefix of the older run
+        /// ID or ID prefix of the older run
         old: String,
-        /// Id or id prefix of the newer run
+        /// ID or ID prefix of the newer run
         new: String,
         /// Print JSON
         #[arg(long)]
@@ -114,7 +114,7 @@ struct Filter {
     /// Only records of this kind
     #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
     kind: Option<ClaimKind>,
-    /// Only this session, by annalist's id, the client's id, or a prefix of either
+    /// Only this session, by annalist's ID, the client's ID, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only what was said on this day or later
@@ -134,7 +134,7 @@ struct Filter {
 
 #[derive(Debug, Default, clap::Args)]
 struct CardFilter {
-    /// Only this session, by annalist's id, the client's id, or a prefix of either
+    /// Only this session, by annalist's ID, the client's ID, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only this namespace

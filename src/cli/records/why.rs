@@ -37,7 +37,7 @@ A line leads to its commit, and the commit to the session that was active then, 
 based on its time, its branch and what its tools wrote. Shows records that name the file or the \
 code, or that come from where it was written. Exits with 1 if nothing is found.")]
 pub(in crate::cli) struct WhyArgs {
-    /// Id or id prefix of a record or memory, a tag of the directory, a label such as ADR-013, or
+    /// ID or ID prefix of a record or memory, a tag of the directory, a label such as ADR-013, or
     /// FILE:LINE
     #[arg(required_unless_present = "commit", value_name = "ID|FILE:LINE")]
     id: Option<String>,

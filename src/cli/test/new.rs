@@ -30,7 +30,7 @@ pub(super) struct Args {
     /// The transcript, in any supported format
     #[arg(long, value_name = "TRANSCRIPT")]
     from: PathBuf,
-    /// Conversation in the transcript, by id or number
+    /// Conversation in the transcript, by ID or number
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
     /// Folder of cases
