@@ -533,7 +533,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
         let becomes = match effect.stage {
             Some(stage) => {
                 let memory = planned.memories.get(&effect.memory);
-                memory.map_or(stage.name(), |it| stage.of(&it.claim))
+                memory.map_or(stage.name(), |it| stage.in_words(&it.claim))
             }
             None if effect.supersedes => "superseded",
             None if effect.restores => "active again",

@@ -96,20 +96,18 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
         for Candidate { memory, subject, near } in found {
-            let link = Link { new, home, memory, earlier: *earlier };
             let there = view.places.get(&memory.id).copied();
+            let is_together = there.is_some_and(|there| there.session == new.place.session);
+            let link = Link { new, home, memory, earlier: *earlier, is_together };
             let order = new.order_to(memory, there);
             let order = if *earlier { order } else { order.turned() };
-            let is_together = there.is_some_and(|there| there.session == new.place.session);
-            let is_granted = is_together && link.is_granted(&subject);
-            let (covered, sure) = link.covers(&subject, is_together);
+            let is_granted = link.is_together && link.is_granted(&subject);
+            let (covered, sure) = link.covers(&subject);
             match view.verdicts.get(new.record.id, memory.id) {
                 Some(Verdict::Replaces { agreed }) => {
-                    let overruled = link.overruled(order).filter(|_| !is_together);
-                    let effects = || link.judged(order, agreed).effects;
-                    all.effects.extend(overruled.map_or_else(effects, |it| vec![it]));
+                    all.effects.extend(link.judged(order, agreed).effects);
                 }
-                verdict if is_granted || is_together && verdict == Some(Verdict::Same) => {
+                verdict if is_granted || link.is_together && verdict == Some(Verdict::Same) => {
                     // Both were said together, in whatever order.
                     let found = link.follow(link.laid_down(), true, Order::Later, false);
                     all.effects.extend(found.effects);
@@ -120,7 +118,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
                     all.effects.extend(found.effects);
                     let may = found.open.into_iter().next().filter(|_| verdict.is_none());
                     // Only a model can tell whether a wish overrules an earlier decision.
-                    let may_overrule = !is_together && !earlier && link.overruled(order).is_some();
+                    let may_overrule = !earlier && link.overruled(order).is_some();
                     if may_overrule && verdict.is_none() {
                         all.related.push((near, memory.id));
                     }
@@ -149,13 +147,13 @@ pub(super) fn followed(
     memory: &Memory,
     order: Order,
     agreed: bool,
+    is_together: bool,
 ) -> Vec<Effect> {
     let earlier = others(new.subject.search.kind)
         .iter()
         .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
     let order = if earlier { order } else { order.turned() };
-    let link = Link { new, home, memory, earlier };
-    link.overruled(order).map_or_else(|| link.judged(order, agreed).effects, |it| vec![it])
+    Link { new, home, memory, earlier, is_together }.judged(order, agreed).effects
 }
 
 /// A record beside a memory of another kind.
@@ -166,6 +164,8 @@ struct Link<'a> {
     memory: &'a Memory,
     /// True if the memory is the request or question, and the record its answer.
     earlier: bool,
+    /// True if both were said in one conversation.
+    is_together: bool,
 }
 
 /// Consequence of an answer for the memory that asked.
@@ -183,7 +183,7 @@ impl Link<'_> {
     }
 
     /// Share of the request or question that the answer covers, and whether it surely follows.
-    fn covers(&self, subject: &Subject, is_together: bool) -> (f64, bool) {
+    fn covers(&self, subject: &Subject) -> (f64, bool) {
         let (asked, answer) = self.asked_and_answer();
         let (asked, answer) = (&asked.claim, &answer.claim);
         let own: &Subject = &self.new.subject;
@@ -225,12 +225,12 @@ impl Link<'_> {
                 // A decision that denies nothing grants the wish or is about something else. In one conversation it
                 // says how the wish is granted, unless it begins with a denial.
                 let forbids = |claim| is_prohibition(main_text(claim));
-                let opposes = match is_together {
+                let opposes = match self.is_together {
                     true => says_no && forbids(answer),
                     false => says_no || after.statement.opposes(&before.statement),
                 };
                 let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
-                let drops = is_together && self.drops(&before.statement);
+                let drops = self.is_together && self.drops(&before.statement);
                 let sure = drops || back && share(names) >= least;
                 let covered = if opposes { share(names) } else { 0.0 };
                 (if drops { covered.max(COVERED_MAYBE) } else { covered }, sure)
@@ -311,8 +311,8 @@ impl Link<'_> {
         })
     }
 
-    /// Effect of a person's request on an earlier decision in whose place a model found it. `order` is that of the
-    /// decision relative to the request.
+    /// Effect of a person's request on a decision of an earlier conversation, in whose place a model found it. `order`
+    /// is that of the decision relative to the request.
     fn overruled(&self, order: Order) -> Option<Effect> {
         let (asked, answer) = self.asked_and_answer();
         let person = if self.earlier { is_protected(asked) } else { self.new.person };
@@ -320,7 +320,8 @@ impl Link<'_> {
             return None;
         };
         let at = if self.earlier { asked.valid_from } else { self.new.facts.at };
-        let holds = order == Order::Earlier && person && !answer.is_decided_after(at);
+        let is_later = order == Order::Earlier && !self.is_together;
+        let holds = is_later && person && !answer.is_decided_after(at);
         holds.then_some(Effect {
             memory: answer.id,
             by: asked.id,
@@ -335,6 +336,12 @@ impl Link<'_> {
 
     /// Applies the effects as if the rules were sure, under names of their own.
     fn judged(&self, order: Order, agreed: bool) -> Across {
+        if let Some(effect) = self.overruled(order) {
+            return Across { effects: vec![effect], ..Across::default() };
+        }
+        if self.is_postponed() {
+            return Across::default();
+        }
         let order = if order == Order::Same { Order::Later } else { order };
         let consequence = self.granted().or_else(|| self.consequence());
         let rule = consequence.as_ref().map(|it| it.judged_rule).unwrap_or_default();
@@ -343,6 +350,15 @@ impl Link<'_> {
             effect.rule = Cow::Borrowed(rule);
         }
         found
+    }
+
+    /// True if the decision only puts the request off: it stays open, whatever a model found.
+    fn is_postponed(&self) -> bool {
+        let (asked, answer) = self.asked_and_answer();
+        let chosen = folded(main_text(&answer.claim));
+        let is_pair =
+            matches!((&asked.claim, &answer.claim), (Claim::Request(_), Claim::Decision(_)));
+        is_pair && says_postponed(&chosen)
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the

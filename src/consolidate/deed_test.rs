@@ -333,3 +333,35 @@ fn a_judged_wish_overrules_an_earlier_decision_and_a_judged_decision_fulfils_a_w
     let holds = |record: &Record| of(&state, record).state == MemoryState::Active;
     assert!(holds(back) && holds(rule) && holds(wish) && holds(dropped));
 }
+
+#[test]
+fn a_verdict_does_not_end_a_wish_that_is_only_postponed_or_overrule_what_was_said_with_it() {
+    let id = |record: &Record| crate::domain::Memory::id_of(NAMESPACE, record.id);
+    for (chosen, stage) in [
+        ("the export comes later", Stage::Proposed),
+        ("the export is postponed until the pilot is over", Stage::Proposed),
+        ("the export goes out on Mondays", Stage::Decided),
+    ] {
+        let wish = record(request("Write the export for Lena"), Person, 1);
+        let choice = record(decision(&[], chosen, "Lena said so"), Person, 2);
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(choice.id, id(&wish), Verdict::Replaces { agreed: false });
+        let records = [wish.clone(), choice];
+        let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        let wish = of(&state, &wish);
+        assert_eq!((wish.state, wish.stage), (MemoryState::Active, stage), "{chosen}");
+    }
+    let chosen = record(decision(&[], "the service logs with zerolog", "for ECS"), Person, 1);
+    let wish = record(request("Go back to slog and take zerolog out again"), Person, 1);
+    let chosen = at_entries(chosen, &[("chosen", 3)], 1);
+    let wish = at_entries(wish, &[("summary", 7)], 1);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(wish.id, id(&chosen), Verdict::Replaces { agreed: false });
+    let records = [chosen.clone(), wish];
+    let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+    let mut state = MemoryMap::new();
+    plan.apply(&mut state).unwrap();
+    assert_eq!(of(&state, &chosen).state, MemoryState::Active);
+}

@@ -68,6 +68,7 @@ const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|
      parcialmente|henüz|kısmen";
 /// Words by which a decision postpones something.
 const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
+     comes later|postponed|put off|not today|not now|verschoben|später dran|kommt später|reporté|aplazad|rinviat|\
      ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
 /// Words by which an attempt removes something.
 const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\

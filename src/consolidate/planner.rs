@@ -553,7 +553,8 @@ impl OpenLink<'_> {
                 (Settlement::Replaced, "judged-replaced")
             }
             Verdict::Replaces { agreed } => {
-                let effects = followed(new, home, memory, order, agreed);
+                let together = place.is_some_and(|place| place.session == new.place.session);
+                let effects = followed(new, home, memory, order, agreed, together);
                 let settled = (Settlement::Followed, "judged-followed", effects);
                 return (!settled.2.is_empty()).then_some(settled);
             }

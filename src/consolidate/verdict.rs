@@ -71,6 +71,9 @@ impl Verdicts {
     /// These verdicts, and those on two of `records` with their sides exchanged, unless the other side has one of its
     /// own: which of two records is planned first depends on their times, not on which of them a model named.
     pub(super) fn mirrored(&self, namespace: &str, records: &[Record]) -> Verdicts {
+        if self.is_empty() {
+            return self.clone();
+        }
         let own = |record: RecordId| Memory::id_of(namespace, record);
         let of_memory: BTreeMap<MemoryId, RecordId> =
             records.iter().map(|it| (own(it.id), it.id)).collect();

@@ -34,7 +34,7 @@ impl Stage {
     }
 
     /// Word for the stage of `claim`, for people: a decided request is done, an attempted attempt failed.
-    pub(crate) fn of(self, claim: &Claim) -> &'static str {
+    pub(crate) fn in_words(self, claim: &Claim) -> &'static str {
         let is_failure = matches!(claim, Claim::Attempt(it) if !it.succeeded);
         match (claim.kind(), self) {
             (_, Stage::Decided | Stage::Refuted) if is_failure => "solved",
@@ -61,6 +61,16 @@ named! {
         Superseded = "superseded",
         /// Taken back without anything in its place; kept with the reason.
         Retracted = "retracted",
+    }
+}
+
+impl MemoryState {
+    /// State of `claim` in a word or two, for people: the stage while it is active.
+    pub(crate) fn in_words(self, stage: Stage, claim: &Claim) -> &'static str {
+        match self {
+            MemoryState::Active => stage.in_words(claim),
+            MemoryState::Superseded | MemoryState::Retracted => self.name(),
+        }
     }
 }
 
@@ -158,10 +168,7 @@ impl Memory {
 
     /// State in a word or two, for people.
     pub(crate) fn standing(&self) -> &'static str {
-        match self.state {
-            MemoryState::Active => self.stage.of(&self.claim),
-            MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
-        }
+        self.state.in_words(self.stage, &self.claim)
     }
 
     /// Returns the memory that completed, settled or solved it; `None` while it is open.

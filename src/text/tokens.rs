@@ -225,7 +225,7 @@ fn folded_words(text: &str, mut each: impl FnMut(&str, usize, usize)) {
         let run = bytes[start..].iter().take_while(|it| it.is_ascii_alphanumeric()).count();
         let is_ascii = bytes.get(start + run).is_none_or(u8::is_ascii);
         let len = if is_ascii { run } else { word_len(&text[start..]) };
-        at = start + len.max(text[start..].chars().next().map_or(1, char::len_utf8));
+        at = if len == 0 { text.ceil_char_boundary(start + 1) } else { start + len };
         if len == 0 || len > WORD_BYTES_MAX {
             continue;
         }

@@ -55,7 +55,7 @@ fn is_in(list: &str, word: &str) -> bool {
     list.split('|').any(|it| it == word)
 }
 
-/// True if a request states a standing rule, such as `never touch vendor/` or `ask before adding a dependency`.
+/// True if a request states a standing rule, such as `never touch vendor/` or `ask me before you add a crate`.
 pub(crate) fn is_standing(request: &str) -> bool {
     let text = folded(request);
     let words = split(without_scope(without_please(&text)));

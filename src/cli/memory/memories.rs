@@ -78,10 +78,7 @@ impl Row for MemoryRow<'_> {
     const SPARE: &'static [usize] = &[1];
 
     fn cells(&self) -> Vec<String> {
-        let stage = match self.state {
-            MemoryState::Active => self.stage.of(self.claim),
-            MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
-        };
+        let stage = self.state.in_words(self.stage, self.claim);
         vec![
             short(&self.id),
             self.namespace.to_owned(),
@@ -141,7 +138,7 @@ impl HistoryRow {
         let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
         let outcome = self.stage.zip(self.state);
         let outcome =
-            outcome.map(|(stage, state)| format!(": {}, {}", stage.of(claim), state.name()));
+            outcome.map(|(stage, state)| format!(": {}, {}", stage.in_words(claim), state.name()));
         let record = self.record.filter(|_| outcome.is_some());
         let said = self.said_at.iter().flatten().map(|at| format!(", said {at}")).next();
         let record = record.map(|it| format!("record {}{}", short(&it), said.unwrap_or_default()));
@@ -213,7 +210,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     let state = match memory.state {
         MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         MemoryState::Superseded | MemoryState::Retracted => {
-            let stage = memory.stage.of(&memory.claim);
+            let stage = memory.stage.in_words(&memory.claim);
             format!("{YELLOW}{}{YELLOW:#}, was: {stage}", memory.standing())
         }
     };
