@@ -1,8 +1,17 @@
-//! What the tests of more than one room share: files that lie beside the project.
+//! What the tests of several modules share: files next to the project, and the number of generated cases.
 
+use proptest::prelude::ProptestConfig;
 use std::path::PathBuf;
 
-/// What lies at `path` beside the project; none, with a line that says so, where it stands alone.
+/// Settings for a law that is tested with `usual` generated cases, or with the same share of them that `PROPTEST_CASES` is
+/// of proptest's own 256.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let cases = (usual * config.cases / 256).max(usual.min(8));
+    ProptestConfig { cases, ..config }
+}
+
+/// The file at `path` next to the project; none, with a line that says so, where the project is alone.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
     let folder = option_env!("ANNALIST_SHARED").unwrap_or(beside);

@@ -66,7 +66,7 @@ pub(super) fn consolidated(records: &[Record], state: &MemoryMap, verdicts: &Ver
 
 proptest! {
     // Five hundred cases of two plans each, all of them undone.
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::testing::cases(500))]
 
     #[test]
     fn every_plan_is_sound_repeatable_and_undone_to_the_same(
@@ -90,7 +90,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(crate::testing::cases(40))]
 
     #[test]
     fn a_plan_from_the_index_is_the_plan_from_all_memories(
@@ -125,7 +125,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(crate::testing::cases(120))]
 
     #[test]
     fn what_a_person_said_changes_by_a_persons_words_only(old in records(), new in records()) {

@@ -137,7 +137,7 @@ fn sorted(memory: &Memory) -> Memory {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::testing::cases(200))]
 
     #[test]
     fn it_is_as_if_what_was_misread_had_never_been_read(

@@ -120,7 +120,7 @@ fn fences(block: &Block) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(160))]
+    #![proptest_config(crate::testing::cases(160))]
 
     #[test]
     fn a_block_never_exceeds_its_budget(material in material(), budget in budget(), units in 0..4_000usize) {

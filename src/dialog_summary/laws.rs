@@ -120,7 +120,7 @@ fn through_json(dialog: &DialogSummary) -> DialogSummary {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #![proptest_config(crate::testing::cases(CASES))]
 
     #[test]
     fn any_dialog_stays_within_its_limits_after_every_entry(

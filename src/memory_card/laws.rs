@@ -29,7 +29,7 @@ fn all(card: &Card) -> Vec<&Redacted> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(CASES))]
+    #![proptest_config(crate::testing::cases(CASES))]
 
     #[test]
     fn every_card_passes_its_own_checklist(messages in messages()) {

@@ -521,7 +521,7 @@ fn forged_claim() -> impl Strategy<Value = Claim> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::testing::cases(64))]
 
     #[test]
     fn no_claim_is_more_than_an_entry(claims in prop::collection::vec((forged_claim(), 0..4_usize), 1..6)) {

@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #![proptest_config(crate::testing::cases(64))]
 
         /// Resuming from the state stored at any entry gives every slice the same preamble as reading
         /// from the beginning, however far ahead of the slice both have read.

@@ -194,7 +194,7 @@ fn hostile_text_takes_linear_time() {
         "authorization: digest a=\"",
         "password: letmein\n",
     ] {
-        let text = piece.repeat(100_000 / piece.len());
+        let text = piece.repeat(30_000 / piece.len());
         assert!(gate().redact(&text).len() <= 4 * text.len() + 8, "{piece}");
     }
 }
@@ -315,7 +315,7 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(crate::testing::cases(2_000))]
     #[test]
     fn redacting_twice_changes_nothing(text in pieces()) {
         let once = gate().redact(&text);

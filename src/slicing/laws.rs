@@ -64,7 +64,7 @@ fn check_halves(cutting: &Cutting) {
 
 proptest! {
     // Cuts whole sessions repeatedly: a case costs as much as ten of a smaller property.
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
     #[test]
     fn a_slice_is_rebuilt_as_it_was_cut(entries in transcript(), settings in settings()) {
         for cutting in slices(&entries, settings) {

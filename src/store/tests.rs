@@ -60,7 +60,7 @@ async fn a_run_of_an_unknown_session_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(crate::testing::cases(12))]
 
     #[test]
     fn staging_twice_in_any_order_is_staging_once(

@@ -66,13 +66,14 @@ fn killed_at(place: &Place, (calls, effect): (&str, usize)) -> Option<bool> {
 #[test]
 #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn killed_at_any_effect_a_sync_goes_on_at_once() {
-    let undisturbed = begun();
+    let begun = begun();
+    let undisturbed = begun.copied();
     undisturbed.json(&SYNC);
     let (expected, memories) = (files(&undisturbed), believed(&undisturbed));
     for (calls, step) in EFFECTS {
         let mut kills = 0;
         for effect in (1..EFFECTS_MAX).step_by(step) {
-            let place = begun();
+            let place = begun.copied();
             let Some(got_so_far) = killed_at(&place, (calls, effect)) else {
                 eprintln!("not tested: nothing here can kill a process at a system call (strace)");
                 return;

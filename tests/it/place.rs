@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use tempfile::TempDir;
 
 /// The binary.
@@ -57,13 +58,24 @@ impl Place {
         place
     }
 
-    /// With the records of the shipped sessions, from their recorded answers.
+    /// With the records of the shipped sessions, from their recorded answers; they are replayed once.
     pub(crate) fn with_examples() -> Place {
-        let (place, root) = (Place::new(), env!("CARGO_MANIFEST_DIR"));
-        let (sessions, cassette) =
-            (format!("{root}/examples/sessions"), format!("{root}/examples/cassette"));
-        place.json(&["replay", &sessions, "--cassette", &cassette, "--json"]);
-        place
+        static REPLAYED: LazyLock<Place> = LazyLock::new(|| {
+            let (place, root) = (Place::new(), env!("CARGO_MANIFEST_DIR"));
+            let (sessions, cassette) =
+                (format!("{root}/examples/sessions"), format!("{root}/examples/cassette"));
+            place.json(&["replay", &sessions, "--cassette", &cassette, "--json"]);
+            place
+        });
+        REPLAYED.copied()
+    }
+
+    /// A new folder with the same files, settings and permissions; without a store on a server.
+    pub(crate) fn copied(&self) -> Place {
+        assert!(self.schema.is_none());
+        let folder = tempfile::tempdir().unwrap();
+        copy(self.folder.path(), folder.path());
+        Place { folder, env: self.env.clone(), schema: None }
     }
 
     /// With the store on a PostgreSQL server from now on, where there is one.
@@ -212,6 +224,20 @@ pub(crate) fn timeless(line: &str) -> String {
 
 pub(crate) fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap()
+}
+
+/// Copies what is in folder `from` to folder `to`, with permissions.
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, copied) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            fs::create_dir(&copied).unwrap();
+            copy(&path, &copied);
+            fs::set_permissions(&copied, entry.metadata().unwrap().permissions()).unwrap();
+        } else {
+            fs::copy(&path, &copied).unwrap();
+        }
+    }
 }
 
 /// Every file under `folder`, in order.

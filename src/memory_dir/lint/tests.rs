@@ -332,7 +332,7 @@ fn markers_that_others_hid_are_repaired_with_them() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(crate::testing::cases(128))]
 
     #[test]
     fn a_repair_leaves_nothing_to_repair(text in file(), which in any::<prop::sample::Index>()) {

@@ -70,7 +70,7 @@ async fn however_it_is_parted(said: Vec<TestEntry>, steps: Vec<Step>) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::cases(32))]
 
     #[test]
     fn every_entry_is_in_the_jobs_that_cover_it_however_it_is_parted(

@@ -95,7 +95,7 @@ async fn however_it_is_handed_over(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::cases(40))]
 
     #[test]
     fn every_entry_is_in_the_jobs_that_cover_it_however_it_is_handed_over(

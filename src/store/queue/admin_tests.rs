@@ -360,7 +360,7 @@ impl Life {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(crate::testing::cases(16))]
 
     #[test]
     fn totals_balance_whatever_happens_and_orders_given_twice_are_orders_given_once(

@@ -482,7 +482,7 @@ fn lines() -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::testing::cases(400))]
 
     #[test]
     fn broken_bytes_never_panic(

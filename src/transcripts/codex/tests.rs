@@ -395,7 +395,7 @@ fn damaged_rollouts_never_panic() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::testing::cases(400))]
 
     #[test]
     fn broken_bytes_never_panic(

@@ -261,7 +261,7 @@ fn documents() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(crate::testing::cases(2_000))]
     #[test]
     fn what_the_schema_lets_in_is_taken_and_all_else_is_refused(document in documents()) {
         let text = document.to_string();
