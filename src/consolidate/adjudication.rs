@@ -27,8 +27,8 @@ use std::sync::Arc;
 const BATCH_RECORDS_MAX: usize = 20;
 /// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
 const FURTHER_MAX: usize = 80;
-const FURTHER_TOKENS_MAX: Tokens = 1_800;
-const FURTHER_LETTERS_MAX: usize = 160;
+const FURTHER_TOKENS_MAX: Tokens = 2_400;
+const FURTHER_LETTERS_MAX: usize = 120;
 /// Maximum records of one memory under which an answer is filed. The first ones determined its
 /// words; a stored memory that loses one of them changes, and the answer is dropped.
 const SOURCES_MAX: usize = 64;
@@ -514,8 +514,8 @@ struct Draft {
 
 impl Draft {
     fn is_full(&self) -> bool {
-        // A record and its memories usually take at most a third of a batch.
-        self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
+        // The rest is for a last record and for the further memories.
+        self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 5 * 3
     }
 
     fn add(&mut self, offer: Offer) {
@@ -574,8 +574,8 @@ impl Draft {
         self.pairs.push(offer);
     }
 
-    /// Adds lines of those `further` memories, newest first, that are not shown yet, neither as a memory nor as a
-    /// record, and not newer than the new records.
+    /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and not newer
+    /// than the new records: those that a record can change or end first, each the newest first.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
         let new = self.pairs.iter().filter(|it| it.own.is_some());
         let latest = new.map(|it| it.record.provenance.at).max();
@@ -585,9 +585,11 @@ impl Draft {
             Some(None) => 0,
             Some(at) => further.partition_point(|it| it.valid_from > at),
         };
-        let further = further.iter().skip(newer).filter(|it| !own.contains(&it.id));
+        let older = further.iter().skip(newer).filter(|it| !own.contains(&it.id));
+        let (standing, ended): (Vec<&Memory>, Vec<&Memory>) =
+            older.partition(|it| it.is_open() || it.claim.kind() == ClaimKind::Decision);
         let mut left = FURTHER_TOKENS_MAX.min(BATCH_TOKENS_MAX.saturating_sub(self.tokens));
-        for memory in further.take(FURTHER_MAX) {
+        for memory in standing.into_iter().chain(ended).take(FURTHER_MAX) {
             if self.shown.contains_key(&memory.id) {
                 continue;
             }

@@ -347,6 +347,24 @@ fn batches_are_bounded() {
 }
 
 #[test]
+fn an_old_memory_that_still_holds_is_shown_before_newer_ones_that_have_ended() {
+    let mut state = stored();
+    let names = ["kiwi", "plum", "pear", "fig", "lime", "date", "sloe", "medlar", "mango", "guava"];
+    let done = names.iter().flat_map(|one| names.map(|other| format!("Sorted {one} from {other}")));
+    let done: Vec<Record> =
+        done.map(|it| record(attempt(&it, "all in boxes", true), Speaker::Assistant, 3)).collect();
+    plan(&done, &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let new = [record(decision(&[], "the skipper takes us each Friday", ""), Speaker::Person, 9)];
+    let (planned, _) = consolidate(&new, &memories, &Verdicts::none());
+    let [batch] = <[PairBatch; 1]>::try_from(pair_batches(&planned, &new, &memories)).unwrap();
+    let text = batch.text.as_str();
+    let [boat, sorted] = ["Tuesdays", "Sorted"].map(|it| text.find(it).unwrap());
+    assert!(boat < sorted, "{text}");
+    assert!(text.matches("Sorted").count() < done.len());
+}
+
+#[test]
 fn what_a_rule_merged_is_compared_with_nothing_else() {
     let rule = "frequencies are uint64 in hertz, everywhere";
     let records = [

@@ -301,6 +301,7 @@ impl Link<'_> {
             return None;
         };
         let is_rule = is_constraint(&it.summary) || is_prohibition(&it.summary);
+        let is_rule = is_rule && !says_postponed(&folded(&it.summary));
         let is_open = asked.stage != Stage::Decided && !asked.confirmed;
         (is_open && is_rule).then_some(Consequence {
             stage: Some(Stage::Decided),

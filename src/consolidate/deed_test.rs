@@ -340,6 +340,7 @@ fn a_verdict_does_not_end_a_wish_that_is_only_postponed_or_overrule_what_was_sai
     for (chosen, stage) in [
         ("the export comes later", Stage::Proposed),
         ("the export is postponed until the pilot is over", Stage::Proposed),
+        ("the export is not done before the pilot is over", Stage::Proposed),
         ("the export goes out on Mondays", Stage::Decided),
     ] {
         let wish = record(request("Write the export for Lena"), Person, 1);
@@ -364,4 +365,20 @@ fn a_verdict_does_not_end_a_wish_that_is_only_postponed_or_overrule_what_was_sai
     let mut state = MemoryMap::new();
     plan.apply(&mut state).unwrap();
     assert_eq!(of(&state, &chosen).state, MemoryState::Active);
+}
+
+#[test]
+fn a_wish_that_is_put_off_is_no_rule_that_a_decision_lays_down() {
+    for (asked, stage) in [
+        ("No export before the tests pass", Stage::Decided),
+        ("No export for now, not before the exhibition opens in June", Stage::Proposed),
+    ] {
+        let wish = record(request(asked), Person, 1);
+        let choice = record(decision(&[], asked, "there is no time"), Person, 1);
+        let records = [wish.clone(), choice];
+        let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &Verdicts::none());
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).stage, stage, "{asked}");
+    }
 }

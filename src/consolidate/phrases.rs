@@ -66,9 +66,10 @@ const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|
      noch nicht|noch offen|immer noch|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
      pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
-/// Words by which a decision postpones something.
+/// Words by which a decision or a wish postpones something.
 const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
-     comes later|postponed|put off|not today|not now|verschoben|später dran|kommt später|reporté|aplazad|rinviat|\
+     comes later|postponed|put off|not today|not now|not before the|not done before the|not until the|nicht vor dem|nicht vor der|\
+     erst nach|pas avant l|no antes de|verschoben|später dran|kommt später|reporté|aplazad|rinviat|\
      ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
 /// Words by which an attempt removes something.
 const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
