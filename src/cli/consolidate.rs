@@ -44,7 +44,7 @@ Examples:
 
 Where no rule decides, both sides are kept, and a suspected contradiction or consequence is \
 listed as left open. A model is asked about such pairs and about the three nearest memories of \
-each new record; it also sees the newest memories of the project, because people rephrase. It is \
+each new record; it also sees other memories of the project in short, because people rephrase. It is \
 the extraction model, unless --model, --cassette or consolidate.model names another or --no-model \
 turns it off. It gives verdicts; the rules decide what may change: only a person, or something a \
 person approved, overrides a person, and nothing changes unless the record's words state a \

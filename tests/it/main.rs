@@ -61,8 +61,6 @@ mod told;
 mod vault;
 mod verdicts;
 mod why_code;
-#[cfg(feature = "otel")]
-mod traces;
 mod worker;
 mod worker_ends;
 mod worker_limits;

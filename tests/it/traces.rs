@@ -1,9 +1,18 @@
 //! Traces as a collector gets them: every call is a span by the GenAI conventions, under its job where
 //! there is one, and no words of a conversation are in any byte of it.
+//! A target of its own, since the feature `otel` builds everything again.
+#![cfg(test)]
+#![expect(dead_code, reason = "the other target uses the rest of these modules")]
 
-use super::input::{claude, extracted};
-use super::place::{Place, records};
-use super::stub::{Answer, Ask, Stub, error};
+mod input;
+mod place;
+#[path = "../../src/store/fixture/server.rs"]
+mod server;
+mod stub;
+
+use self::input::{claude, extracted};
+use self::place::{Place, records};
+use self::stub::{Answer, Ask, Stub, error};
 use annalist::Gate;
 use annalist::JobOutcome;
 use annalist::extraction_tool;
