@@ -46,7 +46,7 @@ fn canaries_reach_no_exit() {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&sent);
     let stub = Stub::new(move |ask| {
-        seen.lock().unwrap().push(ask.body.to_string());
+        seen.lock().unwrap().push(String::from_utf8_lossy(&ask.bytes).into_owned());
         if ask.number == 1 {
             let body = json!({"error": {"message": planted(), "type": "x", "code": "invalid"}});
             return Answer::Status(400, "", body.to_string());

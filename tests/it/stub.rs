@@ -26,7 +26,6 @@ pub(crate) struct Ask {
     /// Its body, where it is JSON.
     pub(crate) body: Value,
     /// Its body as it came.
-    #[cfg(feature = "otel")]
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -215,14 +214,7 @@ impl Shared {
         reader.read_exact(&mut bytes).ok()?;
         let body = serde_json::from_slice(&bytes).unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        Some(Ask {
-            number,
-            path,
-            head,
-            body,
-            #[cfg(feature = "otel")]
-            bytes,
-        })
+        Some(Ask { number, path, head, body, bytes })
     }
 }
 
