@@ -1,34 +1,18 @@
 //! Language of a slice and of its claims. Across languages, words cannot be compared.
 
-use crate::domain::{Slice, Speaker};
-use foldhash::HashMap;
+use crate::domain::{EntryKind, Part, Slice, Speaker};
+use crate::text::stems::{FUNCTION_BYTES_MAX, is_english, lowered};
 use regex::Regex;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-/// English function words.
-const ENGLISH: [&str; 24] = [
-    "the", "and", "to", "of", "is", "that", "it", "for", "this", "with", "are", "not", "were",
-    "have", "been", "from", "when", "they", "who", "what", "before", "after", "than", "out",
-];
 /// Quoted text and text in parentheses.
 static QUOTED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""[^"]*"|„[^“”"]*[“”"]|“[^”]*”|«[^»]*»|\([^()]*\)"#).ok());
-/// Function words of other languages in Latin script; none is an English word.
-const OTHER: [&str; 46] = [
-    "und", "der", "nicht", "ist", "das", "ich", "wir", "mit", "que", "los", "para", "por", "una",
-    "el", "les", "des", "est", "pas", "nous", "pour", "dans", "che", "di", "per", "non", "sono",
-    "het", "een", "niet", "van", "ve", "bir", "bu", "için", "değil", "ile", "não", "uma", "com",
-    "się", "nie", "jest", "och", "att", "det", "ikke",
-];
-/// All of these words; true for English ones.
-static FUNCTION_WORDS: LazyLock<HashMap<&str, bool>> = LazyLock::new(|| {
-    let all = ENGLISH.map(|it| (it, true)).into_iter().chain(OTHER.map(|it| (it, false)));
-    all.collect()
-});
-/// Maximum length of these words, in bytes.
-const FUNCTION_WORD_BYTES_MAX: usize = 6;
+/// Function words of languages in Latin script whose stems are not known.
+const FURTHER_WORDS: [&str; 13] =
+    ["ve", "bir", "bu", "için", "değil", "ile", "się", "nie", "jest", "och", "att", "det", "ikke"];
 /// Share of non-Latin letters above which a text counts as another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
 /// Size of the sample, in bytes.
@@ -54,7 +38,7 @@ impl Language {
         let said = said
             .filter(|part| matches!(part.speaker, Speaker::Person | Speaker::Assistant))
             .map(|part| slice.text.as_str().get(part.span.clone()).unwrap_or_default());
-        Language::of(said)
+        Counts::of(said).language()
     }
 
     /// Language of a claim's `texts`, without what they quote, which may be in another one.
@@ -64,34 +48,48 @@ impl Language {
             None => Cow::Borrowed(text),
         };
         let own: Vec<Cow<'_, str>> = texts.map(own).collect();
-        Language::of(own.iter().map(|text| &**text))
-    }
-
-    /// Language of `texts` taken together.
-    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Language {
-        let mut counts = Counts::default();
-        for text in texts {
-            if counts.looked > LOOK_BYTES_MAX {
-                break;
-            }
-            counts.add(&text[..text.floor_char_boundary(LOOK_BYTES_MAX)]);
+        let counts = Counts::of(own.iter().map(|text| &**text));
+        match counts.language() {
+            // A name such as "van der Berg" is not a language.
+            Language::OtherLatin if !counts.are_clear() => Language::Unknown,
+            language => language,
         }
-        counts.language()
     }
 
     /// True if the words of a claim in `claim` cannot be compared with a slice in this language.
-    /// False if no claim is foreign to text in this language.
-    pub(super) fn may_be_foreign(self) -> bool {
-        matches!(self, Language::OtherLatin | Language::OtherScript)
-    }
-
     pub(super) fn is_foreign_to(self, claim: Language) -> bool {
         match self {
-            Language::English | Language::Unknown => false,
+            Language::Unknown => false,
+            Language::English => matches!(claim, Language::OtherLatin | Language::OtherScript),
             Language::OtherLatin => matches!(claim, Language::English | Language::OtherScript),
             Language::OtherScript => claim != Language::OtherScript,
         }
     }
+}
+
+/// Messages of `slice` in another language, with the calls and outputs after them. `None` if there are none, or if most
+/// of the slice is in that language.
+pub(super) fn foreign_passage(slice: &Slice) -> Option<Slice> {
+    if matches!(Language::of_slice(slice), Language::OtherLatin | Language::OtherScript) {
+        return None;
+    }
+    let mut is_foreign = false;
+    let in_passage = |part: &&Part| {
+        let is_said = matches!(part.speaker, Speaker::Person | Speaker::Assistant);
+        if is_said && part.kind != EntryKind::ToolCall {
+            let text = slice.text.as_str().get(part.span.clone());
+            let counts = Counts::of(text.into_iter());
+            is_foreign = match counts.language() {
+                Language::OtherLatin if !counts.are_clear() => is_foreign,
+                Language::OtherLatin | Language::OtherScript => true,
+                Language::English => false,
+                Language::Unknown => is_foreign,
+            };
+        }
+        is_foreign
+    };
+    let parts: Vec<Part> = slice.parts.iter().filter(in_passage).cloned().collect();
+    (!parts.is_empty()).then(|| Slice { parts, ..slice.clone() })
 }
 
 #[derive(Default)]
@@ -103,21 +101,38 @@ struct Counts {
     looked: usize,
 }
 
+/// Minimum number of function words by which another language outnumbers English in a text that is clearly in it.
+const CLEAR_WORDS_MIN: usize = 2;
+
 impl Counts {
+    /// Counts of `texts` taken together.
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Counts {
+        let mut counts = Counts::default();
+        for text in texts {
+            if counts.looked > LOOK_BYTES_MAX {
+                break;
+            }
+            counts.add(&text[..text.floor_char_boundary(LOOK_BYTES_MAX)]);
+        }
+        counts
+    }
+
+    /// True if a text in another language is clearly not English.
+    fn are_clear(&self) -> bool {
+        self.other >= self.english + CLEAR_WORDS_MIN
+    }
+
     fn add(&mut self, text: &str) {
         self.looked += text.len();
         for letter in text.chars().filter(|letter| letter.is_alphabetic()) {
             self.letters += 1;
             self.other_script += usize::from(u32::from(letter) > 0x24F);
         }
-        let mut lower = String::with_capacity(FUNCTION_WORD_BYTES_MAX);
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
-            // Other words cannot be in the lists.
-            if (2..=FUNCTION_WORD_BYTES_MAX).contains(&word.len()) {
-                lower.clear();
-                lower.push_str(word);
-                lower.make_ascii_lowercase();
-                match FUNCTION_WORDS.get(lower.as_str()) {
+            if (2..=FUNCTION_BYTES_MAX).contains(&word.len()) {
+                let word = lowered(word);
+                let of_others = || FURTHER_WORDS.contains(&&*word).then_some(false);
+                match is_english(&word).or_else(of_others) {
                     Some(true) => self.english += 1,
                     Some(false) => self.other += 1,
                     None => {}
@@ -143,17 +158,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_foreign_only_to_a_slice_in_another_language() {
-        let language = |text: &str| Language::of(std::iter::once(text));
+    fn a_claim_is_foreign_to_a_slice_in_another_language() {
+        let language = |text: &str| Counts::of(std::iter::once(text)).language();
         let (german, english) = ("das ist nicht der Port", "that is not the port");
         let (chinese, bare) = ("端口不是这个", "Postgres port");
         let check = |slice: &str, claim: &str| language(slice).is_foreign_to(language(claim));
         assert!(check(german, english) && check(german, chinese));
         assert!(check(chinese, english) && check(chinese, german) && check(chinese, bare));
         assert!(!check(german, german) && !check(german, bare) && !check(chinese, chinese));
-        assert!(!check(english, english) && !check(english, german));
+        assert!(!check(english, english) && check(english, german) && !check(english, bare));
         let quoting = "accounts are abolished (Konten): \"das ist nicht der Port\"";
         let claim = Language::of_claim(std::iter::once(quoting));
         assert!(language(german).is_foreign_to(claim));
+        let named = Language::of_claim(std::iter::once("Ask Jan van Dam"));
+        assert!(!language(english).is_foreign_to(named));
     }
 }

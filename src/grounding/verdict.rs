@@ -1,7 +1,7 @@
 //! Turns claims into records: collects evidence, scores it and decides whether it suffices.
 
 use super::fold::Folded;
-use super::language::Language;
+use super::language::{Language, foreign_passage};
 use super::literal::{Literal, find, literals};
 use super::names::SpeakerNames;
 use super::negation::negated;
@@ -38,6 +38,8 @@ const FRAME: &str =
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of a folded match, a little below an exact one.
 const FOLDED_SCORE: f64 = 0.98;
+/// Reason of a record whose evidence says the opposite.
+const NEGATED: &str = "negated";
 /// Minimum number of names and words that a claim shares with a slice in another language.
 const SHARED_WORDS_MIN: usize = 2;
 /// Maximum score of such a claim.
@@ -68,20 +70,29 @@ pub fn ground(
     provenance: &Provenance,
 ) -> Grounded {
     let strings: Vec<_> = claims.iter().flat_map(Claim::strings).map(|(_, text)| text).collect();
-    let folded = Folded::of_slice(slice);
-    let ground = Grounder {
-        slice,
-        index: WordIndex::new(slice, &folded, strings.into_iter()),
-        folded,
-        context,
-        folded_context: OnceCell::new(),
-        language: Language::of_slice(slice),
-        names: SpeakerNames::of(slice),
-    };
+    let whole = Grounder::new(slice, context, &strings);
+    let passage = foreign_passage(slice);
+    let passage = passage.as_ref().map(|passage| Grounder::new(passage, context, &strings));
     let mut grounded = Grounded::default();
-    for claim in claims {
-        let claim = ground.without_unproven_points(claim, &mut grounded.findings);
-        grounded.records.push(ground.record(claim, provenance));
+    for claim in &claims {
+        let ground = |by: &Grounder<'_>| {
+            let mut findings = Vec::new();
+            let claim = by.without_unproven_points(claim.clone(), &mut findings);
+            (by.record(claim, provenance), findings)
+        };
+        let (mut record, mut findings) = ground(&whole);
+        // Its words may be those of a passage in another language.
+        if let Some(passage) = &passage
+            && record.reason.as_ref().is_some_and(|it| !it.starts_with(NEGATED))
+            && passage.is_foreign(claim.strings().iter().map(|(_, text)| *text))
+        {
+            let other = ground(passage);
+            if other.0.state == RecordState::Staged {
+                (record, findings) = other;
+            }
+        }
+        grounded.records.push(record);
+        grounded.findings.extend(findings);
     }
     grounded
 }
@@ -117,7 +128,20 @@ struct ClaimSupport {
     shared: BTreeSet<u32>,
 }
 
-impl Grounder<'_> {
+impl<'a> Grounder<'a> {
+    fn new(slice: &'a Slice, context: Option<&'a Redacted>, strings: &[&str]) -> Grounder<'a> {
+        let folded = Folded::of_slice(slice);
+        Grounder {
+            slice,
+            index: WordIndex::new(slice, &folded, strings.iter().copied()),
+            folded,
+            context,
+            folded_context: OnceCell::new(),
+            language: Language::of_slice(slice),
+            names: SpeakerNames::of(slice),
+        }
+    }
+
     /// Drops the points of a discussion that have an absent literal or no support, unless none
     /// would be left.
     fn without_unproven_points(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
@@ -164,8 +188,8 @@ impl Grounder<'_> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
-    fn is_foreign<'a>(&self, strings: impl Iterator<Item = &'a str>) -> bool {
-        self.language.may_be_foreign() && self.language.is_foreign_to(Language::of_claim(strings))
+    fn is_foreign<'b>(&self, strings: impl Iterator<Item = &'b str>) -> bool {
+        self.language.is_foreign_to(Language::of_claim(strings))
     }
 
     fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
@@ -317,7 +341,7 @@ impl Grounder<'_> {
             return Some(format!("unproven-field: no words of {field} are in the slice"));
         }
         if let Some(field) = negated(claim, &proof.evidence, self.slice) {
-            return Some(format!("negated: the words behind {field} say the opposite"));
+            return Some(format!("{NEGATED}: the words behind {field} say the opposite"));
         }
         let least = match claim.kind() {
             ClaimKind::Attempt => ATTEMPT_SCORE_MIN,

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 const BEGINNING_LETTERS: usize = 5;
 
 /// Length of the longest function word, in bytes.
-const FUNCTION_BYTES_MAX: usize = 8;
+pub(crate) const FUNCTION_BYTES_MAX: usize = 8;
 
 /// Languages with known endings, in the order of their bits in [`FUNCTION_WORDS`]. Of equal counts the
 /// last one wins: English.
@@ -54,6 +54,15 @@ pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
 fn languages_with(folded: &str) -> u8 {
     let may_be = folded.len() <= FUNCTION_BYTES_MAX;
     may_be.then(|| FUNCTION_WORDS.get(folded).copied()).flatten().unwrap_or(0)
+}
+
+/// True for a folded function word of English alone, false for one of other languages only.
+pub(crate) fn is_english(folded: &str) -> Option<bool> {
+    match languages_with(folded) {
+        0 => None,
+        ENGLISH => Some(true),
+        languages => (languages & ENGLISH == 0).then_some(false),
+    }
 }
 
 /// Endings and function words of one language.

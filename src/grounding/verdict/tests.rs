@@ -207,6 +207,62 @@ fn a_claim_in_another_language_rests_on_the_names_that_both_share() {
 }
 
 #[test]
+fn a_claim_rests_on_a_passage_in_another_language_and_its_evidence_is_there() {
+    let slice = slice(&[
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "Before the release, move the invoices to the new server, please",
+        ),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "The invoices are on the new server, and the tests for it have passed.",
+        ),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "gut, und bitte: Lena will dass die Kasse samstags nicht vor 14 Uhr aufgeht",
+        ),
+        (Speaker::Assistant, EntryKind::ToolCall, "desk.toml: open_saturday = 14"),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "Ist eingetragen, die Kasse ist samstags ab 14 Uhr auf.",
+        ),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "Thanks. That is what we have for this week, the rest is for after the move.",
+        ),
+    ]);
+    let wish = |intent: &str, summary: &str| {
+        Claim::Request(PersonRequest {
+            intent: intent.to_owned(),
+            target: None,
+            summary: summary.to_owned(),
+        })
+    };
+    let record = ground_one(
+        &slice,
+        wish(
+            "nobody should queue at noon",
+            "Lena wants the desk to be closed on Saturdays until 14",
+        ),
+    );
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+    assert!(record.evidence.iter().all(|it| (2..5).contains(&it.ordinal)), "{:?}", record.evidence);
+    let stranger =
+        wish("the server should restart", "Restart the kiosk every night for the visitors");
+    assert_eq!(ground_one(&slice, stranger).state, RecordState::Quarantined);
+    let german = wish(
+        "die Rechnungen sollen umziehen",
+        "Die Rechnungen auf den Server von Lena und nicht auf den alten legen",
+    );
+    assert_eq!(ground_one(&slice, german).state, RecordState::Staged);
+}
+
+#[test]
 fn a_claim_in_the_language_of_the_slice_is_weighed_by_its_words() {
     let text = "Wir nehmen die Warteschlange mit Postgres und nicht den Dienst, das ist der Plan";
     let slice = slice(&[(Speaker::Person, EntryKind::Prompt, text)]);
@@ -605,6 +661,8 @@ proptest! {
     fn evidence_stands_where_it_says_and_scores_stay_in_bounds(
         said in "[a-zş名 `_.0-9\n\"]{0,200}", more in "\\PC{0,200}", claimed in "[a-zş名 `_.0-9]{0,80}",
     ) {
+        // A generated text may look like a secret.
+        let [said, more] = [said, more].map(|text| Gate::new(&[]).redact(&text).as_str().to_owned());
         let texts = [said.as_str(), more.as_str()];
         let entries = texts.map(|text| (Speaker::Person, EntryKind::Prompt, text));
         let slice = slice(&entries);
