@@ -2,7 +2,7 @@
 //! `:8443` and `port 8443`.
 
 use super::phrases::{is_sign, is_stop_word, is_symbol, with_sign};
-use crate::text::numbers::{number, unit};
+use crate::text::numbers::{WEEKDAYS, number, unit};
 use crate::text::tokens::{hash, stands_alone};
 use foldhash::HashMap;
 use std::sync::LazyLock;
@@ -26,17 +26,6 @@ const PERCENT_PHRASES: [(&str, f64); 7] = [
     ("un quart des", 25.0),
     ("la moitié des", 50.0),
     ("la mitad de", 50.0),
-];
-
-/// Days of the week, in several languages.
-const WEEKDAYS: [&str; 7] = [
-    "monday mondays montag montags lundi lundis lunes lunedì понедельник понедельникам",
-    "tuesday tuesdays dienstag dienstags mardi mardis martes martedì вторник вторникам",
-    "wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì среда среду средам",
-    "thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì четверг четвергам",
-    "friday fridays freitag freitags vendredi vendredis viernes venerdì пятница пятницу пятницам",
-    "saturday saturdays samstag samstags samedi samedis sábado sábados sabato суббота субботу субботам",
-    "sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica воскресенье",
 ];
 
 static DAY_OF_WORD: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {

@@ -157,6 +157,27 @@ impl Folded {
         starts.next()
     }
 
+    /// Range of a list of files of one folder that has `name`: `src/` and `c.rs` in `src/a.rs, b.rs and c.rs`.
+    pub(super) fn find_in_folder(&self, folder: &str, name: &str) -> Option<Range<usize>> {
+        /// Maximum length of such a list, in bytes.
+        const FILES_BYTES_MAX: usize = 160;
+        let one = char::is_alphanumeric;
+        let mut starts = self.whole_matches(folder, 0..self.text.len(), one).take(STARTS_MAX);
+        starts.find_map(|(start, end)| {
+            let near = self.text.floor_char_boundary(end + FILES_BYTES_MAX);
+            let to = self.entry_end(start)?.min(near).max(end);
+            let mut names = self.whole_matches(name, end..to, one);
+            let (_, last) = names.find(|(at, _)| {
+                let before = self.text[end..*at].split([' ', ',']).filter(|it| !it.is_empty());
+                let is_file = |it: &str| it.contains('.') && !it.contains('/');
+                let mut before =
+                    before.map(|it| is_file(it) || matches!(it, "and" | "und" | "et" | "y" | "+"));
+                self.text[..*at].ends_with([' ', ',']) && before.all(|it| it)
+            })?;
+            Some(self.original(start, last))
+        })
+    }
+
     /// Range of `one` as a whole word in an entry that also has `other`.
     pub(super) fn find_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
         let find = |needle: &str, entry: &Range<usize>| {

@@ -105,7 +105,7 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     match literal.rule {
         "code" => whole.or_else(|| find_in_pieces(text, slice)),
         "quote" => whole.or_else(|| without_fillers(text, slice)),
-        "path" => whole.or_else(|| alternatives(text, slice)),
+        "path" => whole.or_else(|| listed(text, slice)).or_else(|| alternatives(text, slice)),
         _ => whole,
     }
 }
@@ -141,6 +141,12 @@ fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
     });
     let first = places.next()??;
     places.all(|place| place.is_some()).then_some(first)
+}
+
+/// Position of a file that a list names without its folder.
+fn listed(path: &str, slice: &Folded) -> Option<Range<usize>> {
+    let (folder, name) = path.split_at(path.rfind('/')? + 1);
+    name.contains('.').then(|| slice.find_in_folder(folder, name))?
 }
 
 /// Position of a spoken quote, ignoring fillers between its words.
@@ -237,6 +243,24 @@ mod tests {
         assert!(!there("wait half a minute", "45 s") && !there("it costs twelve", "12.50"));
         assert!(there("so uh the the um the remote is blue", "\"so the the remote is blue\""));
         assert!(!there("the remote is blue", "\"the remote is not blue\""));
+    }
+
+    #[test]
+    fn files_of_a_list_share_the_folder_of_the_first() {
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice).is_some())
+        };
+        assert!(there("src/book/wait.py, rules.py: 28", "the limit in src/book/rules.py"));
+        assert!(there("site/index.html, a.js and style.css", "site/style.css"));
+        for said in [
+            "src/book/wait.py, rules.py",
+            "src/wait.py, tests/rules.py",
+            "src/wait.py is slow, see rules.py",
+            "src/wait.py; rules.pyc",
+        ] {
+            assert!(!there(said, "src/rules.py"), "{said}");
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::preference::{ClaimWords, Preference};
 use super::sentence::{Sentence, sentences};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Part, Slice};
-use crate::text::tokens::words;
+use crate::text::numbers::translations;
+use crate::text::stems::lowered;
+use crate::text::tokens::{keys, words};
 use aho_corasick::AhoCorasick;
 use foldhash::HashMap;
 use std::ops::Range;
@@ -133,22 +135,30 @@ pub(super) struct WordSupport {
 }
 
 impl<'a> WordIndex<'a> {
+    /// Index of the words of `strings`; in a slice that `is_foreign` to English, with numbers, units and days in other
+    /// languages.
     pub(super) fn new<'b>(
         slice: &'a Slice,
         folded: &Folded,
         strings: impl Iterator<Item = &'b str>,
+        is_foreign: bool,
     ) -> WordIndex<'a> {
-        let mut ids: HashMap<u64, u32> = HashMap::default();
+        let (mut ids, mut next): (HashMap<u64, u32>, u32) = (HashMap::default(), 0);
         let mut denies = false;
         for string in strings {
             denies |= negations(string).next().is_some();
             words(string, |word| {
-                let next = ids.len() as u32;
-                ids.entry(word.key).or_insert(next);
+                let id = *ids.entry(word.key).or_insert(next);
+                next = next.max(id + 1);
+                if is_foreign {
+                    for word in translations(&lowered(&string[word.start..word.end])) {
+                        keys(word).into_iter().for_each(|key| _ = ids.entry(key).or_insert(id));
+                    }
+                }
             });
         }
-        let negation = denies.then_some(ids.len() as u32);
-        let numbers = ids.len() + usize::from(denies);
+        let negation = denies.then_some(next);
+        let numbers = next as usize + usize::from(denies);
         let mut places: Vec<Vec<u32>> = vec![Vec::new(); numbers];
         let mut parts_with = vec![0; numbers];
         let mut last_parts = vec![u32::MAX; numbers];

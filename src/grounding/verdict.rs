@@ -131,13 +131,15 @@ struct ClaimSupport {
 impl<'a> Grounder<'a> {
     fn new(slice: &'a Slice, context: Option<&'a Redacted>, strings: &[&str]) -> Grounder<'a> {
         let folded = Folded::of_slice(slice);
+        let language = Language::of_slice(slice);
+        let is_foreign = language.is_foreign_to(Language::English);
         Grounder {
             slice,
-            index: WordIndex::new(slice, &folded, strings.iter().copied()),
+            index: WordIndex::new(slice, &folded, strings.iter().copied(), is_foreign),
             folded,
             context,
             folded_context: OnceCell::new(),
-            language: Language::of_slice(slice),
+            language,
             names: SpeakerNames::of(slice),
         }
     }

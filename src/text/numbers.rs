@@ -1,5 +1,5 @@
-//! Words for numbers and units in several languages. Words that are also common English words, such
-//! as the Spanish `once`, are left out.
+//! Words for numbers, units and days in several languages. Number words that are also common English words, such as the
+//! Spanish `once`, are left out.
 
 use foldhash::HashMap;
 use std::sync::LazyLock;
@@ -25,6 +25,25 @@ static UNIT_WORDS: LazyLock<HashMap<&str, Unit>> = LazyLock::new(|| {
     units
 });
 
+/// Days of the week, in several languages.
+pub(crate) const WEEKDAYS: [&str; 7] = [
+    "monday mondays montag montags lundi lundis lunes lunedì понедельник понедельникам",
+    "tuesday tuesdays dienstag dienstags mardi mardis martes martedì вторник вторникам",
+    "wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì среда среду средам",
+    "thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì четверг четвергам",
+    "friday fridays freitag freitags vendredi vendredis viernes venerdì пятница пятницу пятницам",
+    "saturday saturdays samstag samstags samedi samedis sábado sábados sabato суббота субботу субботам",
+    "sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica воскресенье",
+];
+
+/// Line of each word: numbers from two on, since `un` is also an article; units, days.
+static TRANSLATIONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let numbers = include_str!("numbers.txt").lines().skip(2);
+    let units = include_str!("units.txt").lines().filter_map(|line| line.splitn(3, ' ').nth(2));
+    let lines = numbers.chain(units).chain(WEEKDAYS);
+    lines.flat_map(|line| line.split(' ').map(move |word| (word, line))).collect()
+});
+
 /// A unit of measurement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Unit {
@@ -41,4 +60,9 @@ pub(crate) fn number(word: &str) -> Option<u64> {
 /// Unit that a lower-case word means.
 pub(crate) fn unit(word: &str) -> Option<Unit> {
     UNIT_WORDS.get(word).copied()
+}
+
+/// Words in several languages for the number, unit or day that a lower-case word or number means, itself included.
+pub(crate) fn translations(word: &str) -> impl Iterator<Item = &'static str> {
+    TRANSLATIONS.get(word).into_iter().flat_map(|line| line.split(' '))
 }
