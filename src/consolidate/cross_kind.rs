@@ -3,6 +3,7 @@
 //! request's stage; to supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
+use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
 use super::phrases::{
@@ -15,7 +16,7 @@ use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
-    Speaker, Stage,
+    SessionId, Speaker, Stage,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
@@ -32,6 +33,9 @@ const WORDS_MIN: usize = 3;
 /// Minimum share of a request's words in an attempt, and in its action.
 const DONE: f64 = 0.65;
 const DONE_BY_ACTION: f64 = 0.5;
+/// Minimum share and number of the words of a request's main part in an attempt that was made at once.
+const DONE_AT_ONCE: f64 = 0.5;
+const AT_ONCE_WORDS_MIN: usize = 2;
 /// Minimum share of a request's words in a decision that withdraws it.
 const WITHDRAWN: f64 = 0.5;
 /// Minimum share of a request's words in a decision that says the same.
@@ -55,6 +59,8 @@ pub(super) struct Across {
 pub(super) struct View<'a> {
     pub(super) working: &'a WorkingSet<'a>,
     pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
+    /// Ordinals of the person's messages with evidence, by session.
+    pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
     pub(super) verdicts: &'a Verdicts,
 }
 
@@ -98,7 +104,12 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         for Candidate { memory, subject, near } in found {
             let there = view.places.get(&memory.id).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
-            let link = Link { new, home, memory, earlier: *earlier, is_together };
+            let is_at_once = there.is_some_and(|there| {
+                let (wish, deed) = if *earlier { (there, new.place) } else { (new.place, there) };
+                let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
+                deed.is_at_once_after(wish, messages)
+            });
+            let link = Link { new, home, memory, earlier: *earlier, is_together, is_at_once };
             let order = new.order_to(memory, there);
             let order = if *earlier { order } else { order.turned() };
             let is_granted = link.is_together && link.is_granted(&subject);
@@ -153,7 +164,9 @@ pub(super) fn followed(
         .iter()
         .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
     let order = if earlier { order } else { order.turned() };
-    Link { new, home, memory, earlier, is_together }.judged(order, agreed).effects
+    Link { new, home, memory, earlier, is_together, is_at_once: false }
+        .judged(order, agreed)
+        .effects
 }
 
 /// A record beside a memory of another kind.
@@ -166,6 +179,8 @@ struct Link<'a> {
     earlier: bool,
     /// True if both were said in one conversation.
     is_together: bool,
+    /// True if an attempt was made at once after the request.
+    is_at_once: bool,
 }
 
 /// Consequence of an answer for the memory that asked.
@@ -210,7 +225,13 @@ impl Link<'_> {
                 let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
                 let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
                 let sure = share(named) >= least && share(said) >= DONE && enough;
-                (share(said), sure && is_completed && whole > 1)
+                let at_once = self.is_at_once
+                    && is_finished
+                    && before.statement.is_finished
+                    && !(prepares || removes || says_postponed(&wish))
+                    && self.does_main_part(&after.statement);
+                let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
+                (covered, (sure && is_completed || at_once) && whole > 1)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
@@ -250,6 +271,26 @@ impl Link<'_> {
                 (covered, sure)
             }
         }
+    }
+
+    /// True if an attempt has most words of the first clause of a request, without its reasons.
+    fn does_main_part(&self, deed: &Statement) -> bool {
+        let (asked, _) = self.asked_and_answer();
+        let wish = main_text(&asked.claim);
+        // One deed does not fulfil a standing rule.
+        if is_constraint(wish) || is_prohibition(wish) {
+            return false;
+        }
+        let wish = folded(wish);
+        // A name may say whose wish it is: `Anna: …`.
+        let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
+        let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
+        let mut words: Vec<u64> = Vec::new();
+        for word in words_of(&clause).into_iter().filter(|word| !is_stop_word(word)) {
+            topic_keys(word, |key| words.push(key));
+        }
+        let done = words.iter().filter(|key| deed.has(**key)).count();
+        done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
     }
 
     /// True if a decision begins with a denial of what a request is for, and of nothing else.

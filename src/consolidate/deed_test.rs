@@ -382,3 +382,37 @@ fn a_wish_that_is_put_off_is_no_rule_that_a_decision_lays_down() {
         assert_eq!(of(&state, &wish).stage, stage, "{asked}");
     }
 }
+
+#[test]
+fn what_is_done_before_the_persons_next_message_needs_fewer_of_a_wishs_words() {
+    let at = |mut record: Record, ordinal: u32| {
+        record.evidence.iter_mut().for_each(|it| it.ordinal = ordinal);
+        record
+    };
+    let asked =
+        "Anna: rename the app from cruxbook to griffbuch, because a shop has the name already";
+    let renamed = ("Renamed cruxbook to griffbuch with git mv", "26 tests passed");
+    for (asked, (action, result), done_at, stage) in [
+        (asked, renamed, 4, Stage::Decided),
+        (asked, renamed, 7, Stage::Proposed),
+        (
+            asked,
+            ("Renamed cruxbook to griffbuch in one file", "the rest is missing"),
+            4,
+            Stage::Proposed,
+        ),
+        (asked, ("Looked where cruxbook and griffbuch stand", "in 40 files"), 4, Stage::Proposed),
+        ("Rename cruxbook to griffbuch, but not before the release", renamed, 4, Stage::Proposed),
+        ("Always write griffbuch, never cruxbook", renamed, 4, Stage::Proposed),
+        ("Find a domain for the new name", renamed, 4, Stage::Proposed),
+    ] {
+        let wish = at(record(request(asked), Person, 1), 3);
+        let deed = at(record(attempt(action, result, true), Speaker::Assistant, 1), done_at);
+        let next = at(record(request("Send the bill to the tax office"), Person, 1), 5);
+        let mut state = MemoryMap::new();
+        let (plan, _) =
+            consolidate(&[wish.clone(), deed, next], &Memories::new(NAMESPACE), &Verdicts::none());
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).stage, stage, "{asked}; {action}; {done_at}");
+    }
+}

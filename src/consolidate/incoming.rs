@@ -67,6 +67,21 @@ impl<'a> Incoming<'a> {
     }
 }
 
+/// Maximum number of entries between a wish and what is done at once.
+const TURN_ENTRIES_MAX: u32 = 12;
+
+impl RecordPlace {
+    /// True if an attempt at `self` was made at once after a wish: before the person's next message, or with it as the last
+    /// evidence. `messages` are the ordinals of the person's messages in the session, in order.
+    pub(super) fn is_at_once_after(self, wish: RecordPlace, messages: &[u32]) -> bool {
+        let next = messages.iter().find(|it| **it > wish.start).copied();
+        let within = next.unwrap_or(u32::MAX).min(wish.start + TURN_ENTRIES_MAX);
+        self.session == wish.session
+            && wish.start <= self.start
+            && (wish.start + 1..=within).contains(&self.end)
+    }
+}
+
 pub(super) fn said_by(record: &Record) -> Speaker {
     record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web)
 }

@@ -9,8 +9,8 @@ use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId,
-    MemoryState, Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement,
-    Severity, Stage, Timestamp,
+    MemoryState, Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, SessionId,
+    Settlement, Severity, Speaker, Stage, Timestamp,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -88,11 +88,25 @@ fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
     ordered
 }
 
+/// Ordinals of the person's messages with evidence, in order, by session.
+fn messages(records: &[Record]) -> HashMap<SessionId, Vec<u32>> {
+    let mut found: HashMap<SessionId, Vec<u32>> = HashMap::default();
+    for record in records {
+        let by_person = record.evidence.iter().filter(|it| it.speaker == Speaker::Person);
+        let ordinals = by_person.map(|it| it.ordinal);
+        found.entry(record.provenance.session).or_default().extend(ordinals);
+    }
+    found.values_mut().for_each(|it| it.sort_unstable());
+    found
+}
+
 struct Planner<'a> {
     working: WorkingSet<'a>,
     namespace: &'a str,
     verdicts: &'a Verdicts,
     places: HashMap<MemoryId, RecordPlace>,
+    /// Ordinals of the person's messages with evidence, by session.
+    messages: HashMap<SessionId, Vec<u32>>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     /// Memories with which the current record was left open.
@@ -151,6 +165,7 @@ impl<'a> Planner<'a> {
             namespace: memories.namespace(),
             verdicts,
             places: HashMap::default(),
+            messages: messages(records),
             operations: Vec::new(),
             open: BTreeSet::new(),
             beside: Vec::new(),
@@ -382,7 +397,11 @@ impl<'a> Planner<'a> {
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
         let (working, places) = (&self.working, &self.places);
-        let found = across(new, home, View { working, places, verdicts: self.verdicts });
+        let found = across(
+            new,
+            home,
+            View { working, places, messages: &self.messages, verdicts: self.verdicts },
+        );
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();

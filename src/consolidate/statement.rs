@@ -432,10 +432,15 @@ impl Statement {
         (shared(&self.all, &other.topic), other.topic.len())
     }
 
+    /// True if this claim has the topic word anywhere.
+    pub(super) fn has(&self, key: u64) -> bool {
+        self.all.binary_search(&key).is_ok()
+    }
+
     /// True if this claim has another word than `request` for the same deed.
     pub(super) fn exchanges_verb(&self, request: &Statement) -> bool {
         let verb = self.deed.verb_of(&request.deed);
-        verb.is_some_and(|key| self.all.binary_search(&key).is_err())
+        verb.is_some_and(|key| !self.has(key))
     }
 
     /// Like [`covers`](Statement::covers), for the main string only.
