@@ -49,11 +49,10 @@ impl Language {
         };
         let own: Vec<Cow<'_, str>> = texts.map(own).collect();
         let counts = Counts::of(own.iter().map(|text| &**text));
-        match counts.language() {
-            // A name such as "van der Berg" is not a language.
-            Language::OtherLatin if !counts.are_clear() => Language::Unknown,
-            language => language,
-        }
+        // A name such as "van der Berg" is not a language.
+        let language = counts.language();
+        let is_clear = language != Language::OtherLatin || counts.are_clear();
+        if is_clear { language } else { Language::Unknown }
     }
 
     /// True if the words of a claim in `claim` cannot be compared with a slice in this language.
