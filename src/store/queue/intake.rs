@@ -245,13 +245,16 @@ impl Store {
         self.all("reading the jobs of a batch", sql, values![&batch]).await
     }
 
-    /// Deletes a batch, and its dead jobs whose failed runs already tell why.
+    /// Deletes a batch, and its dead jobs whose failed runs already tell why. A job that another batch
+    /// has too is left to it, since that batch counts it when it ends.
     pub(crate) async fn end_batch(&self, batch: String) -> Result<(), StoreError> {
         let end = move |to: &mut Db| {
             let sql = "DELETE FROM jobs WHERE state = 'dead' AND state IN ('dead', 'cancelled')
                 AND no IN (SELECT job_no FROM batch_jobs WHERE batch = ?1)
                 AND EXISTS (SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
-                    AND r.slice = jobs.slice AND r.state = 'failed')";
+                    AND r.slice = jobs.slice AND r.state = 'failed')
+                AND NOT EXISTS (SELECT 1 FROM batch_jobs o
+                    WHERE o.job_no = jobs.no AND o.batch <> ?1)";
             to.execute(sql, values![&batch])?;
             to.run("DELETE FROM batch_jobs WHERE batch = ?1", values![&batch])
         };

@@ -1,6 +1,6 @@
 //! The queue through its public functions.
 
-use super::super::fixture::{conversation, entry, on_each_store, staging};
+use super::super::fixture::{conversation, entry, failed, on_each_store, staging};
 use super::*;
 use crate::domain::*;
 use crate::domain::{Digest, JobId, SliceId, Wait};
@@ -252,6 +252,41 @@ async fn dead_jobs_open_again_under_another_prompt_only() {
         assert_eq!((coverage().await.failed, coverage().await.pending), (0, 1));
         let claimed = store.claim(claim(1, 100)).await.unwrap().jobs.remove(0);
         assert_eq!((claimed.attempt, claimed.generation), (1, 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_dead_job_of_two_batches_stays_until_the_second_one_ends() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let failed = failed(staging(&session, "a", 0, &[]));
+        let job = Job { slice: failed.run.slice, ..job("a", (0, 9)) };
+        for batch in ["first", "second"] {
+            let part = BatchPart {
+                batch: batch.to_owned(),
+                session: session.clone(),
+                begins: true,
+                entries: (0..10).map(entry).collect(),
+                jobs: vec![BatchJob { job: job.clone(), generation: 0 }],
+                asking: failed.run.asking,
+                end: None,
+                at: Timestamp(100),
+            };
+            store.enqueue_part(part).await.unwrap();
+        }
+        let claimed = store.claim(claim(1, 100)).await.unwrap().jobs.remove(0);
+        let dead = JobEnding::Dead {
+            kind: "stale".to_owned(),
+            detail: "no answer".to_owned(),
+            asking: failed.run.asking,
+        };
+        store.finish(claimed.lease, Some(failed), dead, Timestamp(100)).await.unwrap();
+        let jobs_of = async |batch: &str| store.batch_slices(batch.to_owned()).await.unwrap().len();
+        store.end_batch("first".to_owned()).await.unwrap();
+        assert_eq!(jobs_of("second").await, 1, "its session's end counts the run of this job");
+        store.end_batch("second".to_owned()).await.unwrap();
+        assert_eq!(store.jobs(JobFilter::default()).await.unwrap().len(), 0);
     })
     .await;
 }
