@@ -351,6 +351,8 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
             random
                 || (line && is_label(named) && !value::is_about(word))
                 || is_plain(scan, named, at.end, word)
+                || value::is_made_up(word)
+                || (words::is_login(named.name) && value::ends_in_digits(word))
         }
     }
 }

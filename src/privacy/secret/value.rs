@@ -127,6 +127,16 @@ pub(super) fn is_made_up(word: &str) -> bool {
         && !names_algorithm(word)
 }
 
+/// Returns whether a word is letters and then two to six digits, as people write passwords
+/// (`hunter22`), and no algorithm or type.
+pub(super) fn ends_in_digits(word: &str) -> bool {
+    let letters = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (2..=6).contains(&(word.len() - letters.len()))
+        && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && is_random(word)
+        && !names_algorithm(word)
+}
+
 /// Returns whether a word is letters around a digit, as few words are that a sentence calls a
 /// password: `jamai4ivaji`.
 pub(super) fn is_divided(word: &str) -> bool {
