@@ -134,6 +134,9 @@ fn literals_under_a_name_go() {
         ("password: P@ss(w)1,x\\n", "password: <SECRET>\\n"),
         ("password=Ab1cdef&user=x", "password=<SECRET>&user=x"),
         ("**Password:** hunter2", "**Password:** <SECRET>"),
+        ("a key, password: hunter22, order", "a key, password: <SECRET>, order"),
+        ("(password: hunter22)", "(password: <SECRET>)"),
+        ("the secret: Xy7kQz99, user", "the secret: <SECRET>, user"),
     ] {
         check(text, expected);
     }
@@ -197,6 +200,8 @@ const INNOCENT: &[&str] = &[
     "\"completion_tokens\": 12",
     "password: str",
     "password: String,",
+    "{ password: hash2, salt: salt2 }",
+    "(password: sha256, rounds: 10)",
     "secret: Option<String>",
     "if (password === confirm)",
     "api_key_env = \"OPENAI_API_KEY\"",
