@@ -37,6 +37,8 @@ const WORKS: &str = "works worked passes passed succeeds succeeded läuft funkti
 /// Words by which an attempt refers to an earlier one.
 const RETRIES: &str =
     "again anew instead retried reran rerun redid erneut nochmal nochmals wieder nouveau nuevo";
+/// Beginnings of words by which an attempt reproduces a failure.
+const REPRODUCES: [&str; 3] = ["reprodu", "nachgestellt", "recreate"];
 /// Endings of verb forms.
 const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
 /// Minimum number of letters that two forms of one verb share at their beginning.
@@ -58,8 +60,12 @@ pub(super) struct Deed {
     works: bool,
     /// True if it refers to an earlier attempt.
     pub(super) again: bool,
+    /// True if it reproduces a failure.
+    reproduces: bool,
     /// Keys of the commands in backticks, which have several words.
     commands: Vec<u64>,
+    /// Keys of the commands that run these tests and more: `cargo test` for `cargo test --lib queue`.
+    suites: Vec<u64>,
 }
 
 impl Deed {
@@ -79,8 +85,14 @@ impl Deed {
             let results = words_of(&result);
             deed.works = results.iter().any(|word| is_in(WORKS, word));
             let quoted = it.action.split('`').skip(1).step_by(2);
-            let commands = quoted.filter(|words| words.trim().contains(' '));
-            deed.commands = commands.map(|words| hash(&folded(words))).collect();
+            for command in quoted.filter(|words| words.trim().contains(' ')).map(folded) {
+                deed.commands.push(hash(&command));
+                let ends = command.match_indices(' ').map(|(end, _)| command.get(..end));
+                let suites = ends.flatten().filter(|head| head.contains(' ') && is_test(head));
+                deed.suites.extend(suites.map(hash));
+            }
+            deed.reproduces =
+                words.iter().any(|word| REPRODUCES.iter().any(|it| word.starts_with(it)));
             deed.again = words.iter().chain(&results).any(|word| is_in(RETRIES, word));
         }
         let mut before: &[u64] = &[];
@@ -134,9 +146,10 @@ impl Deed {
         self.again || self.reruns(failed) || repairs()
     }
 
-    /// True if it ran a command of `failed`.
+    /// True if it ran a command of `failed`, or the same tests and more, and not to reproduce the failure.
     pub(super) fn reruns(&self, failed: &Deed) -> bool {
-        self.commands.iter().any(|key| failed.commands.contains(key))
+        let is_run = |key| failed.commands.contains(key) || failed.suites.contains(key);
+        !self.reproduces && self.commands.iter().any(is_run)
     }
 
     /// True if it removes something that `failed` kept.
@@ -175,6 +188,11 @@ pub(super) fn without_means(head: &str) -> String {
     }
     let words: Vec<&str> = words.into_iter().take_while(|word| !is_in(MEANS, word)).collect();
     words.join(" ")
+}
+
+/// True if a command runs tests.
+fn is_test(command: &str) -> bool {
+    command.split([' ', ':']).any(|word| word.ends_with("test") || word.ends_with("tests"))
 }
 
 /// True if the verb `done` does what the verb `asked` asks for.

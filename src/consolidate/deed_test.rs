@@ -161,6 +161,7 @@ fn in_one_conversation_a_command_that_works_later_solves_its_failure() {
         (true, "loaded the file of the holidays again", true),
         (false, "computed Easter and ran `npx vitest run`", false),
         (false, "computed Easter and ran `npx vitest list`", true),
+        (false, "reproduced the failing holidays with `npx vitest run`", true),
         (false, "drew the calendar again", true),
     ] {
         let failed = "loaded the file of holidays and ran `npx vitest run`";
@@ -169,6 +170,27 @@ fn in_one_conversation_a_command_that_works_later_solves_its_failure() {
         let works = if together { later(works, Assistant) } else { record(works, Assistant, 2) };
         let mut state = MemoryMap::new();
         plan(&[before.clone(), works], &mut state);
+        assert_eq!(of(&state, &before).stage != Stage::Attempted, is_solved, "{action}");
+    }
+}
+
+#[test]
+fn in_one_conversation_all_tests_that_pass_include_the_failed_one() {
+    for (is_solved, failed, action) in [
+        (true, "python -m pytest -q tests/test_graz.py", "python -m pytest -q"),
+        (true, "cargo test --lib queue", "cargo test"),
+        (false, "cargo test", "cargo test --lib queue"),
+        (false, "git push --force origin", "git push"),
+    ] {
+        let tried = format!("detected the encoding and ran `{failed}`");
+        let before = record(attempt(&tried, "1 failed", false), Assistant, 1);
+        let works = attempt(
+            &format!("listed two charsets for the encoding and ran `{action}`"),
+            "12 passed",
+            true,
+        );
+        let mut state = MemoryMap::new();
+        plan(&[before.clone(), later(works, Assistant)], &mut state);
         assert_eq!(of(&state, &before).stage != Stage::Attempted, is_solved, "{action}");
     }
 }
