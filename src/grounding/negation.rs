@@ -25,6 +25,11 @@ const TURKISH_NEGATION_INFIXES: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor
 const NEGATION_SCOPE_WORDS: usize = 2;
 /// Minimum share of a field's words in a sentence about the field, in percent.
 const ABOUT_PERCENT_MIN: usize = 50;
+/// Same, for a sentence that affirms a word which another one negates.
+const AFFIRMING_PERCENT_MIN: usize = 33;
+
+/// Condition of an SQL statement, which denies nothing.
+const IF_NOT_EXISTS: [&str; 3] = ["if", "not", "exists"];
 
 /// Characters that end a sentence or line.
 const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
@@ -48,7 +53,7 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
         .map(|(field, _)| field)
 }
 
-/// True if the evidence has sentences about `text`, and each negates one of its words.
+/// True if the evidence has sentences about `text`, each negates one of its words, and none affirms that word.
 fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
     let mut wanted = HashSet::default();
     words(text, |word| {
@@ -56,7 +61,7 @@ fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice
     });
     let ours = evidence.iter().filter(|it| it.field == field);
     let sentences = ours.flat_map(|it| whole_sentences(it, slice).split_inclusive(SENTENCE_ENDS));
-    let mut turned = false;
+    let (mut turned, mut affirmed) = (HashSet::default(), HashSet::default());
     for sentence in sentences {
         let mut held = HashSet::default();
         words(sentence, |word| {
@@ -64,15 +69,20 @@ fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice
         });
         // A question neither affirms nor denies.
         let asks = sentence.trim_end().ends_with('?');
-        if asks || held.is_empty() || held.len() * 100 < wanted.len() * ABOUT_PERCENT_MIN {
+        let is_about = |percent| wanted.len() * percent <= held.len() * 100;
+        if asks || held.is_empty() || !is_about(AFFIRMING_PERCENT_MIN) {
             continue;
         }
-        if !negates(sentence, &held) {
+        let said = negated_words(sentence, &held);
+        if is_about(ABOUT_PERCENT_MIN) && said.negated.is_empty() {
             return false;
         }
-        turned = true;
+        affirmed.extend(said.affirmed);
+        if is_about(ABOUT_PERCENT_MIN) {
+            turned.extend(said.negated);
+        }
     }
-    turned
+    turned.difference(&affirmed).next().is_some()
 }
 
 /// Words of `evidence`, extended back to the start of its first sentence.
@@ -88,15 +98,37 @@ fn whole_sentences<'a>(evidence: &Evidence, slice: &'a Slice) -> &'a str {
     texts.next().unwrap_or_default()
 }
 
-/// True if some word in `held` is negated and no clause of the sentence affirms it.
-fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
-    let (mut turned, mut affirmed) = (HashSet::default(), HashSet::default());
+/// Words of a field in a sentence.
+struct HeldWords {
+    /// Negated in a clause, and affirmed in none.
+    negated: HashSet<u64>,
+    affirmed: HashSet<u64>,
+}
+
+/// Sorts the words in `held` by whether a clause of the sentence negates them.
+fn negated_words(sentence: &str, held: &HashSet<u64>) -> HeldWords {
+    let (mut negated, mut affirmed) = (HashSet::default(), HashSet::default());
     for clause in sentence.split([',', ';', ':', '(', ')']) {
         let clause: Vec<&str> = plain(clause).collect();
         let mut near = HashSet::default();
         let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL_NEGATIONS.contains(&word);
-        let denies = |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]);
-        for at in (0..clause.len()).filter(denies) {
+        let is_condition = |at: usize| {
+            let around = at.checked_sub(1).and_then(|before| clause.get(before..at + 2));
+            around.is_some_and(|it| {
+                IF_NOT_EXISTS.iter().zip(it).all(|(a, b)| a.eq_ignore_ascii_case(b))
+            })
+        };
+        let denies =
+            |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]) && !is_condition(*at);
+        let denials: Vec<usize> = (0..clause.len()).filter(denies).collect();
+        // "A doesn't block; B does" affirms the verb, of B.
+        let mut of_field = false;
+        words(&clause.join(" "), |word| of_field |= held.contains(&word.key));
+        let elides = clause.last().is_some_and(|it| matches!(*it, "do" | "does" | "did"));
+        if denials.is_empty() && of_field && elides {
+            affirmed.extend(&negated);
+        }
+        for at in denials {
             let only = clause.get(at + 1).is_some_and(|it| matches!(*it, "only" | "just" | "nur"));
             near.extend(match TRAILING_NEGATIONS.contains(&clause[at]) {
                 true => at.saturating_sub(1)..at,
@@ -105,11 +137,12 @@ fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
             });
         }
         for (at, word) in clause.iter().enumerate() {
-            let to = if near.contains(&at) { &mut turned } else { &mut affirmed };
+            let to = if near.contains(&at) { &mut negated } else { &mut affirmed };
             words(word, |word| to.extend(held.contains(&word.key).then_some(word.key)));
         }
     }
-    turned.difference(&affirmed).next().is_some()
+    negated.retain(|word| !affirmed.contains(word));
+    HeldWords { negated, affirmed }
 }
 
 fn plain(text: &str) -> impl Iterator<Item = &str> {
