@@ -4,7 +4,7 @@ use super::output::{self, Failure, commas, short};
 use crate::adapters::clock;
 use crate::domain::{Session, Timestamp};
 use crate::store::{IdPrefix, PrefixLookup, Store};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use jiff::Span;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -13,6 +13,11 @@ use std::ops::Range;
 
 /// Maximum number of known namespaces named for an unknown one.
 const NEAREST_MAX: usize = 3;
+
+/// Parses the maximum number of things to list.
+pub(super) fn limit() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
 
 /// Parses a day, a month, a time, `today`, `yesterday`, or days or weeks ago such as `7d` and `2w`. Days and months are in
 /// the local time zone.

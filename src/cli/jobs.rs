@@ -71,7 +71,7 @@ struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// List only the N oldest
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Print JSON
     #[arg(long)]

@@ -6,7 +6,7 @@ use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::files;
 use crate::adapters::memory_files::PLACES;
-use crate::context::{Block, Kind, assemble, material, with_block};
+use crate::context::{Block, Kind, assemble, for_agents, material, with_block};
 use crate::domain::Tokens;
 use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
@@ -74,13 +74,20 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         )));
     };
     let block = block(&directory, args, &gate)?;
+    if !args.remove && block.text.as_str().is_empty() && block.parts.iter().any(|it| it.omitted > 0)
+    {
+        let budget = &args.budget;
+        return Err(Failure::usage(format!(
+            "--budget {budget}: no rule or decision fits; choose a larger budget, or --remove"
+        )));
+    }
     let path = target(&directory, &args.file)?;
     let shown = args.file.display();
     let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
     let there = files::read_if_exists(&path).map_err(unreadable)?;
     let before = there.clone().unwrap_or_default();
-    let text = block.text.as_str();
-    let text = Some(text).filter(|text| !args.remove && !text.is_empty());
+    let text = for_agents(block.text.as_str());
+    let text = Some(text.as_str()).filter(|text| !args.remove && !text.is_empty());
     let after =
         with_block(&before, text).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     let changed = before != after;
@@ -109,6 +116,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         }
         (false, _) => format!("{shown} is up to date"),
         (true, true) => format!("{shown} is out of date: `annalist publish {shown}` updates it"),
+        (true, false) if text.is_none() => format!("removed the block from {shown}"),
         (true, false) => format!("wrote {shown}"),
     });
     output::fail_if(changed && args.check)

@@ -1,6 +1,6 @@
 //! `annalist open`, `today`, `yesterday` and `week`: open items, and recent records by project.
 
-use super::arguments::{date, date_end};
+use super::arguments::{date, date_end, limit};
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::search::{Scope, on_a_line, shortened};
 use super::settings;
@@ -45,7 +45,7 @@ pub(super) struct DayArgs {
 #[derive(Debug, clap::Args)]
 struct Shown {
     /// Maximum number of items
-    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX)]
+    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX, value_parser = limit())]
     limit: usize,
     /// Print JSON
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `annalist search`: full-text search of records, memories and notes of the directory.
 
-use super::arguments::{date, date_end, named, session_of};
+use super::arguments::{date, date_end, limit, named, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, DIM, Failure};
@@ -81,7 +81,7 @@ pub(super) struct Args {
     #[command(flatten)]
     scope: Scope,
     /// Maximum number of hits
-    #[arg(long, value_name = "N", default_value_t = HITS_MAX)]
+    #[arg(long, value_name = "N", default_value_t = HITS_MAX, value_parser = limit())]
     limit: usize,
     /// Print JSON
     #[arg(long)]

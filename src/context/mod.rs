@@ -32,4 +32,4 @@ pub(crate) use directory::{material, shown_files};
 #[cfg(test)]
 pub(crate) use fence::{CLOSE, OPEN, PREAMBLE};
 pub use material::{Entry, Group, Material, Section};
-pub(crate) use publish::with_block;
+pub(crate) use publish::{for_agents, with_block};

@@ -3,7 +3,7 @@
 use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
-use crate::cli::arguments::date;
+use crate::cli::arguments::{date, limit};
 use crate::cli::output::{self, BOLD, DIM, Failure, Wide, YELLOW, count, counted};
 use crate::cli::settings;
 use crate::config::Config;
@@ -167,7 +167,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "DATE", value_parser = date, requires = "literal")]
     since: Option<Timestamp>,
     /// Show at most N entries
-    #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]
+    #[arg(long, value_name = "N", default_value_t = HITS_MAX, value_parser = limit(), conflicts_with = "literal")]
     limit: usize,
     /// Print JSON
     #[arg(long, conflicts_with = "literal")]

@@ -1,7 +1,7 @@
 //! `annalist memory list`, `show`, `history`, `at` and `verify`: the memories behind the directory.
 
 use super::folder::{DirArgs, namespace_of, tag_or_id};
-use crate::cli::arguments::{date_end, one};
+use crate::cli::arguments::{date_end, limit, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
@@ -36,7 +36,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// List only the N newest
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = limit())]
     limit: Option<usize>,
     /// Print JSON
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use super::rows::print_claim;
 use super::why_code::{self, Subject};
-use crate::cli::arguments::one;
+use crate::cli::arguments::{limit, one};
 use crate::cli::memory::folder::tag_or_id;
 use crate::cli::memory::{headline, settled};
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
@@ -45,7 +45,7 @@ pub(in crate::cli) struct WhyArgs {
     #[arg(long, value_name = "COMMIT", conflicts_with = "id")]
     commit: Option<String>,
     /// Maximum number of records for a line or a commit
-    #[arg(long, value_name = "N", default_value_t = RELATED_MAX)]
+    #[arg(long, value_name = "N", default_value_t = RELATED_MAX, value_parser = limit())]
     limit: usize,
     /// Print JSON
     #[arg(long)]
