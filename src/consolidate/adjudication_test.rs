@@ -1,8 +1,8 @@
 use super::super::consolidate;
-use super::super::dialogue::Step;
 use super::super::fixture::*;
 use super::*;
 use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Reply, Usage};
+use crate::llm::{ModelDialogue, Step};
 use crate::privacy::Redacted;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ use crate::domain::{
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::llm::tool::echo;
+use crate::llm::{ModelDialogue, Step};
 use crate::privacy::Redacted;
 use crate::text::lenient_json::decode;
 use serde::Serialize;
@@ -85,13 +86,6 @@ pub(crate) struct DialogueSummary {
     pub asks: u32,
 }
 
-/// The next step of a dialogue.
-#[derive(Debug)]
-pub(crate) enum Step<T> {
-    Ask(Request),
-    Done(T),
-}
-
 /// The dialogue about one batch.
 #[derive(Debug)]
 pub(crate) struct Dialogue<T> {
@@ -118,44 +112,6 @@ impl<T: BatchTask> Dialogue<T> {
         };
         let request = dialogue.request();
         (dialogue, request)
-    }
-
-    pub(crate) fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
-        let Some(mut answer) = Answer::read(reply, self.rung.is_tool(), T::TOOL, T::LIST) else {
-            self.task.check(None);
-            return self.after_nothing(reply);
-        };
-        let problems = self.task.check(Some(&mut answer));
-        for finding in answer.findings {
-            self.note(finding);
-        }
-        if !problems.is_empty() && self.repairs < REPAIRS_MAX && self.asks < ASKS_MAX {
-            self.repairs += 1;
-            self.correction = Some((echo(reply), problems));
-            return Step::Ask(self.request());
-        }
-        self.finish()
-    }
-
-    /// Falls back to the next output mode after the endpoint refused this one.
-    pub(crate) fn output_mode_refused(&mut self) -> Step<T::Outcome> {
-        match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
-            Some(rung) => {
-                self.rung = rung;
-                Step::Ask(self.request())
-            }
-            None => self.give_up("no-call", "the endpoint takes none of the ways to ask"),
-        }
-    }
-
-    /// Ends with the accepted entries when the last request cannot be made.
-    pub(crate) fn stop(&mut self) -> Step<T::Outcome> {
-        self.give_up("no-call", "the question could not be asked")
-    }
-
-    /// Number of entries that [`Dialogue::stop`] would end with.
-    pub(crate) fn accepted(&self) -> usize {
-        self.task.accepted()
     }
 
     fn after_nothing(&mut self, reply: &Reply) -> Step<T::Outcome> {
@@ -219,6 +175,45 @@ impl<T: BatchTask> Dialogue<T> {
             temperature: spec.temperature,
             generation: 0,
         }
+    }
+}
+
+impl<T: BatchTask> ModelDialogue for Dialogue<T> {
+    type Outcome = T::Outcome;
+
+    fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
+        let Some(mut answer) = Answer::read(reply, self.rung.is_tool(), T::TOOL, T::LIST) else {
+            self.task.check(None);
+            return self.after_nothing(reply);
+        };
+        let problems = self.task.check(Some(&mut answer));
+        for finding in answer.findings {
+            self.note(finding);
+        }
+        if !problems.is_empty() && self.repairs < REPAIRS_MAX && self.asks < ASKS_MAX {
+            self.repairs += 1;
+            self.correction = Some((echo(reply), problems));
+            return Step::Ask(self.request());
+        }
+        self.finish()
+    }
+
+    fn output_mode_refused(&mut self) -> Step<T::Outcome> {
+        match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
+            Some(rung) => {
+                self.rung = rung;
+                Step::Ask(self.request())
+            }
+            None => self.give_up("no-call", "the endpoint takes none of the ways to ask"),
+        }
+    }
+
+    fn stop(&mut self) -> Step<T::Outcome> {
+        self.give_up("no-call", "the question could not be asked")
+    }
+
+    fn has_partial_result(&self) -> bool {
+        self.task.accepted() > 0
     }
 }
 

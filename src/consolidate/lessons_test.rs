@@ -1,8 +1,8 @@
-use super::super::dialogue::Step;
 use super::super::fixture::*;
 use super::super::{Made, Retrospective, reflect, reflect_with, standing};
 use super::*;
 use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Reply, Usage};
+use crate::llm::{ModelDialogue, Step};
 use crate::privacy::Pii;
 use serde_json::{Value, json};
 

@@ -29,7 +29,7 @@ pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};
 pub(crate) use cross_kind::looked_up_keys;
-pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};
+pub(crate) use dialogue::AskSpec;
 pub(crate) use history::{Event, forget};
 pub(crate) use history::{as_of, history};
 pub(crate) use lessons::{LessonBatch, reflect_schema_files};

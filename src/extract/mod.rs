@@ -3,12 +3,8 @@
 
 mod answer;
 mod exchange;
-mod spec;
-mod validate;
 
-pub use exchange::Exchange;
-pub(crate) use exchange::{Extraction, Failure, Step};
-pub(crate) use spec::SCHEMA_VERSION;
-pub use spec::{ExtractionSpec, tool};
-pub(crate) use spec::{TOOL_NAME, schema_files};
-pub use validate::{decode, validate};
+pub(crate) use answer::{SCHEMA_VERSION, TOOL_NAME, schema_files};
+pub use answer::{decode, tool, validate};
+pub(crate) use exchange::Extraction;
+pub use exchange::{Exchange, ExtractionSpec};

@@ -36,14 +36,12 @@ impl ConcurrencyLimit {
             let changed = self.changed.notified();
             let begun = self.state().begin(Instant::now());
             match begun {
-                Admission::Now { epoch } => return CallPermit { limit: self, epoch },
-                Admission::At(moment) => {
-                    tokio::select! {
-                        () = tokio::time::sleep_until(moment) => {}
-                        () = changed => {}
-                    }
-                }
-                Admission::AfterRelease => changed.await,
+                Ok(epoch) => return CallPermit { limit: self, epoch },
+                Err(None) => changed.await,
+                Err(Some(moment)) => tokio::select! {
+                    () = tokio::time::sleep_until(moment) => {}
+                    () = changed => {}
+                },
             }
         }
     }
@@ -109,13 +107,6 @@ impl Drop for CallPermit<'_> {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Admission {
-    Now { epoch: u64 },
-    At(Instant),
-    AfterRelease,
-}
-
 #[derive(Debug, Default)]
 struct LimitState {
     limit: u32,
@@ -141,15 +132,16 @@ impl LimitState {
         self.held_until
     }
 
-    fn begin(&mut self, now: Instant) -> Admission {
+    /// Starts a call and returns its epoch; else the end of the wait, or `None` if a call must end first.
+    fn begin(&mut self, now: Instant) -> Result<u64, Option<Instant>> {
         if self.limit <= self.running {
-            return Admission::AfterRelease;
+            return Err(None);
         }
         if let Some(moment) = self.held(now) {
-            return Admission::At(moment);
+            return Err(Some(moment));
         }
         self.running += 1;
-        Admission::Now { epoch: self.epoch }
+        Ok(self.epoch)
     }
 
     /// Raises the limit by one after as many successes as the limit: about once a round trip.

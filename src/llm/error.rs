@@ -37,44 +37,28 @@ impl ServerError {
         let body = body.get(..ERROR_BYTES_MAX).unwrap_or(body);
         let said = String::from_utf8_lossy(body);
         let text = said.to_lowercase();
-        match serde_json::from_slice::<Value>(body) {
-            Ok(value) => {
-                let text = complaints(&value).unwrap_or(text);
-                let sentence = sentence_of(&value, WRAPPERS_MAX).unwrap_or_default();
-                ServerError { text, sentence, ..ServerError::of_value(&value) }
-            }
-            Err(_) => {
-                // The only useful text of a web page is its title.
-                let titled =
-                    |said: &str| Some(said.split_once("<title>")?.1.split('<').next()?.to_owned());
-                let is_page = said.trim_start().starts_with('<');
-                let sentence = if is_page { titled(&said) } else { Some(said.into_owned()) };
-                ServerError {
-                    text,
-                    sentence: sentence.unwrap_or_default(),
-                    ..ServerError::default()
-                }
-            }
-        }
-    }
-
-    fn of_value(value: &Value) -> ServerError {
-        let value = value.get(0).unwrap_or(value);
-        let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
+        let Ok(value) = serde_json::from_slice::<Value>(body) else {
+            // The only useful text of a web page is its title.
+            let title = || said.split_once("<title>")?.1.split('<').next();
+            let is_page = said.trim_start().starts_with('<');
+            let sentence = if is_page { title().unwrap_or_default() } else { &*said };
+            return ServerError { sentence: sentence.to_owned(), text, ..ServerError::default() };
+        };
+        let root = value.get(0).unwrap_or(&value);
+        let error = root.get("error").filter(|error| error.is_object()).unwrap_or(root);
         // Servers send a number, a string or null.
         let name = |key: &str| {
             let text = error[key].as_str().map(str::to_owned);
             let text = text.or_else(|| error[key].as_number().map(ToString::to_string));
             code_of(&text.unwrap_or_default())
         };
-        let message = error.get("message").and_then(Value::as_str);
         ServerError {
-            text: String::new(),
+            text: complaints(&value).unwrap_or(text),
             code: name("code"),
             kind: name("type"),
             param: name("param"),
-            has_empty_message: message.is_some_and(str::is_empty),
-            sentence: String::new(),
+            has_empty_message: error["message"].as_str() == Some(""),
+            sentence: sentence_of(&value, WRAPPERS_MAX).unwrap_or_default(),
         }
     }
 
@@ -173,25 +157,23 @@ pub(super) struct RequestContext<'a> {
 
 impl Failure {
     pub(super) fn into_error(self, asked: &RequestContext<'_>) -> ModelError {
-        let host = asked.host;
+        let RequestContext { host, source, rung, .. } = *asked;
         let unavailable = ErrorKind::Unavailable { wait: None };
-        match self {
+        let (kind, detail) = match self {
             Failure::Transport { what } => {
-                let source = asked.source;
-                ModelError::new(unavailable, format!("{host}: {what} (settings: {source})"))
+                (unavailable, format!("{host}: {what} (settings: {source})"))
             }
             Failure::InvalidReply { what } => {
                 let check = "check `base_url`, which mostly ends in /v1, in";
-                let source = asked.source;
-                let detail = format!("{host} answered 200 with {what}; {check} {source}");
-                ModelError::new(unavailable, detail)
+                (unavailable, format!("{host} answered 200 with {what}; {check} {source}"))
             }
             Failure::Status { status, wait, said } => {
-                let kind = kind_of(status, wait, &said, asked.rung);
+                let kind = kind_of(status, wait, &said, rung);
                 let detail = detail_of(&kind, status, &said, asked);
-                ModelError::new(kind, detail)
+                (kind, detail)
             }
-        }
+        };
+        ModelError::new(kind, detail)
     }
 }
 
@@ -221,11 +203,8 @@ pub(super) fn kind_of(
     let about_mode = is_about_output_mode(said, rung);
     if matches!(status, 300..=399 | 404 | 405 | 410) {
         // A router that finds no provider for the tool returns 404.
-        return if about_mode && status == 404 {
-            ErrorKind::Unsupported
-        } else {
-            ErrorKind::NotFound
-        };
+        let is_mode = about_mode && status == 404;
+        return if is_mode { ErrorKind::Unsupported } else { ErrorKind::NotFound };
     }
     if client_error && said.names(NO_MODEL) {
         return ErrorKind::NotFound;

@@ -23,8 +23,7 @@ mod wire;
 mod faults_test;
 
 pub(crate) use cassette::{Cassette, Origins};
-pub(crate) use cassette_file::schema_file;
-pub(crate) use cassette_file::{CassetteFile, Origin};
+pub(crate) use cassette_file::{CassetteFile, Origin, schema_file};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};
 pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};
@@ -32,6 +31,30 @@ pub(crate) use probe::{Probe, probe};
 pub(crate) use request::tests::question;
 pub(crate) use transport::back_off;
 
+use crate::domain::{Reply, Request};
+
 /// Crate that is never logged, whatever the filter: async-openai logs the bodies of replies that it cannot parse,
 /// which contain conversation text.
 pub(crate) const NEVER_LOGGED: &str = "async_openai";
+
+/// The next step of a dialogue.
+#[derive(Debug)]
+pub(crate) enum Step<T> {
+    /// Make this call and pass the reply back.
+    Ask(Request),
+    Done(T),
+}
+
+/// A sans-I/O dialogue: returns the next request and consumes the reply. Bounded by `ASKS_MAX`.
+pub(crate) trait ModelDialogue {
+    type Outcome;
+
+    /// Consumes the reply and returns the next step.
+    fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome>;
+    /// Tries the next output mode, because the endpoint refused that of the last request.
+    fn output_mode_refused(&mut self) -> Step<Self::Outcome>;
+    /// Ends with the results so far, because the last request cannot be made.
+    fn stop(&mut self) -> Step<Self::Outcome>;
+    /// True if earlier replies gave a usable result.
+    fn has_partial_result(&self) -> bool;
+}

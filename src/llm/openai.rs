@@ -15,8 +15,7 @@ use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
@@ -138,15 +137,14 @@ impl Endpoint {
         Ok((completion.into_reply(&self.gate)?, model))
     }
 
-    /// Lists the models as `R`; `None` if the endpoint lists none.
-    pub(super) async fn models<R: DeserializeOwned>(&self) -> Option<R> {
-        self.client.models().list_byot().await.ok()
+    /// The reply to a request for the list of models.
+    pub(super) async fn models(&self) -> Result<Value, Failure> {
+        self.client.models().list_byot().await.map_err(failure_of)
     }
 
     /// True if the server responds, even with a refusal.
     pub(crate) async fn responds(&self) -> bool {
-        let listed: Result<Value, OpenAIError> = self.client.models().list_byot().await;
-        !matches!(listed.map_err(failure_of), Err(Failure::Transport { .. }))
+        !matches!(self.models().await, Err(Failure::Transport { .. }))
     }
 
     pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
@@ -243,11 +241,6 @@ fn client_of(
         .build()
 }
 
-/// Reply of a server, parsed as leniently as a completion.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct EmbeddingsReply(Value);
-
 /// One vector per text of the call, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Embeddings {
@@ -255,25 +248,22 @@ pub(crate) struct Embeddings {
     pub usage: Usage,
 }
 
-impl EmbeddingsReply {
-    /// Returns the vectors; an error unless each of the `count` texts has one.
-    fn into_embeddings(self, count: usize) -> Result<Embeddings, Failure> {
-        let odd = Failure::InvalidReply {
-            what: "no vector for each text: the model makes no embeddings",
-        };
-        let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
-        for (at, item) in self.0["data"].as_array().into_iter().flatten().enumerate() {
-            let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());
-            let numbers = item["embedding"].as_array().into_iter().flatten();
-            let vector: Option<Vec<f32>> =
-                numbers.map(|number| number.as_f64().map(|it| it as f32)).collect();
-            if let Some(place) = vectors.get_mut(index.unwrap_or(at)) {
-                *place = vector.filter(|it| !it.is_empty());
-            }
+/// Parses a server's reply leniently; an error unless each of the `count` texts has a vector.
+fn embeddings_of(reply: &Value, count: usize) -> Result<Embeddings, Failure> {
+    let what = "no vector for each text: the model makes no embeddings";
+    let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
+    for (at, item) in reply["data"].as_array().into_iter().flatten().enumerate() {
+        let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());
+        let numbers = item["embedding"].as_array().into_iter().flatten();
+        let vector: Option<Vec<f32>> =
+            numbers.map(|number| number.as_f64().map(|it| it as f32)).collect();
+        if let Some(place) = vectors.get_mut(index.unwrap_or(at)) {
+            *place = vector.filter(|it| !it.is_empty());
         }
-        let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
-        Ok(Embeddings { vectors: vectors.ok_or(odd)?, usage: usage_of(&self.0["usage"]) })
     }
+    let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
+    let vectors = vectors.ok_or(Failure::InvalidReply { what })?;
+    Ok(Embeddings { vectors, usage: usage_of(&reply["usage"]) })
 }
 
 impl Endpoint {
@@ -285,10 +275,9 @@ impl Endpoint {
     ) -> Result<Embeddings, ModelError> {
         let input: Vec<&str> = texts.iter().map(Redacted::as_str).collect();
         let body = json!({"model": model, "input": input, "encoding_format": "float"});
-        let reply: Result<EmbeddingsReply, OpenAIError> =
-            self.client.embeddings().create_byot(body).await;
-        let reply = reply.map_err(failure_of);
-        let embeddings = reply.and_then(|reply| reply.into_embeddings(texts.len()));
+        let reply: Result<Value, OpenAIError> = self.client.embeddings().create_byot(body).await;
+        let embeddings =
+            reply.map_err(failure_of).and_then(|reply| embeddings_of(&reply, texts.len()));
         embeddings.map_err(|failure| self.error(failure, OutputMode::Text, model))
     }
 }
@@ -386,7 +375,7 @@ mod embedding_tests {
     use super::*;
 
     fn vectors(reply: Value, count: usize) -> Option<Vec<Vec<f32>>> {
-        EmbeddingsReply(reply).into_embeddings(count).ok().map(|it| it.vectors)
+        embeddings_of(&reply, count).ok().map(|it| it.vectors)
     }
 
     #[test]

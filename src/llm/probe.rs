@@ -3,7 +3,6 @@
 
 use super::openai::Endpoint;
 use crate::domain::{ModelError, OutputMode, Reply};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -145,16 +144,12 @@ impl Prober<'_> {
     }
 
     async fn models(&self) -> Option<Vec<String>> {
-        #[derive(Deserialize)]
-        struct Model {
-            id: String,
-        }
-        #[derive(Deserialize)]
-        struct Models {
-            data: Vec<Model>,
-        }
-        let models: Models = self.endpoint.models().await?;
-        Some(models.data.into_iter().map(|model| model.id).take(MODELS_MAX).collect())
+        let listed = self.endpoint.models().await.ok()?;
+        let models = listed["data"].as_array()?.iter();
+        let mut ids: Vec<String> =
+            models.map(|model| Some(model["id"].as_str()?.to_owned())).collect::<Option<_>>()?;
+        ids.truncate(MODELS_MAX);
+        Some(ids)
     }
 }
 

@@ -2,7 +2,7 @@
 //! nor tools for the JSON modes, so its `byot` calls take this value.
 
 use super::error::ServerError;
-use crate::domain::{OutputMode, Request, ToolSpec};
+use crate::domain::{Message, OutputMode, Request, ToolSpec};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -46,7 +46,7 @@ pub(super) fn body(request: &Request, quirks: QuirkSet) -> Value {
         // Via the shortest decimal: 0.2 as `f32` widens to 0.20000000298.
         put("temperature", temperature.to_string().parse::<f64>().unwrap_or_default().into());
     }
-    let message = |message: &crate::domain::Message| json!({"role": message.role.name(), "content": message.content.as_str()});
+    let message = |it: &Message| json!({"role": it.role.name(), "content": it.content.as_str()});
     put("messages", request.messages.iter().map(message).collect());
     Value::Object(body)
 }
@@ -114,20 +114,15 @@ pub(super) fn quirk_of(status: u16, said: &ServerError) -> Option<Quirk> {
     let about = |name: &str| said.param.contains(name) || said.text.contains(name);
     let refused = ["unsupported", "unrecognized", "not support", "unknown", "unexpected", "extra"];
     let refused = refused.iter().any(|word| said.text.contains(word) || said.code.contains(word));
-    if !refused {
-        return None;
-    }
-    if about("max_tokens") {
-        return Some(Quirk::CompletionTokens);
-    }
-    if about("parallel_tool_calls") {
-        return Some(Quirk::NoParallel);
-    }
-    if about("temperature") {
-        return Some(Quirk::NoTemperature);
-    }
+    let fields = [
+        ("max_tokens", Quirk::CompletionTokens),
+        ("parallel_tool_calls", Quirk::NoParallel),
+        ("temperature", Quirk::NoTemperature),
+        ("strict", Quirk::NoStrict),
+    ];
+    let (name, quirk) = fields.into_iter().find(|(name, _)| about(name)).filter(|_| refused)?;
     // An error about a schema that violates strict mode also says `strict`.
-    (about("strict") && !about("schema")).then_some(Quirk::NoStrict)
+    (name != "strict" || !about("schema")).then_some(quirk)
 }
 
 #[cfg(test)]

@@ -2,20 +2,19 @@
 //! The model only gives verdicts, which are checked; the rules make the plan.
 
 use super::budget::{CapOwner, cost};
-use super::dialogue::{Deferral, DialogueEnd, ModelDialogue};
+use super::dialogue::{Deferral, DialogueEnd};
 use super::extractor::ModelSource;
 use super::join_result;
 use super::model_client::{Billing, CallContext, CallRetry, ModelClient, Spending, estimate};
 use super::retrying_store::RetryPolicy;
 use crate::config::Config;
 use crate::consolidate::{
-    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, Asked, BatchTask, Dialogue, PairBatch,
-    Step, Verdicts,
+    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, Asked, PairBatch, Verdicts,
 };
 use crate::domain::{
-    Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId, Severity,
-    Usage,
+    Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
+use crate::llm::ModelDialogue;
 use crate::store::StoreError;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -379,24 +378,4 @@ pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item 
         detail: format!("{here}: {}", finding.detail),
         ..finding
     })
-}
-
-impl<T: BatchTask> ModelDialogue for Dialogue<T> {
-    type Outcome = T::Outcome;
-
-    fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
-        Dialogue::reply(self, reply)
-    }
-
-    fn output_mode_refused(&mut self) -> Step<T::Outcome> {
-        Dialogue::output_mode_refused(self)
-    }
-
-    fn stop(&mut self) -> Step<T::Outcome> {
-        Dialogue::stop(self)
-    }
-
-    fn has_partial_result(&self) -> bool {
-        self.accepted() > 0
-    }
 }

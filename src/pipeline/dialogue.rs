@@ -2,22 +2,9 @@
 //! The only loop that asks a model; extraction, consolidation and prompt tests share it.
 
 use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
-use crate::consolidate::Step;
 use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
+use crate::llm::{ModelDialogue, Step};
 use crate::store::{CapReached, StoreError};
-
-/// A sans-I/O dialogue: returns the next request and consumes the reply. Bounded by `ASKS_MAX`.
-pub(crate) trait ModelDialogue {
-    type Outcome;
-
-    fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome>;
-    /// Handles a refusal of the last request's output mode.
-    fn output_mode_refused(&mut self) -> Step<Self::Outcome>;
-    /// Ends with the results so far, because the last request cannot be made.
-    fn stop(&mut self) -> Step<Self::Outcome>;
-    /// True if earlier replies gave a usable result.
-    fn has_partial_result(&self) -> bool;
-}
 
 /// Source of replies: the journal and a model, or a cassette.
 pub(crate) trait ReplySource {

@@ -1,23 +1,22 @@
 //! Extraction of one slice: asks a model, decodes and grounds its answer, and prepares the records to stage. Stores
 //! only the answers. Builds the model client and the extractor from the settings, the same for every command.
 
-use super::budget::Budget;
-use super::budget::RateLimit;
-use super::dialogue::{self, Deferral, DialogueEnd, ModelDialogue, ReplySource};
-use super::model_client::OutputModeFallback;
-use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
+use super::budget::{Budget, RateLimit};
+use super::dialogue::{self, Deferral, DialogueEnd, ReplySource};
+use super::model_client::{
+    AskError, CallContext, Model, ModelClient, OutputModeFallback, Spending,
+};
 use super::preamble::PreambleSettings;
 use super::retrying_store::{RetryPolicy, RetryingStore};
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
-use crate::consolidate::Step;
 use crate::domain::{
     ClaimKind, CoverageState, Digest, Entry, EntryKind, Finding, Job, JobId, LanguageModel,
     ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
     SessionId, Slice, SliceId, Speaker, Timestamp,
 };
-use crate::extract::{self, Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION};
+use crate::extract::{Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION};
 use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
@@ -193,34 +192,6 @@ impl SliceRequest<'_> {
         let grounded = ground(self.slice, self.before, claims, &from);
         findings.extend(grounded.findings);
         Proven { records: grounded.records, findings, output_mode }
-    }
-}
-
-impl ModelDialogue for Exchange {
-    type Outcome = Result<Extraction, extract::Failure>;
-
-    fn reply(&mut self, reply: &Reply) -> Step<Self::Outcome> {
-        step(Exchange::reply(self, reply))
-    }
-
-    fn output_mode_refused(&mut self) -> Step<Self::Outcome> {
-        step(Exchange::rung_refused(self))
-    }
-
-    fn stop(&mut self) -> Step<Self::Outcome> {
-        step(Exchange::stop(self))
-    }
-
-    fn has_partial_result(&self) -> bool {
-        self.kept() > 0
-    }
-}
-
-fn step(step: extract::Step) -> Step<Result<Extraction, extract::Failure>> {
-    match step {
-        extract::Step::Ask(request) => Step::Ask(request),
-        extract::Step::Done(extraction) => Step::Done(Ok(extraction)),
-        extract::Step::Stuck(stuck) => Step::Done(Err(stuck)),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other request.
 
 use super::adjudicate::{BatchBill, BatchClient, Halt, ModelUsage, NoAnswer, answered};
-use super::dialogue::ModelDialogue;
 use super::extractor::ModelSource;
 use super::namespace::namespace_of_folder;
-use crate::consolidate::Step;
 use crate::conversation_memory::{Absorbed, ConversationMemory};
 use crate::domain::{
     Message, OutputMode, Purpose, Reply, Request, Role, Session, Tokens, ToolSpec,
 };
 use crate::llm::prompt::SummaryPrompt;
+use crate::llm::{ModelDialogue, Step};
 use crate::privacy::{Gate, Redacted};
 use crate::store::StoreError;
 use serde_json::Value;

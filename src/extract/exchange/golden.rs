@@ -23,12 +23,12 @@ fn outcome(reply: &Reply) -> (Vec<ClaimKind>, Vec<String>, String) {
             let complaint = request.messages.last().map(|it| it.content.as_str().to_owned());
             (vec![], vec![], complaint.unwrap_or_default())
         }
-        Step::Done(it) => (
+        Step::Done(Ok(it)) => (
             it.claims.iter().map(Claim::kind).collect(),
             it.findings.into_iter().map(|finding| finding.rule.into_owned()).collect(),
             String::new(),
         ),
-        Step::Stuck(failure) => panic!("{failure:?}"),
+        Step::Done(Err(failure)) => panic!("{failure:?}"),
     }
 }
 

@@ -1,34 +1,27 @@
 //! Custom prompts: the files of a prompts folder. The built-in prompt replaces a missing file.
 
-use super::batch::{self, BatchPrompt};
-use super::extraction::{BUILT_IN, ExtractionTexts, Prompts};
+use super::sets::{BUILT_IN, BatchPrompt, CONSOLIDATE, ExtractionTexts, Prompts, REFLECT};
 use super::template::{PromptError, PromptText, with_version};
 use crate::adapters::files;
+use crate::domain::named;
 use crate::text::phrase::commas;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A prompt file.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum PromptFile {
-    Extract,
-    Slice,
-    Retry,
-    Consolidate,
-    Reflect,
+named! {
+    /// A prompt file, by its name in a folder.
+    pub PromptFile {
+        Extract = "extract.md",
+        Slice = "slice.md",
+        Retry = "retry.md",
+        Consolidate = "consolidate.md",
+        Reflect = "reflect.md",
+    }
 }
 
 impl PromptFile {
-    /// All prompt files.
-    pub const ALL: [PromptFile; 5] = [
-        PromptFile::Extract,
-        PromptFile::Slice,
-        PromptFile::Retry,
-        PromptFile::Consolidate,
-        PromptFile::Reflect,
-    ];
     /// The files of the extraction set, which has one version.
     pub const EXTRACTION: [PromptFile; 3] =
         [PromptFile::Extract, PromptFile::Slice, PromptFile::Retry];
@@ -39,21 +32,9 @@ impl PromptFile {
         name.trim_end_matches(".md")
     }
 
-    /// File name in a folder.
-    pub fn name(self) -> &'static str {
-        match self {
-            PromptFile::Extract => "extract.md",
-            PromptFile::Slice => "slice.md",
-            PromptFile::Retry => "retry.md",
-            PromptFile::Consolidate => "consolidate.md",
-            PromptFile::Reflect => "reflect.md",
-        }
-    }
-
     /// Parses a file name; `again.md` is the former name of `retry.md`.
-    pub fn of_name(name: &str) -> Option<PromptFile> {
-        let name = if name == FORMER_RETRY_NAME { "retry.md" } else { name };
-        PromptFile::ALL.into_iter().find(|file| file.name() == name)
+    fn parse(name: &str) -> Option<PromptFile> {
+        PromptFile::of_name(if name == FORMER_RETRY_NAME { "retry.md" } else { name })
     }
 
     /// The built-in text.
@@ -62,8 +43,8 @@ impl PromptFile {
             PromptFile::Extract => BUILT_IN.extract,
             PromptFile::Slice => BUILT_IN.slice,
             PromptFile::Retry => BUILT_IN.retry,
-            PromptFile::Consolidate => batch::CONSOLIDATE,
-            PromptFile::Reflect => batch::REFLECT,
+            PromptFile::Consolidate => CONSOLIDATE,
+            PromptFile::Reflect => REFLECT,
         }
     }
 }
@@ -87,14 +68,12 @@ impl CustomPrompts {
     ///
     /// Fails with the file and the reason, as [`Prompts::read`] does.
     pub fn read(texts: &CustomTexts) -> Result<CustomPrompts, PromptError> {
-        let extracts = PromptFile::EXTRACTION.iter().any(|file| texts.contains_key(file));
-        let extraction = extracts.then(|| extraction_prompts(texts)).transpose()?;
         let batch = |file: PromptFile| {
             let text = texts.get(&file);
             text.map(|text| BatchPrompt::read(file.id(), text).map(Arc::new)).transpose()
         };
         Ok(CustomPrompts {
-            extraction: extraction.map(Arc::new),
+            extraction: extraction_prompts(texts)?.map(Arc::new),
             consolidate: batch(PromptFile::Consolidate)?,
             reflect: batch(PromptFile::Reflect)?,
         })
@@ -127,25 +106,21 @@ impl CustomPrompts {
     }
 }
 
-/// Reads the extraction prompts with the custom texts of `own`. The built-in ones take over their version, so that
-/// a user who changes one file raises the version only there.
-fn extraction_prompts(own: &CustomTexts) -> Result<Prompts, PromptError> {
-    let mut version = None;
-    for file in PromptFile::EXTRACTION {
-        if let (Some(text), None) = (own.get(&file), version) {
-            version = Some(PromptText::read(file.id(), text)?.version);
-        }
-    }
-    let or_built_in = |file: PromptFile| match (own.get(&file), version) {
-        (Some(text), _) => text.clone(),
-        (None, Some(version)) => with_version(file.built_in(), version),
-        (None, None) => file.built_in().to_owned(),
+/// Reads the extraction prompts with the custom texts of `own`, if there are any. The built-in ones take over their
+/// version, so that a user who changes one file raises the version only there.
+fn extraction_prompts(own: &CustomTexts) -> Result<Option<Prompts>, PromptError> {
+    let mut customs = PromptFile::EXTRACTION.iter().filter_map(|it| Some((it, own.get(it)?)));
+    let Some((first, text)) = customs.next() else { return Ok(None) };
+    let version = PromptText::read(first.id(), text)?.version;
+    let or_built_in = |file: PromptFile| {
+        own.get(&file).cloned().unwrap_or_else(|| with_version(file.built_in(), version))
     };
     Prompts::read(&ExtractionTexts {
         extract: &or_built_in(PromptFile::Extract),
         slice: &or_built_in(PromptFile::Slice),
         retry: &or_built_in(PromptFile::Retry),
     })
+    .map(Some)
 }
 
 /// The summary prompt, which no command sends to a model.
@@ -158,15 +133,15 @@ const BYTES_MAX: u64 = 1024 * 1024;
 pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
     let shown = path.display();
     let mut own = CustomTexts::new();
+    let all = names(PromptFile::ALL);
     if path.is_dir() {
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             own.extend(text_of(&path_of(file, path))?.map(|text| (file, text)));
         }
         if own.is_empty() {
-            return Err(format!("{shown}: holds none of {}", names(&PromptFile::ALL)));
+            return Err(format!("{shown}: holds none of {all}"));
         }
     } else {
-        let all = names(&PromptFile::ALL);
         let Some(read) = text_of(path)? else {
             return Err(format!(
                 "{shown}: is not there: expected a folder with {all}, or one of these files"
@@ -178,7 +153,7 @@ pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
                 "{shown}: no command asks a model with {name}: expected one of {all}, or a folder of them"
             ));
         }
-        own.insert(PromptFile::of_name(name).unwrap_or(PromptFile::Extract), read);
+        own.insert(PromptFile::parse(name).unwrap_or(PromptFile::Extract), read);
     }
     CustomPrompts::read(&own).map_err(|error| format!("{shown}: {error}"))
 }
@@ -199,7 +174,7 @@ pub(crate) fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
 /// unchanged.
 pub(crate) fn write_built_in(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut written, mut there) = (Vec::new(), Vec::new());
-    for file in PromptFile::ALL {
+    for &file in PromptFile::ALL {
         let path = path_of(file, folder);
         match files::create(&path, file.built_in())? {
             true => written.push(path),
@@ -241,19 +216,19 @@ mod tests {
 
     #[test]
     fn a_file_has_the_name_of_its_id_but_the_retry_prompt() {
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             let id = if file == PromptFile::Retry { "retry" } else { file.id() };
             assert_eq!(file.name(), format!("{id}.md"));
-            assert_eq!(PromptFile::of_name(file.name()), Some(file));
+            assert_eq!(PromptFile::parse(file.name()), Some(file));
             assert!(file.built_in().starts_with(&format!("---\nid: {}\n", file.id())));
         }
-        assert_eq!(PromptFile::of_name(FORMER_RETRY_NAME), Some(PromptFile::Retry));
-        assert_eq!(PromptFile::of_name("summary.md"), None, "no command asks with it");
+        assert_eq!(PromptFile::parse(FORMER_RETRY_NAME), Some(PromptFile::Retry));
+        assert_eq!(PromptFile::parse("summary.md"), None, "no command asks with it");
     }
 
     #[test]
     fn texts_that_are_the_built_in_ones_ask_the_same() {
-        let (none, all) = (CustomPrompts::default(), texts(&PromptFile::ALL));
+        let (none, all) = (CustomPrompts::default(), texts(PromptFile::ALL));
         let all = CustomPrompts::read(&all).unwrap();
         assert_eq!(all.extraction(), none.extraction());
         assert_eq!(all.consolidate().line(), none.consolidate().line());
@@ -264,7 +239,7 @@ mod tests {
     #[test]
     fn a_text_of_ones_own_changes_what_is_asked_with_it_and_nothing_else() {
         let built_in = CustomPrompts::default();
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             let text = format!("{}\nBe kind.\n", file.built_in());
             let own = CustomPrompts::read(&CustomTexts::from([(file, text)])).unwrap();
             let changed = [
@@ -281,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_text_that_cannot_be_compiled_is_named() {
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             for text in [format!("{}{{% if %}}", file.built_in()), "no front matter".to_owned()] {
                 let error = CustomPrompts::read(&CustomTexts::from([(file, text)])).unwrap_err();
                 assert_eq!(error.file, file.id(), "{error}");
@@ -349,7 +324,7 @@ mod file_tests {
 
     #[test]
     fn a_folder_may_hold_any_of_the_files_and_each_is_read_alone_too() {
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(file.name());
             let text = format!("{}\nBe kind.\n", file.built_in());
@@ -363,7 +338,7 @@ mod file_tests {
     #[test]
     fn what_no_slice_is_asked_about_with_is_refused_where_slices_are_meant() {
         let folder = tempfile::tempdir().unwrap();
-        for file in PromptFile::ALL {
+        for &file in PromptFile::ALL {
             let path = folder.path().join("one").join(file.name());
             files::create(&path, file.built_in()).unwrap();
             let read = read_extraction(&path);

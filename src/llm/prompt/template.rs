@@ -1,7 +1,7 @@
 //! Prompt files and templates. The template engine runs once, when the prompts are read; filling a prompt
 //! afterwards is one copy, and a slice never reaches the engine.
 
-use crate::domain::Digest;
+use crate::domain::{Digest, named};
 use crate::privacy::{Redacted, Woven};
 use crate::text::front_matter;
 use memchr::memmem;
@@ -96,44 +96,26 @@ pub(super) fn with_version(text: &str, version: u32) -> String {
     format!("{}\n---\n{template}", front.join("\n"))
 }
 
-/// Placeholder that is filled in later.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Input {
-    Language,
-    Schema,
-    Context,
-    Fence,
-    Transcript,
-    Kept,
-    Problems,
-    Existing,
-    Messages,
-    Batch,
-}
-
-impl Input {
-    const ALL: [(Input, &str); 10] = [
-        (Input::Language, "language"),
-        (Input::Schema, "schema"),
-        (Input::Context, "context"),
-        (Input::Fence, "fence"),
-        (Input::Transcript, "transcript"),
-        (Input::Kept, "kept"),
-        (Input::Problems, "problems"),
-        (Input::Existing, "existing"),
-        (Input::Messages, "messages"),
-        (Input::Batch, "batch"),
-    ];
-
-    fn name(self) -> &'static str {
-        Input::ALL.iter().find(|(input, _)| *input == self).map_or("", |(_, name)| name)
+named! {
+    /// Placeholder that is filled in later.
+    pub(super) Input {
+        Language = "language",
+        Schema = "schema",
+        Context = "context",
+        Fence = "fence",
+        Transcript = "transcript",
+        Kept = "kept",
+        Problems = "problems",
+        Existing = "existing",
+        Messages = "messages",
+        Batch = "batch",
     }
 }
 
 /// Name and value that select a branch of a template.
 pub(super) type Setting = (&'static str, Value);
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct FormTemplates {
     tool: Template,
     json: Template,
@@ -152,7 +134,7 @@ impl FormTemplates {
         Ok(FormTemplates { tool: compile(true)?, json: compile(false)? })
     }
 
-    pub(super) fn fill(&self, form: Form, fill: &[(Input, Woven<'_>)]) -> Redacted {
+    fn fill(&self, form: Form, fill: &[(Input, Woven<'_>)]) -> Redacted {
         match form {
             Form::Tool => self.tool.fill(fill),
             Form::Json => self.json.fill(fill),
@@ -172,13 +154,13 @@ impl FormTemplates {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum TemplatePiece {
     Words(String),
     Gap(Input),
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Template(Vec<TemplatePiece>);
 
 impl Template {
@@ -212,10 +194,9 @@ impl Template {
 
     /// Splits at the marks. They come in pairs, so every second piece is an input's name.
     fn split(rendered: &str) -> Template {
-        let named = |wanted| Input::ALL.iter().find(|(_, name)| *name == wanted).map(|(it, _)| *it);
         let pieces = rendered.split(MARK).enumerate().filter_map(|(n, piece)| match n % 2 {
             0 => (!piece.is_empty()).then(|| TemplatePiece::Words(piece.to_owned())),
-            _ => named(piece).map(TemplatePiece::Gap),
+            _ => Input::of_name(piece).map(TemplatePiece::Gap),
         });
         Template(pieces.collect())
     }

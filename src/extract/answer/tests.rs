@@ -1,8 +1,9 @@
 use super::*;
-use crate::domain::CLAIM_BYTES_MAX;
+use crate::llm::tool::check_strict;
 use crate::text::lenient_json::tests::answers;
 use proptest::prelude::*;
 use serde_json::json;
+use std::path::Path;
 
 fn whole(list: &str, elements: Value) -> Value {
     let mut root = json!({"decisions": [], "discussions": [], "attempts": [], "requests": []});
@@ -189,4 +190,47 @@ fn strings(value: &Value) -> Vec<String> {
         Value::Object(members) => members.values().flat_map(strings).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => vec![],
     }
+}
+
+#[test]
+fn the_wire_schema_is_strict() {
+    let wire = wire_of::<WriteExtracted>();
+    assert_eq!(wire["type"], "object");
+    check_strict(&wire, "root");
+    let target = &wire["properties"]["requests"]["items"]["properties"]["target"];
+    assert_eq!(target["type"], json!(["string", "null"]));
+}
+
+#[test]
+fn fields_keep_their_order() {
+    let wire = wire_of::<WriteExtracted>();
+    let names = |schema: &Value| -> Vec<String> {
+        schema["properties"].as_object().expect("properties").keys().cloned().collect()
+    };
+    assert_eq!(names(&wire), ["decisions", "discussions", "attempts", "requests"]);
+    let decision = &wire["properties"]["decisions"]["items"];
+    assert_eq!(names(decision), ["options", "chosen", "rationale"]);
+}
+
+#[test]
+fn published_schemas_are_the_types() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    for (name, content) in schema_files() {
+        let published = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert_eq!(published, content, "schemas/{name}: run `annalist schema`, read the change");
+    }
+}
+
+#[test]
+fn full_allows_what_the_wire_demands() {
+    let validator = jsonschema::draft202012::new(&full_of::<WriteExtracted>()).expect("a schema");
+    let empty = json!({"decisions": [], "discussions": [], "attempts": [], "requests": []});
+    assert!(validator.is_valid(&empty));
+    let with = |target: Value| {
+        let request = json!({"intent": "a", "target": target, "summary": "b"});
+        json!({"decisions": [], "discussions": [], "attempts": [], "requests": [request]})
+    };
+    assert!(validator.is_valid(&with(Value::Null)));
+    assert!(validator.is_valid(&with(json!("src/lib.rs"))));
+    assert!(!validator.is_valid(&with(json!(""))));
 }
