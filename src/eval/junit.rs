@@ -50,17 +50,14 @@ fn suite(variant: &Variant, comparison: Option<&Comparison>) -> TestSuite {
 
 fn test_case(suite: &str, case: &CaseReport, change: Option<&CaseComparison>) -> TestCase {
     let worse = change.filter(|it| it.worse);
-    let status = match (case.outcome, worse) {
-        (CaseOutcome::Broken, _) => {
-            status(NonSuccessKind::Error, case.outcome.name(), &reasons(case, worse))
+    let unsuccessful = |kind, name| status(kind, name, &reasons(case, worse));
+    let status = match case.outcome {
+        CaseOutcome::Passed if worse.is_none() => TestCaseStatus::success(),
+        CaseOutcome::Passed => unsuccessful(NonSuccessKind::Failure, "worse"),
+        CaseOutcome::Broken => unsuccessful(NonSuccessKind::Error, case.outcome.name()),
+        CaseOutcome::Failed | CaseOutcome::Stale => {
+            unsuccessful(NonSuccessKind::Failure, case.outcome.name())
         }
-        (CaseOutcome::Failed | CaseOutcome::Stale, _) => {
-            status(NonSuccessKind::Failure, case.outcome.name(), &reasons(case, worse))
-        }
-        (CaseOutcome::Passed, Some(_)) => {
-            status(NonSuccessKind::Failure, "worse", &reasons(case, worse))
-        }
-        (CaseOutcome::Passed, None) => TestCaseStatus::success(),
     };
     let mut test = TestCase::new(case.name.as_str(), status);
     test.set_classname(suite);

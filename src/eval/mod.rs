@@ -1,9 +1,7 @@
 //! Prompt tests: conversations with gold, whose extractions are scored on recorded or live replies.
 
 mod case;
-mod cases;
 mod compare;
-mod draft;
 mod extraction;
 mod gold;
 mod judge;
@@ -11,7 +9,6 @@ mod junit;
 mod measure;
 mod page;
 mod prepare;
-mod recordings;
 mod report;
 mod run;
 mod score;
@@ -23,7 +20,7 @@ mod update;
 
 #[cfg(test)]
 pub(crate) use case::Tolerances;
-pub(crate) use cases::{
+pub(crate) use case::{
     CASE_FILE, CASSETTE, CaseFolder, GOLD_FILE, Scope, candidate, copy_transcript, create, find,
     write_if_changed,
 };
@@ -31,16 +28,17 @@ pub(crate) use compare::{
     CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, ReportFile, Trend,
     VariantComparison, compare,
 };
-pub(crate) use draft::{TranscriptSummary, draft_gold, gold_item, summarize};
+pub(crate) use extraction::Recording;
 pub(crate) use gold::{Forbidden, Gold, Item, Why};
 pub(crate) use junit::junit;
 pub(crate) use page::page;
 pub(crate) use prepare::{Answers, Variation};
-pub(crate) use recordings::Recording;
 pub(crate) use report::{
     CaseOutcome, CaseReport, RecordReport, Report, SCHEMA_VERSION, Variant, headline,
 };
-pub(crate) use run::{EvalResult, EvalRun, LiveModel};
+pub(crate) use run::{
+    EvalResult, EvalRun, LiveModel, TranscriptSummary, draft_gold, gold_item, summarize,
+};
 pub(crate) use update::update;
 
 use crate::llm::tool::published_of;

@@ -2,7 +2,7 @@
 //! Transcripts contain hostile text: the template escapes everything, and the content security policy allows only
 //! the page's own style and script.
 
-use super::compare::{CaseComparison, Comparison, VariantComparison};
+use super::compare::{CaseComparison, Comparison, MeasureChange, VariantComparison};
 use super::report::{
     CaseOutcome, CaseReport, RecordReport, Report, ShownEntries, ShownEntry, Variant,
 };
@@ -256,7 +256,7 @@ fn variant_view<'r>(
     };
     let change_view = |it: &'r VariantComparison| ChangeView {
         by_kind: changes_by_kind(it),
-        measures: it.measures.iter().map(|it| (it.trend.name(), measure_change_text(it))).collect(),
+        measures: measure_texts(&it.measures),
         comparison: it,
     };
     VariantView {
@@ -300,14 +300,13 @@ fn case_view<'r>(
         after: it.after.as_ref().map(|side| side_text(it, side)),
         at: it.after.as_ref().map(|side| side.at).filter(|at| *at < detail.list),
     });
-    let measures = change.into_iter().flat_map(|it| &it.measures);
     CaseView {
         key,
         case,
         answers: case.answers.text(),
         asked: asked_text(&case.sums),
         is_measured: case.is_measured(),
-        measures: measures.map(|it| (it.trend.name(), measure_change_text(it))).collect(),
+        measures: change.map(|it| measure_texts(&it.measures)).unwrap_or_default(),
         changed_records: changed.take(detail.list).collect(),
         change,
         change_state: "new",
@@ -315,6 +314,10 @@ fn case_view<'r>(
         entries,
         hidden_entries,
     }
+}
+
+fn measure_texts(changes: &[MeasureChange]) -> Vec<(&'static str, String)> {
+    changes.iter().map(|it| (it.trend.name(), measure_change_text(it))).collect()
 }
 
 /// Marks for the evidence of the first `records` records of a case.

@@ -1,7 +1,6 @@
 //! Prepares a case: reads its files, slices its transcript, and loads its recordings.
 
-use super::case::Case;
-use super::cases::{self, CASSETTE, CaseFolder};
+use super::case::{self, CASSETTE, Case, CaseFolder};
 use super::gold::Gold;
 use crate::config::Config;
 use crate::domain::{Digest, Finding, Format, Session};
@@ -127,9 +126,9 @@ pub(super) fn prepare(
 }
 
 pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
-    let files = cases::read(folder)?;
+    let files = case::read(folder)?;
     let path = |file: &str| folder.join(file).display().to_string();
-    let case_file = path(cases::CASE_FILE);
+    let case_file = path(case::CASE_FILE);
     let mut case = Case::read(&files.case).map_err(|finding| located(&case_file, &finding))?;
     let about = Gate::new(&config.pii).redact(&case.about).as_str().to_owned();
     let mut config = config
@@ -140,13 +139,13 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
     case.about = gate.redact(&about).as_str().to_owned();
     let broken = |reason: String| Broken { about: case.about.clone(), reason };
     let gold = Gold::read(&files.gold, &gate)
-        .map_err(|finding| broken(located(&path(cases::GOLD_FILE), &finding)))?;
+        .map_err(|finding| broken(located(&path(case::GOLD_FILE), &finding)))?;
     if let Some(language) = &case.language {
         config.language.clone_from(language);
     }
     let answers = files.answers.map(|text| AnswerFile::read(&text)).transpose();
     let answers =
-        answers.map_err(|what| broken(format!("{}: {what}", path(cases::ANSWERS_FILE))))?;
+        answers.map_err(|what| broken(format!("{}: {what}", path(case::ANSWERS_FILE))))?;
     let named = answers.as_ref().and_then(AnswerFile::conversation);
     let wanted = case.conversation.clone().or(named);
     let conversations = collect(&config, &files.transcript, wanted.as_deref()).map_err(broken)?;

@@ -1,25 +1,28 @@
-//! A run: every case with every model and prompt, on recordings or with an endpoint.
+//! A run: every case with every model and prompt, on recordings or with an endpoint. Also drafts the gold of a new case
+//! from the records of a run.
 
-use super::case::Tolerances;
-use super::cases::CaseFolder;
-use super::extraction::{SliceResult, from_model, from_recordings};
+use super::case::{CaseFolder, Tolerances};
+use super::extraction::{Recorder, Recording, SliceResult, from_model, from_recordings};
+use super::gold::{Gold, Importance, Item, Wanted};
 use super::judge::{broken, judge};
 use super::prepare::{Answers, Broken, PreparedCase, Variation, prepare};
-use super::recordings::{Recorder, Recording};
 use super::report::{
-    CaseReport, PromptName, Report, SCHEMA_VERSION, ShownEntries, Summary, Variant,
+    CaseReport, PromptName, RecordReport, Report, SCHEMA_VERSION, ShownEntries, ShownEntry,
+    Summary, Variant, headline,
 };
+use crate::adapters::walk::Candidate;
 use crate::config::Config;
-use crate::domain::{OutputMode, Timestamp};
+use crate::domain::{ClaimKind, Format, OutputMode, RecordState, Timestamp};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::llm::Endpoint;
 use crate::pipeline::ModelSource;
-use crate::pipeline::model_client::OutputModeFallback;
-use crate::pipeline::model_client::{Model, ModelClient};
+use crate::pipeline::import::collect;
+use crate::pipeline::model_client::{Model, ModelClient, OutputModeFallback};
 use crate::pipeline::retrying_store::RetryPolicy;
 use crate::pipeline::tally::Tally;
 use crate::store::{Store, StoreError};
 use futures_util::future::try_join_all;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,7 +149,8 @@ impl EvalRun {
         // The client limits the number of concurrent calls.
         let asking = case_slices.into_iter().map(|(at, case, slice, output_mode)| async move {
             if breaker_of.cancel.is_cancelled() {
-                return Ok((at, SliceResult::unanswered("stopped before it was asked about")));
+                let unanswered = Some("stopped before it was asked about".to_owned());
+                return Ok((at, SliceResult { unanswered, ..SliceResult::default() }));
             }
             let result = from_model(case, slice, client, output_mode, &breaker_of.cancel).await?;
             breaker_of.after(&result);
@@ -249,5 +253,95 @@ impl Breaker {
             }
             self.cancel.cancel();
         }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TranscriptSummary {
+    pub format: Format,
+    /// Ids of the conversations that have slices.
+    pub conversations: Vec<String>,
+    pub entries: u64,
+    pub slices: usize,
+    pub masked: BTreeMap<&'static str, u64>,
+}
+
+/// Reads a transcript as a case would.
+pub(crate) fn summarize(
+    config: &Config,
+    transcript: &Candidate,
+    conversation: Option<&str>,
+) -> Result<TranscriptSummary, String> {
+    let found = collect(config, transcript, conversation)?;
+    let mut masked: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for (rule, times) in found.iter().flat_map(|it| &it.masked.counts) {
+        *masked.entry(rule).or_default() += times;
+    }
+    Ok(TranscriptSummary {
+        format: found.first().map_or(Format::Plain, |it| it.session.format),
+        conversations: found.iter().map(|it| it.session.native_id.as_str().to_owned()).collect(),
+        entries: found.iter().map(|it| it.entries).sum(),
+        slices: found.iter().map(|it| it.slices.len()).sum(),
+        masked,
+    })
+}
+
+/// Drafts gold from the staged records of the only case of a run: items with fields, without terms.
+pub(crate) fn draft_gold(result: &EvalResult) -> Gold {
+    let case = result.report.variants.first().and_then(|variant| variant.cases.first());
+    let shown = result.shown.first().and_then(|shown| shown.first());
+    let entries: &[ShownEntry] = shown.map(Vec::as_slice).unwrap_or_default();
+    let mut numbers: BTreeMap<ClaimKind, usize> = BTreeMap::new();
+    let records = case.into_iter().flat_map(|case| &case.records);
+    let items = records.filter(|it| it.state == RecordState::Staged).map(|record| {
+        let number = numbers.entry(record.kind).or_default();
+        *number += 1;
+        item(record, *number, entries)
+    });
+    Gold { items: items.collect(), ..Gold::default() }
+}
+
+fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
+    let first = record.evidence.first();
+    let quote = first.and_then(|it| {
+        let entry = entries.iter().find(|entry| entry.ordinal == it.entry)?;
+        Some(entry.text.as_str().get(it.from as usize..it.to as usize)?.to_owned())
+    });
+    let initial = match record.kind {
+        ClaimKind::Decision => 'd',
+        // For "topic".
+        ClaimKind::Discussion => 't',
+        ClaimKind::Attempt => 'a',
+        ClaimKind::Request => 'r',
+    };
+    Item {
+        id: format!("{initial}{number}"),
+        entry_hint: first.map(|it| it.entry.to_string()),
+        ..gold_item(record.kind, &record.claim, quote)
+    }
+}
+
+/// An item that matches this claim by its fields; its id is empty.
+pub(crate) fn gold_item(kind: ClaimKind, claim: &Value, quote: Option<String>) -> Item {
+    let field = |(name, value): (&String, &Value)| {
+        let texts =
+            |all: &[Value]| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        match value {
+            Value::String(text) => Some((name.clone(), Wanted::Text(text.clone()))),
+            Value::Array(all) => Some((name.clone(), Wanted::Texts(texts(all)))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }
+    };
+    Item {
+        id: String::new(),
+        kind,
+        importance: Importance::Useful,
+        statement: headline(kind, claim).to_owned(),
+        terms: Vec::new(),
+        fields: claim.as_object().into_iter().flatten().filter_map(field).collect(),
+        succeeded: claim.get("succeeded").and_then(Value::as_bool),
+        questions: Vec::new(),
+        quote,
+        entry_hint: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Derived files of a case: the recordings made from `answers.json`, and the expected memory directory that results
 //! from the records by rules, made by the functions that consolidate and render real directories.
 
-use super::cases::{CASSETTE, CaseFolder, EXPECTED, write_if_changed};
+use super::case::{CASSETTE, CaseFolder, EXPECTED, write_if_changed};
 use super::extraction::from_recordings;
 use super::prepare::{Answers, CaseContents, Variation, load, prepare};
 use super::report::Problem;
@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::consolidate::{Memories, Verdicts, consolidate};
 use crate::domain::{Memory, MemoryMap, Record, RecordState, Timestamp};
 use crate::memory_dir::{Facts, Files, render};
-use crate::pipeline::dir_sync::notes::{Sources, notes};
+use crate::pipeline::dir_sync::{Sources, notes};
 use crate::pipeline::import::{MODEL_UNKNOWN, spread};
 use crate::privacy::Gate;
 use crate::text::diff::difference;

@@ -105,9 +105,8 @@ pub(crate) struct Failure {
 
 /// Dialogue about one slice.
 ///
-/// Valid claims stay, whatever comes later. After broken claims, the next answer adds to those that
-/// are kept. After a truncated answer, a whole one takes its place, unless it has fewer claims than
-/// were salvaged: then both are kept.
+/// Valid claims stay, whatever comes later. After broken claims, the next answer adds to those that are kept. After a
+/// truncated answer, a whole one takes its place, unless it has fewer claims than were salvaged: then both are kept.
 #[derive(Debug)]
 pub struct Exchange {
     spec: Arc<ExtractionSpec>,

@@ -54,11 +54,8 @@ struct Recording {
 }
 
 impl Cassette {
-    /// Reads every `<case>.json` of `folder`. An unreadable file is a finding. Of two replies to one request, the
-    /// first by file name is used.
-    ///
-    /// # Errors
-    /// If the folder itself cannot be listed.
+    /// Reads every `<case>.json` of `folder`. An unreadable file is a finding; an error means that the folder cannot be
+    /// listed. Of two replies to one request, the first by file name is used.
     pub fn load(folder: &Path) -> io::Result<(Cassette, Vec<Finding>)> {
         let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
             .map(|entry| entry.map(|entry| entry.path()))
@@ -102,10 +99,7 @@ impl Cassette {
         }
     }
 
-    /// Reads one file of a folder.
-    ///
-    /// # Errors
-    /// One line: the place and the problem.
+    /// Reads one file of a folder. An error is one line with the place and the problem.
     pub fn read_file(path: &Path) -> Result<CassetteFile, String> {
         read(path).map_err(|(line, what)| match line {
             0 => format!("{}: {what}", path.display()),
@@ -168,16 +162,10 @@ impl Cassette {
         self.recordings.is_empty()
     }
 
-    /// Returns the recorded reply; the error names the nearest request and the differences.
-    ///
-    /// # Errors
-    /// Always `Stale`.
+    /// Returns the recorded reply; the error is always `Stale` and names the nearest request and the differences.
     pub fn answer(&self, request: &Request) -> Result<&Reply, ModelError> {
-        let reply = self.recorded(request).map(|(reply, _)| reply);
-        reply.ok_or_else(|| {
-            let why = self.explained(request, sentence);
-            ModelError::new(ErrorKind::Stale, why)
-        })
+        let stale = || ModelError::new(ErrorKind::Stale, self.explained(request, sentence));
+        self.recorded(request).map(|(reply, _)| reply).ok_or_else(stale)
     }
 }
 
@@ -242,11 +230,9 @@ fn parts(question: &RecordedRequest) -> [(&'static str, u32, String); 8] {
 }
 
 fn settings(question: &RecordedRequest) -> String {
-    let tokens = question.reply_tokens_max;
-    match question.temperature {
-        Some(temperature) => format!("reply_tokens_max {tokens}, temperature {temperature}"),
-        None => format!("reply_tokens_max {tokens}, no temperature"),
-    }
+    let temperature = question.temperature.map(|it| format!("temperature {it}"));
+    let temperature = temperature.unwrap_or_else(|| "no temperature".to_owned());
+    format!("reply_tokens_max {}, {temperature}", question.reply_tokens_max)
 }
 
 /// The recorded request most similar to `asked`, of pairs of file name and request; the first among equals.

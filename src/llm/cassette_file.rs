@@ -93,10 +93,8 @@ impl CassetteFile {
         text
     }
 
-    /// Atomically writes `<folder>/<case>.json`; creates the folder if it is missing.
-    ///
-    /// # Errors
-    /// `InvalidInput` for anything but letters, digits, `.`, `_` and `-`; else those of the disk.
+    /// Atomically writes `<folder>/<case>.json`; creates the folder if it is missing. Fails with `InvalidInput` for
+    /// anything but letters, digits, `.`, `_` and `-`.
     pub fn save(&self, folder: &Path, case: &str) -> io::Result<()> {
         let lawful = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
         let named = !case.is_empty() && !case.starts_with('.') && case.len() <= CASE_BYTES_MAX;
@@ -278,7 +276,7 @@ impl ReadableText {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::tests::question;
+    use super::super::wire::request_tests::question;
     use super::*;
 
     proptest::proptest! {

@@ -1,6 +1,6 @@
 //! A recorded request is answered; for any other the error says why it is stale.
 
-use super::super::request::tests::question;
+use super::super::wire::request_tests::question;
 use super::*;
 use crate::domain::{Call, Finish, Message, OutputMode, Role, ToolSpec, Usage};
 use crate::privacy::Gate;

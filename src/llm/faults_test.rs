@@ -3,7 +3,7 @@
 
 use super::openai::{Endpoint, EndpointConfig};
 use super::probe::probe;
-use super::request::tests::question;
+use super::wire::request_tests::question;
 use crate::domain::{ErrorKind, LanguageModel, ModelError, OutputMode, Reply, Request, Timestamp};
 use crate::privacy::Gate;
 use std::io::{BufRead, BufReader};

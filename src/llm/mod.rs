@@ -14,7 +14,6 @@ mod error;
 mod openai;
 pub(crate) mod prompt;
 mod probe;
-mod request;
 pub(crate) mod tool;
 mod transport;
 mod wire;
@@ -27,9 +26,9 @@ pub(crate) use cassette_file::{CassetteFile, Origin, schema_file};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};
 pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};
-#[cfg(test)]
-pub(crate) use request::tests::question;
 pub(crate) use transport::back_off;
+#[cfg(test)]
+pub(crate) use wire::request_tests::question;
 
 use crate::domain::{Reply, Request};
 

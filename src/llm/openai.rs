@@ -2,9 +2,8 @@
 //! omitted at once and from then on. Retries are the caller's.
 
 use super::error::{Failure, RequestContext};
-use super::request::{self, QUIRKS_MAX, Quirks, quirk_of};
 use super::transport::{Transport, broken};
-use super::wire::{Completion, usage_of};
+use super::wire::{Completion, QUIRKS_MAX, Quirks, body, quirk_of, usage_of};
 use crate::adapters::http_client;
 use crate::adapters::otel::{ChatSpan, Server};
 use crate::domain::{
@@ -159,7 +158,7 @@ impl Endpoint {
         let mut failure = Failure::Transport { what: "not asked" };
         for _ in 0..=QUIRKS_MAX {
             let known = self.quirks.known();
-            failure = match self.exchange(request::body(request, known)).await {
+            failure = match self.exchange(body(request, known)).await {
                 Ok((reply, model)) => {
                     log_reply(request, &reply);
                     return Ok((reply, model));
@@ -284,7 +283,7 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::tests::question;
+    use super::super::wire::request_tests::question;
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;

@@ -148,10 +148,10 @@ pub(super) fn wait_of(headers: &HeaderMap, text: &str, now: Timestamp) -> Option
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let millis = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok());
     // LiteLLM forwards its upstream's header under its own name.
-    let millis = millis.map(|ms| ms / 1000.0).and_then(bounded);
+    let mut others = ["retry-after", "llm_provider-retry-after"].into_iter().filter_map(header);
     millis
-        .or_else(|| header("retry-after").and_then(|value| seconds_or_date(value, now)))
-        .or_else(|| header("llm_provider-retry-after").and_then(|v| seconds_or_date(v, now)))
+        .and_then(|ms| bounded(ms / 1000.0))
+        .or_else(|| others.find_map(|value| seconds_or_date(value, now)))
         .or_else(|| in_words(text))
 }
 

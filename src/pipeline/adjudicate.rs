@@ -201,10 +201,7 @@ impl Adjudicator {
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         configure(&mut spec.ask, config);
         let (in_flight, spec) = (config.model.concurrency, Arc::new(spec));
-        let mode = match config.consolidate.is_auto() {
-            true => AskMode::Optional,
-            false => AskMode::Required,
-        };
+        let mode = if config.consolidate.is_auto() { AskMode::Optional } else { AskMode::Required };
         Adjudicator { client, spec, in_flight, mode, needs: OnceLock::new() }
     }
 
@@ -271,8 +268,7 @@ impl Adjudicator {
         for result in results {
             progress.take(result, many);
         }
-        let unasked: BTreeSet<usize> =
-            left.iter().filter_map(|(path, _)| path.first().copied()).collect();
+        let unasked: BTreeSet<_> = left.iter().filter_map(|(path, _)| path.first()).collect();
         if !unasked.is_empty() && halt.is_none() {
             progress.has_unanswered = true;
             let detail = format!("{} of {many} batches were not asked about", unasked.len());
@@ -307,14 +303,13 @@ impl Adjudicator {
             Adjudication::start(&self.spec, batch.clone(), self.client.rung());
         let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
         let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
-        let mut halves = None;
-        match &ended {
-            DialogueEnd::Done(adjudicated) if !adjudicated.verdicts.is_empty() => {
-                self.client.learn(&self.spec.ask.model, adjudicated.summary.rung, spent).await?;
-            }
-            DialogueEnd::TooLong(_) => halves = batch.halves(),
-            DialogueEnd::Done(_) | DialogueEnd::Failed(_) | DialogueEnd::Deferred(_) => {}
+        if let DialogueEnd::Done(adjudicated) = &ended
+            && !adjudicated.verdicts.is_empty()
+        {
+            self.client.learn(&self.spec.ask.model, adjudicated.summary.rung, spent).await?;
         }
+        let is_too_long = matches!(ended, DialogueEnd::TooLong(_));
+        let halves = if is_too_long { batch.halves() } else { None };
         Ok(BatchResult { path, pairs, records, ended, halves, spent })
     }
 }

@@ -99,7 +99,6 @@ impl Budget {
     }
 }
 
-/// Settings key of the cap.
 pub(super) fn key(cap: &Cap) -> &'static str {
     match (&cap.scope, cap.sort) {
         (CapScope::Day(_), CapUnit::Tokens) => "limits.day_tokens_max",

@@ -3,6 +3,7 @@
 
 use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::blocking;
+use super::lookup::applied_plans;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Asked, Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided,
@@ -121,17 +122,12 @@ impl Consolidator {
     /// applying the plan asks nothing again.
     pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
         // The lease makes only one of two processes pay for the same question.
-        let held = match &self.adjudicator {
-            None => None,
-            Some(_) => match self.hold(namespace).await? {
-                None => return Ok(ConsolidationOutcome::Busy),
-                held => held,
-            },
-        };
-        let planned = self.planned(namespace).await;
-        if let Some(held) = held {
-            held.release(None).await?;
+        if self.adjudicator.is_none() {
+            return self.planned(namespace).await;
         }
+        let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
+        let planned = self.planned(namespace).await;
+        held.release(None).await?;
         planned
     }
 
@@ -164,11 +160,8 @@ impl Consolidator {
             }
         }
         let (input, draft) = self.complete(input, &progress).await?;
-        let finished = {
-            let progress = progress.clone();
-            move || finished(input, draft, progress)
-        };
-        let mut planned = blocking(finished).await;
+        let so_far = progress.clone();
+        let mut planned = blocking(move || finished(input, draft, so_far)).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
             let undecided = progress.asked.pairs.iter().filter(|pair| !settled.contains(pair));
@@ -275,8 +268,8 @@ impl Consolidator {
 
     /// The plans of a namespace that were not undone.
     pub(super) async fn standing_plans(&self, namespace: &str) -> Result<Vec<Plan>, StoreError> {
-        let plans = self.store.plans(Some(namespace)).await?.into_iter();
-        Ok(plans.filter(|it| it.undone_at.is_none()).map(|it| it.plan).collect())
+        let plans = applied_plans(&self.store, Some(namespace)).await?;
+        Ok(plans.into_iter().map(|it| it.plan).collect())
     }
 
     async fn open(
@@ -355,17 +348,16 @@ impl Consolidator {
         let outcome = self.planned(&lease.subject).await?;
         let ConsolidationOutcome::Done(planned) = outcome else { return Ok(outcome) };
         let asked = planned.undecided.as_slice();
-        if planned.plan.is_empty() {
-            if !asked.is_empty() {
-                self.store.note_asked(lease, asked.to_vec()).await?;
+        if !planned.plan.is_empty() {
+            let applied =
+                self.store.apply_plan(lease, &planned.plan, asked, (self.clock)()).await?;
+            if let Err(moved) = applied {
+                return Ok(ConsolidationOutcome::Moved(moved));
             }
-            return Ok(ConsolidationOutcome::Done(planned));
+        } else if !asked.is_empty() {
+            self.store.note_asked(lease, asked.to_vec()).await?;
         }
-        let applied = self.store.apply_plan(lease, &planned.plan, asked, (self.clock)()).await?;
-        Ok(match applied {
-            Ok(()) => ConsolidationOutcome::Done(planned),
-            Err(moved) => ConsolidationOutcome::Moved(moved),
-        })
+        Ok(ConsolidationOutcome::Done(planned))
     }
 
     pub(crate) async fn undo(
@@ -381,15 +373,13 @@ impl Consolidator {
         }
         let touched = stored.plan.changes().into_iter().map(|it| it.memory);
         let memories = self.store.memories_of(touched.collect()).await?;
-        let memories = memories.into_iter().map(|it| (it.id, it)).collect();
-        let left_open = stored.plan.left_open.clone();
         Ok(ConsolidationOutcome::Done(Box::new(PlannedConsolidation {
             plan: stored.plan.clone(),
             findings: Vec::new(),
-            memories,
+            memories: memories.into_iter().map(|it| (it.id, it)).collect(),
             goes_on: false,
             usage: ModelUsage::default(),
-            left_open,
+            left_open: stored.plan.left_open.clone(),
             undecided: Vec::new(),
         })))
     }
@@ -400,8 +390,7 @@ impl Consolidator {
         verdict: PersonVerdict,
     ) -> Result<DecisionOutcome, StoreError> {
         let Some(held) = self.hold(namespace).await? else { return Ok(DecisionOutcome::Busy) };
-        let now = (self.clock)();
-        let decided = apply_verdict(&self.store, &held.lease, verdict, now).await;
+        let decided = apply_verdict(&self.store, &held.lease, verdict, (self.clock)()).await;
         held.release(None).await?;
         decided
     }
@@ -438,24 +427,21 @@ fn anchors(kind: ClaimKind, evidence: &[Evidence]) -> impl Iterator<Item = u32> 
 }
 
 /// Selects the messages of `said` to show around evidence that begins in the entry `first`.
-fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<NearbyStatement> {
-    let mut messages = said;
-    messages.retain(|it| {
+fn nearest(first: u32, mut said: Vec<SpokenEntry>) -> Vec<NearbyStatement> {
+    said.retain(|it| {
         let is_speech = matches!(it.speaker, Speaker::Person | Speaker::Assistant);
         is_speech && !it.text.as_str().trim().is_empty()
     });
-    let before = messages.iter().filter(|it| it.ordinal < first).count();
-    let messages = messages.into_iter().skip(before.saturating_sub(CONTEXT_MESSAGES_BEFORE));
-    let shown = messages.take(CONTEXT_MESSAGES_MAX).map(
-        |SpokenEntry { ordinal, speaker, text, .. }| {
-            let end = truncate::letters(text.as_str(), CONTEXT_LETTERS_MAX).len();
-            NearbyStatement { speaker, words: text.cut(0..end), after: ordinal > first }
-        },
-    );
-    shown.collect()
+    let before = said.iter().filter(|it| it.ordinal < first).count();
+    let shown = said.into_iter().skip(before.saturating_sub(CONTEXT_MESSAGES_BEFORE));
+    let statement = |it: SpokenEntry| {
+        let end = truncate::letters(it.text.as_str(), CONTEXT_LETTERS_MAX).len();
+        let (words, after) = (it.text.cut(0..end), it.ordinal > first);
+        NearbyStatement { speaker: it.speaker, words, after }
+    };
+    shown.take(CONTEXT_MESSAGES_MAX).map(statement).collect()
 }
 
-/// Applies a person's verdict under the lease of its namespace.
 pub(super) async fn apply_verdict(
     store: &Store,
     lease: &NamespaceLease,
@@ -471,10 +457,10 @@ pub(super) async fn apply_verdict(
             memories.insert(id, *found);
         }
     }
-    let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?;
-    let pair =
-        |it: StoredOpenPair| UnsettledPair { record: it.record, home: it.home, memory: it.memory };
-    let open: Vec<UnsettledPair> = open.into_iter().map(pair).collect();
+    let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?.into_iter();
+    let open: Vec<UnsettledPair> = open
+        .map(|StoredOpenPair { record, home, memory, .. }| UnsettledPair { record, home, memory })
+        .collect();
     let stands = match verdict.memories()[..] {
         [one, other] => {
             let pair = (one.min(other), one.max(other));
@@ -566,10 +552,9 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
     let plan = withdraw(plan, &outdated, memories.loaded(), plans);
     let settled = settled(&plan);
     let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
-    let earlier = still.map(|it| LeftOpen {
-        record: it.record.id,
-        memory: it.memory,
-        rule: it.rule.clone().into(),
+    let earlier = still.map(|it| {
+        let (record, memory, rule) = (it.record.id, it.memory, it.rule.clone().into());
+        LeftOpen { record, memory, rule }
     });
     let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
     let mut after = memories.into_loaded();

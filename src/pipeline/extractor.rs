@@ -112,11 +112,11 @@ impl Extractor {
         let run = Run { rung: output_mode, findings, ..self.run(&attempt) };
         let evidence = records.iter().flat_map(|record| &record.evidence);
         let used: BTreeSet<u32> = evidence.map(|evidence| evidence.ordinal).collect();
-        let state = |entry: &Entry| match used.contains(&entry.ordinal) {
-            true => CoverageState::Extracted,
-            false => CoverageState::Nothing,
+        let cover = |entry: Entry| {
+            let is_used = used.contains(&entry.ordinal);
+            let state = if is_used { CoverageState::Extracted } else { CoverageState::Nothing };
+            CoveredEntry { entry, state, reason: None }
         };
-        let cover = |entry| CoveredEntry { state: state(&entry), entry, reason: None };
         let entries = attempt.cutting.entries.into_iter().map(cover).collect();
         Staging { run, entries, records }
     }
@@ -195,7 +195,6 @@ impl SliceRequest<'_> {
     }
 }
 
-/// Provenance of records that are not stored.
 pub(super) fn unstored(slice: &Slice) -> Provenance {
     Provenance {
         namespace: String::new(),
@@ -207,7 +206,6 @@ pub(super) fn unstored(slice: &Slice) -> Provenance {
     }
 }
 
-/// Converts a failed call into the failure of its slice.
 pub(crate) fn failure(error: ModelError) -> RunFailure {
     RunFailure { kind: error.kind.name().to_owned(), detail: error.detail }
 }
@@ -340,10 +338,7 @@ impl ReplySource for &Endpoint {
     }
 }
 
-/// Asks `model` about a conversation with one decision.
-///
-/// # Errors
-/// A one-line reason why the decision was not found.
+/// Asks `model` about a conversation with one decision; fails with a one-line reason if it does not find it.
 pub(crate) async fn trial(
     config: &Config,
     mut endpoint: &Endpoint,

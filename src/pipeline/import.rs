@@ -59,10 +59,7 @@ pub(crate) fn answers_schema_file() -> (String, String) {
 }
 
 impl AnswerFile {
-    /// Parses an answer file.
-    ///
-    /// # Errors
-    /// A one-line message.
+    /// Parses an answer file; an error is one line.
     pub(crate) fn read(text: &str) -> Result<AnswerFile, String> {
         serde_json::from_str(text)
             .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))
@@ -85,10 +82,8 @@ pub(crate) struct Imported {
     pub findings: Vec<Finding>,
 }
 
-/// Distributes an answer over the slices of `transcript`, with requests that name `model`.
-///
-/// # Errors
-/// If the transcript cannot be read, or does not contain the conversation.
+/// Distributes an answer over the slices of `transcript`, with requests that name `model`. Fails if the transcript
+/// cannot be read, or does not contain the conversation.
 pub(crate) fn import(
     config: &Config,
     transcript: &Candidate,
@@ -221,10 +216,8 @@ pub(crate) struct Collected {
     pub(crate) masked: Report,
 }
 
-/// Reads one conversation by its id or number, or all conversations of the transcript.
-///
-/// # Errors
-/// A one-line message if the transcript cannot be read or has nothing to extract.
+/// Reads one conversation by its id or number, or all conversations of the transcript. Fails with a one-line message if
+/// the transcript cannot be read or has nothing to extract.
 pub(crate) fn collect(
     config: &Config,
     transcript: &Candidate,

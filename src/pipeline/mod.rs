@@ -14,7 +14,6 @@ mod ingest;
 mod lookup;
 mod namespace;
 mod noting;
-mod project;
 mod adjudicate;
 pub(crate) mod dir_sync;
 mod directories;
@@ -35,7 +34,10 @@ pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
-pub(crate) use directories::{Directories, ForgetResult, PUBLISHED_IN, SyncedDirectory};
+pub(crate) use directories::{
+    Directories, DirectoryNotes, ForgetResult, PUBLISHED_IN, ProjectDirectory, ShownFiles,
+    SyncedDirectory, project_namespace, record_tag,
+};
 pub(crate) use extractor::{ModelSource, trial};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
@@ -51,9 +53,6 @@ pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
-pub(crate) use project::{
-    DirectoryNotes, ProjectDirectory, ShownFiles, project_namespace, record_tag,
-};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pair_questions, pairs, questions};

@@ -217,7 +217,6 @@ impl ModelClient {
         }
     }
 
-    /// Returns the lock of a request in flight.
     fn in_flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.retain(|_, lock| lock.strong_count() > 0);
@@ -415,8 +414,7 @@ impl ModelClient {
     }
 }
 
-/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another
-/// sample.
+/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another sample.
 fn sample_digest(request: &Request, before: u32) -> RequestDigest {
     let digest = request.digest();
     match before {

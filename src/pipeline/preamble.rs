@@ -156,9 +156,6 @@ impl Preamble {
 }
 
 /// Dialog of a stored session. Resumes from the stored state, so that a long session is not read again.
-///
-/// # Errors
-/// Store errors.
 pub(crate) async fn dialog_of(
     store: &Store,
     config: &Config,

@@ -76,9 +76,6 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads everything; `store` tells which slices are done.
-    ///
-    /// # Errors
-    /// Store errors.
     pub(crate) async fn run(
         self,
         options: Options,
@@ -175,7 +172,6 @@ fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
     files
 }
 
-/// Copies in the vault, if `options` include them.
 async fn copies(
     options: &Options,
     store: Option<&Store>,

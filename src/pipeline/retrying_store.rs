@@ -51,10 +51,7 @@ impl RetryingStore {
         &self.store
     }
 
-    /// Repeats `work` until the store accepts it.
-    ///
-    /// # Errors
-    /// Permanent errors, and those that outlast the policy's wait.
+    /// Repeats `work` until the store accepts it. Fails with permanent errors, and those that outlast the policy's wait.
     pub(crate) async fn retry<'s, T, F>(
         &'s self,
         work: impl Fn(&'s Store) -> F,

@@ -170,16 +170,12 @@ pub(crate) fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
     })
 }
 
-/// Writes the built-in prompts into `folder`; returns the written files, and the existing ones, which stay
-/// unchanged.
+/// Writes the built-in prompts into `folder`; returns the written files, and the existing ones, which stay unchanged.
 pub(crate) fn write_built_in(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut written, mut there) = (Vec::new(), Vec::new());
     for &file in PromptFile::ALL {
         let path = path_of(file, folder);
-        match files::create(&path, file.built_in())? {
-            true => written.push(path),
-            false => there.push(path),
-        }
+        if files::create(&path, file.built_in())? { written.push(path) } else { there.push(path) }
     }
     Ok((written, there))
 }

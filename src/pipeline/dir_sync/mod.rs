@@ -2,7 +2,6 @@
 //! with what people wrote, and writes file by file. It can be killed between any two writes: the changes are saved
 //! first, and the next run continues from what is on disk.
 
-pub(crate) mod notes;
 mod people;
 mod state;
 #[cfg(test)]
@@ -13,14 +12,17 @@ use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Memory, MemoryId, MemoryMap, Plan, Timestamp};
-use crate::memory_dir::{
-    Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number,
-    adr_path, render, strike, update,
+use crate::domain::{
+    ClaimKind, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Session, SessionId, Timestamp,
 };
-use crate::privacy::Gate;
+use crate::memory_dir::{
+    Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
+    adr_number, adr_path, render, strike, update,
+};
+use crate::privacy::{Gate, Redacted};
 use crate::store::{
-    Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, Store, StoreError, TagKind,
+    Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
+    TagKind,
 };
 use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
@@ -85,14 +87,10 @@ pub(crate) async fn contradictions(
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
     let open = store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
-    let open =
-        open.into_iter().map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
+    let open = open.into_iter().map(|it| (it.home.min(it.memory), it.home.max(it.memory)));
     let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
-    let all = certain
-        .into_iter()
-        .map(|pair| (pair, true))
-        .chain(open.into_iter().map(|pair| (pair, false)));
-    Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
+    let of = |is_certain| move |(one, other)| Contradiction { one, other, is_certain };
+    Ok(certain.into_iter().map(of(true)).chain(open.into_iter().map(of(false))).collect())
 }
 
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
@@ -134,8 +132,7 @@ impl DirSync {
         let done = self.write(&held.lease, folder, &|it| write(folder, it)).await;
         let left = held.release(None).await;
         let report = done?;
-        left?;
-        Ok(report)
+        Ok(left.map(|()| report)?)
     }
 
     /// Fails if `folder` shows the memory of another namespace: a sync would empty it.
@@ -379,7 +376,7 @@ impl DirSync {
             match missing.last_mut().filter(|(id, _)| *id == memory) {
                 Some((_, words)) => words.push_str(&format!(", {name}")),
                 None => {
-                    missing.push((memory, format!("not found in the code since {commit}: {name}")));
+                    missing.push((memory, format!("not found in the code since {commit}: {name}")))
                 }
             }
         }
@@ -401,7 +398,7 @@ impl DirSync {
         let (before, mut known, sources, contradictions) = tokio::try_join!(
             async { self.state(folder).known_files(&disk).await },
             self.store.memories(Some(namespace)),
-            notes::sources(&self.store, namespace),
+            sources(&self.store, namespace),
             contradictions(&self.store, namespace),
         )?;
         // A plan whose memories changed meanwhile is ignored.
@@ -409,11 +406,9 @@ impl DirSync {
         let missing = self.missing(folder, &known).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
-            let sessions = notes::notes(&sources, memories);
-            let contradictions = &contradictions;
-            let missing = &missing;
-            let facts =
-                Facts { memories, sessions: &sessions, contradictions, missing, today, gate };
+            let sessions = &notes(&sources, memories);
+            let (contradictions, missing) = (&contradictions, &missing);
+            let facts = Facts { memories, sessions, contradictions, missing, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
@@ -550,4 +545,70 @@ pub(crate) fn directory_of(folder: &MemoryFolder) -> Directory {
 /// Path without links, which identifies a directory.
 pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
+}
+
+/// Session of each record, and the time spans of the sessions.
+pub(crate) struct Sources {
+    sessions: BTreeMap<RecordId, SessionId>,
+    known: BTreeMap<SessionId, SessionSpan>,
+}
+
+impl Sources {
+    /// Sources of records that are not in a store.
+    pub(crate) fn of(records: &[Record], sessions: Vec<&Session>) -> Sources {
+        let span = |session: &Session| {
+            let of = records.iter().filter(|record| record.provenance.session == session.id);
+            let times = || of.clone().filter_map(|record| record.provenance.at);
+            let began = session.started_at.or(times().min());
+            (session.id, SessionSpan { title: session.title.clone(), began, ended: times().max() })
+        };
+        let of_record = |record: &Record| (record.id, record.provenance.session);
+        Sources {
+            sessions: records.iter().map(of_record).collect(),
+            known: sessions.into_iter().map(span).collect(),
+        }
+    }
+}
+
+/// Reads the sources of all session notes.
+pub(crate) async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
+    let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
+    let known = store.session_spans(namespace).await?.into_iter().collect();
+    Ok(Sources { sessions, known })
+}
+
+/// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be named.
+pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
+    let mut of_session: BTreeMap<SessionId, BTreeMap<MemoryId, &Memory>> = BTreeMap::new();
+    for memory in memories {
+        let sessions = memory.sources.iter().filter_map(|id| sources.sessions.get(id));
+        for session in sessions {
+            of_session.entry(*session).or_default().insert(memory.id, memory);
+        }
+    }
+    let mut notes = Vec::new();
+    for (id, memories) in of_session {
+        let span = sources.known.get(&id);
+        let Some((span, began)) = span.and_then(|span| Some((span, span.began?))) else { continue };
+        let topic = span.title.clone().or_else(|| topic(memories.values().copied()));
+        let memories = memories.into_keys().collect();
+        notes.push(SessionNote { id, began, ended: span.ended, topic, memories });
+    }
+    notes.sort_by_key(|note| (note.began, note.id));
+    notes
+}
+
+/// Headline of the memory that says most about a session: its first decision, or else its first request.
+fn topic<'m>(memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
+    let rank = |memory: &&Memory| {
+        let kind = match memory.claim.kind() {
+            ClaimKind::Decision => 0,
+            ClaimKind::Request => 1,
+            ClaimKind::Attempt => 2,
+            ClaimKind::Discussion => 3,
+        };
+        (kind, memory.valid_from, memory.id)
+    };
+    let first = memories.min_by_key(rank)?;
+    Some(Redacted::reopened(first.claim.headline().to_owned()))
 }

@@ -85,8 +85,8 @@ impl<'a> PeopleEdits<'a> {
         let shown = shown.unwrap_or_default();
         let mut amended = Vec::new();
         for memory in memories {
-            let Some(tag) = tags.get(&memory.id) else { continue };
-            let Some(edits) = edits.get(tag) else { continue };
+            let edited = tags.get(&memory.id).and_then(|tag| Some((tag, edits.get(tag)?)));
+            let Some((tag, edits)) = edited else { continue };
             let mut after = memory.clone();
             let Some(rule) = self.amend(&mut after, edits, shown.get(tag.as_str()), &tags) else {
                 continue;
@@ -199,23 +199,17 @@ impl<'a> PeopleEdits<'a> {
 
     fn set_status(self, memory: &mut Memory, status: Status, tags: &BTreeMap<MemoryId, String>) {
         let successor = match status {
+            Status::Accepted | Status::Proposed => {
+                memory.reinstate();
+                let is_decided = status == Status::Accepted;
+                memory.stage = if is_decided { Stage::Decided } else { Stage::Proposed };
+                return;
+            }
+            Status::Deprecated => None,
             Status::SupersededBy(number) => self.memory_of(number, tags),
-            Status::Proposed | Status::Accepted | Status::Deprecated => None,
         };
-        match status {
-            Status::Accepted => {
-                memory.reinstate();
-                memory.stage = Stage::Decided;
-            }
-            Status::Proposed => {
-                memory.reinstate();
-                memory.stage = Stage::Proposed;
-            }
-            Status::Deprecated | Status::SupersededBy(_) => {
-                let by = successor.map_or(MemoryState::Retracted, |_| MemoryState::Superseded);
-                (memory.state, memory.superseded_by) = (by, successor);
-            }
-        }
+        memory.state = successor.map_or(MemoryState::Retracted, |_| MemoryState::Superseded);
+        memory.superseded_by = successor;
     }
 
     /// Tags in all files, each with its most significant file. Private blocks count, since hiding is not removing.

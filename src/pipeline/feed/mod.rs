@@ -36,10 +36,7 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// Enqueues the growth of the files in `watch`, until it is closed or drained. The store knows the progress of sessions, so
-    /// that nothing is enqueued twice after a restart.
-    ///
-    /// # Errors
-    /// A one-line message with the action for the user.
+    /// that nothing is enqueued twice after a restart. Fails with the action for the user, in one line.
     pub(crate) async fn watching(
         self,
         mut watch: Watch,

@@ -25,10 +25,7 @@ struct Handled {
 }
 
 impl Feed {
-    /// Enqueues messages of `source`, until it is closed or drained.
-    ///
-    /// # Errors
-    /// A one-line message with the action for the user.
+    /// Enqueues messages of `source`, until it is closed or drained. Fails with the action for the user, in one line.
     pub(crate) async fn receiving(self, source: Source, how: EnqueueOptions) -> Result<(), String> {
         let from = source.url().to_string();
         loop {

@@ -36,7 +36,7 @@ pub(super) struct Batch {
     /// True if part of it is enqueued.
     begun: bool,
     /// True if all of it becomes one intake, whatever its size.
-    undivided: bool,
+    pub(super) undivided: bool,
 }
 
 impl Batch {
@@ -52,10 +52,6 @@ impl Batch {
             begun: false,
             undivided: false,
         }
-    }
-
-    pub(super) fn undivided(self) -> Batch {
-        Batch { undivided: true, ..self }
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -85,8 +81,7 @@ impl Batch {
         }
         let is_full =
             rules.batch_bytes_max <= self.bytes || BATCH_ENTRIES_MAX <= self.entries.len();
-        let full = is_full && !self.undivided;
-        let whole = from.filter(|from| full && self.after <= *from);
+        let whole = from.filter(|from| is_full && !self.undivided && self.after <= *from);
         let intake = whole.map(|from| self.up_to(from, rules));
         cutting.entries.iter().for_each(|entry| self.keep(entry.clone()));
         self.last = Some((cutting, preamble));
@@ -135,18 +130,16 @@ impl Batch {
     /// True if the store has all of it and no waiting entries are to be flushed. A file that is a prefix of what is
     /// stored is being written or was truncated: the stored entries stay.
     fn is_known(&self, ended: &SessionEnding, rules: &Rules) -> bool {
-        if self.begun
-            || self.baseline.anew.is_some()
-            || self.baseline.growth.entries < ended.entries
-        {
+        let Baseline { growth, gathered, anew } = &self.baseline;
+        if self.begun || anew.is_some() || growth.entries < ended.entries {
             return false;
         }
         let same = |(ordinal, entry): (&u32, &Entry)| {
-            let at = ordinal.checked_sub(self.baseline.growth.taken).map(|at| at as usize);
-            at.and_then(|at| self.baseline.gathered.get(at)) == Some(&mark_of(entry))
+            let at = ordinal.checked_sub(growth.taken).map(|at| at as usize);
+            at.and_then(|at| gathered.get(at)) == Some(&mark_of(entry))
         };
-        let gathers = self.baseline.growth.taken < self.baseline.growth.entries;
-        let whole = ended.entries == self.baseline.growth.entries;
+        let gathers = growth.taken < growth.entries;
+        let whole = ended.entries == growth.entries;
         self.entries.iter().all(same) && !(rules.flush && gathers && whole)
     }
 
@@ -155,9 +148,9 @@ impl Batch {
         let entries = std::mem::replace(&mut self.entries, rest);
         self.bytes = self.entries.values().map(|entry| entry.text.len()).sum();
         let growth = self.baseline.growth.clone();
-        self.baseline.growth.intakes += 1;
-        (self.baseline.growth.taken, self.baseline.growth.entries) =
-            (end, end.max(self.baseline.growth.entries));
+        let known = &mut self.baseline.growth;
+        known.intakes += 1;
+        (known.taken, known.entries) = (end, end.max(known.entries));
         self.begun = true;
         self.intake(growth, entries, end, rules)
     }
@@ -219,10 +212,8 @@ impl Rules {
     pub(super) fn gathers_until(&self, cutting: &Cutting) -> Option<Timestamp> {
         let wanted = self.gather.tokens;
         let waits = !self.flush && wanted > 0;
-        if !waits || (wanted <= cutting.slice.tokens && !ends_in_a_call(&cutting.entries)) {
-            return None;
-        }
-        Some(self.now.after(self.gather.idle))
+        (waits && (cutting.slice.tokens < wanted || ends_in_a_call(&cutting.entries)))
+            .then(|| self.now.after(self.gather.idle))
     }
 }
 

@@ -2,7 +2,7 @@
 //! or not at all, and only once.
 
 use super::batch::{Baseline, Batch, Rules};
-use super::report::SessionIntake;
+use super::intake::SessionIntake;
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
 use crate::pipeline::namespace::{Namespaces, namespace_of_folder};
@@ -73,10 +73,7 @@ impl Document {
 }
 
 impl Enqueuer {
-    /// Reads and redacts a document; `source` names its origin.
-    ///
-    /// # Errors
-    /// If it is not a slice document. The error has the place and the reason, but no text of it.
+    /// Reads and redacts a document; `source` names its origin. An error has the place and the reason, but no text of it.
     pub(crate) fn open(
         &self,
         bytes: &[u8],
@@ -250,22 +247,22 @@ impl Enqueuer {
         rules: &Rules,
     ) -> Result<Option<Intake>, StoreError> {
         let (session, taken, known) = (&document.session, growth.taken, growth.entries);
-        let gathered = match taken < known {
-            true => self.store.entries_of(session.id, taken..known).await?,
-            false => Vec::new(),
-        };
-        let remembered = match taken {
-            0 => None,
-            _ => self.store.remembered(session.id).await?,
-        };
+        let (mut gathered, mut remembered) = (Vec::new(), None);
+        if taken < known {
+            gathered = self.store.entries_of(session.id, taken..known).await?;
+        }
+        if taken > 0 {
+            remembered = self.store.remembered(session.id).await?;
+        }
         let mut preamble =
             Preamble::upto(&self.store, &self.preamble, session, remembered, taken).await?;
         let ends = growth.ends.iter().copied().collect();
-        let slicer = Slicer::new(session.id, self.settings, ends);
-        let mut slicer = slicer.starting_at(growth.next_index);
+        let mut slicer =
+            Slicer::new(session.id, self.settings, ends).starting_at(growth.next_index);
         let marks = gathered.iter().map(mark_of).collect();
         let baseline = Baseline { growth, gathered: marks, anew: None };
-        let mut batch = Batch::new(session.clone(), baseline).undivided();
+        let mut batch = Batch::new(session.clone(), baseline);
+        batch.undivided = true;
         let entries = gathered.into_iter().chain(new.iter().cloned());
         for (ordinal, entry) in (taken..).zip(entries) {
             // Numbered as in a single document of the whole session.

@@ -2,8 +2,7 @@
 
 use super::batch::BATCH_BYTES_MAX;
 use super::document::{Document, DocumentError};
-use super::intake_sink::IntakeSink;
-use super::report::{IntakeReport, SessionIntake};
+use super::intake::{IntakeReport, IntakeSink, SessionIntake};
 use super::{EnqueueOptions, Enqueuer, PASSES_MAX};
 use crate::adapters::files::Upload;
 use crate::adapters::walk::Candidate;
@@ -36,10 +35,7 @@ pub(crate) enum IntakeSource {
 }
 
 impl Enqueuer {
-    /// Enqueues the part of `input` that is new.
-    ///
-    /// # Errors
-    /// Store errors. Problems of a file are in the report and do not stop other files.
+    /// Enqueues the part of `input` that is new. Problems of a file are in the report and do not stop other files.
     pub(crate) async fn enqueue_files(
         self: Arc<Self>,
         input: IntakeSource,

@@ -5,9 +5,8 @@ mod document;
 #[cfg(test)]
 mod document_tests;
 mod files;
-mod intake_sink;
+mod intake;
 mod replay;
-mod report;
 #[cfg(test)]
 pub(super) mod testing;
 #[cfg(test)]
@@ -19,8 +18,8 @@ pub(crate) use document::Document;
 #[cfg(any(test, feature = "nats"))]
 pub(crate) use document::DocumentError;
 pub(crate) use files::IntakeSource;
+pub(crate) use intake::{IntakeReport, SessionIntake};
 pub(super) use replay::{Asking, CountSink, ReadSession, ReplaySink};
-pub(crate) use report::{IntakeReport, SessionIntake};
 
 use super::extractor::{asking_digest, extraction_spec};
 use super::preamble::PreambleSettings;
@@ -65,7 +64,6 @@ pub(crate) struct EnqueueOptions {
 }
 
 impl Enqueuer {
-    /// Creates an enqueuer for workers that ask `model` with these settings.
     pub(crate) fn new(
         config: &Config,
         model: &str,

@@ -118,7 +118,7 @@ impl OriginRequest<'_> {
     fn times(&self) -> BTreeSet<Timestamp> {
         match self.commit.id {
             Some(_) => {
-                self.commit.authored_at.into_iter().chain(self.commit.committed_at).collect()
+                [self.commit.authored_at, self.commit.committed_at].into_iter().flatten().collect()
             }
             None => BTreeSet::from([self.now]),
         }
@@ -131,20 +131,14 @@ impl OriginRequest<'_> {
     }
 
     async fn candidate(&self, held: SessionWithSpan) -> Result<Option<Candidate>, StoreError> {
-        let clue = |at: &Timestamp| time_clue(held.began, held.ended, *at);
-        let Some(time) = self
-            .times()
-            .iter()
-            .filter_map(clue)
-            .max_by_key(|it| points(&[it.clone(), Clue::SameProject, Clue::Names]))
-        else {
-            return Ok(None);
-        };
+        let times = self.times();
+        let clues = times.iter().filter_map(|at| time_clue(held.began, held.ended, *at));
+        let best = clues.max_by_key(|it| points(&[it.clone(), Clue::SameProject, Clue::Names]));
+        let Some(time) = best else { return Ok(None) };
         let mut words: Vec<String> =
             self.files().into_iter().map(|it| base(it).to_owned()).collect();
-        words.extend(
-            self.commit.id.as_deref().and_then(|id| id.get(..ID_DIGITS)).map(str::to_owned),
-        );
+        let id = self.commit.id.as_deref().and_then(|id| id.get(..ID_DIGITS));
+        words.extend(id.map(str::to_owned));
         let subject = &self.commit.subject;
         words.extend((SUBJECT_LETTERS_MIN <= subject.len()).then(|| subject.clone()));
         let entries = self.store.entries_naming(held.session.id, words).await?;
@@ -170,7 +164,6 @@ impl OriginRequest<'_> {
         Ok(points(&candidate.clues).is_some().then_some(candidate))
     }
 
-    /// Collects clues about the change from a session's entries.
     fn look_into(&self, entries: &[Entry], candidate: &mut Candidate) {
         let last = self.times().last().copied().unwrap_or(self.now).after(CLOCKS);
         let line = self.line.map(|line| line.text.trim()).filter(|it| LINE_LETTERS_MIN <= it.len());
@@ -298,7 +291,6 @@ impl OriginRequest<'_> {
     }
 }
 
-/// The name of a file without its folders.
 fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

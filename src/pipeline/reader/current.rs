@@ -1,7 +1,6 @@
 //! The session that is being read: redacts its entries and passes them to the slicer, one by one.
 
-use super::copies::{StoredPrefix, mark_of, record_key};
-use super::lookup::EarlierReading;
+use super::earlier::{EarlierReading, StoredPrefix, mark_of, record_key};
 use super::{APART_MAX, Reader, SessionEnding, SliceSink, Work};
 use crate::adapters::repository;
 use crate::adapters::walk::Candidate;
@@ -134,13 +133,11 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn begin(&mut self, mut raw: RawSession) -> ControlFlow<()> {
         let reading = self.reader.reading;
-        if let Some(since) = reading.since {
-            let is_out = raw.started_at.map_or(!reading.undated, |began| began < since);
-            if is_out {
-                let undated = u64::from(raw.started_at.is_none());
-                self.reader.tally.with(|totals| totals.sessions_undated += undated);
-                return ControlFlow::Continue(());
-            }
+        let is_out = |since| raw.started_at.map_or(!reading.undated, |began| began < since);
+        if reading.since.is_some_and(is_out) {
+            let undated = u64::from(raw.started_at.is_none());
+            self.reader.tally.with(|totals| totals.sessions_undated += undated);
+            return ControlFlow::Continue(());
         }
         let read = self.reader.tally.with(|totals| totals.sessions);
         if reading.sessions_max.is_some_and(|most| read >= most) {
@@ -186,10 +183,12 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if starts { self.start(&session) } else { ControlFlow::Continue(()) }
     }
 
-    /// The session as the store knows it.
     fn known(&mut self, session: Session, native_id: &str) -> Session {
         let (gate, is_named) = (self.reader.gate, self.is_named);
-        let known = self.reader.look_up(|it| it.known(&session, native_id, is_named, gate));
+        let known = self.reader.look_up(|it| {
+            it.block_on(it.namespaces_of(gate).known(session.clone(), native_id, is_named))
+                .map(Some)
+        });
         known.unwrap_or(session)
     }
 
@@ -417,7 +416,6 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     }
 }
 
-/// The namespace that the transcript's envelope names.
 pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {
     raw.namespace.as_deref().map(|name| gate.redact(name).as_str().to_owned())
 }

@@ -34,7 +34,6 @@ impl<S: SliceSink> Reader<'_, S> {
         self.copies.next_file();
     }
 
-    /// Announces the last file again, as if it had not been read.
     pub(crate) fn same_file(&mut self) {
         self.copies.same_file();
     }
@@ -189,7 +188,6 @@ impl<R: Seek> Seek for Counted<'_, R> {
 }
 
 impl<S: SliceSink> Reader<'_, S> {
-    /// Begins the copy of a session, if copies are kept.
     pub(super) fn begin_copy(&mut self, id: SessionId) -> Option<CopyBuilder> {
         self.reading.vault?;
         let lookup = self.sink.lookup()?;

@@ -1,14 +1,12 @@
 //! Reads transcripts in order on a thread of its own and hands slices to a sink. Never runs far ahead of the sink.
 
-mod copies;
 mod current;
 mod file;
-mod lookup;
+mod earlier;
 
-pub(super) use copies::{Differs, mark, mark_of};
 pub(super) use current::named_by;
+pub(super) use earlier::{Differs, EarlierReading, Lookup, mark, mark_of};
 pub(super) use file::{Bytes, found};
-pub(super) use lookup::{EarlierReading, Lookup};
 
 use super::preamble::{Preamble, PreambleSettings};
 use super::tally::Tally;
@@ -18,7 +16,7 @@ use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::{Cutting, SliceSettings};
 use crate::store::{StoreError, StoredCopy};
-use copies::Copies;
+use earlier::Copies;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +73,6 @@ pub(super) struct SessionEnding {
 
 /// Consumer of a reader's work, which can stop the reading.
 pub(super) trait SliceSink {
-    /// Access to the store; `None` if there is no store.
     fn lookup(&mut self) -> Option<&mut Lookup> {
         None
     }
@@ -124,7 +121,6 @@ impl<'a, S: SliceSink> Reader<'a, S> {
         copies.iter().try_for_each(|copy| self.copy(copy))
     }
 
-    /// Returns the sink after the last file.
     pub(super) fn finish(self) -> Result<S, StoreError> {
         self.failed.map_or(Ok(self.sink), Err)
     }

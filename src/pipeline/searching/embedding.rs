@@ -1,7 +1,6 @@
 //! Embeddings for search: of stored texts that have none yet, and of the query.
 
-use super::super::budget::RateLimit;
-use super::super::budget::{Budget, CapOwner, cost};
+use super::super::budget::{Budget, CapOwner, RateLimit, cost};
 use super::super::model_client::plausible;
 use super::super::retrying_store::{RetryPolicy, RetryingStore};
 use super::hit::{QueryVector, SearchRequest};
@@ -53,17 +52,9 @@ impl Embedder {
     ) -> Option<Embedder> {
         let model = config.search.embeddings.clone()?;
         let price = config.model.price_of(&model).unwrap_or_default();
-        let budget = Budget::new(&config.limits, price);
+        let (budget, gate) = (Budget::new(&config.limits, price), Gate::new(&config.pii));
         let rate_limit = RateLimit::of(config, clock);
-        Some(Embedder {
-            endpoint,
-            model,
-            budget,
-            rate_limit,
-            price,
-            gate: Gate::new(&config.pii),
-            clock,
-        })
+        Some(Embedder { endpoint, model, budget, rate_limit, price, gate, clock })
     }
 
     /// Embeds new texts and the words of `request`. Returns a notice for the user if texts are left for the next search

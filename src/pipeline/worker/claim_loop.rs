@@ -1,7 +1,6 @@
 //! The claim loop: claims, waits and stops. Each job and each periodic task is a Tokio task of its own.
 
-use super::counts::{End, Until};
-use super::state::WorkerState;
+use super::state::{End, Until, WorkerState};
 use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
@@ -35,7 +34,6 @@ struct ClaimLoop<'a> {
     failed: Option<StoreError>,
 }
 
-/// Runs the claim loop until the worker is done.
 pub(super) async fn run(
     state: &Arc<WorkerState>,
     until: Until,
@@ -132,7 +130,6 @@ impl ClaimLoop<'_> {
         self.state.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
     }
 
-    /// Claims jobs and starts them; returns their number.
     async fn claim(&mut self, jobs_max: u32) -> Result<usize, StoreError> {
         if jobs_max == 0 {
             return Ok(0);

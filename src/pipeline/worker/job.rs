@@ -1,8 +1,6 @@
 //! One job, from its lease to the end of its claim. Decides the consequence of each outcome.
 
-use super::state::BreakerState;
-use super::state::LeaseGuard;
-use super::state::{CallSlot, WorkerState};
+use super::state::{BreakerState, CallSlot, LeaseGuard, WorkerState};
 use crate::adapters::metrics::Outcome as JobOutcome;
 use crate::adapters::otel::JobSpan;
 use crate::domain::{Claimed, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait};
@@ -257,7 +255,6 @@ impl WorkerState {
         ClaimEnd::uncharged(None)
     }
 
-    /// Releases an unanswered job for a later attempt.
     fn come_back(&self, claimed: &Claimed, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         let Retry::After { wait, charged } = error.retry() else {
             return self.fail(attempt, failure(error), Vec::new());

@@ -1,14 +1,13 @@
 //! The worker: claims as many jobs as the endpoint can take calls, and waits when there are none.
 
 mod claim_loop;
-mod counts;
 mod job;
 mod state;
 mod tasks;
 
-pub use counts::{Counts, Until};
-pub(crate) use counts::{End, Jobs, Report};
 pub(super) use state::Batch;
+pub use state::{Counts, Until};
+pub(crate) use state::{End, Jobs, Report};
 
 use super::adjudicate::Adjudicator;
 use super::extractor::{Extractor, ModelSource};
@@ -169,7 +168,6 @@ const BEAT_AGAIN: Duration = Duration::from_secs(1);
 const BACK_MILLIS: i64 = 2_000;
 
 impl WorkerState {
-    /// Reports that the worker is alive, or why it stopped.
     async fn report(&self) -> Result<(), StoreError> {
         let presence = WorkerStatus {
             id: self.id.clone(),
