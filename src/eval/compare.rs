@@ -8,7 +8,7 @@ use super::measure::{Asks, Counts, Measure, Rate, Sums};
 use super::report::{
     CaseOutcome, CaseReport, ForbiddenReport, ItemReport, RecordReport, Report, Variant,
 };
-use super::similarity::{SIMILARITY_MIN, best_pairs, dice, words};
+use super::score::{SIMILARITY_MIN, best_pairs, dice, words};
 use crate::domain::{ClaimKind, RecordState, named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! Gold: the statements that an extraction must and must not contain. Gold is redacted like transcripts, so that it
 //! may be shown and matches redacted records.
 
-use super::similarity::weights;
 use crate::domain::{ClaimKind, Finding, Severity, named};
 use crate::privacy::Gate;
 use crate::search::Query;
@@ -95,6 +94,16 @@ pub(crate) enum Wanted {
     Text(String),
     /// Texts in any order.
     Texts(Vec<String>),
+}
+
+/// Compared fields of a claim, with weights.
+pub(crate) fn weights(kind: ClaimKind) -> &'static [(&'static str, u32)] {
+    match kind {
+        ClaimKind::Decision => &[("chosen", 4), ("rationale", 2), ("options", 1)],
+        ClaimKind::Discussion => &[("topic", 2), ("points", 1)],
+        ClaimKind::Attempt => &[("action", 2), ("result", 1)],
+        ClaimKind::Request => &[("summary", 2), ("intent", 2), ("target", 1)],
+    }
 }
 
 /// A statement that no record may make.

@@ -188,13 +188,8 @@ pub(crate) struct Tally {
 sum_fields!(Tally: decisions, discussions, attempts, requests, core, succeeded, grounded, quarantined, restraint, found);
 
 impl Tally {
-    pub(crate) fn of(&self, kind: ClaimKind) -> Counts {
-        match kind {
-            ClaimKind::Decision => self.decisions,
-            ClaimKind::Discussion => self.discussions,
-            ClaimKind::Attempt => self.attempts,
-            ClaimKind::Request => self.requests,
-        }
+    pub(crate) fn of(mut self, kind: ClaimKind) -> Counts {
+        *self.of_mut(kind)
     }
 
     pub(crate) fn of_mut(&mut self, kind: ClaimKind) -> &mut Counts {

@@ -12,7 +12,6 @@ mod prepare;
 mod report;
 mod run;
 mod score;
-mod similarity;
 pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod testing;

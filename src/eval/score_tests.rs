@@ -1,7 +1,6 @@
 //! Rules and properties of the score.
 
 use super::super::gold::{Forbidden, Why};
-use super::super::similarity::similarity;
 use super::*;
 use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Digest, Evidence, Match, PersonRequest, Provenance,

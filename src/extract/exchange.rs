@@ -95,11 +95,9 @@ named! {
 /// A failed extraction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
-    /// Kind, for callers to branch on.
     pub kind: FailureKind,
     /// Reason, for a person; contains no text of a conversation.
     pub detail: String,
-    /// Problems of the answers.
     pub findings: Vec<Finding>,
 }
 

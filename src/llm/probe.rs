@@ -19,7 +19,6 @@ const ASK: &str = "A red bus drove through Lisbon. Note the colour of the bus. A
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ProbeCheck {
     pub ok: bool,
-    /// Outcome, for the user.
     pub detail: String,
     pub millis: u64,
 }

@@ -31,7 +31,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Questions, calls and costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ModelUsage {
-    /// Records in the plan.
     pub records: u64,
     pub pairs: u64,
     /// Rejected verdicts: unproven, or forbidden by the rules.

@@ -52,9 +52,7 @@ pub(crate) struct SliceRequest<'a> {
 pub(crate) enum Outcome {
     /// Success; the extraction may be empty.
     Extracted(Proven),
-    /// Permanent failure.
     Failed(RunFailure, Vec<Finding>),
-    /// The slice exceeds the context window.
     TooLong(ModelError),
     Deferred(Deferral),
 }
@@ -244,7 +242,6 @@ fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
 pub(crate) struct ModelSource<'a> {
     pub config: &'a Config,
     pub model: Model,
-    /// The model's name at the endpoint.
     pub model_name: &'a str,
     pub store: Store,
     pub cancel: CancellationToken,
@@ -266,7 +263,7 @@ impl ModelSource<'_> {
             // Capabilities of the endpoint do not apply to recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
             Model::Endpoint(_) => {
-                config.model.rung.or(store.inner().capability(&base_url, model_name).await?)
+                config.model.rung.or(store.inner.capability(&base_url, model_name).await?)
             }
         };
         let limits = &config.limits;
@@ -276,9 +273,9 @@ impl ModelSource<'_> {
         let price = price.unwrap_or_default();
         let budget = Budget::new(limits, price);
         if budget.is_set() {
-            let workers = store.inner().workers().await?.into_iter().map(|worker| worker.id);
+            let workers = store.inner.workers().await?.into_iter().map(|worker| worker.id);
             let gone = workers.filter(|id| process::is_gone(id)).collect();
-            store.inner().recount(gone, clock()).await?;
+            store.inner.recount(gone, clock()).await?;
         }
         Ok(ModelClient {
             model,

@@ -208,7 +208,6 @@ fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) session: Arc<Session>,
-    /// Its slices with their preambles.
     pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
     pub(crate) skipped: Vec<Entry>,
     pub(crate) entries: u64,

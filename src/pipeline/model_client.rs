@@ -127,7 +127,6 @@ impl Spending {
 #[derive(Debug)]
 pub(crate) enum AskError {
     Model(ModelError),
-    /// A cap is reached; the work waits.
     Cap(CapReached),
     Store(StoreError),
 }
@@ -296,7 +295,7 @@ impl ModelClient {
                 permit.ok();
                 break error;
             };
-            if let Some(meters) = self.tally.meters() {
+            if let Some(meters) = &self.tally.meters {
                 meters.retried(&error.kind);
             }
             let asked_for = wait.filter(|wait| WAIT_MIN <= *wait);
@@ -366,7 +365,7 @@ impl ModelClient {
             self.cancel.cancelled().await;
             tokio::time::sleep(self.grace).await;
         };
-        let meter = self.tally.meters().map(|meters| {
+        let meter = self.tally.meters.as_ref().map(|meters| {
             meters.limited(self.concurrency.limit());
             meters.call()
         });

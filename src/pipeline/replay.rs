@@ -37,7 +37,6 @@ const ADJUDICATION_ANSWER_ESTIMATE: u64 = 400;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// Files and folders.
     pub paths: Vec<PathBuf>,
     /// Reads the copies in the vault, too.
     pub vault: bool,
@@ -48,16 +47,13 @@ pub(crate) struct Options {
     /// With `since`, reads sessions without a time too.
     pub undated: bool,
     pub sessions_max: Option<u64>,
-    /// Extracts failed slices afresh.
     pub retry_failed: bool,
-    /// Reads forgotten sessions again.
     pub also_forgotten: bool,
 }
 
 pub(crate) struct Replay {
     pub config: Config,
     pub model: Model,
-    /// Model name in requests and in runs.
     pub model_name: String,
     pub store: Store,
     pub cancel: CancellationToken,
@@ -68,7 +64,6 @@ pub(crate) struct Replay {
 /// A dry run: reads, redacts, slices and counts, but asks no model and stores nothing.
 pub(crate) struct Plan {
     pub config: Config,
-    /// The model that would be asked.
     pub model_name: String,
     pub cancel: CancellationToken,
     pub tally: Arc<Tally>,
@@ -220,7 +215,7 @@ impl Replay {
             model,
             model_name,
             store: store.clone(),
-            id: batch.id().to_owned(),
+            id: batch.id.clone(),
             until: Until::Drained,
             closing: closing.clone(),
             tally: Arc::clone(&tally),
@@ -237,7 +232,7 @@ impl Replay {
         };
         let (report, read) = tokio::join!(draining, reading);
         let (report, sessions) = (report?, join_result(read).unwrap_or(Ok(Vec::new()))?);
-        let ending = Ending { store, batch: batch.id().to_owned(), asking: asking.digest, clock };
+        let ending = Ending { store, batch: batch.id.clone(), asking: asking.digest, clock };
         ending.close(sessions, &tally).await?;
         count_pending(&tally, &report);
         Ok(match report.end {

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct RetryingStore {
-    store: Store,
+    /// The store without retries.
+    pub(crate) inner: Store,
     policy: RetryPolicy,
     is_troubled: AtomicBool,
 }
@@ -23,7 +24,6 @@ pub(crate) struct RetryPolicy {
     /// The same once `closing` is cancelled.
     pub(crate) grace: Duration,
     pub(crate) closing: CancellationToken,
-    /// Prints a line for the user.
     pub(crate) tell: fn(&str),
     pub(crate) meters: Option<Arc<Meters>>,
 }
@@ -43,12 +43,7 @@ impl RetryPolicy {
 
 impl RetryingStore {
     pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
-        RetryingStore { store, policy, is_troubled: AtomicBool::new(false) }
-    }
-
-    /// The store without retries.
-    pub(crate) fn inner(&self) -> &Store {
-        &self.store
+        RetryingStore { inner: store, policy, is_troubled: AtomicBool::new(false) }
     }
 
     /// Repeats `work` until the store accepts it. Fails with permanent errors, and those that outlast the policy's wait.
@@ -62,7 +57,7 @@ impl RetryingStore {
         let RetryingStore { policy, is_troubled, .. } = self;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
-            let error = match work(&self.store).await {
+            let error = match work(&self.inner).await {
                 Ok(done) => {
                     if is_troubled.swap(false, Ordering::Relaxed) {
                         (policy.tell)("the store is available again");

@@ -22,7 +22,6 @@ pub(crate) struct Summariser {
     /// Request without its message.
     request: Request,
     namespace: String,
-    /// Messages shown to the model.
     pub shown: u64,
     pub usage: ModelUsage,
 }

@@ -16,7 +16,7 @@ const EMPTY_ANSWERS_MIN: u64 = 10;
 #[derive(Debug, Default)]
 pub struct Tally {
     totals: Mutex<Totals>,
-    meters: Option<Arc<Meters>>,
+    pub(super) meters: Option<Arc<Meters>>,
 }
 
 /// Records by kind.
@@ -157,11 +157,6 @@ impl Tally {
     /// Creates a tally that also reports calls to `meters`.
     pub fn metered(meters: Arc<Meters>) -> Tally {
         Tally { totals: Mutex::default(), meters: Some(meters) }
-    }
-
-    /// The meters, if metrics are on.
-    pub(crate) fn meters(&self) -> Option<&Arc<Meters>> {
-        self.meters.as_ref()
     }
 
     /// Changes the counts.

@@ -40,9 +40,7 @@ pub(crate) enum VerifyError {
 
 pub(crate) struct Verification<'a> {
     pub store: &'a Store,
-    /// Path of the directory.
     pub dir: &'a str,
-    /// The project's folder.
     pub root: &'a Path,
     /// True to check again even if neither the commit nor the names changed.
     pub is_forced: bool,

@@ -45,9 +45,7 @@ named! {
 /// Problems of a reply, without conversation text.
 #[derive(Clone, Copy, Debug)]
 pub struct Complaint<'a> {
-    /// Reason.
     pub reason: RetryReason,
-    /// Output form of the next reply.
     pub form: Form,
     /// Number of valid claims.
     pub kept: usize,

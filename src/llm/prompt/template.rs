@@ -27,9 +27,7 @@ pub enum Form {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("prompt `{file}`: {detail}")]
 pub struct PromptError {
-    /// Id of the file.
     pub file: &'static str,
-    /// Problem, for the user.
     pub detail: String,
 }
 

@@ -39,7 +39,6 @@ const OPEN_PAIRS_MAX: u32 = 500;
 
 pub(crate) struct DirSync {
     pub store: Store,
-    /// Name of this process in leases.
     pub holder: String,
     pub clock: fn() -> Timestamp,
     /// Redacts rendered text once more.

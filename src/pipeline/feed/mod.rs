@@ -28,7 +28,6 @@ pub(crate) struct Feed {
     pub closing: CancellationToken,
     /// Held if the worker drains: the feed ends once it has enqueued what there is, and the worker not before.
     pub drain: Option<Arc<()>>,
-    /// Prints a line for the user.
     pub tell: fn(&str),
     /// Receives the number of new jobs.
     pub enqueued: Arc<dyn Fn(u64) + Send + Sync>,

@@ -64,7 +64,7 @@ impl Feed {
         for delivery in deliveries {
             match self.enqueuer.open(delivery.payload(), from, how) {
                 Ok(document) => {
-                    let session = document.session().id;
+                    let session = document.session.id;
                     sessions.entry(session).or_default().push((delivery, document));
                 }
                 Err(bad) => self.reject(delivery, &bad.to_string()).await?,

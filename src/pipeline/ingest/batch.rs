@@ -22,7 +22,7 @@ pub(super) struct Baseline {
 
 #[derive(Debug)]
 pub(super) struct Batch {
-    session: Session,
+    pub(super) session: Session,
     baseline: Baseline,
     /// Entries that are not enqueued yet.
     entries: BTreeMap<u32, Entry>,
@@ -52,10 +52,6 @@ impl Batch {
             begun: false,
             undivided: false,
         }
-    }
-
-    pub(super) fn session(&self) -> &Session {
-        &self.session
     }
 
     /// Adds an entry; a skipped one comes before the slices that follow it.

@@ -19,7 +19,8 @@ use std::error::Error;
 
 #[derive(Debug)]
 pub(crate) struct Document {
-    session: Session,
+    /// Its session. Documents of one session are enqueued one after another.
+    pub(crate) session: Session,
     /// The client's id of the session, as the client wrote it.
     native_id: String,
     /// True if a person or the document named the namespace.
@@ -46,11 +47,6 @@ pub(crate) enum DocumentError {
 }
 
 impl Document {
-    /// Its session. Documents of one session are enqueued one after another.
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
-    }
-
     /// True if it changes nothing: it has no entry and ends nothing.
     pub(crate) fn is_idle(&self, how: &EnqueueOptions) -> bool {
         self.entries.is_empty() && !self.closed && !how.flush

@@ -70,7 +70,7 @@ impl Enqueuer {
                         handle: &handle,
                         cancel: &reading.cancel,
                         tally: &tally,
-                        report: &mut reader.sink().report,
+                        report: &mut reader.sink.report,
                         is_upload: matches!(bytes, Bytes::Uploaded(_)),
                         round: Vec::new(),
                     };
@@ -108,19 +108,19 @@ impl Enqueuer {
 
 /// Reads a transcript until all that is new in it is enqueued.
 fn transcript(reader: &mut Reader<'_, IntakeSink>, file: &Candidate, bytes: Bytes<'_>) {
-    let tally = reader.tally();
+    let tally = reader.tally;
     let before = tally.totals();
     reader.next_file();
     for _ in 0..PASSES_MAX {
         // The sink knows why the reading stopped.
         let _ = reader.read(file, bytes);
-        if reader.is_over() || !reader.sink().is_to_be_read_again() {
+        if reader.is_over() || !reader.sink.is_to_be_read_again() {
             return;
         }
         reader.same_file();
         tally.with(|totals| totals.clone_from(&before));
     }
-    reader.sink().report.busy += 1;
+    reader.sink.report.busy += 1;
     let problem = "another process is enqueueing it; try again".to_owned();
     tally.problem(&file.path.display().to_string(), problem);
 }
@@ -242,7 +242,7 @@ impl DocumentFiles<'_> {
     fn enqueue(&mut self, path: &str) -> Result<(), StoreError> {
         let mut sessions: HashMap<SessionId, Vec<(usize, PlacedDocument)>> = HashMap::new();
         for (at, placed) in std::mem::take(&mut self.round).into_iter().enumerate() {
-            sessions.entry(placed.document.session().id).or_default().push((at, placed));
+            sessions.entry(placed.document.session.id).or_default().push((at, placed));
         }
         let (enqueuer, how) = (self.enqueuer, self.how);
         let one_session = |documents: Vec<(usize, PlacedDocument)>| async move {

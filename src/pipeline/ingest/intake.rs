@@ -60,7 +60,7 @@ impl IntakeSink {
     fn enqueue(&mut self, intake: Option<Intake>) -> Result<ControlFlow<()>, StoreError> {
         let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
         let reported = self.report.of(SessionIntake::of(&intake.session));
-        if self.lookup.block_on(reported.enqueue(self.lookup.store(), intake))? {
+        if self.lookup.block_on(reported.enqueue(&self.lookup.store, intake))? {
             return Ok(ControlFlow::Continue(()));
         }
         (self.again, self.open) = (true, None);
@@ -79,7 +79,7 @@ impl SliceSink for IntakeSink {
         if let Some(Change::Other(behind)) = change {
             return Ok(EarlierReading { apart: Some(behind), ..EarlierReading::default() });
         }
-        let growth = self.lookup.block_on(self.lookup.store().growth(session.id))?;
+        let growth = self.lookup.block_on(self.lookup.store.growth(session.id))?;
         let Some(mut growth) = growth else { return Ok(EarlierReading::default()) };
         if growth.forgotten {
             return Ok(EarlierReading { forgotten: true, ..EarlierReading::default() });
@@ -122,7 +122,7 @@ impl SliceSink for IntakeSink {
             }
             Work::Left => {
                 if let Some(open) = self.open.take() {
-                    self.report.leave(open.session().id);
+                    self.report.leave(open.session.id);
                 }
             }
             Work::End(ending) => {

@@ -117,7 +117,7 @@ impl ReplaySink {
         open.begun = true;
         let handed = jobs.len();
         let part = BatchPart {
-            batch: self.batch.id().to_owned(),
+            batch: self.batch.id.clone(),
             session: Session::clone(&open.session),
             begins,
             entries: take(&mut open.entries).into_values().collect(),
@@ -126,7 +126,7 @@ impl ReplaySink {
             end,
             at: (self.clock)(),
         };
-        self.lookup.block_on(self.lookup.store().enqueue_part(part))?;
+        self.lookup.block_on(self.lookup.store.enqueue_part(part))?;
         if handed > 0 {
             self.batch.enqueued(handed);
             self.lookup.block_on(self.batch.room(&self.closing));
@@ -213,7 +213,7 @@ impl CountSink<'_> {
             let known = counted.read.difference(&counted.pending).count() as u64;
             let extracted = match &self.lookup {
                 Some(lookup) if known > 0 => {
-                    let totals = lookup.store().session_totals(session, u32::MAX);
+                    let totals = lookup.store.session_totals(session, u32::MAX);
                     lookup.block_on(totals)?.coverage.extracted.min(known)
                 }
                 Some(_) | None => 0,
@@ -285,7 +285,7 @@ struct SplitSlice {
 
 impl Asking {
     fn known_runs(self, lookup: &Lookup, id: SessionId) -> Result<KnownRuns, StoreError> {
-        let runs = lookup.block_on(lookup.store().known_runs(id, self.digest))?;
+        let runs = lookup.block_on(lookup.store.known_runs(id, self.digest))?;
         Ok(runs.into_iter().map(|run| (run.run, run)).collect())
     }
 

@@ -38,7 +38,6 @@ pub(crate) struct OriginRequest<'a> {
     /// The project: its namespace, and its folder as the store has it.
     pub namespace: &'a str,
     pub root: &'a str,
-    /// Maximum number of records.
     pub limit: usize,
 }
 
@@ -67,7 +66,6 @@ pub(crate) struct Origin {
 struct Candidate {
     held: SessionWithSpan,
     clues: Vec<Clue>,
-    /// The file that it wrote or names.
     file: String,
     written: Vec<u32>,
 }

@@ -28,7 +28,7 @@ pub(crate) struct EarlierReading {
 /// Queries the store for a reader; blocks its thread.
 pub(crate) struct Lookup {
     handle: Handle,
-    store: Store,
+    pub(crate) store: Store,
     /// Clock for renaming namespaces; if `None`, none is renamed.
     clock: Option<fn() -> Timestamp>,
     /// Namespaces by folder.
@@ -50,10 +50,6 @@ impl Lookup {
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.handle.block_on(work)
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
     }
 
     pub(crate) fn namespace(&mut self, folder: &str, gate: &Gate) -> Result<String, StoreError> {

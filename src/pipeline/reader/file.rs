@@ -191,7 +191,7 @@ impl<S: SliceSink> Reader<'_, S> {
     pub(super) fn begin_copy(&mut self, id: SessionId) -> Option<CopyBuilder> {
         self.reading.vault?;
         let lookup = self.sink.lookup()?;
-        let stored = lookup.block_on(lookup.store().copy_chunks(id));
+        let stored = lookup.block_on(lookup.store.copy_chunks(id));
         stored.map(CopyBuilder::new).map_err(|error| self.note_not_kept(id, &error)).ok()
     }
 
@@ -204,7 +204,7 @@ impl<S: SliceSink> Reader<'_, S> {
         let (Some(copy), Some(bytes_max)) = (copy, self.reading.vault) else { return };
         let Some(lookup) = self.sink.lookup() else { return };
         let Some(at) = lookup.now() else { return };
-        match lookup.block_on(lookup.store().keep_copy(id, copy, KeepAs { at, bytes_max })) {
+        match lookup.block_on(lookup.store.keep_copy(id, copy, KeepAs { at, bytes_max })) {
             Ok(0) => {}
             Ok(evicted) => {
                 tracing::info!(evicted, "the vault is full: the oldest copies were removed");
@@ -237,7 +237,7 @@ impl<S: SliceSink> Reader<'_, S> {
     fn read_copy(&mut self, copy: &StoredCopy) -> Result<ControlFlow<()>, StoreError> {
         let session = &copy.session;
         let Some(lookup) = self.sink.lookup() else { return Ok(ControlFlow::Continue(())) };
-        let chunks = lookup.block_on(lookup.store().copy_chunks(session.id))?;
+        let chunks = lookup.block_on(lookup.store.copy_chunks(session.id))?;
         self.tally.with(|totals| totals.files += 1);
         let path = session.path.as_str();
         let file =
@@ -285,7 +285,7 @@ impl<S: SliceSink> Reader<'_, S> {
         part: u32,
     ) -> Result<Option<Vec<Entry>>, StoreError> {
         let Some(lookup) = self.sink.lookup() else { return Ok(None) };
-        lookup.block_on(lookup.store().copied_entries(id, part))
+        lookup.block_on(lookup.store.copied_entries(id, part))
     }
 }
 

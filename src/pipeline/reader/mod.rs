@@ -95,8 +95,8 @@ pub(super) trait SliceSink {
 pub(super) struct Reader<'a, S> {
     reading: &'a Reading,
     gate: &'a Gate,
-    tally: &'a Tally,
-    sink: S,
+    pub(super) tally: &'a Tally,
+    pub(super) sink: S,
     copies: Copies,
     /// The error that ended the reading.
     failed: Option<StoreError>,
@@ -105,14 +105,6 @@ pub(super) struct Reader<'a, S> {
 impl<'a, S: SliceSink> Reader<'a, S> {
     pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, sink: S) -> Self {
         Reader { reading, gate, tally, sink, copies: Copies::default(), failed: None }
-    }
-
-    pub(super) fn tally(&self) -> &'a Tally {
-        self.tally
-    }
-
-    pub(super) fn sink(&mut self) -> &mut S {
-        &mut self.sink
     }
 
     /// Reads files and copies in the vault, until the sink stops the reading.

@@ -42,7 +42,7 @@ pub(super) async fn run(
     let mut claims = ClaimLoop {
         state,
         until,
-        changes: state.store().inner().listen(),
+        changes: state.store().inner.listen(),
         outage_max,
         schedule: Schedule::new(state.now(), until != Until::Stopped),
         under_way: JoinSet::new(),

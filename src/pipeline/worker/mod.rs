@@ -116,7 +116,7 @@ impl Consumer {
             grace: if waits { Duration::ZERO } else { config.queue.grace },
             closing: closing.clone(),
             tell: self.tell,
-            meters: tally.meters().cloned(),
+            meters: tally.meters.clone(),
         };
         let retry = if waits { CallRetry::within(&config.limits) } else { CallRetry::Defer };
         let source = ModelSource {
@@ -175,7 +175,7 @@ impl WorkerState {
             seen_at: self.now(),
             stopped: self.needs(),
         };
-        self.store().inner().seen(presence).await
+        self.store().inner.seen(presence).await
     }
 
     /// Extends the leases, watches the clock and reports the worker's presence, until `over`.
@@ -203,7 +203,7 @@ impl WorkerState {
         self.extend().await?;
         if ahead < -BACK_MILLIS {
             // Times stored earlier are in the future now.
-            let jobs = self.store().inner().recover(now).await?;
+            let jobs = self.store().inner.recover(now).await?;
             tracing::warn!(millis = -ahead, jobs, "the clock went backwards");
         }
         self.report().await

@@ -63,7 +63,7 @@ impl WorkerState {
     }
 
     pub(super) fn batch_id(&self) -> Option<String> {
-        self.batch.as_ref().map(|batch| batch.id().to_owned())
+        self.batch.as_ref().map(|batch| batch.id.clone())
     }
 
     /// Remaining jobs; of the dead, those that died at `since` or later.
@@ -78,7 +78,7 @@ impl WorkerState {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {
             let until = now.after(self.queue.lease);
-            let lost = self.store().inner().extend(leases.clone(), until, now).await?;
+            let lost = self.store().inner.extend(leases.clone(), until, now).await?;
             let lost = self.leases.lose(&leases, &lost);
             if lost > 0 {
                 tracing::warn!(leases = lost, "leases were lost to other workers");
@@ -186,7 +186,7 @@ impl Drop for LeaseGuard<'_> {
 /// The batch of a replay. It is read and worked on at the same time; reading never runs far ahead of the model.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    id: String,
+    pub(crate) id: String,
     /// Enqueued jobs that have not ended.
     ahead: AtomicU32,
     ahead_max: u32,
@@ -208,10 +208,6 @@ impl Batch {
             news: Notify::new(),
             room: Notify::new(),
         }
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.id
     }
 
     pub(crate) fn enqueued(&self, jobs: usize) {

@@ -128,7 +128,7 @@ impl WorkerState {
 
     fn consolidator(&self) -> Consolidator {
         Consolidator {
-            store: self.store().inner().clone(),
+            store: self.store().inner.clone(),
             holder: self.id.clone(),
             clock: self.extractor.client.clock,
             waits: false,
