@@ -142,6 +142,13 @@ pub(crate) fn folder_of(path: &Path) -> io::Result<&Path> {
     Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }
 
+/// URI of an SQLite database that nobody writes; only a URI can say so.
+pub(crate) fn immutable_uri(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{path}?immutable=1")
+}
+
 /// Makes a rename in `folder` survive a power failure. Windows cannot open folders and need not.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }

@@ -21,7 +21,8 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Maximum number of files per sweep, which runs at a session's start and delays it.
 const SWEPT_MAX: usize = 1_000;
 
-/// Folder with the hooks' state of sessions.
+/// Folder with the hooks' state of sessions. An unsafe session name is `InvalidInput`, content that
+/// is not text `InvalidData`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HookFolder {
     path: PathBuf,
@@ -40,43 +41,27 @@ impl HookFolder {
     }
 
     /// Reads the state of a session, if there is one.
-    ///
-    /// # Errors
-    /// Those of the file system; `InvalidInput` for an unsafe session name, `InvalidData` for
-    /// content that is not text.
     pub fn state(&self, session: &str) -> io::Result<Option<String>> {
         small(&self.file(session, STATE)?)
     }
 
     /// Writes the state of a session.
-    ///
-    /// # Errors
-    /// Those of the file system; `InvalidInput` for an unsafe session name.
     pub fn keep_state(&self, session: &str, text: &str) -> io::Result<()> {
         files::replace_private(&self.file(session, STATE)?, text)
     }
 
     /// Returns the time of a session's last sync, if known.
-    ///
-    /// # Errors
-    /// As [`HookFolder::state`].
     pub fn synced_at(&self, session: &str) -> io::Result<Option<Timestamp>> {
         let text = small(&self.file(session, SYNCED)?)?;
         Ok(text.and_then(|text| Timestamp::parse(text.trim())))
     }
 
     /// Writes the time of the last sync, which unblocks prompts.
-    ///
-    /// # Errors
-    /// As [`HookFolder::keep_state`].
     pub fn note_synced(&self, session: &str, at: Timestamp) -> io::Result<()> {
         files::replace_private(&self.file(session, SYNCED)?, &format!("{at}\n"))
     }
 
     /// Removes files whose last write is at least `ttl` before `now`.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn sweep(&self, now: Timestamp, ttl: Duration) -> io::Result<()> {
         let entries = files::if_exists(fs::read_dir(&self.path))?;
         for entry in entries.into_iter().flatten().take(SWEPT_MAX) {

@@ -1,6 +1,5 @@
 //! Adapters: clock, file system, git, HTTP, NATS (feature `nats`), metrics, traces.
 
-pub(crate) mod blame;
 pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod files;
@@ -14,7 +13,6 @@ pub(crate) mod nats;
 pub(crate) mod opencode_db;
 pub(crate) mod otel;
 pub(crate) mod process;
-pub(crate) mod random;
 pub(crate) mod repository;
 pub(crate) mod spool;
 pub(crate) mod walk;

@@ -1,6 +1,7 @@
 //! opencode's database, converted to the records that `opencode export` writes. Read-only; creates
 //! no files beside it.
 
+use super::files;
 use rusqlite::{Connection, OpenFlags};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -81,9 +82,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     if log.exists() {
         return Connection::open_with_flags(path, flags);
     }
-    let escaped =
-        path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let uri = format!("file:{escaped}?immutable=1");
+    let uri = files::immutable_uri(path);
     Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
 }
 

@@ -1,25 +1,24 @@
-//! Unique process names, and checks whether a process has ended.
+//! Unique process names, checks whether a process has ended, and unguessable secrets.
 
 use super::clock;
 use crate::domain::Digest;
+use rustls::crypto::ring::default_provider;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// Number of digits of a digest in a name.
 const LETTERS: usize = 8;
 
 /// Unique name of this process: host, PID, and digests of boot and start time.
 pub(crate) fn name() -> &'static str {
-    static NAME: OnceLock<String> = OnceLock::new();
-    NAME.get_or_init(made)
-}
-
-fn made() -> String {
-    let (pid, began) = (std::process::id(), clock::now());
-    let (host, place) = (host(), place());
-    let began = Digest::of(&["process", &place, &pid.to_string(), &began.to_string()]);
-    let place = if place.is_empty() { "-".repeat(LETTERS) } else { place };
-    format!("{host}:{pid}:{place}{:.LETTERS$}", began.to_string())
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        let (pid, began) = (std::process::id(), clock::now());
+        let (host, place) = (host(), place());
+        let began = Digest::of(&["process", &place, &pid.to_string(), &began.to_string()]);
+        let place = if place.is_empty() { "-".repeat(LETTERS) } else { place };
+        format!("{host}:{pid}:{place}{:.LETTERS$}", began.to_string())
+    });
+    &NAME
 }
 
 /// True only if the process has surely ended; other hosts, containers and boots count as alive.
@@ -46,16 +45,25 @@ fn place() -> String {
 }
 
 pub(crate) fn host() -> &'static str {
-    static HOST: OnceLock<String> = OnceLock::new();
-    HOST.get_or_init(read_host)
+    static HOST: LazyLock<String> = LazyLock::new(|| {
+        let named = std::env::var_os("HOSTNAME").and_then(|name| name.into_string().ok());
+        let told = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = named.or_else(told).unwrap_or_default();
+        let plain: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
+        if plain.is_empty() { "here".to_owned() } else { plain }
+    });
+    &HOST
 }
 
-fn read_host() -> String {
-    let named = std::env::var_os("HOSTNAME").and_then(|name| name.into_string().ok());
-    let told = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = named.or_else(told).unwrap_or_default();
-    let plain: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
-    if plain.is_empty() { "here".to_owned() } else { plain }
+/// Returns 256 random bits as 64 hexadecimal digits.
+///
+/// # Errors
+/// If the system's random number generator fails.
+pub(crate) fn secret() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    let filled = default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| "the system gives no random numbers".to_owned())?;
+    Ok(blake3::Hash::from_bytes(bytes).to_hex().to_string())
 }
 
 #[cfg(test)]
@@ -78,5 +86,12 @@ mod tests {
         let digests = name().rsplit(':').next().unwrap();
         // On systems without /proc every process counts as alive.
         assert_eq!(is_gone(&format!("some:host:{pid}:{digests}")), !place().is_empty());
+    }
+
+    #[test]
+    fn no_secret_comes_twice() {
+        let [one, other] = [secret().unwrap(), secret().unwrap()];
+        assert_eq!(one.len(), 64);
+        assert_ne!(one, other);
     }
 }

@@ -8,7 +8,7 @@ use super::progress::cancelled_with_note;
 use super::settings;
 use crate::adapters::http_server::HttpListener;
 use crate::adapters::metrics::{Health, Jobs, Meters, Snapshot, StatusPages};
-use crate::adapters::{clock, random};
+use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::domain::{Coverage, JobState, Timestamp};
 use crate::pipeline::Embedder;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let meters = meters();
     let page_secret = match args.behind_proxy {
         true => None,
-        false => Some(random::secret().map_err(Failure::failed)?),
+        false => Some(process::secret().map_err(Failure::failed)?),
     };
     settings::runtime()?.block_on(async {
         let until =

@@ -3,7 +3,7 @@
 use super::arguments::{date, named};
 use super::output::{self, Failure, Row};
 use super::settings;
-use crate::adapters::{clock, random};
+use crate::adapters::{clock, process};
 use crate::config::namespace_name;
 use crate::domain::Timestamp;
 use crate::server::token_digest;
@@ -136,7 +136,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             }
             can.sort();
             can.dedup();
-            let secret = random::secret().map_err(Failure::failed)?;
+            let secret = process::secret().map_err(Failure::failed)?;
             let token = Token {
                 name,
                 namespace,

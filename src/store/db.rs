@@ -1,7 +1,7 @@
 //! Connection to either database. Statements use `?1` placeholders and the subset of SQL that
 //! SQLite and PostgreSQL share.
 
-use super::error::{Fault, StoreErrorKind};
+use super::error::{Result, StoreErrorKind};
 use super::postgres::Connection;
 use super::sqlite::connection as sqlite;
 use super::value::{Columns, Insert, Row, Value, values};
@@ -15,7 +15,7 @@ const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
 
 /// Work in a transaction or snapshot, without the type of its output: threads, retries and commits
 /// are compiled once, not once per operation.
-pub(super) type Work = Arc<dyn Fn(&mut Db) -> Result<Output, Fault> + Send + Sync>;
+pub(super) type Work = Arc<dyn Fn(&mut Db) -> Result<Output> + Send + Sync>;
 pub(super) type Output = Box<dyn Any + Send>;
 
 pub(super) enum Db {
@@ -25,19 +25,19 @@ pub(super) enum Db {
 
 impl Db {
     /// Runs a statement and returns the number of rows it changed.
-    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
+    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
         match self {
             Db::Sqlite(connection) => sqlite::execute(connection, sql, values),
             Db::Postgres(connection) => connection.execute(sql, values),
         }
     }
 
-    pub(super) fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), Fault> {
+    pub(super) fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         self.execute(sql, values).map(|_| ())
     }
 
     /// Runs statements without parameters, such as `BEGIN`.
-    pub(super) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
+    pub(super) fn batch(&mut self, sql: &str) -> Result<()> {
         match self {
             Db::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
             Db::Postgres(connection) => connection.batch(sql),
@@ -46,7 +46,7 @@ impl Db {
 
     /// Holds an exclusive lock on `id` until the transaction ends, for rows that may not exist yet
     /// and so cannot be locked. SQLite has a single writer and needs none.
-    pub(super) fn lock_key(&mut self, id: &Digest) -> Result<(), Fault> {
+    pub(super) fn lock_key(&mut self, id: &Digest) -> Result<()> {
         match self {
             Db::Sqlite(_) => Ok(()),
             Db::Postgres(connection) => {
@@ -75,7 +75,7 @@ impl Db {
 
     /// Notifies waiting workers of possible new jobs on commit. On SQLite they poll the file for
     /// commits.
-    pub(super) fn announce(&mut self) -> Result<(), Fault> {
+    pub(super) fn announce(&mut self) -> Result<()> {
         match self {
             Db::Sqlite(_) => Ok(()),
             Db::Postgres(connection) => connection.execute(ANNOUNCE, &[]).map(|_| ()),
@@ -86,15 +86,15 @@ impl Db {
         &mut self,
         sql: &str,
         values: &[Value<'_>],
-        mut each: impl FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
-    ) -> Result<(), Fault> {
+        mut each: impl FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         match self {
             Db::Sqlite(connection) => sqlite::each(connection, sql, values, &mut each),
             Db::Postgres(connection) => connection.each(sql, values, &mut each),
         }
     }
 
-    pub(super) fn all<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<Vec<T>, Fault> {
+    pub(super) fn all<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<Vec<T>> {
         let mut all = Vec::new();
         self.each(sql, by, |row| {
             all.push(row.next()?);
@@ -103,11 +103,7 @@ impl Db {
         Ok(all)
     }
 
-    pub(super) fn first<T: Row>(
-        &mut self,
-        sql: &str,
-        by: &[Value<'_>],
-    ) -> Result<Option<T>, Fault> {
+    pub(super) fn first<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<Option<T>> {
         let mut first = None;
         self.each(sql, by, |row| {
             first = Some(row.next()?);
@@ -116,17 +112,17 @@ impl Db {
         Ok(first)
     }
 
-    pub(super) fn one<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<T, Fault> {
+    pub(super) fn one<T: Row>(&mut self, sql: &str, by: &[Value<'_>]) -> Result<T> {
         self.first(sql, by)?.ok_or_else(|| StoreErrorKind::Damaged.into())
     }
 
-    pub(super) fn exists(&mut self, sql: &str, by: &[Value<'_>]) -> Result<bool, Fault> {
+    pub(super) fn exists(&mut self, sql: &str, by: &[Value<'_>]) -> Result<bool> {
         Ok(self.first::<i64>(sql, by)?.is_some())
     }
 
     /// Inserts many rows, given one after another in `values`. Keys must be unique: PostgreSQL
     /// rejects a statement that touches a row twice.
-    pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64, Fault> {
+    pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64> {
         match self {
             Db::Sqlite(connection) => sqlite::insert(connection, into, values),
             Db::Postgres(connection) => connection.insert(into, values),

@@ -1,13 +1,9 @@
 //! Entries and their coverage.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::session;
-use super::value::{Columns, Insert, Row, Value, literal, row_of, values};
-use crate::domain::{
-    CoverageState, Entry, EntryKind, Format, Outcome, SessionId, Skip, Speaker, Tool,
+use super::{
+    Columns, Db, Insert, Result, Row, Store, StoreResult, Value, literal, row_of, session, values,
 };
+use crate::domain::{CoverageState, Entry, EntryKind, Format, SessionId, Skip, Speaker, Tool};
 use crate::privacy::Redacted;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -54,7 +50,7 @@ pub(super) fn of_rank(wanted: u8) -> Option<CoverageState> {
 }
 
 /// Writes entries, and the skip reason of those in no slice. Replaces the previous reason.
-pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<(), Fault> {
+pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<()> {
     write_texts(db, session_no, entries.iter())?;
     let mut skipped = Vec::new();
     for entry in entries {
@@ -71,7 +67,7 @@ pub(super) fn write_texts<'a>(
     db: &mut Db,
     session_no: i64,
     entries: impl Iterator<Item = &'a Entry>,
-) -> Result<(), Fault> {
+) -> Result<()> {
     const INTO: Insert = Insert {
         head: "INSERT INTO entries (place, line, speaker, kind, branch, at, native_id, tool,
             call_id, outcome, exit_code, skip, text)",
@@ -86,24 +82,15 @@ pub(super) fn write_texts<'a>(
     let entries: BTreeMap<u32, &Entry> = entries.map(|entry| (entry.ordinal, entry)).collect();
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(entries.len() * INTO.width);
     for entry in entries.into_values() {
+        let key = entry_key(session_no, entry.ordinal);
         let tool = entry.tool.as_ref();
+        let (name, call_id) = (tool.map(|it| &it.name), tool.and_then(|it| it.call_id.as_ref()));
         rows.extend_from_slice(values![
-            entry_key(session_no, entry.ordinal),
-            entry.line,
-            entry.speaker.name(),
-            entry.kind.name(),
-            entry.branch.name(),
-            entry.at,
-            entry.native_id.as_ref(),
-            tool.map(|tool| &tool.name),
-            tool.and_then(|tool| tool.call_id.as_ref()),
-            entry.outcome.map(Outcome::name),
-            entry.exit_code,
-            entry.skip.map(Skip::name),
-            &entry.text,
+            key, entry.line, entry.speaker, entry.kind, entry.branch, entry.at, &entry.native_id,
+            name, call_id, entry.outcome, entry.exit_code, entry.skip, &entry.text,
         ]);
     }
-    db.insert(INTO, &rows).map(|_| ())
+    db.insert(INTO, &rows).map(drop)
 }
 
 /// Writes the coverage of entries in `run_no`; of an entry given more than once, the highest state.
@@ -112,7 +99,7 @@ pub(super) fn cover(
     session_no: i64,
     run_no: i64,
     entries: &[CoveredEntry],
-) -> Result<(), Fault> {
+) -> Result<()> {
     const INTO: Insert = Insert {
         head: "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)",
         width: 5,
@@ -130,10 +117,9 @@ pub(super) fn cover(
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(highest.len() * INTO.width);
     for (ordinal, covered) in highest {
         let state = rank(covered.state);
-        let reason = covered.reason.as_ref();
-        rows.extend_from_slice(values![session_no, ordinal, run_no, state, reason]);
+        rows.extend_from_slice(values![session_no, ordinal, run_no, state, &covered.reason]);
     }
-    db.insert(INTO, &rows).map(|_| ())
+    db.insert(INTO, &rows).map(drop)
 }
 
 /// Sets the coverage of entries in an inclusive range that are neither skipped nor in a current
@@ -143,7 +129,7 @@ pub(super) fn cover_without_run(
     session_no: i64,
     ordinals: (u32, u32),
     state: CoverageReason<'_>,
-) -> Result<(), Fault> {
+) -> Result<()> {
     let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
         SELECT ?1, place - ?2, 0, ?5, ?6 FROM entries
         WHERE place BETWEEN ?3 AND ?4 AND skip IS NULL AND NOT EXISTS (
@@ -155,8 +141,7 @@ pub(super) fn cover_without_run(
     let (first, last) = (entry_key(session_no, ordinals.0), entry_key(session_no, ordinals.1));
     let CoverageReason { state, reason } = state;
     let row = values![session_no, entry_key(session_no, 0), first, last, rank(state), reason];
-    db.execute(sql, row)?;
-    Ok(())
+    db.run(sql, row)
 }
 
 /// Reverts [`cover_without_run`].
@@ -164,7 +149,7 @@ pub(super) fn uncover_without_run(
     db: &mut Db,
     session_no: i64,
     ordinals: (u32, u32),
-) -> Result<(), Fault> {
+) -> Result<()> {
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = 0 AND NOT EXISTS (
             SELECT 1 FROM entries WHERE place = ?4 + coverage.ordinal AND skip IS NOT NULL)";
@@ -177,17 +162,13 @@ pub(super) fn uncover(
     session_no: i64,
     run_no: i64,
     ordinals: (u32, u32),
-) -> Result<(), Fault> {
+) -> Result<()> {
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = ?4";
     db.run(sql, values![session_no, ordinals.0, ordinals.1, run_no])
 }
 
-pub(super) fn list(
-    db: &mut Db,
-    session: SessionId,
-    ordinals: Range<u32>,
-) -> Result<Vec<Entry>, Fault> {
+pub(super) fn list(db: &mut Db, session: SessionId, ordinals: Range<u32>) -> Result<Vec<Entry>> {
     let session_no = session::number(db, session)?;
     let sql =
         format!("SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place");
@@ -206,7 +187,7 @@ row_of! {
 }
 
 impl Row for Option<Tool> {
-    fn read(row: &mut Columns<'_>) -> Result<Option<Tool>, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<Option<Tool>> {
         let (name, call_id): (Option<Redacted>, _) = row.next()?;
         Ok(name.map(|name| Tool { name, call_id }))
     }
@@ -217,7 +198,7 @@ impl Store {
         &self,
         session: SessionId,
         ordinals: Range<u32>,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> StoreResult<Vec<Entry>> {
         self.read("reading entries", move |from| list(from, session, ordinals.clone())).await
     }
 
@@ -225,35 +206,30 @@ impl Store {
     pub(crate) async fn first_entry_ids(
         &self,
         format: Format,
-    ) -> Result<Vec<(Redacted, SessionId)>, StoreError> {
+    ) -> StoreResult<Vec<(Redacted, SessionId)>> {
         let sql = "SELECT e.native_id, s.id FROM sessions s
             JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
             WHERE s.format = ?1 AND e.native_id IS NOT NULL
                 AND (e.skip IS NULL OR e.skip <> ?3)
             ORDER BY s.no, e.place";
-        let skip = Skip::Copied.name();
-        self.all(
-            "reading how sessions begin",
-            sql,
-            values![format.name(), IDENTIFYING_ENTRIES, skip],
-        )
-        .await
+        let row = values![format, IDENTIFYING_ENTRIES, Skip::Copied];
+        self.all("reading how sessions begin", sql, row).await
     }
 
     /// Returns the client ids of a session's entries, without copies from other sessions.
-    pub(crate) async fn own_entries(&self, id: SessionId) -> Result<Vec<Redacted>, StoreError> {
+    pub(crate) async fn own_entries(&self, id: SessionId) -> StoreResult<Vec<Redacted>> {
         let sql = "SELECT e.native_id FROM sessions s
             JOIN entries e ON e.place >= (s.no << 32) AND e.place < ((s.no + 1) << 32)
             WHERE s.id = ?1 AND e.native_id IS NOT NULL
                 AND (e.skip IS NULL OR e.skip <> ?2)";
-        self.all("reading a session's own entries", sql, values![&id.0, Skip::Copied.name()]).await
+        self.all("reading a session's own entries", sql, values![&id, Skip::Copied]).await
     }
 
     /// Returns the spoken entries of each of these ranges in order, at most [`SPOKEN_MAX`] per range.
     pub(crate) async fn spoken_entries_in(
         &self,
         parts: Vec<(SessionId, Range<u32>)>,
-    ) -> Result<Vec<Vec<SpokenEntry>>, StoreError> {
+    ) -> StoreResult<Vec<Vec<SpokenEntry>>> {
         let read = move |from: &mut Db| {
             parts.iter().map(|(session, part)| read_spoken(from, *session, part.clone())).collect()
         };
@@ -266,7 +242,7 @@ impl Store {
         session: SessionId,
         ordinals: Range<u32>,
         mut each: impl FnMut(SpokenEntry),
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let mut left = ordinals;
         loop {
             let part = left.clone();
@@ -279,6 +255,19 @@ impl Store {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns the last entries of a session that contain one of `words` literally, latest first.
+    pub(crate) async fn entries_naming(
+        &self,
+        session: SessionId,
+        words: Vec<String>,
+    ) -> StoreResult<Vec<Entry>> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.read("looking for entries that name something", move |db| naming(db, session, &words))
+            .await
     }
 }
 
@@ -301,11 +290,7 @@ const IDENTIFYING_ENTRIES: u32 = 4;
 const SPOKEN_MAX: usize = 1_000;
 
 /// Reads spoken entries in order, at most [`SPOKEN_MAX`].
-fn read_spoken(
-    db: &mut Db,
-    id: SessionId,
-    ordinals: Range<u32>,
-) -> Result<Vec<SpokenEntry>, Fault> {
+fn read_spoken(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<SpokenEntry>> {
     let no = session::number(db, id)?;
     let sql = "SELECT place & 4294967295, speaker, kind, CASE
             WHEN speaker IN ('tool', 'web') OR kind = 'tool_call' THEN '' ELSE text END
@@ -317,34 +302,18 @@ fn read_spoken(
 /// Maximum number of entries returned per session.
 const NAMING_MAX: u32 = 500;
 
-fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>, Fault> {
+fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>> {
     let no = session::number(db, session)?;
     let patterns: Vec<String> = words.iter().map(|it| format!("%{}%", literal(it))).collect();
     let conditions: Vec<String> =
         (4..).take(patterns.len()).map(|no| format!(r"text LIKE ?{no} ESCAPE '\'")).collect();
     let sql = format!(
-        "SELECT {} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
+        "SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
         ORDER BY place DESC LIMIT ?3",
-        COLUMNS,
         conditions.join(" OR ")
     );
     let (from, to) = (entry_key(no, 0), entry_key(no + 1, 0));
     let mut row = values![from, to, NAMING_MAX].to_vec();
     row.extend(patterns.iter().map(Value::from));
     db.all(&sql, &row)
-}
-
-impl Store {
-    /// Returns the last entries of a session that contain one of `words` literally, latest first.
-    pub(crate) async fn entries_naming(
-        &self,
-        session: SessionId,
-        words: Vec<String>,
-    ) -> Result<Vec<Entry>, StoreError> {
-        if words.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.read("looking for entries that name something", move |db| naming(db, session, &words))
-            .await
-    }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// Kind of a store error.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreErrorKind {
-    /// The URL scheme is unknown.
     #[error(
         "`{0}` is not a supported store; expected sqlite:PATH or \
          postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
@@ -17,62 +16,42 @@ pub enum StoreErrorKind {
     /// The file does not exist, or the database has no tables of ours.
     #[error("no store there yet; `annalist replay PATH` creates one, or set store.url")]
     Missing,
-    /// The server cannot be reached. Transient.
     #[error("the database does not answer; see that it runs and that host and port are right")]
     Unavailable,
-    /// The server rejected the login or the operation.
     #[error("{0}")]
     Refused(Refusal),
-    /// A newer version of annalist created the store.
     #[error("its schema version is {found}, this annalist supports {known}; update annalist")]
-    Newer {
-        /// Schema version of the store.
-        found: u32,
-        /// Newest schema version this build supports.
-        known: u32,
-    },
-    /// The file is not a database.
+    Newer { found: u32, known: u32 },
     #[error("not a database; name another file")]
     NotADatabase,
-    /// The database belongs to another program.
     #[error(
         "it has tables of another program; name another file, or another schema: \
          ?options=-csearch_path%3Dannalist"
     )]
     Foreign,
-    /// Another process held the lock for longer than the busy timeout. Transient.
     #[error("another process locked it for {} s; stop that one or try again", super::BUSY_SECS)]
     Locked,
-    /// The store is read-only.
     #[error(
         "it is read-only; make the file and its folder writable, or name the server that takes writes"
     )]
     ReadOnly,
-    /// The disk is full.
     #[error("the disk is full; make room, nothing half-written was kept")]
     Full,
-    /// The file or its folder cannot be opened.
     #[error("it cannot be opened; check the path and its permissions")]
     CannotOpen,
-    /// The database is corrupt.
     #[error("it is damaged; restore a copy or begin a new store")]
     Damaged,
-    /// The session is not in the store.
     #[error("session {0} is not in the store; begin it first")]
     UnknownSession(crate::domain::SessionId),
-    /// Another process ingested more of the session in the meantime.
     #[error("the session grew meanwhile; look at it again and try again")]
     Moved,
     /// The lease expired and another worker claimed the job, or the job was cancelled.
     #[error("job {0} is no longer ours; nothing was written")]
     LeaseLost(crate::domain::JobId),
-    /// The lease on a namespace's memory expired and another process took it.
     #[error("another process consolidates namespace `{0}` by now; nothing was written, try again")]
     NamespaceLeaseLost(String),
-    /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
-    /// Any other error; see the source.
     #[error("the database failed; the cause is below")]
     Other,
 }
@@ -80,27 +59,20 @@ pub enum StoreErrorKind {
 /// Reason for which a server rejects us.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The password is wrong or missing.
     #[error("the server refuses the password; check user and password of store.url")]
     Password,
-    /// pg_hba.conf does not allow this login.
     #[error("the server refuses the login; allow user, database and address in its pg_hba.conf")]
     Login,
-    /// The database does not exist.
     #[error("the server has no such database; make it with createdb")]
     Database,
-    /// The search path contains no schema for our tables.
     #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
     Schema,
-    /// The user lacks privileges.
     #[error("the user may not do this; grant it the rights on the schema, or name another schema")]
     Rights,
-    /// The server offers no TLS.
     #[error(
         "the server offers no TLS; set it up there, or where the network is safe, sslmode=prefer"
     )]
     Tls,
-    /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted here; add its authority to this machine's")]
     Certificate,
 }
@@ -128,35 +100,13 @@ impl StoreError {
             StoreErrorKind::Unavailable | StoreErrorKind::Locked | StoreErrorKind::Full
         )
     }
-
-    pub(super) fn new(
-        kind: StoreErrorKind,
-        doing: &'static str,
-        place: impl Display,
-    ) -> StoreError {
-        StoreError { kind, doing, place: place.to_string(), source: None }
-    }
-
-    pub(super) fn caused(self, source: impl Error + Send + Sync + 'static) -> StoreError {
-        StoreError { source: Some(Arc::new(source)), ..self }
-    }
-
-    pub(super) fn of_io(
-        error: std::io::Error,
-        doing: &'static str,
-        place: impl Display,
-    ) -> StoreError {
-        use std::io::ErrorKind;
-        let known = [
-            (ErrorKind::ReadOnlyFilesystem, StoreErrorKind::ReadOnly),
-            (ErrorKind::StorageFull, StoreErrorKind::Full),
-            (ErrorKind::QuotaExceeded, StoreErrorKind::Full),
-        ];
-        let found = known.into_iter().find(|(code, _)| *code == error.kind());
-        let kind = found.map_or(StoreErrorKind::CannotOpen, |(_, kind)| kind);
-        StoreError::new(kind, doing, place).caused(error)
-    }
 }
+
+/// Result of an operation of the store.
+pub(crate) type StoreResult<T> = Result<T, StoreError>;
+
+/// Result of work on a connection.
+pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
 
 /// A failure on a connection. Becomes a [`StoreError`] where the place and the operation are known.
 #[derive(Clone, Debug)]
@@ -173,11 +123,8 @@ impl Fault {
 
     pub(super) fn unreadable(column: usize) -> Fault {
         let what = format!("column {column} of a row cannot be read");
-        Fault {
-            kind: StoreErrorKind::Damaged,
-            cause: Some(Arc::from(Box::from(what))),
-            without_retry: false,
-        }
+        let cause = Some(Arc::from(Box::from(what)));
+        Fault { cause, ..Fault::from(StoreErrorKind::Damaged) }
     }
 
     pub(super) fn unwritable(error: serde_json::Error) -> Fault {
@@ -198,17 +145,32 @@ impl Fault {
     }
 
     pub(super) fn at(self, doing: &'static str, place: impl Display) -> StoreError {
-        let error = StoreError::new(self.kind, doing, place);
-        match self.cause {
-            Some(cause) => StoreError { source: Some(cause), ..error },
-            None => error,
-        }
+        StoreError { kind: self.kind, doing, place: place.to_string(), source: self.cause }
     }
 }
 
 impl From<StoreErrorKind> for Fault {
     fn from(kind: StoreErrorKind) -> Fault {
         Fault { kind, cause: None, without_retry: false }
+    }
+}
+
+impl From<Refusal> for StoreErrorKind {
+    fn from(refusal: Refusal) -> StoreErrorKind {
+        StoreErrorKind::Refused(refusal)
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Fault {
+        use std::io::ErrorKind;
+        let known = [
+            (ErrorKind::ReadOnlyFilesystem, StoreErrorKind::ReadOnly),
+            (ErrorKind::StorageFull, StoreErrorKind::Full),
+            (ErrorKind::QuotaExceeded, StoreErrorKind::Full),
+        ];
+        let found = known.into_iter().find(|(code, _)| *code == error.kind());
+        Fault::caused(found.map_or(StoreErrorKind::CannotOpen, |(_, kind)| kind), error)
     }
 }
 

@@ -1,13 +1,25 @@
-//! Handle of the store: opens the database and runs work in transactions and snapshots. No database
-//! type leaves `store`.
+//! Handle of the store: opens the database, runs work in transactions and snapshots, and notifies of
+//! new jobs that other processes commit. No database type leaves `store`.
 
-use super::db::{Db, Output, Work};
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::migrations::OpenMode;
 use super::postgres::{Access, Address, Pool};
 use super::sqlite::SqliteFile;
-use super::value::{OwnedValue, Row, Value};
+use super::sqlite::connection::{self, open_reader};
+use super::{
+    Db, Fault, OpenMode, Output, OwnedValue, Result, Row, StoreErrorKind, StoreResult, Value, Work,
+    values,
+};
+use crate::domain::Digest;
+use rusqlite::Connection;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, sleep};
+use tokio_postgres::{AsyncMessage, SimpleQueryMessage};
 
 /// The database; clones share it. Dropping the last one waits until all writes are done.
 #[derive(Clone)]
@@ -25,26 +37,10 @@ pub(super) enum Backend {
     Server(Pool),
 }
 
-/// A statement with its parameters.
-struct Query {
-    sql: String,
-    values: Vec<OwnedValue>,
-}
-
-impl Query {
-    fn of(sql: &str, values: &[Value<'_>]) -> Query {
-        Query { sql: sql.to_owned(), values: values.iter().map(OwnedValue::of).collect() }
-    }
-
-    fn values(&self) -> Vec<Value<'_>> {
-        self.values.iter().map(OwnedValue::value).collect()
-    }
-}
-
 impl Store {
     /// Opens the store at `sqlite:PATH`, a bare path, or `postgres://…` with the URL options that
     /// tokio-postgres supports plus `sslmode=verify-full`. Creates and migrates the tables. Blocks.
-    pub fn open(url: &str, open: OpenMode) -> Result<Store, StoreError> {
+    pub fn open(url: &str, open: OpenMode) -> StoreResult<Store> {
         const DOING: &str = "opening the store";
         let (place, backend) = if url.starts_with("postgres://") || url.starts_with("postgresql://")
         {
@@ -73,27 +69,25 @@ impl Store {
     pub(super) async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
-    ) -> Result<T, StoreError> {
-        let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.perform(doing, Access::Write, work).await?)
+        work: impl Fn(&mut Db) -> Result<T> + Send + Sync + 'static,
+    ) -> StoreResult<T> {
+        self.perform(doing, Access::Write, work).await
     }
 
     pub(super) async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
-    ) -> Result<T, StoreError> {
-        let work: Work = Arc::new(move |db| Ok(Box::new(work(db)?)));
-        self.output_of(doing, self.perform(doing, Access::Read, work).await?)
+        work: impl Fn(&mut Db) -> Result<T> + Send + Sync + 'static,
+    ) -> StoreResult<T> {
+        self.perform(doing, Access::Read, work).await
     }
 
     /// Like [`Store::read`], for work that passes rows on: it is not retried once started.
     pub(super) async fn read_once<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut Db) -> Result<T> + Send + 'static,
+    ) -> StoreResult<T> {
         let work = Mutex::new(Some(work));
         self.read(doing, move |db| {
             let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -110,9 +104,18 @@ impl Store {
         doing: &'static str,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<u64, StoreError> {
-        let query = Query::of(sql, values);
-        self.write(doing, move |db| db.execute(&query.sql, &query.values())).await
+    ) -> StoreResult<u64> {
+        self.perform(doing, Access::Write, query(sql, values, Db::execute)).await
+    }
+
+    /// Like [`Store::execute`], without the number.
+    pub(super) async fn run_one(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> StoreResult<()> {
+        self.perform(doing, Access::Write, query(sql, values, Db::run)).await
     }
 
     /// Returns the rows of one query.
@@ -121,9 +124,8 @@ impl Store {
         doing: &'static str,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<Vec<T>, StoreError> {
-        let query = Query::of(sql, values);
-        self.read(doing, move |db| db.all(&query.sql, &query.values())).await
+    ) -> StoreResult<Vec<T>> {
+        self.perform(doing, Access::Read, query(sql, values, Db::all)).await
     }
 
     /// Returns the first row of one query.
@@ -132,9 +134,8 @@ impl Store {
         doing: &'static str,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<Option<T>, StoreError> {
-        let query = Query::of(sql, values);
-        self.read(doing, move |db| db.first(&query.sql, &query.values())).await
+    ) -> StoreResult<Option<T>> {
+        self.perform(doing, Access::Read, query(sql, values, Db::first)).await
     }
 
     /// Returns the only row of one query.
@@ -143,9 +144,8 @@ impl Store {
         doing: &'static str,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<T, StoreError> {
-        let query = Query::of(sql, values);
-        self.read(doing, move |db| db.one(&query.sql, &query.values())).await
+    ) -> StoreResult<T> {
+        self.perform(doing, Access::Read, query(sql, values, Db::one)).await
     }
 
     /// Returns true if a query for a number finds a row.
@@ -154,27 +154,251 @@ impl Store {
         doing: &'static str,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<bool, StoreError> {
-        Ok(self.first::<i64>(doing, sql, values).await?.is_some())
+    ) -> StoreResult<bool> {
+        self.perform(doing, Access::Read, query(sql, values, Db::exists)).await
     }
 
-    async fn perform(
+    /// Hides the type of the output from threads, retries and commits.
+    async fn perform<T: Send + 'static>(
         &self,
         doing: &'static str,
-        does: Access,
-        work: Work,
-    ) -> Result<Output, StoreError> {
-        let done = match (self.backend(), does) {
-            (Backend::File(file), Access::Write) => file.write(work).await,
-            (Backend::File(file), Access::Read) => file.read(work).await,
-            (Backend::Server(pool), does) => pool.run(does, work).await,
-        };
-        done.map_err(|fault| fault.at(doing, self.place()))
+        access: Access,
+        work: impl Fn(&mut Db) -> Result<T> + Send + Sync + 'static,
+    ) -> StoreResult<T> {
+        let done = self.perform_work(access, Arc::new(move |db| Ok(Box::new(work(db)?)))).await;
+        let done = done.and_then(|it| it.downcast().map_err(|_| StoreErrorKind::Other.into()));
+        done.map(|output| *output).map_err(|fault| fault.at(doing, self.place()))
     }
 
-    /// Restores the type of an output.
-    fn output_of<T: 'static>(&self, doing: &'static str, output: Output) -> Result<T, StoreError> {
-        let other = |_| StoreError::new(StoreErrorKind::Other, doing, self.place());
-        output.downcast().map(|value| *value).map_err(other)
+    async fn perform_work(&self, access: Access, work: Work) -> Result<Output> {
+        match (self.backend(), access) {
+            (Backend::File(file), Access::Write) => file.write(work).await,
+            (Backend::File(file), Access::Read) => file.read(work).await,
+            (Backend::Server(pool), access) => pool.run(access, work).await,
+        }
+    }
+
+    /// Starts listening for new jobs of this and other processes. Must be called within a Tokio
+    /// runtime.
+    pub(crate) fn listen(&self) -> ChangeListener {
+        let changes = Arc::new(Notify::new());
+        let signal = Arc::clone(&changes);
+        let listening = match self.backend() {
+            Backend::File(file) => tokio::spawn(watch_file(file.path().to_owned(), signal)),
+            Backend::Server(pool) => tokio::spawn(listen(pool.address().clone(), signal)),
+        };
+        ChangeListener { changes, listening }
+    }
+
+    /// Looks up `prefix` in a table's ids; `read` fetches the row if exactly one matches.
+    pub(super) async fn lookup<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        table: &'static str,
+        prefix: IdPrefix,
+        read: fn(&mut Db, Digest) -> Result<Option<T>>,
+    ) -> StoreResult<PrefixLookup<T>> {
+        self.read(doing, move |db| {
+            let sql =
+                format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
+            let ids: Vec<Digest> = db.all(&sql, values![&prefix.low, &prefix.high, FOUND_MAX])?;
+            match ids.as_slice() {
+                [one] => Ok(read(db, *one)?.map_or(PrefixLookup::None, PrefixLookup::one)),
+                [] => Ok(PrefixLookup::None),
+                _ => Ok(PrefixLookup::Many(ids)),
+            }
+        })
+        .await
+    }
+}
+
+/// Work that runs one statement.
+fn query<T>(
+    sql: &str,
+    values: &[Value<'_>],
+    run: fn(&mut Db, &str, &[Value<'_>]) -> Result<T>,
+) -> impl Fn(&mut Db) -> Result<T> + Send + Sync + use<T> {
+    let sql = sql.to_owned();
+    let values: Vec<OwnedValue> = values.iter().map(OwnedValue::of).collect();
+    move |db| run(db, &sql, &values.iter().map(OwnedValue::value).collect::<Vec<_>>())
+}
+
+/// Poll interval for commits of other processes, in milliseconds. A poll costs some ten microseconds.
+const POLL_MILLIS: u64 = 200;
+
+/// Notification of possible new jobs. Dropping it stops the listener.
+#[derive(Debug)]
+pub(crate) struct ChangeListener {
+    changes: Arc<Notify>,
+    listening: JoinHandle<()>,
+}
+
+impl ChangeListener {
+    /// Waits for a commit since the last call: new jobs on PostgreSQL, any commit on SQLite.
+    pub(crate) async fn changed(&self) {
+        self.changes.notified().await;
+    }
+}
+
+impl Drop for ChangeListener {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// Notifies on each commit. Uses its own connection, as `data_version` only counts the commits of others.
+async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(POLL_MILLIS));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut connection, mut before): (Option<Connection>, Option<i64>) = (None, None);
+    loop {
+        ticks.tick().await;
+        if connection.is_none() {
+            // Commits made before the connection was opened count as new.
+            (connection, before) = (open_reader(&path, connection::Access::Write).ok(), None);
+        }
+        let version = connection.as_ref().map(|connection| {
+            connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0))
+        });
+        match version {
+            Some(Ok(now)) if before != Some(now) => {
+                before = Some(now);
+                changes.notify_one();
+            }
+            Some(Ok(_)) => {}
+            // The file may be readable again at the next poll.
+            Some(Err(_)) | None => connection = None,
+        }
+    }
+}
+
+/// Pause before reconnecting, in seconds.
+const RECONNECT_SECS: u64 = 1;
+
+/// Notifies on each announcement and on each (re)connect, since earlier ones were missed. Never returns.
+async fn listen(address: Address, changes: Arc<Notify>) {
+    loop {
+        // The pool reports an unavailable database; no caller waits for this result.
+        if let Err(fault) = listen_once(&address, &changes).await {
+            tracing::debug!(store = address.shown(), kind = %fault.kind(), "not listening");
+        }
+        sleep(Duration::from_secs(RECONNECT_SECS)).await;
+    }
+}
+
+async fn listen_once(address: &Address, changes: &Notify) -> Result<()> {
+    let (client, mut connection) = address.connect().await?;
+    let mut listening = pin!(client.simple_query("LISTEN annalist_jobs; SELECT current_schema()"));
+    // Other stores in this database use the same channel.
+    let mut ours: Option<String> = None;
+    loop {
+        tokio::select! {
+            begun = &mut listening, if ours.is_none() => {
+                ours = Some(schema_of(&begun?).unwrap_or_default());
+                changes.notify_one();
+            }
+            message = poll_fn(|cx| connection.poll_message(cx)) => match message {
+                None => return Ok(()),
+                Some(Ok(AsyncMessage::Notification(notification))) => {
+                    if ours.as_deref() == Some(notification.payload()) {
+                        changes.notify_one();
+                    }
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.into()),
+            },
+        }
+    }
+}
+
+fn schema_of(answers: &[SimpleQueryMessage]) -> Option<String> {
+    answers.iter().find_map(|answer| {
+        let SimpleQueryMessage::Row(row) = answer else { return None };
+        row.get(0).map(str::to_owned)
+    })
+}
+
+/// Maximum number of ids listed for an ambiguous prefix.
+const FOUND_MAX: u32 = 20;
+
+/// The first hex digits of an id, 1 to 32.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IdPrefix {
+    low: Digest,
+    high: Digest,
+}
+
+impl FromStr for IdPrefix {
+    type Err = BadPrefix;
+
+    fn from_str(text: &str) -> Result<IdPrefix, BadPrefix> {
+        if text.is_empty() {
+            return Err(BadPrefix);
+        }
+        let filled = |digit: &str| -> Result<Digest, BadPrefix> {
+            let rest = digit.repeat(32usize.saturating_sub(text.chars().count()));
+            format!("{text}{rest}").parse().map_err(|_| BadPrefix)
+        };
+        Ok(IdPrefix { low: filled("0")?, high: filled("f")? })
+    }
+}
+
+impl From<Digest> for IdPrefix {
+    fn from(whole: Digest) -> IdPrefix {
+        IdPrefix { low: whole, high: whole }
+    }
+}
+
+impl IdPrefix {
+    /// The lowest and highest id with this prefix, for `BETWEEN`.
+    pub(super) fn bounds(&self) -> (&Digest, &Digest) {
+        (&self.low, &self.high)
+    }
+}
+
+/// Invalid id prefix.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("not the beginning of an id: expected 1 to 32 hex digits")]
+pub struct BadPrefix;
+
+/// Result of looking up a prefix.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PrefixLookup<T> {
+    None,
+    One(Box<T>),
+    Many(Vec<Digest>),
+}
+
+impl<T> PrefixLookup<T> {
+    pub(super) fn of(mut found: Vec<T>, id: impl Fn(&T) -> Digest) -> PrefixLookup<T> {
+        match found.len() {
+            0 | 1 => found.pop().map_or(PrefixLookup::None, PrefixLookup::one),
+            _ => PrefixLookup::Many(found.iter().map(id).collect()),
+        }
+    }
+
+    fn one(found: T) -> PrefixLookup<T> {
+        PrefixLookup::One(Box::new(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_spans_all_ids_that_begin_so() {
+        let prefix: IdPrefix = "Ab3".parse().unwrap();
+        assert_eq!(prefix.low.to_string(), format!("ab3{}", "0".repeat(29)));
+        assert_eq!(prefix.high.to_string(), format!("ab3{}", "f".repeat(29)));
+        let whole = Digest::of(&["x"]);
+        assert_eq!(whole.to_string().parse(), Ok(IdPrefix::from(whole)));
+    }
+
+    #[test]
+    fn what_begins_no_id_is_refused() {
+        for bad in ["", "xyz", "é", &"0".repeat(33)] {
+            assert_eq!(bad.parse::<IdPrefix>(), Err(BadPrefix), "{bad}");
+        }
     }
 }

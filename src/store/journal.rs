@@ -1,10 +1,7 @@
 //! Journal of model answers: an answer is stored before anything reads it, and the first answer
 //! wins. Also stores the capabilities of endpoints.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::value::{json, row_of, values};
+use super::{Db, Result, Store, StoreResult, json, row_of, values};
 use crate::domain::{Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, Timestamp, Usage};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,7 +26,7 @@ pub(crate) struct Journaled {
 
 row_of! { Journaled { run, reply } }
 
-pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>, Fault> {
+pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>> {
     let sql = "SELECT run, reply FROM journal WHERE digest = ?1";
     db.first(sql, values![&digest.0])
 }
@@ -53,24 +50,18 @@ pub(super) fn write_bill(
     model: &str,
     at: Timestamp,
     bill: &Bill,
-) -> Result<(), Fault> {
+) -> Result<()> {
     let sql = "INSERT INTO bills (digest, at, namespace, model, prompt_tokens, cached_tokens,
             completion_tokens, cost_micros, purpose)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (digest, at) DO NOTHING";
-    let Usage { prompt_tokens, cached_tokens, completion_tokens } = bill.usage;
+    let Bill { namespace, purpose, usage, cost_micros, about } = bill;
+    let Usage { prompt_tokens, cached_tokens, completion_tokens } = *usage;
     let row = values![
-        &asked.0,
-        at,
-        &bill.namespace,
-        model,
-        prompt_tokens,
-        cached_tokens,
-        completion_tokens,
-        bill.cost_micros,
-        bill.purpose.name(),
+        &asked.0, at, namespace, model, prompt_tokens, cached_tokens, completion_tokens,
+        *cost_micros, *purpose,
     ];
     db.run(sql, row)?;
-    for about in &bill.about {
+    for about in about {
         let sql = "INSERT INTO answers_about (about, digest) VALUES (?1, ?2)
             ON CONFLICT (about, digest) DO NOTHING";
         db.run(sql, values![about, &asked.0])?;
@@ -79,7 +70,7 @@ pub(super) fn write_bill(
 }
 
 /// Erases the answers about a record or memory and returns their number.
-pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64, Fault> {
+pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64> {
     let sql = "SELECT digest FROM answers_about WHERE about = ?1";
     let digests: Vec<Digest> = db.all(sql, values![&about])?;
     let mut erased = 0;
@@ -104,25 +95,19 @@ row_of! { KeptAnswer { at, model, reply, request } }
 
 impl Store {
     /// Returns the answers of a run, earliest first.
-    pub(crate) async fn answers_of(&self, run: RunId) -> Result<Vec<KeptAnswer>, StoreError> {
+    pub(crate) async fn answers_of(&self, run: RunId) -> StoreResult<Vec<KeptAnswer>> {
         let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
         self.all("reading the journal", sql, values![&run.0]).await
     }
 
     /// Returns the stored answer to this request, if any.
-    pub(crate) async fn journaled(
-        &self,
-        digest: RequestDigest,
-    ) -> Result<Option<Journaled>, StoreError> {
+    pub(crate) async fn journaled(&self, digest: RequestDigest) -> StoreResult<Option<Journaled>> {
         self.read("reading the journal", move |from| find(from, digest)).await
     }
 
     /// Stores an answer durably. The first answer to a request wins: returns it if it is another
     /// one.
-    pub(crate) async fn journal(
-        &self,
-        entry: JournalEntry,
-    ) -> Result<Option<Journaled>, StoreError> {
+    pub(crate) async fn journal(&self, entry: JournalEntry) -> StoreResult<Option<Journaled>> {
         self.write("journaling an answer", move |db| {
             let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
@@ -131,15 +116,8 @@ impl Store {
                 write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
             }
             let reply = json(&entry.reply)?;
-            let row = values![
-                &entry.digest.0,
-                &entry.run.0,
-                &entry.model,
-                entry.rung.name(),
-                entry.at,
-                &reply,
-                entry.request.as_ref(),
-            ];
+            let JournalEntry { digest, run, model, rung, at, request, .. } = &entry;
+            let row = values![&digest.0, run, model, *rung, *at, &reply, request];
             if db.execute(sql, row)? == 1 {
                 return Ok(None);
             }
@@ -156,7 +134,7 @@ impl Store {
         &self,
         base_url: &str,
         model: &str,
-    ) -> Result<Option<OutputMode>, StoreError> {
+    ) -> StoreResult<Option<OutputMode>> {
         let sql = "SELECT rung FROM capabilities WHERE base_url = ?1 AND model = ?2";
         self.first("reading what the endpoint can do", sql, values![base_url, model]).await
     }
@@ -168,15 +146,10 @@ impl Store {
         model: &str,
         rung: OutputMode,
         at: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
-        self.execute(
-            "remembering what the endpoint can do",
-            sql,
-            values![base_url, model, rung.name(), at],
-        )
-        .await
-        .map(drop)
+        let row = values![base_url, model, rung, at];
+        self.run_one("remembering what the endpoint can do", sql, row).await
     }
 }

@@ -3,10 +3,7 @@
 //! The lease of a namespace's memory is short and renewed while its holder lives. A killed holder
 //! blocks others for seconds, or not at all on the same machine.
 
-use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::handle::Store;
-use super::value::{Row, Value, values};
+use super::{Db, Result, Row, Store, StoreErrorKind, StoreResult, Value, values};
 use crate::adapters::process;
 use crate::domain::{JobId, Lease, Timestamp};
 use std::time::Duration;
@@ -63,11 +60,7 @@ impl Leased for String {
 
 /// Reads `columns` of the leased row; fails if the lease was lost. Nobody else can take the lease
 /// until the transaction ends.
-pub(super) fn check<S: Leased, T: Row>(
-    db: &mut Db,
-    lease: &Lease<S>,
-    columns: &str,
-) -> Result<T, Fault> {
+pub(super) fn check<S: Leased, T: Row>(db: &mut Db, lease: &Lease<S>, columns: &str) -> Result<T> {
     let (table, key, locking) = (S::TABLE, S::KEY, db.locking());
     let sql = format!("SELECT token, {columns} FROM {table} WHERE {key} = ?1{locking}");
     match db.first::<(u64, T)>(&sql, &[lease.subject.key()])? {
@@ -76,7 +69,7 @@ pub(super) fn check<S: Leased, T: Row>(
     }
 }
 
-pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<(), Fault> {
+pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<()> {
     check(db, lease, "holder").map(|_: String| ())
 }
 
@@ -97,7 +90,7 @@ pub(crate) struct HeldLease {
 
 impl HeldLease {
     /// Releases the lease. `done_at` records that the whole backlog was consolidated.
-    pub(crate) async fn release(self, done_at: Option<Timestamp>) -> Result<(), StoreError> {
+    pub(crate) async fn release(self, done_at: Option<Timestamp>) -> StoreResult<()> {
         self.renewing.abort();
         self.store.release_namespace(&self.lease, done_at).await
     }
@@ -114,7 +107,7 @@ impl Store {
     pub(crate) async fn hold_namespace(
         &self,
         request: LeaseRequest<'_>,
-    ) -> Result<Option<HeldLease>, StoreError> {
+    ) -> StoreResult<Option<HeldLease>> {
         let asks = if request.waits { ATTEMPTS_MAX } else { 1 };
         for ask in 0..asks {
             if ask > 0 {
@@ -135,7 +128,7 @@ impl Store {
         request: LeaseRequest<'_>,
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Option<NamespaceLease>, StoreError> {
+    ) -> StoreResult<Option<NamespaceLease>> {
         let (namespace, holder) = (request.namespace.to_owned(), request.holder.to_owned());
         self.write("acquiring the lease of a namespace's memory", move |to| {
             let sql = "SELECT holder FROM consolidating WHERE namespace = ?1 AND until > ?2";
@@ -163,7 +156,7 @@ impl Store {
         &self,
         lease: &NamespaceLease,
         until: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let sql = "UPDATE consolidating SET until = ?3
             WHERE namespace = ?1 AND token = ?2 AND until > 0";
         let row = values![&lease.subject, lease.token, until];
@@ -174,11 +167,11 @@ impl Store {
         &self,
         lease: &NamespaceLease,
         done_at: Option<Timestamp>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
             WHERE namespace = ?1 AND token = ?2";
         let row = values![&lease.subject, lease.token, done_at];
-        self.execute("releasing the lease of a namespace's memory", sql, row).await.map(drop)
+        self.run_one("releasing the lease of a namespace's memory", sql, row).await
     }
 }
 

@@ -1,15 +1,18 @@
-//! Memories, the backlog of records to consolidate, the ledger, and the rendered files of memory
-//! directories.
+//! Memories and lists of them, the backlog of records to consolidate, the ledger, and the rendered files
+//! of memory directories.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::lease::{NamespaceLease, check_namespace};
-use super::memory_index::{find, write_memories};
-use super::prefix::{IdPrefix, PrefixLookup};
-use super::record::{self, StoredRecord};
-use super::value::{Value, row_of, values};
-use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
+use super::lease::check_namespace;
+use super::memory_index::{find, since, write_memories};
+use super::record::RECORD_COLUMNS;
+use super::{
+    Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store, StoreResult,
+    StoredRecord, Value, row_of, values,
+};
+use crate::domain::{
+    Change, Memory, MemoryId, MemoryMap, MemoryState, PlanId, Record, RecordId, Timestamp,
+};
+use crate::memory_dir::{Section, section};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -61,25 +64,24 @@ impl AuditEntry {
         AuditEntry { at, deed, plan: None, record: None, memory: None, rule: None }
     }
 
-    pub(super) fn write(&self, db: &mut Db, namespace: &str) -> Result<(), Fault> {
+    pub(super) fn write(&self, db: &mut Db, namespace: &str) -> Result<()> {
         let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let AuditEntry { at, deed, plan, record, memory, rule } = self;
-        let (plan, record, memory) = (plan.as_ref(), record.as_ref(), memory.as_ref());
-        db.run(sql, values![*at, namespace, deed, plan, record, memory, rule.as_ref()])
+        db.run(sql, values![*at, namespace, deed, plan, record, memory, rule])
     }
 }
 
 impl Store {
     /// Returns a number that grows with every staged record and run.
-    pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
+    pub(crate) async fn last_record(&self) -> StoreResult<i64> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
         self.one("looking for new records", sql, &[]).await
     }
 
     /// Returns the records that wait for consolidation, by namespace.
-    pub(crate) async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
+    pub(crate) async fn backlog(&self) -> StoreResult<Vec<Backlog>> {
         let sql = format!(
             "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
                 max(w.staged_at),
@@ -96,14 +98,9 @@ impl Store {
     }
 
     /// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
-    pub async fn waiting_records(
-        &self,
-        namespace: &str,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
+    pub async fn waiting_records(&self, namespace: &str, limit: u32) -> StoreResult<Vec<Record>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM {WAITING} AND s.namespace = ?1 ORDER BY c.no LIMIT ?2",
-            COLUMNS = record::COLUMNS,
+            "SELECT {RECORD_COLUMNS} FROM {WAITING} AND s.namespace = ?1 ORDER BY c.no LIMIT ?2"
         );
         let doing = "reading what waits to be consolidated";
         let all: Vec<StoredRecord> = self.all(doing, &sql, values![namespace, limit]).await?;
@@ -116,11 +113,10 @@ impl Store {
         &self,
         namespace: &str,
         limit: u32,
-    ) -> Result<Vec<(Record, MemoryId)>, StoreError> {
+    ) -> StoreResult<Vec<(Record, MemoryId)>> {
         let sql = format!(
-            "SELECT d.memory, {COLUMNS} FROM {OUTDATED} AND s.namespace = ?1
-            ORDER BY c.no LIMIT ?2",
-            COLUMNS = record::COLUMNS,
+            "SELECT d.memory, {RECORD_COLUMNS} FROM {OUTDATED} AND s.namespace = ?1
+            ORDER BY c.no LIMIT ?2"
         );
         let found: Vec<(MemoryId, StoredRecord)> =
             self.all("reading what was read anew", &sql, values![namespace, limit]).await?;
@@ -128,7 +124,7 @@ impl Store {
     }
 
     /// Returns the memories of a namespace, or of all, by id.
-    pub async fn memories(&self, namespace: Option<&str>) -> Result<MemoryMap, StoreError> {
+    pub async fn memories(&self, namespace: Option<&str>) -> StoreResult<MemoryMap> {
         let sql = match namespace {
             Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
             None => "SELECT body FROM memories WHERE ?1 = ''",
@@ -138,24 +134,18 @@ impl Store {
         Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
     }
 
-    pub(crate) async fn has_memories(&self, namespace: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn has_memories(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
         self.exists("looking for memories", sql, values![namespace]).await
     }
 
-    pub(crate) async fn memory(
-        &self,
-        prefix: IdPrefix,
-    ) -> Result<PrefixLookup<Memory>, StoreError> {
+    pub(crate) async fn memory(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<Memory>> {
         let read = |db: &mut Db, id| find(db, MemoryId(id));
         self.lookup("looking up a memory", "memories", prefix, read).await
     }
 
     /// Returns the ledger of one memory or of all, earliest first.
-    pub(crate) async fn ledger(
-        &self,
-        memory: Option<MemoryId>,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
+    pub(crate) async fn ledger(&self, memory: Option<MemoryId>) -> StoreResult<Vec<AuditEntry>> {
         let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
         let id: Option<Value<'_>> = memory.as_ref().map(|id| Value::from(&id.0));
         let of = if id.is_some() { " WHERE memory = ?1" } else { "" };
@@ -170,7 +160,7 @@ impl Store {
         changes: Vec<(Memory, Memory)>,
         rule: &'static str,
         at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+    ) -> StoreResult<Result<(), Vec<MemoryId>>> {
         let lease = lease.clone();
         self.write("writing what people changed", move |to| {
             check_namespace(to, &lease)?;
@@ -199,53 +189,32 @@ impl Store {
         })
         .await
     }
-}
 
-row_of! { AuditEntry { at, deed, plan, record, memory, rule } }
-
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Directory {
-    pub host: String,
-    pub dir: String,
-}
-
-row_of! { Directory { host, dir } }
-
-impl Store {
     /// Records that a directory shows the memory of `namespace`.
     pub(crate) async fn note_directory(
         &self,
         directory: &Directory,
         namespace: &str,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
             ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
-        self.execute(
-            "noting a memory directory",
-            sql,
-            values![&directory.host, &directory.dir, namespace],
-        )
-        .await
-        .map(drop)
+        let row = values![&directory.host, &directory.dir, namespace];
+        self.run_one("noting a memory directory", sql, row).await
     }
 
     /// Returns the namespace whose memory a directory shows.
     pub(crate) async fn shown_namespace(
         &self,
         directory: &Directory,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> StoreResult<Option<String>> {
         let sql = "SELECT namespace FROM memory_dirs d WHERE host = ?1 AND dir = ?2
             AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = d.namespace)";
-        self.first(
-            "reading the namespace of a directory",
-            sql,
-            values![&directory.host, &directory.dir],
-        )
-        .await
+        let row = values![&directory.host, &directory.dir];
+        self.first("reading the namespace of a directory", sql, row).await
     }
 
     /// Returns the directories that show the memory of `namespace`, on all machines.
-    pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
+    pub(crate) async fn directories(&self, namespace: &str) -> StoreResult<Vec<Directory>> {
         let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
         self.all("reading which directories show a namespace", sql, values![namespace]).await
     }
@@ -255,7 +224,7 @@ impl Store {
         &self,
         old: &Directory,
         keys: BTreeMap<String, String>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let old = old.clone();
         self.write("moving a memory directory", move |to| {
             for (from, new) in &keys {
@@ -269,10 +238,7 @@ impl Store {
     }
 
     /// Returns the last rendered text of a directory's files, by path.
-    pub(crate) async fn rendered(
-        &self,
-        dir: &str,
-    ) -> Result<BTreeMap<String, Arc<str>>, StoreError> {
+    pub(crate) async fn rendered(&self, dir: &str) -> StoreResult<BTreeMap<String, Arc<str>>> {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| rendered(from, &dir)).await
     }
@@ -282,7 +248,7 @@ impl Store {
         &self,
         dir: &str,
         known: BTreeSet<String>,
-    ) -> Result<BTreeMap<String, Arc<str>>, StoreError> {
+    ) -> StoreResult<BTreeMap<String, Arc<str>>> {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| {
             let sql = "SELECT path FROM memory_files WHERE dir = ?1";
@@ -299,10 +265,7 @@ impl Store {
     }
 
     /// Atomically stores the rendered files of directories.
-    pub(crate) async fn keep_rendered(
-        &self,
-        kept: Vec<(String, KeptFiles)>,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn keep_rendered(&self, kept: Vec<(String, KeptFiles)>) -> StoreResult<()> {
         self.write("keeping what was rendered", move |to| {
             for (dir, kept) in &kept {
                 match kept {
@@ -316,7 +279,91 @@ impl Store {
         })
         .await
     }
+
+    async fn enter_all(&self) -> StoreResult<()> {
+        let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
+        if self.exists("looking for memories of an older version", any, &[]).await? {
+            while self.write("listing memories", enter_older).await? {}
+        }
+        Ok(())
+    }
+
+    /// Returns the number of a namespace's memories in each section.
+    pub(crate) async fn section_counts(
+        &self,
+        namespace: &str,
+    ) -> StoreResult<BTreeMap<Section, u64>> {
+        self.enter_all().await?;
+        let sql = "SELECT section, count(*) FROM memories
+            WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
+        Ok(self.all("counting memories", sql, values![namespace]).await?.into_iter().collect())
+    }
+
+    /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first.
+    pub(crate) async fn open_memories(&self, limit: u32) -> StoreResult<Vec<Memory>> {
+        self.enter_all().await?;
+        let sql = "SELECT body FROM memories
+            WHERE section IN ('request', 'question', 'failure') ORDER BY since, no LIMIT ?1";
+        self.all("listing what is open", sql, values![limit]).await
+    }
+
+    /// Returns up to `limit` memories that `id` superseded, latest first.
+    pub(crate) async fn replaced_by(&self, id: MemoryId, limit: u32) -> StoreResult<Vec<Memory>> {
+        let sql = "SELECT body FROM memories WHERE successor = ?1
+            ORDER BY since DESC, no DESC LIMIT ?2";
+        self.all("looking for what was replaced", sql, values![&id.0, limit]).await
+    }
+
+    /// Returns a page of a namespace's section, latest first.
+    pub(crate) async fn memories_in(
+        &self,
+        namespace: &str,
+        section: Section,
+        range: PageRange,
+    ) -> StoreResult<Vec<Memory>> {
+        let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
+            ORDER BY since DESC, no DESC LIMIT ?3 OFFSET ?4";
+        let row = values![namespace, section, range.take, range.skip];
+        self.all("listing memories", sql, row).await
+    }
+
+    /// Returns up to `limit` memories of a namespace, latest first; inactive ones only with `all`.
+    pub(crate) async fn latest_memories(
+        &self,
+        namespace: &str,
+        all: bool,
+        limit: u32,
+    ) -> StoreResult<Vec<Memory>> {
+        self.enter_all().await?;
+        let namespace = namespace.to_owned();
+        let state = (!all).then_some(MemoryState::Active);
+        self.read("listing memories", move |from: &mut Db| {
+            // The index is by section; the latest overall are among the latest of each section.
+            let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
+                    AND (state = ?3 OR ?3 IS NULL)
+                ORDER BY since DESC, no DESC LIMIT ?4";
+            let mut latest = Vec::new();
+            for section in Section::ALL {
+                let values = values![&namespace, *section, state, limit];
+                latest.extend(from.all(sql, values)?);
+            }
+            latest.sort_by_key(|memory| Reverse(since(memory)));
+            latest.truncate(limit as usize);
+            Ok(latest)
+        })
+        .await
+    }
 }
+
+row_of! { AuditEntry { at, deed, plan, record, memory, rule } }
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Directory {
+    pub host: String,
+    pub dir: String,
+}
+
+row_of! { Directory { host, dir } }
 
 /// Rendered texts by path.
 #[derive(Clone, Debug)]
@@ -327,7 +374,7 @@ pub(crate) enum KeptFiles {
     Changed(BTreeMap<String, Option<Arc<str>>>),
 }
 
-fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, Arc<str>>) -> Result<(), Fault> {
+fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, Arc<str>>) -> Result<()> {
     let before = rendered(db, dir)?;
     for path in before.keys().filter(|path| !files.contains_key(*path)) {
         keep(db, dir, path, None)?;
@@ -336,7 +383,7 @@ fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, Arc<str>>) -> Resul
     new.try_for_each(|(path, text)| keep(db, dir, path, Some(text)))
 }
 
-fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fault> {
+fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<()> {
     let Some(text) = text else {
         let sql = "DELETE FROM memory_files WHERE dir = ?1 AND path = ?2";
         return db.run(sql, values![dir, path]);
@@ -346,8 +393,24 @@ fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fa
     db.run(sql, values![dir, path, text])
 }
 
-fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, Arc<str>>, Fault> {
+fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, Arc<str>>> {
     let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
     let all = db.all(sql, values![dir])?;
     Ok(all.into_iter().collect())
+}
+
+/// Number of memories migrated in one transaction.
+const ENTERED_AT_ONCE: u32 = 500;
+
+/// Sets the section of memories written by an older version; returns false if none is left.
+fn enter_older(db: &mut Db) -> Result<bool> {
+    let sql = "SELECT body FROM memories WHERE section IS NULL ORDER BY no LIMIT ?1";
+    let older: Vec<Memory> = db.all(sql, values![ENTERED_AT_ONCE])?;
+    for memory in &older {
+        let sql = "UPDATE memories SET section = ?2, since = ?3, successor = ?4 WHERE id = ?1";
+        let (id, successor) = (&memory.id, memory.superseded_by);
+        let row = values![id, section(memory), since(memory), &successor];
+        db.run(sql, row)?;
+    }
+    Ok(!older.is_empty())
 }

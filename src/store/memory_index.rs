@@ -1,11 +1,7 @@
 //! Search index of memories, with which a plan finds those its records may affect. It is updated
 //! with the memories; in an older store it is built at the next change.
 
-use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::handle::Store;
-use super::search;
-use super::value::{Insert, Value, json, values};
+use super::{Db, Insert, Result, Store, StoreErrorKind, StoreResult, Value, json, search, values};
 use crate::consolidate::{Index, Numbers, Posting, Postings, SearchKeys, entered_keys};
 use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
 use crate::memory_dir::section;
@@ -24,16 +20,13 @@ impl Store {
         &self,
         namespace: &str,
         keys: BTreeSet<u64>,
-    ) -> Result<Option<Index>, StoreError> {
+    ) -> StoreResult<Option<Index>> {
         let namespace = namespace.to_owned();
         self.read("reading the index of memories", move |db| read(db, &namespace, &keys)).await
     }
 
     /// Returns those of these memories that exist.
-    pub(crate) async fn memories_of(
-        &self,
-        ids: BTreeSet<MemoryId>,
-    ) -> Result<Vec<Memory>, StoreError> {
+    pub(crate) async fn memories_of(&self, ids: BTreeSet<MemoryId>) -> StoreResult<Vec<Memory>> {
         let read = move |from: &mut Db| {
             let mut found = Vec::with_capacity(ids.len());
             for id in &ids {
@@ -45,14 +38,14 @@ impl Store {
     }
 
     /// Returns the memory that rests on a record, if any.
-    pub(crate) async fn memory_on(&self, record: RecordId) -> Result<Option<Memory>, StoreError> {
+    pub(crate) async fn memory_on(&self, record: RecordId) -> StoreResult<Option<Memory>> {
         let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
             WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
         self.first("looking for the memory of a record", sql, values![&record.0]).await
     }
 }
 
-pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
+pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>> {
     db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0])
 }
 
@@ -62,11 +55,7 @@ pub(super) fn since(memory: &Memory) -> Timestamp {
 }
 
 /// Writes or removes memories of a namespace and updates the index. Returns the number of removed memories.
-pub(super) fn write_memories(
-    db: &mut Db,
-    namespace: &str,
-    changes: &[Change],
-) -> Result<u64, Fault> {
+pub(super) fn write_memories(db: &mut Db, namespace: &str, changes: &[Change]) -> Result<u64> {
     let mut removed = 0;
     for change in changes {
         let id = &change.memory.0;
@@ -81,10 +70,9 @@ pub(super) fn write_memories(
                 section = excluded.section, since = excluded.since,
                 successor = excluded.successor";
         let body = json(memory)?;
-        let (state, section) = (memory.state.name(), section(memory).name());
-        let (since, successor) = (since(memory), memory.superseded_by.map(|it| it.0));
-        let row = values![id, &memory.namespace, state, &body, section, since, successor.as_ref()];
-        db.run(sql, row)?;
+        let (section, since, successor) = (section(memory), since(memory), &memory.superseded_by);
+        let (namespace, state) = (&memory.namespace, memory.state);
+        db.run(sql, values![id, namespace, state, &body, section, since, successor])?;
         search::enter_memory(db, memory)?;
     }
     let claims = |it: &Change| {
@@ -131,7 +119,7 @@ fn salt(namespace: &str) -> u64 {
     Digest::of(&[namespace]).short()
 }
 
-fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Index>, Fault> {
+fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Index>> {
     let sql = "SELECT memories, words FROM memory_indexes WHERE namespace = ?1";
     let Some((memories, words)) = db.first(sql, values![namespace])? else {
         return Ok(None);
@@ -177,7 +165,7 @@ const KEYS: Insert = Insert {
     tail: "ON CONFLICT (key) DO UPDATE SET count = excluded.count, postings = excluded.postings",
 };
 
-fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<(), Fault> {
+fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<()> {
     let salt = salt(namespace);
     let mut rows: Vec<(i64, u32, Vec<u8>)> = Vec::new();
     for (key, Postings { count, list }) in &index.keys {

@@ -1,7 +1,6 @@
 //! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that
 //! related changes share a transaction.
 
-mod changes;
 mod db;
 mod entry;
 mod error;
@@ -11,18 +10,15 @@ mod journal;
 mod lease;
 mod memory;
 mod memory_index;
-mod memory_list;
 mod migrations;
 mod namespace;
 mod plan;
 mod postgres;
-mod prefix;
 mod queue;
 mod record;
 mod run;
 mod search;
 mod session;
-mod session_end;
 mod sqlite;
 mod staging;
 mod status;
@@ -40,44 +36,46 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
 pub use error::StoreError;
-pub(crate) use error::StoreErrorKind;
+pub(crate) use error::{StoreErrorKind, StoreResult};
 pub(crate) use forget::{Erased, Erasure, StoredText, TagKind};
 pub use handle::Store;
+pub(crate) use handle::{BadPrefix, ChangeListener, IdPrefix, PrefixLookup};
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
-pub(crate) use lease::NamespaceLease;
-pub(crate) use lease::{HeldLease, LeaseRequest};
+pub(crate) use lease::{HeldLease, LeaseRequest, NamespaceLease};
 pub(crate) use memory::{AuditEntry, Backlog, Directory, KeptFiles};
 pub use migrations::OpenMode;
 pub(crate) use namespace::{NamespaceTotals, Token, TokenRight};
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
-pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
-pub(crate) use queue::{ABANDONED, JobChange, WorkerStatus};
-pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
 pub(crate) use queue::{
-    Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage,
-    JobSelection, OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
+    ABANDONED, BatchJob, BatchPart, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs,
+    Gathering, JobChange, JobFilter, JobPage, JobRelease, JobSelection, OpenJobs, Overdue, PartEnd,
+    QueueStats, Rates, RemainingJobs, StoredJob, Stuck, WorkerStatus,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
-pub(crate) use queue::{Gathering, JobRelease};
 pub use record::RecordFilter;
 pub(crate) use record::{RecordPage, RecordSources, StoredRecord};
 pub use run::Run;
-pub(crate) use run::RunFailure;
-pub(crate) use run::{BillLine, KnownRun, Spent, StoredRun};
+pub(crate) use run::{BillLine, KnownRun, RunFailure, Spent, StoredRun};
 pub(crate) use search::SearchFilter;
 pub use session::{ConversationState, SessionProgress};
 pub(crate) use session::{SessionSpan, SessionWithSpan, StoredCard};
-pub(crate) use session_end::SessionEnd;
-pub(crate) use staging::Staged;
 pub use staging::Staging;
+pub(crate) use staging::{SessionEnd, Staged};
 pub(crate) use status::{EntryEnd, FailedRun, NamespaceSums, SessionStatus, SessionTotals, Status};
 pub(crate) use value::PageRange;
 pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};
 pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};
+
+pub(in crate::store) use db::{Db, Output, Work};
+pub(in crate::store) use entry::CoverageReason;
+pub(in crate::store) use error::{Fault, Refusal, Result};
+pub(in crate::store) use handle::Backend;
+pub(in crate::store) use value::{
+    Cells, Columns, Insert, OwnedValue, Row, Value, json, literal, row_of, values,
+};
 
 /// Busy timeout while another process writes, in seconds. Commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;

@@ -1,13 +1,10 @@
 //! Lists and renames namespaces. Tokens, with which other machines and agents access one namespace;
 //! only their digests are stored.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::lease::{NamespaceLease, check_namespace};
+use super::lease::check_namespace;
 use super::memory_index::write_memories;
 use super::session::{id_everywhere, is_forgotten};
-use super::value::{Columns, Row, json, values};
+use super::{Columns, Db, NamespaceLease, Result, Row, Store, StoreResult, json, row_of, values};
 use crate::domain::{Change, Digest, Memory, Plan, Session, SessionId, Timestamp, named};
 
 /// Tables that hold a namespace only in their `namespace` column.
@@ -28,7 +25,7 @@ pub(crate) struct NamespaceTotals {
 }
 
 impl Store {
-    pub(crate) async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn namespaces(&self) -> StoreResult<Vec<String>> {
         let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
         self.all("reading which namespaces there are", sql, &[]).await
     }
@@ -37,7 +34,7 @@ impl Store {
     pub(crate) async fn namespace_totals(
         &self,
         folders_max: u32,
-    ) -> Result<Vec<NamespaceTotals>, StoreError> {
+    ) -> StoreResult<Vec<NamespaceTotals>> {
         self.read("counting what namespaces hold", move |from| {
             let sql = "SELECT n.namespace,
                     (SELECT count(*) FROM sessions s WHERE s.namespace = n.namespace),
@@ -57,33 +54,26 @@ impl Store {
     }
 
     /// Returns true if `namespace` has sessions or memories.
-    pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn has_namespace(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
             UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
         self.exists("looking for a namespace", sql, values![namespace]).await
     }
 
     /// Returns true if anything was ever decided in a namespace, also if all of it was forgotten.
-    pub(crate) async fn had_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn had_namespace(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM ledger WHERE namespace = ?1 LIMIT 1";
         self.exists("looking for what a namespace had", sql, values![namespace]).await
     }
 
     /// Returns the new name of a namespace that was renamed.
-    pub(crate) async fn namespace_moved(
-        &self,
-        namespace: &str,
-    ) -> Result<Option<String>, StoreError> {
+    pub(crate) async fn namespace_moved(&self, namespace: &str) -> StoreResult<Option<String>> {
         let sql = "SELECT moved_to FROM namespace_moves WHERE namespace = ?1";
         self.first("looking for the name of a namespace", sql, values![namespace]).await
     }
 
     /// Returns the folders of a namespace's sessions and its memory directories on `host`.
-    pub(crate) async fn folders_of(
-        &self,
-        namespace: &str,
-        host: &str,
-    ) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn folders_of(&self, namespace: &str, host: &str) -> StoreResult<Vec<String>> {
         let sql = "SELECT cwd FROM sessions WHERE namespace = ?1 AND cwd IS NOT NULL
             UNION SELECT dir FROM memory_dirs WHERE namespace = ?1 AND host = ?2";
         self.all("reading the folders of a namespace", sql, values![namespace, host]).await
@@ -97,22 +87,21 @@ impl Store {
         session: &Session,
         is_named: bool,
         forgotten: Vec<SessionId>,
-    ) -> Result<Option<(SessionId, Option<String>)>, StoreError> {
+    ) -> StoreResult<Option<(SessionId, Option<String>)>> {
         let session = session.clone();
         self.read("looking for a session by its client's id", move |from| {
             let sql = "SELECT id, namespace FROM sessions
                 WHERE native_id = ?1 AND format = ?2 AND (cwd IS NULL OR cwd = ?3)
                     AND (namespace = ?4 OR ?4 IS NULL)
                 ORDER BY id <> ?5, no LIMIT 1";
-            let folder = session.cwd.as_ref().map_or("", |it| it.as_str());
-            let only = is_named.then_some(&session.namespace);
-            let row =
-                values![&session.native_id, session.format.name(), folder, only, &session.id.0];
+            let cwd = session.cwd.as_ref().map(|it| it.as_str());
+            let (folder, only) = (cwd.unwrap_or_default(), is_named.then_some(&session.namespace));
+            let Session { id, native_id, format, .. } = &session;
+            let row = values![native_id, *format, folder, only, id];
             let known = from.first(sql, row)?;
             if known.is_some() || is_forgotten(from, session.id)? {
                 return Ok(known);
             }
-            let cwd = session.cwd.as_ref().map(|it| it.as_str());
             let native_id = session.native_id.as_str();
             let everywhere = id_everywhere(session.format.name(), native_id, cwd);
             for id in forgotten.iter().copied().chain([everywhere]) {
@@ -131,7 +120,7 @@ impl Store {
         &self,
         from: &NamespaceLease,
         to: &NamespaceLease,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let (from, to) = (from.clone(), to.clone());
         self.write("moving a namespace", move |db| {
             check_namespace(db, &from)?;
@@ -140,9 +129,51 @@ impl Store {
         })
         .await
     }
+
+    /// Stores a new token with the digest of its secret; returns false if a live token has the name. A revoked one
+    /// gives its name up: a blank, which no name contains, and its end time are appended.
+    pub(crate) async fn keep_token(&self, token: Token, digest: Digest) -> StoreResult<bool> {
+        let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
+        let rights = rights.join(" ");
+        self.write("keeping a token", move |db| {
+            let sql = "UPDATE tokens SET name = name || ' ' || revoked_at
+                WHERE name = ?1 AND revoked_at IS NOT NULL";
+            db.run(sql, values![&token.name])?;
+            let sql = "INSERT INTO tokens (name, digest, namespace, rights, created_at, expires_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING";
+            let Token { name, namespace, created_at, expires_at, .. } = &token;
+            let row = values![name, &digest, namespace, &rights, *created_at, *expires_at];
+            Ok(db.execute(sql, row)? == 1)
+        })
+        .await
+    }
+
+    /// Returns all tokens, by name.
+    pub(crate) async fn tokens(&self) -> StoreResult<Vec<Token>> {
+        let sql = format!("SELECT {COLUMNS} ORDER BY name");
+        self.all("reading tokens", &sql, &[]).await
+    }
+
+    /// Returns the token whose secret has this digest.
+    pub(crate) async fn token(&self, digest: Digest) -> StoreResult<Option<Token>> {
+        let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
+        self.first("looking for a token", &sql, values![&digest]).await
+    }
+
+    /// Revokes a token; returns false if no unrevoked token has this name.
+    pub(crate) async fn revoke_token(&self, name: String, at: Timestamp) -> StoreResult<bool> {
+        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
+        Ok(self.execute("revoking a token", sql, values![&name, at]).await? == 1)
+    }
+
+    /// Records the day on which a token was used.
+    pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> StoreResult<()> {
+        let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
+        self.run_one("noting the use of a token", sql, values![&name, day]).await
+    }
 }
 
-fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
+fn rename(db: &mut Db, from: &str, to: &str) -> Result<()> {
     let memories: Vec<Memory> =
         db.all("SELECT body FROM memories WHERE namespace = ?1", values![from])?;
     let renamed = |it: &Memory| Memory { namespace: to.to_owned(), ..it.clone() };
@@ -211,73 +242,14 @@ impl Token {
     }
 }
 
-/// Columns of a [`Token`].
-const COLUMNS: &str =
-    "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
+/// Columns of a [`Token`]. A revoked one has given its name up by an appendix to it.
+const COLUMNS: &str = "coalesce(replace(name, ' ' || revoked_at, ''), name), namespace, rights, \
+     created_at, expires_at, revoked_at, used_at FROM tokens";
 
-impl Store {
-    /// Stores a new token with the digest of its secret; returns false if a live token has the name. A revoked one
-    /// gives its name up: a blank, which no name contains, and its end time are appended.
-    pub(crate) async fn keep_token(
-        &self,
-        token: Token,
-        digest: Digest,
-    ) -> Result<bool, StoreError> {
-        let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
-        let rights = rights.join(" ");
-        self.write("keeping a token", move |db| {
-            let sql = "UPDATE tokens SET name = name || ' ' || revoked_at
-                WHERE name = ?1 AND revoked_at IS NOT NULL";
-            db.run(sql, values![&token.name])?;
-            let sql = "INSERT INTO tokens (name, digest, namespace, rights, created_at, expires_at)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING";
-            let Token { name, namespace, created_at, expires_at, .. } = &token;
-            let row = values![name, &digest, namespace, &rights, *created_at, *expires_at];
-            Ok(db.execute(sql, row)? == 1)
-        })
-        .await
-    }
+row_of! { Token { name, namespace, rights, created_at, expires_at, revoked_at, used_at } }
 
-    /// Returns all tokens, by name.
-    pub(crate) async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} ORDER BY name");
-        self.all("reading tokens", &sql, &[]).await
-    }
-
-    /// Returns the token whose secret has this digest.
-    pub(crate) async fn token(&self, digest: Digest) -> Result<Option<Token>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
-        self.first("looking for a token", &sql, values![&digest]).await
-    }
-
-    /// Revokes a token; returns false if no unrevoked token has this name.
-    pub(crate) async fn revoke_token(
-        &self,
-        name: String,
-        at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
-        Ok(self.execute("revoking a token", sql, values![&name, at]).await? == 1)
-    }
-
-    /// Records the day on which a token was used.
-    pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> Result<(), StoreError> {
-        let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
-        self.execute("noting the use of a token", sql, values![&name, day]).await.map(drop)
-    }
-}
-
-impl Row for Token {
-    fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
-        Ok(Token {
-            name: row.text(|name| name.split(' ').next().map(str::to_owned))?,
-            namespace: row.next()?,
-            rights: row
-                .text(|rights| Some(rights.split(' ').filter_map(TokenRight::of_name).collect()))?,
-            created_at: row.next()?,
-            expires_at: row.next()?,
-            revoked_at: row.next()?,
-            used_at: row.next()?,
-        })
+impl Row for Vec<TokenRight> {
+    fn read(row: &mut Columns<'_>) -> Result<Vec<TokenRight>> {
+        row.text(|rights| Some(rights.split(' ').filter_map(TokenRight::of_name).collect()))
     }
 }

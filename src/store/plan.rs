@@ -1,15 +1,12 @@
 //! Plans in the store. A plan, its changes to memory, the dispositions of its records and its
 //! ledger entries are one transaction.
 
-use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::handle::Store;
-use super::lease::{NamespaceLease, check_namespace};
-use super::memory::AuditEntry;
+use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
-use super::prefix::{IdPrefix, PrefixLookup};
-use super::record;
-use super::value::{PageRange, json, row_of, values};
+use super::{
+    AuditEntry, Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store,
+    StoreErrorKind, StoreResult, json, record, row_of, values,
+};
 use crate::domain::{
     Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
     Settlement, Timestamp,
@@ -42,6 +39,21 @@ pub(crate) struct PlanEntry {
 
 row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
 
+/// Statements that undo plan `?1`, after its changes to memories.
+const UNDO: [&str; 7] = [
+    "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
+        WHERE plan_no = ?1",
+    // Drops newer undone dispositions, since the older one becomes valid again.
+    "DELETE FROM dispositions WHERE undone_no IS NOT NULL
+        AND record IN (SELECT record FROM dispositions WHERE withdrawn_no = ?1)",
+    "UPDATE dispositions SET withdrawn_no = NULL, undone_no = ?1 WHERE withdrawn_no = ?1",
+    // Removes the pairs that the plan left open and reopens those it settled.
+    "DELETE FROM open_pairs WHERE plan_no = ?1",
+    "UPDATE open_pairs SET settled_no = NULL, undone_no = ?1 WHERE settled_no = ?1",
+    "DELETE FROM contradictions WHERE plan_no = ?1",
+    "UPDATE contradictions SET ended_no = NULL WHERE ended_no = ?1",
+];
+
 impl Store {
     /// Applies a plan and records `asked`, the pairs that a model left undecided. If memories
     /// changed in the meantime, writes nothing and returns their ids.
@@ -51,7 +63,7 @@ impl Store {
         plan: &Plan,
         asked: &[AskedPair],
         at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+    ) -> StoreResult<Result<(), Vec<MemoryId>>> {
         let (lease, plan, asked) = (lease.clone(), plan.clone(), asked.to_vec());
         let apply = move |to: &mut Db| {
             check_namespace(to, &lease)?;
@@ -69,7 +81,7 @@ impl Store {
         lease: &NamespaceLease,
         plan: &Plan,
         at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+    ) -> StoreResult<Result<(), Vec<MemoryId>>> {
         let (lease, plan) = (lease.clone(), plan.clone());
         self.write("undoing a plan", move |db| {
             check_namespace(db, &lease)?;
@@ -79,19 +91,9 @@ impl Store {
                 return Ok(Err(moved));
             }
             db.run("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
-            let own =
-                "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
-                WHERE plan_no = ?1";
-            db.run(own, values![no])?;
-            // Drops newer undone dispositions, since the older one becomes valid again below.
-            let newer = "DELETE FROM dispositions WHERE undone_no IS NOT NULL
-                AND record IN (SELECT record FROM dispositions WHERE withdrawn_no = ?1)";
-            db.run(newer, values![no])?;
-            let withdrawn = "UPDATE dispositions SET withdrawn_no = NULL, undone_no = ?1
-                WHERE withdrawn_no = ?1";
-            db.run(withdrawn, values![no])?;
-            undo_open_pairs(db, no)?;
-            undo_contradictions(db, no)?;
+            for sql in UNDO {
+                db.run(sql, values![no])?;
+            }
             let entry = AuditEntry { plan: Some(plan.id), ..AuditEntry::new(at, "undo") };
             entry.write(db, &plan.namespace)?;
             Ok(Ok(()))
@@ -106,7 +108,7 @@ impl Store {
         lease: &NamespaceLease,
         plan: PlanId,
         at: Timestamp,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let lease = lease.clone();
         self.write("releasing what a plan dealt with", move |db| {
             check_namespace(db, &lease)?;
@@ -130,10 +132,7 @@ impl Store {
     }
 
     /// Returns the plans of a namespace, or of all, earliest first, including undone ones.
-    pub(crate) async fn plans(
-        &self,
-        namespace: Option<&str>,
-    ) -> Result<Vec<StoredPlan>, StoreError> {
+    pub(crate) async fn plans(&self, namespace: Option<&str>) -> StoreResult<Vec<StoredPlan>> {
         let sql = match namespace {
             Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
             None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
@@ -142,17 +141,14 @@ impl Store {
     }
 
     /// Returns the size of all plans of a namespace, in bytes.
-    pub(crate) async fn plan_bytes(&self, namespace: &str) -> Result<u64, StoreError> {
+    pub(crate) async fn plan_bytes(&self, namespace: &str) -> StoreResult<u64> {
         let sql = "SELECT CAST(coalesce(sum(octet_length(body)), 0) AS BIGINT) FROM plans
             WHERE namespace = ?1";
         self.one("measuring plans", sql, values![namespace]).await
     }
 
     /// Returns a page of plans, latest first, with the operations of short ones.
-    pub(crate) async fn latest_plans(
-        &self,
-        range: PageRange,
-    ) -> Result<Vec<PlanEntry>, StoreError> {
+    pub(crate) async fn latest_plans(&self, range: PageRange) -> StoreResult<Vec<PlanEntry>> {
         let sql = "SELECT id, namespace, at, undone_at,
                 CASE WHEN octet_length(body) <= ?3 THEN body END
             FROM plans ORDER BY no DESC LIMIT ?1 OFFSET ?2";
@@ -160,27 +156,114 @@ impl Store {
     }
 
     /// Looks up a plan by id prefix; returns the last application of a plan applied more than once.
-    pub(crate) async fn plan(
-        &self,
-        prefix: IdPrefix,
-    ) -> Result<PrefixLookup<StoredPlan>, StoreError> {
+    pub(crate) async fn plan(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<StoredPlan>> {
         let read = move |from: &mut Db| {
             let (low, high) = prefix.bounds();
             let sql =
                 "SELECT body, at, undone_at FROM plans WHERE id BETWEEN ?1 AND ?2 ORDER BY no";
             let all: Vec<StoredPlan> = from.all(sql, values![low, high])?;
-            let mut by_id: BTreeMap<PlanId, StoredPlan> = BTreeMap::new();
-            by_id.extend(all.into_iter().map(|stored| (stored.plan.id, stored)));
-            Ok(match by_id.len() {
-                0 => PrefixLookup::None,
-                1 => by_id
-                    .into_values()
-                    .next()
-                    .map_or(PrefixLookup::None, |it| PrefixLookup::One(Box::new(it))),
-                _ => PrefixLookup::Many(by_id.into_keys().map(|id| id.0).collect()),
-            })
+            let by_id: BTreeMap<PlanId, StoredPlan> =
+                all.into_iter().map(|stored| (stored.plan.id, stored)).collect();
+            Ok(PrefixLookup::of(by_id.into_values().collect(), |it| it.plan.id.0))
         };
         self.read("looking up a plan", read).await
+    }
+
+    /// Returns up to `limit` open pairs of a namespace, earliest first.
+    pub(crate) async fn open_pairs(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredOpenPair>> {
+        self.pairs_that(namespace, "TRUE", limit).await
+    }
+
+    /// Like [`open_pairs`](Store::open_pairs), without those that are only possibly related.
+    pub(crate) async fn suspected_pairs(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredOpenPair>> {
+        self.pairs_that(namespace, SUSPECTED, limit).await
+    }
+
+    async fn pairs_that(
+        &self,
+        namespace: &str,
+        are: &'static str,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredOpenPair>> {
+        let sql = format!(
+            "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no IS NOT NULL
+            FROM {OPEN_PAIRS}
+            WHERE o.namespace = ?1 AND o.settled_no IS NULL AND {are}
+            ORDER BY o.no LIMIT ?2"
+        );
+        self.all("reading what was left open", &sql, values![namespace, limit]).await
+    }
+
+    /// Returns contradictions that involve any of `memories`, and undecided pairs in which something may have changed one
+    /// of them: what may have, and the one.
+    pub(crate) async fn pairs_of(&self, memories: BTreeSet<MemoryId>) -> StoreResult<MemoryPairs> {
+        self.read("reading what contradicts memories", move |from| {
+            let mut pairs = MemoryPairs::default();
+            let certain = "SELECT one, other FROM contradictions
+                WHERE (one = ?1 OR other = ?1) AND ended_no IS NULL";
+            let open = format!(
+                "SELECT d.memory, o.memory FROM {OPEN_PAIRS}
+                WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
+            );
+            for id in &memories {
+                pairs.certain.extend(from.all::<(MemoryId, MemoryId)>(certain, values![&id.0])?);
+                pairs.open.extend(from.all::<(MemoryId, MemoryId)>(&open, values![&id.0])?);
+            }
+            Ok(pairs)
+        })
+        .await
+    }
+
+    /// Returns contradicting pairs of active memories of a namespace, smaller id first.
+    pub(crate) async fn contradictions(
+        &self,
+        namespace: &str,
+    ) -> StoreResult<BTreeSet<(MemoryId, MemoryId)>> {
+        let sql = "SELECT c.one, c.other FROM contradictions c
+                JOIN memories m ON m.id = c.one AND m.state = 'active'
+                JOIN memories n ON n.id = c.other AND n.state = 'active'
+            WHERE c.namespace = ?1 AND c.ended_no IS NULL";
+        Ok(self.all("reading contradictions", sql, values![namespace]).await?.into_iter().collect())
+    }
+
+    pub(crate) async fn open_namespaces(&self) -> StoreResult<Vec<String>> {
+        let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
+            ORDER BY namespace";
+        self.all("reading what was left open", sql, &[]).await
+    }
+
+    /// Returns those of these records that exist, in the order of `ids`.
+    pub(crate) async fn records_of(&self, ids: Vec<RecordId>) -> StoreResult<Vec<Record>> {
+        self.read("reading records", move |from| {
+            let mut found = Vec::with_capacity(ids.len());
+            for id in &ids {
+                found.extend(record::find(from, id.0)?.map(|stored| stored.record));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Records pairs that a model left undecided, if there is no plan to record them with.
+    pub(crate) async fn note_asked(
+        &self,
+        lease: &NamespaceLease,
+        asked: Vec<AskedPair>,
+    ) -> StoreResult<()> {
+        let lease = lease.clone();
+        self.write("noting what was asked", move |to| {
+            check_namespace(to, &lease)?;
+            note(to, &asked)
+        })
+        .await
     }
 }
 
@@ -189,7 +272,7 @@ fn apply(
     plan: &Plan,
     asked: &[AskedPair],
     at: Timestamp,
-) -> Result<Result<(), Vec<MemoryId>>, Fault> {
+) -> Result<Result<(), Vec<MemoryId>>> {
     if let Err(moved) = change(db, plan, |state| plan.apply(state).map_err(|moved| moved.0))? {
         return Ok(Err(moved));
     }
@@ -215,7 +298,7 @@ fn apply(
     Ok(Ok(()))
 }
 
-fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
+fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<()> {
     let Operation { record, disposition, rule, .. } = operation;
     if matches!(disposition, Disposition::Withdraw { .. }) {
         let sql = "UPDATE dispositions SET withdrawn_no = ?2
@@ -235,7 +318,7 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }
 
-fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>, Fault> {
+fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>> {
     let sql = "SELECT no FROM plans WHERE id = ?1 AND undone_at IS NULL";
     db.first(sql, values![&plan.id.0])
 }
@@ -244,7 +327,7 @@ fn change(
     db: &mut Db,
     plan: &Plan,
     work: impl FnOnce(&mut MemoryMap) -> Result<(), Vec<MemoryId>>,
-) -> Result<Result<(), Vec<MemoryId>>, Fault> {
+) -> Result<Result<(), Vec<MemoryId>>> {
     let mut state = MemoryMap::new();
     for touched in plan.changes() {
         if let Some(memory) = find(db, touched.memory)? {
@@ -306,110 +389,8 @@ pub(crate) struct AskedPair {
     pub question: Digest,
 }
 
-impl Store {
-    /// Returns up to `limit` open pairs of a namespace, earliest first.
-    pub(crate) async fn open_pairs(
-        &self,
-        namespace: &str,
-        limit: u32,
-    ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        self.pairs_that(namespace, "TRUE", limit).await
-    }
-
-    /// Like [`open_pairs`](Store::open_pairs), without those that are only possibly related.
-    pub(crate) async fn suspected_pairs(
-        &self,
-        namespace: &str,
-        limit: u32,
-    ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        self.pairs_that(namespace, SUSPECTED, limit).await
-    }
-
-    async fn pairs_that(
-        &self,
-        namespace: &str,
-        are: &'static str,
-        limit: u32,
-    ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        let sql = format!(
-            "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no IS NOT NULL
-            FROM {OPEN_PAIRS}
-            WHERE o.namespace = ?1 AND o.settled_no IS NULL AND {are}
-            ORDER BY o.no LIMIT ?2"
-        );
-        self.all("reading what was left open", &sql, values![namespace, limit]).await
-    }
-
-    /// Returns contradictions that involve any of `memories`, and undecided pairs in which something may have changed one
-    /// of them: what may have, and the one.
-    pub(crate) async fn pairs_of(
-        &self,
-        memories: BTreeSet<MemoryId>,
-    ) -> Result<MemoryPairs, StoreError> {
-        self.read("reading what contradicts memories", move |from| {
-            let mut pairs = MemoryPairs::default();
-            let certain = "SELECT one, other FROM contradictions
-                WHERE (one = ?1 OR other = ?1) AND ended_no IS NULL";
-            let open = format!(
-                "SELECT d.memory, o.memory FROM {OPEN_PAIRS}
-                WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
-            );
-            for id in &memories {
-                pairs.certain.extend(from.all::<(MemoryId, MemoryId)>(certain, values![&id.0])?);
-                pairs.open.extend(from.all::<(MemoryId, MemoryId)>(&open, values![&id.0])?);
-            }
-            Ok(pairs)
-        })
-        .await
-    }
-
-    /// Returns contradicting pairs of active memories of a namespace, smaller id first.
-    pub(crate) async fn contradictions(
-        &self,
-        namespace: &str,
-    ) -> Result<BTreeSet<(MemoryId, MemoryId)>, StoreError> {
-        let sql = "SELECT c.one, c.other FROM contradictions c
-                JOIN memories m ON m.id = c.one AND m.state = 'active'
-                JOIN memories n ON n.id = c.other AND n.state = 'active'
-            WHERE c.namespace = ?1 AND c.ended_no IS NULL";
-        Ok(self.all("reading contradictions", sql, values![namespace]).await?.into_iter().collect())
-    }
-
-    pub(crate) async fn open_namespaces(&self) -> Result<Vec<String>, StoreError> {
-        let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
-            ORDER BY namespace";
-        self.all("reading what was left open", sql, &[]).await
-    }
-
-    /// Returns those of these records that exist, in the order of `ids`.
-    pub(crate) async fn records_of(&self, ids: Vec<RecordId>) -> Result<Vec<Record>, StoreError> {
-        self.read("reading records", move |from| {
-            let mut found = Vec::with_capacity(ids.len());
-            for id in &ids {
-                found.extend(record::find(from, id.0)?.map(|stored| stored.record));
-            }
-            Ok(found)
-        })
-        .await
-    }
-
-    /// Records pairs that a model left undecided, if there is no plan to record them with.
-    pub(crate) async fn note_asked(
-        &self,
-        lease: &NamespaceLease,
-        asked: Vec<AskedPair>,
-    ) -> Result<(), StoreError> {
-        let lease = lease.clone();
-        self.write("noting what was asked", move |to| {
-            check_namespace(to, &lease)?;
-            note(to, &asked)
-        })
-        .await
-    }
-}
-
 /// Stores the pairs that `plan` leaves open and closes those it settles.
-fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
+fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<()> {
     for left in &plan.left_open {
         let sql = "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
             VALUES (?1, ?2, ?3, ?4, ?5)
@@ -431,15 +412,8 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes the pairs that the plan left open and reopens those it settled.
-fn undo_open_pairs(db: &mut Db, no: i64) -> Result<(), Fault> {
-    db.run("DELETE FROM open_pairs WHERE plan_no = ?1", values![no])?;
-    let sql = "UPDATE open_pairs SET settled_no = NULL, undone_no = ?1 WHERE settled_no = ?1";
-    db.run(sql, values![no])
-}
-
 /// Stores the contradictions that `plan` finds and ends those it resolves.
-fn write_contradictions(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
+fn write_contradictions(db: &mut Db, plan: &Plan, no: i64) -> Result<()> {
     for operation in &plan.operations {
         let (with, memory, stands) = match operation.disposition {
             Disposition::Conflict { with, memory } => (with, memory, true),
@@ -467,21 +441,7 @@ fn write_contradictions(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> 
     Ok(())
 }
 
-fn undo_contradictions(db: &mut Db, no: i64) -> Result<(), Fault> {
-    db.run("DELETE FROM contradictions WHERE plan_no = ?1", values![no])?;
-    db.run("UPDATE contradictions SET ended_no = NULL WHERE ended_no = ?1", values![no])
-}
-
-pub(super) fn erase_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
-    db.run("DELETE FROM open_pairs WHERE record = ?1", values![&id.0])
-}
-
-pub(super) fn erase_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
-    db.run("DELETE FROM contradictions WHERE one = ?1 OR other = ?1", values![&id.0])?;
-    db.run("DELETE FROM open_pairs WHERE memory = ?1", values![&id.0])
-}
-
-fn note(db: &mut Db, asked: &[AskedPair]) -> Result<(), Fault> {
+fn note(db: &mut Db, asked: &[AskedPair]) -> Result<()> {
     for pair in asked {
         let sql = "UPDATE open_pairs SET asked = ?3 WHERE record = ?1 AND memory = ?2";
         db.run(sql, values![&pair.record.0, &pair.memory.0, &pair.question])?;

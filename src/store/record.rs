@@ -1,12 +1,9 @@
 //! Records: staging, listing, lookup, and their sources.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::prefix::{IdPrefix, PrefixLookup};
-use super::run::{self, StoredRun};
-use super::value::{Columns, Insert, Row, json, row_of, values};
-use super::{entry, session};
+use super::{
+    Columns, Db, IdPrefix, Insert, PrefixLookup, Result, Row, Store, StoreResult, StoredRun, entry,
+    json, row_of, run, session, values,
+};
 use crate::domain::{
     Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, Provenance, Record, RecordState,
     RunId, Session, Speaker, Timestamp,
@@ -99,7 +96,7 @@ const RECORDS: Insert = Insert {
 };
 
 /// Writes the records of a run. If two have the same id, the later one wins.
-pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
+pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<()> {
     let mut seen = HashSet::with_capacity(records.len());
     let mut texts = Vec::with_capacity(records.len());
     for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
@@ -108,18 +105,10 @@ pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), 
     }
     let mut rows = Vec::with_capacity(texts.len() * RECORDS.width);
     for (record, claim, evidence) in texts.iter().rev() {
+        let Record { id, provenance, score, state, reason, .. } = record;
+        let (kind, (first, last)) = (record.claim.kind(), provenance.entries);
         rows.extend_from_slice(values![
-            &record.id.0,
-            run_no,
-            record.claim.kind().name(),
-            record.state.name(),
-            record.score,
-            record.provenance.entries.0,
-            record.provenance.entries.1,
-            record.provenance.at,
-            record.reason.as_ref(),
-            claim,
-            evidence,
+            id, run_no, kind, *state, *score, first, last, provenance.at, reason, claim, evidence,
         ]);
     }
     db.insert(RECORDS, &rows).map(drop)
@@ -155,14 +144,14 @@ fn evidence(proof: Proof<'_>) -> Evidence {
 const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
 
 /// Columns of a [`StoredRecord`].
-pub(super) const COLUMNS: &str = "c.id, c.kind, c.body, s.namespace, s.id, r.slice, r.id, \
+pub(super) const RECORD_COLUMNS: &str = "c.id, c.kind, c.body, s.namespace, s.id, r.slice, r.id, \
      c.first_ordinal, c.last_ordinal, c.at, c.evidence, c.score, \
      CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END, c.reason, \
      s.path, s.format, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
      (SELECT count(*) FROM dispositions x WHERE x.record = c.id AND x.memory IS NULL \
      AND x.withdrawn_no IS NULL AND x.undone_no IS NULL)";
 
-pub(super) const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
+pub(super) const RECORD_TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";
 
 row_of! { StoredRecord { record, path, format, model, prompt, extracted_at, is_discarded } }
@@ -170,14 +159,14 @@ row_of! { Record { id, claim, provenance, evidence, score, state, reason } }
 row_of! { Provenance { namespace, session, slice, run, entries, at } }
 
 impl Row for Claim {
-    fn read(row: &mut Columns<'_>) -> Result<Claim, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<Claim> {
         let kind = row.next()?;
         row.text(|text| Claim::from_json(kind, text).ok())
     }
 }
 
 impl Row for Vec<Evidence> {
-    fn read(row: &mut Columns<'_>) -> Result<Vec<Evidence>, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<Vec<Evidence>> {
         row.text(|text| {
             let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
             Some(proofs.into_iter().map(evidence).collect())
@@ -191,13 +180,13 @@ fn each_record(
     db: &mut Db,
     filter: &RecordFilter,
     mut each: impl FnMut(StoredRecord) -> ControlFlow<()>,
-) -> Result<(), Fault> {
+) -> Result<()> {
     let states = if filter.states.is_empty() {
         &[RecordState::Staged, RecordState::Quarantined]
     } else {
         filter.states.as_slice()
     };
-    let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
+    let wanted = |state: RecordState| states.contains(&state).then_some(state);
     // Each value is compared before it is tested for null, so that PostgreSQL infers its type.
     let wanted_ones = format!(
         "(c.kind = ?2 OR ?2 IS NULL)
@@ -218,25 +207,18 @@ fn each_record(
         ),
     };
     let sql = format!(
-        "SELECT {COLUMNS} FROM {TABLES} WHERE {of} AND {wanted_ones}
+        "SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE {of} AND {wanted_ones}
         ORDER BY {order} LIMIT ?7"
     );
-    let bounds = filter.session.as_ref().map(IdPrefix::bounds);
-    let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
+    let (low, high) = filter.session.as_ref().map(IdPrefix::bounds).unzip();
+    let [staged, quarantined, replaced] =
+        [RecordState::Staged, RecordState::Quarantined, RecordState::Replaced].map(wanted);
     let mut left = filter.limit.map_or(i64::MAX, i64::from);
     let mut stopped = false;
     for session_no in parts {
         let values = values![
-            session_no,
-            filter.kind.map(ClaimKind::name),
-            filter.since,
-            wanted(RecordState::Staged),
-            wanted(RecordState::Quarantined),
-            wanted(RecordState::Replaced),
-            left,
-            low,
-            high,
-            filter.namespace.as_ref(),
+            session_no, filter.kind, filter.since, staged, quarantined, replaced, left, low, high,
+            &filter.namespace,
         ];
         db.each(&sql, values, |row| {
             left -= 1;
@@ -270,27 +252,26 @@ fn newest(wanted: &str) -> String {
 }
 
 /// Sessions of a filter, in an order independent of insertion.
-fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
+fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>> {
     let sql = "SELECT no FROM sessions
         WHERE (id BETWEEN ?1 AND ?2 OR ?1 IS NULL) AND (namespace = ?3 OR ?3 IS NULL)
         ORDER BY started_at NULLS FIRST, id";
-    let bounds = filter.session.as_ref().map(IdPrefix::bounds);
-    let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
-    db.all(sql, values![low, high, filter.namespace.as_ref()])
+    let (low, high) = filter.session.as_ref().map(IdPrefix::bounds).unzip();
+    db.all(sql, values![low, high, &filter.namespace])
 }
 
-pub(super) fn find(db: &mut Db, id: Digest) -> Result<Option<StoredRecord>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+pub(super) fn find(db: &mut Db, id: Digest) -> Result<Option<StoredRecord>> {
+    let sql = format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE c.id = ?1");
     db.first(&sql, values![&id])
 }
 
 /// All records of a run, including replaced ones, in staging order.
-pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
+pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>> {
+    let sql = format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1 ORDER BY c.no");
     db.all(&sql, values![&run.0])
 }
 
-pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault> {
+pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>> {
     let Some(stored) = find(db, id)? else { return Ok(None) };
     let provenance = &stored.record.provenance;
     let run = run::find(db, provenance.run)?;
@@ -298,7 +279,7 @@ pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault>
     Ok(run.zip(session).map(|(run, session)| RecordPage { stored, run, session }))
 }
 
-pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<RecordSources>, Fault> {
+pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<RecordSources>> {
     let Some(page) = page(db, id)? else { return Ok(None) };
     let mut entries = Vec::with_capacity(page.stored.record.evidence.len());
     for piece in &page.stored.record.evidence {
@@ -310,7 +291,7 @@ pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<RecordSources>, Faul
 
 impl Store {
     /// Returns the records of a filter, by session start, position and staging order.
-    pub async fn records(&self, filter: RecordFilter) -> Result<Vec<StoredRecord>, StoreError> {
+    pub async fn records(&self, filter: RecordFilter) -> StoreResult<Vec<StoredRecord>> {
         let keep = |kept: &mut Vec<StoredRecord>, record| {
             kept.push(record);
             ControlFlow::Continue(())
@@ -325,7 +306,7 @@ impl Store {
         filter: RecordFilter,
         start: S,
         mut each: impl FnMut(&mut S, StoredRecord) -> ControlFlow<()> + Send + 'static,
-    ) -> Result<S, StoreError> {
+    ) -> StoreResult<S> {
         let mut state = start;
         let read = move |from: &mut Db| {
             each_record(from, &filter, |record| each(&mut state, record))?;
@@ -334,18 +315,12 @@ impl Store {
         self.read_once("reading records", read).await
     }
 
-    pub(crate) async fn record(
-        &self,
-        prefix: IdPrefix,
-    ) -> Result<PrefixLookup<RecordPage>, StoreError> {
+    pub(crate) async fn record(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<RecordPage>> {
         self.lookup("looking up a record", "records", prefix, page).await
     }
 
     /// Like [`Store::record`], with the entries behind the evidence.
-    pub(crate) async fn why(
-        &self,
-        prefix: IdPrefix,
-    ) -> Result<PrefixLookup<RecordSources>, StoreError> {
+    pub(crate) async fn why(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<RecordSources>> {
         self.lookup("looking up a record's sources", "records", prefix, why).await
     }
 
@@ -354,7 +329,7 @@ impl Store {
         &self,
         old: RunId,
         new: RunId,
-    ) -> Result<(Vec<StoredRecord>, Vec<StoredRecord>), StoreError> {
+    ) -> StoreResult<(Vec<StoredRecord>, Vec<StoredRecord>)> {
         self.read("reading the records of two runs", move |from: &mut Db| {
             Ok((of_run(from, old)?, of_run(from, new)?))
         })

@@ -1,15 +1,14 @@
 //! Runs: extractions of one slice with one prompt and model. Their cost, and that of calls outside
 //! runs, in tokens and money.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::prefix::{IdPrefix, PrefixLookup};
-use super::value::{Columns, Row, json, row_of, values};
+use super::{
+    Columns, Db, IdPrefix, PrefixLookup, Result, Row, Store, StoreResult, json, row_of, values,
+};
 use crate::domain::{
     Digest, ErrorKind, Finding, OutputMode, Purpose, RunId, RunState, SessionId, SliceId,
     Timestamp, Usage,
 };
+use std::sync::LazyLock;
 
 /// A finished run.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -121,103 +120,63 @@ row_of! {
 row_of! { StoredRun { run, current } }
 
 impl Row for Option<RunFailure> {
-    fn read(row: &mut Columns<'_>) -> Result<Option<RunFailure>, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<Option<RunFailure>> {
         let (kind, detail): (Option<String>, Option<String>) = row.next()?;
         Ok(kind.map(|kind| RunFailure { kind, detail: detail.unwrap_or_default() }))
     }
 }
 
-/// Update of a cost column: a new generation adds to it, a repeated one keeps the larger value.
-macro_rules! paid {
-    ($column:literal) => {
-        concat!(
-            $column,
-            " = CASE WHEN runs.generation < excluded.generation THEN runs.",
-            $column,
-            " + excluded.",
-            $column,
-            " WHEN runs.",
-            $column,
-            " < excluded.",
-            $column,
-            " THEN excluded.",
-            $column,
-            " ELSE runs.",
-            $column,
-            " END"
+/// Writes a run. A new generation adds to the costs, a repeated one keeps the larger values.
+static WRITE: LazyLock<String> = LazyLock::new(|| {
+    let costs = ["calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_micros"];
+    let costs = costs.map(|cost| {
+        format!(
+            "{cost} = CASE WHEN runs.generation < excluded.generation
+                THEN runs.{cost} + excluded.{cost}
+                WHEN runs.{cost} < excluded.{cost} THEN excluded.{cost} ELSE runs.{cost} END"
         )
-    };
-}
-
-const WRITE: &str = concat!(
-    "INSERT INTO runs
-        (id, session_no, slice, slice_index, first_ordinal, first_part, last_ordinal,
-         last_part, asking, model, prompt_id, prompt_version, schema_version, rung,
-         generation, asks, calls, prompt_tokens, cached_tokens, completion_tokens,
-         cost_micros, state, error_kind, error_detail, findings, started_at, finished_at, prompt_digest)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-         ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
-    ON CONFLICT (id) DO UPDATE SET
-        slice_index = excluded.slice_index, rung = excluded.rung, state = excluded.state,
-        error_kind = excluded.error_kind, error_detail = excluded.error_detail,
-        findings = excluded.findings, started_at = excluded.started_at,
-        finished_at = excluded.finished_at, prompt_digest = excluded.prompt_digest, generation = excluded.generation,
-        asks = CASE WHEN runs.generation < excluded.generation THEN runs.asks + excluded.asks
-            ELSE excluded.asks END, ",
-    paid!("calls"),
-    ", ",
-    paid!("prompt_tokens"),
-    ", ",
-    paid!("cached_tokens"),
-    ", ",
-    paid!("completion_tokens"),
-    ", ",
-    paid!("cost_micros"),
-    ", current = 1 RETURNING no"
-);
+    });
+    format!(
+        "INSERT INTO runs
+            (id, session_no, slice, slice_index, first_ordinal, first_part, last_ordinal,
+             last_part, asking, model, prompt_id, prompt_version, schema_version, rung,
+             generation, asks, calls, prompt_tokens, cached_tokens, completion_tokens, cost_micros,
+             state, error_kind, error_detail, findings, started_at, finished_at, prompt_digest)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+             ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
+        ON CONFLICT (id) DO UPDATE SET
+            slice_index = excluded.slice_index, rung = excluded.rung, state = excluded.state,
+            error_kind = excluded.error_kind, error_detail = excluded.error_detail,
+            findings = excluded.findings, started_at = excluded.started_at,
+            finished_at = excluded.finished_at, prompt_digest = excluded.prompt_digest,
+            generation = excluded.generation,
+            asks = CASE WHEN runs.generation < excluded.generation THEN runs.asks + excluded.asks
+                ELSE excluded.asks END, {}, current = 1 RETURNING no",
+        costs.join(", ")
+    )
+});
 
 /// Writes a run, replacing an earlier one with its id, and returns its row number. A new generation
 /// adds to the cost; repeating one does not.
-pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64, Fault> {
+pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64> {
     let findings = json(&run.findings)?;
+    let (kind, detail) = run.failure.as_ref().map(|it| (&it.kind, &it.detail)).unzip();
+    let usage = &run.usage;
     let row = values![
-        &run.id.0,
-        session_no,
-        &run.slice.0,
-        run.index,
-        run.first.0,
-        run.first.1,
-        run.last.0,
-        run.last.1,
-        &run.asking,
-        &run.model,
-        &run.prompt_id,
-        run.prompt_version,
-        run.schema_version,
-        run.rung.name(),
-        run.generation,
-        run.asks,
-        run.calls,
-        run.usage.prompt_tokens,
-        run.usage.cached_tokens,
-        run.usage.completion_tokens,
-        run.cost_micros,
-        run.state.name(),
-        run.failure.as_ref().map(|failure| &failure.kind),
-        run.failure.as_ref().map(|failure| &failure.detail),
-        &findings,
-        run.started_at,
-        run.finished_at,
-        run.prompt_digest.as_ref(),
+        &run.id, session_no, &run.slice, run.index, run.first.0, run.first.1, run.last.0,
+        run.last.1, &run.asking, &run.model, &run.prompt_id, run.prompt_version,
+        run.schema_version, run.rung, run.generation, run.asks, run.calls, usage.prompt_tokens,
+        usage.cached_tokens, usage.completion_tokens, run.cost_micros, run.state, kind, detail,
+        &findings, run.started_at, run.finished_at, &run.prompt_digest,
     ];
-    db.one(WRITE, row)
+    db.one(&WRITE, row)
 }
 
 const KNOWN_COLUMNS: &str = "id, state, generation, error_kind";
 
 row_of! { KnownRun { run, state, generation, failure } }
 
-pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>, Fault> {
+pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.no = r.session_no WHERE r.id = ?1"
     );
@@ -230,7 +189,7 @@ impl Store {
         &self,
         session: SessionId,
         asking: Digest,
-    ) -> Result<Vec<KnownRun>, StoreError> {
+    ) -> StoreResult<Vec<KnownRun>> {
         let sql = format!(
             "SELECT {KNOWN_COLUMNS} FROM runs
             WHERE session_no = (SELECT no FROM sessions WHERE id = ?1) AND asking = ?2"
@@ -238,15 +197,12 @@ impl Store {
         self.all("reading known runs", &sql, values![&session.0, &asking]).await
     }
 
-    pub(crate) async fn known_run(&self, run: RunId) -> Result<Option<KnownRun>, StoreError> {
+    pub(crate) async fn known_run(&self, run: RunId) -> StoreResult<Option<KnownRun>> {
         let sql = format!("SELECT {KNOWN_COLUMNS} FROM runs WHERE id = ?1");
         self.first("looking for a run", &sql, values![&run.0]).await
     }
 
-    pub(crate) async fn run(
-        &self,
-        prefix: IdPrefix,
-    ) -> Result<PrefixLookup<StoredRun>, StoreError> {
+    pub(crate) async fn run(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<StoredRun>> {
         self.lookup("looking up a run", "runs", prefix, |db, id| find(db, RunId(id))).await
     }
 
@@ -255,7 +211,7 @@ impl Store {
         &self,
         session: Option<SessionId>,
         limit: u32,
-    ) -> Result<Vec<StoredRun>, StoreError> {
+    ) -> StoreResult<Vec<StoredRun>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
             WHERE s.id = ?1 OR ?1 IS NULL
@@ -273,24 +229,9 @@ const LINES_MAX: u32 = 1_000;
 pub struct Spent {
     /// Number of requests sent to an endpoint.
     pub calls: u64,
-    /// Tokens.
     pub usage: Usage,
     /// Cost in millionths of a dollar.
     pub cost_micros: u64,
-}
-
-impl Spent {
-    fn and(self, other: &Spent) -> Spent {
-        Spent {
-            calls: self.calls + other.calls,
-            usage: Usage {
-                prompt_tokens: self.usage.prompt_tokens + other.usage.prompt_tokens,
-                cached_tokens: self.usage.cached_tokens + other.usage.cached_tokens,
-                completion_tokens: self.usage.completion_tokens + other.usage.completion_tokens,
-            },
-            cost_micros: self.cost_micros + other.cost_micros,
-        }
-    }
 }
 
 /// Cost of one namespace for one purpose on one day.
@@ -298,13 +239,26 @@ impl Spent {
 pub struct BillLine {
     /// Midnight of the day, UTC.
     pub day: Timestamp,
-    /// Namespace.
     pub namespace: String,
-    /// Purpose.
     pub purpose: Purpose,
-    /// Cost.
     pub spent: Spent,
 }
+
+/// Sums of a [`Spent`]. PostgreSQL's `sum` of integers is a decimal.
+const SUMS: &str = "CAST(coalesce(sum(calls), 0) AS BIGINT), \
+     CAST(coalesce(sum(prompt_tokens), 0) AS BIGINT), \
+     CAST(coalesce(sum(cached_tokens), 0) AS BIGINT), \
+     CAST(coalesce(sum(completion_tokens), 0) AS BIGINT), \
+     CAST(coalesce(sum(cost_micros), 0) AS BIGINT)";
+/// Costs of runs, and of calls outside runs, which belong to no session.
+const COSTS: &str = "(
+    SELECT r.finished_at AS at, s.namespace, s.id AS session, 'extract' AS purpose, r.calls,
+        r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost_micros
+    FROM runs r JOIN sessions s ON s.no = r.session_no
+    UNION ALL
+    SELECT at, namespace, NULL, purpose, 1, prompt_tokens, cached_tokens, completion_tokens,
+        cost_micros
+    FROM bills) AS line";
 
 /// Cost of runs that finished at `since` or later, and of calls outside runs.
 pub(super) fn spent(
@@ -312,54 +266,25 @@ pub(super) fn spent(
     since: Timestamp,
     namespace: Option<&str>,
     session: Option<SessionId>,
-) -> Result<Spent, Fault> {
-    // PostgreSQL's `sum` of integers is a decimal.
-    let sql = "SELECT CAST(coalesce(sum(r.calls), 0) AS BIGINT),
-            CAST(coalesce(sum(r.prompt_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(r.cached_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(r.completion_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(r.cost_micros), 0) AS BIGINT)
-        FROM runs r JOIN sessions s ON s.no = r.session_no
-        WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
-            AND (s.id = ?3 OR ?3 IS NULL)";
-    let by = values![since, namespace, session.as_ref()];
-    let runs: Spent = db.one(sql, by)?;
-    // Calls outside runs belong to no session.
-    match session {
-        Some(_) => Ok(runs),
-        None => Ok(runs.and(&of_bills(db, since, namespace)?)),
-    }
+) -> Result<Spent> {
+    let sql = format!(
+        "SELECT {SUMS} FROM {COSTS} WHERE ?1 <= at AND (namespace = ?2 OR ?2 IS NULL)
+            AND (session = ?3 OR ?3 IS NULL)"
+    );
+    db.one(&sql, values![since, namespace, session.as_ref()])
 }
 
 row_of! { Spent { calls, usage, cost_micros } }
 row_of! { BillLine { day, namespace, purpose, spent } }
 row_of! { Usage { prompt_tokens, cached_tokens, completion_tokens } }
 
-/// Cost of calls outside runs since `since`, of one namespace or of all.
-fn of_bills(db: &mut Db, since: Timestamp, namespace: Option<&str>) -> Result<Spent, Fault> {
-    let sql = "SELECT count(*), CAST(coalesce(sum(prompt_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(cached_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(completion_tokens), 0) AS BIGINT),
-            CAST(coalesce(sum(cost_micros), 0) AS BIGINT)
-        FROM bills WHERE ?1 <= at AND (namespace = ?2 OR ?2 IS NULL)";
-    db.one(sql, values![since, namespace])
-}
-
 /// The bill by day, namespace and purpose, latest day first.
-pub(super) fn bill(db: &mut Db) -> Result<Vec<BillLine>, Fault> {
+pub(super) fn bill(db: &mut Db) -> Result<Vec<BillLine>> {
     // A day has 86,400,000 milliseconds.
-    let sql = "SELECT day, namespace, purpose, CAST(sum(calls) AS BIGINT),
-            CAST(sum(prompt_tokens) AS BIGINT), CAST(sum(cached_tokens) AS BIGINT),
-            CAST(sum(completion_tokens) AS BIGINT), CAST(sum(cost_micros) AS BIGINT)
-        FROM (
-            SELECT r.finished_at - r.finished_at % 86400000 AS day, s.namespace, 'extract' AS purpose,
-                r.calls, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost_micros
-            FROM runs r JOIN sessions s ON s.no = r.session_no
-            UNION ALL
-            SELECT at - at % 86400000, namespace, purpose, 1, prompt_tokens, cached_tokens,
-                completion_tokens, cost_micros
-            FROM bills) AS line
+    let sql = format!(
+        "SELECT at - at % 86400000 AS day, namespace, purpose, {SUMS} FROM {COSTS}
         GROUP BY day, namespace, purpose HAVING sum(calls) > 0
-        ORDER BY day DESC, namespace, purpose LIMIT ?1";
-    db.all(sql, values![LINES_MAX])
+        ORDER BY day DESC, namespace, purpose LIMIT ?1"
+    );
+    db.all(&sql, values![LINES_MAX])
 }

@@ -1,15 +1,12 @@
 //! Full-text index of records and memories, and search candidates. It stores digests of words, not words.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::prefix::IdPrefix;
-use super::record::{self, StoredRecord};
-use super::value::{Insert, Value, literal, values};
+use super::record::{RECORD_COLUMNS, RECORD_TABLES};
+use super::{
+    Db, IdPrefix, Insert, Result, Store, StoreResult, StoredRecord, Value, literal, values,
+};
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Write as _;
 
 /// Maximum number of texts to score. A query's commonest words are not looked up if the rarer ones
 /// reach it, but they still count in the ranking.
@@ -89,40 +86,31 @@ const INTO_SERVER: Insert = Insert {
 };
 
 /// Indexes texts under their numbers.
-fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<(), Fault> {
+fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<()> {
     let mut reader = TermReader::default();
+    let is_file = matches!(db, Db::Sqlite(_));
     let mut digests = |text: &String| {
-        let mut digests = String::new();
-        for key in keys(text, &mut reader) {
-            let blank = if digests.is_empty() { "" } else { " " };
-            // Writing to a string does not fail.
-            let _ = write!(digests, "{blank}{key:x}");
-        }
-        digests
+        let digests = keys(text, &mut reader).into_iter().map(|key| format!("{key:x}"));
+        digests.collect::<Vec<_>>().join(" ")
     };
-    let texts = texts.iter().map(|(no, fields)| (no, fields.each_ref().map(&mut digests)));
-    if matches!(db, Db::Sqlite(_)) {
-        let rows: Vec<(i64, [String; 3])> = texts.map(|(no, fields)| (*no, fields)).collect();
-        let mut cells: Vec<Value<'_>> = Vec::with_capacity(rows.len() * INTO_FILE.width);
-        for (no, fields) in &rows {
-            cells.push(Value::from(*no));
-            cells.extend(fields.iter().map(Value::from));
+    let mut row = |(no, fields): (&i64, &[String; 3])| {
+        let mut columns: Vec<String> = fields.iter().map(&mut digests).collect();
+        if !is_file {
+            columns.retain(|it| !it.is_empty());
+            columns = vec![columns.join(" ")];
         }
-        return db.insert(INTO_FILE, &cells).map(drop);
-    }
-    let rows: Vec<(i64, String)> = texts
-        .map(|(no, fields)| {
-            let filled = fields.iter().filter(|it| !it.is_empty()).map(String::as_str);
-            (*no, filled.collect::<Vec<_>>().join(" "))
-        })
-        .collect();
-    let cells: Vec<Value<'_>> =
-        rows.iter().flat_map(|(no, keys)| [Value::from(*no), Value::from(keys)]).collect();
-    db.insert(INTO_SERVER, &cells).map(drop)
+        (*no, columns)
+    };
+    let rows: Vec<(i64, Vec<String>)> = texts.iter().map(&mut row).collect();
+    let cells = rows.iter().flat_map(|(no, columns)| {
+        std::iter::once(Value::from(*no)).chain(columns.iter().map(Value::from))
+    });
+    let cells: Vec<Value<'_>> = cells.collect();
+    db.insert(if is_file { INTO_FILE } else { INTO_SERVER }, &cells).map(drop)
 }
 
 /// Indexes the records of a run. They must be stored already.
-pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
+pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }
@@ -133,7 +121,7 @@ pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<
 }
 
 /// Indexes a memory if a person wrote or edited it. It must be stored already.
-pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
+pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<()> {
     if !has_own_words(memory) {
         return Ok(());
     }
@@ -147,23 +135,23 @@ pub(super) fn has_own_words(memory: &Memory) -> bool {
 }
 
 /// Removes a record from the index. Its row must still exist.
-pub(super) fn forget_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
+pub(super) fn forget_record(db: &mut Db, id: RecordId) -> Result<()> {
     forget(db, "SELECT no FROM records WHERE id = ?1", values![&id.0])
 }
 
 /// Like [`forget_record`], for a memory.
-pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
+pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<()> {
     forget(db, "SELECT -no FROM memories WHERE id = ?1", values![&id.0])
 }
 
-fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
+fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<()> {
     db.run(&format!("DELETE FROM search WHERE rowid IN ({numbers})"), id)?;
     db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)?;
     db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
 }
 
 /// Also removes deleted data from the index's internal segments.
-pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
+pub(super) fn scrub(db: &mut Db) -> Result<()> {
     match db {
         Db::Sqlite(_) => db.batch("INSERT INTO search (search) VALUES ('optimize')"),
         Db::Postgres(_) => Ok(()),
@@ -171,16 +159,14 @@ pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
 }
 
 /// Indexes texts written by an older version; returns false if none is left.
-fn enter_older(db: &mut Db) -> Result<bool, Fault> {
+fn enter_older(db: &mut Db) -> Result<bool> {
     let sql = "SELECT no FROM unsearched ORDER BY no LIMIT ?1";
     let numbers: Vec<i64> = db.all(sql, values![ENTERED_AT_ONCE])?;
     let Some((first, last)) = numbers.first().zip(numbers.last()) else { return Ok(false) };
     let between = values![*first, *last];
     let sql = format!(
-        "SELECT c.no, {COLUMNS} FROM {TABLES} JOIN unsearched u ON u.no = c.no
-        WHERE u.no BETWEEN ?1 AND ?2",
-        COLUMNS = record::COLUMNS,
-        TABLES = record::TABLES,
+        "SELECT c.no, {RECORD_COLUMNS} FROM {RECORD_TABLES} JOIN unsearched u ON u.no = c.no
+        WHERE u.no BETWEEN ?1 AND ?2"
     );
     let text = |(no, stored): (i64, StoredRecord)| (no, fields_of_record(&stored.record));
     let records = db.all(&sql, between)?;
@@ -219,12 +205,7 @@ impl Lookup {
         };
         if keys.is_empty() {
             let score = "coalesce(c.at, s.started_at, 0)".to_owned();
-            return Lookup {
-                from: "records c",
-                condition: "?1 = ''".to_owned(),
-                score,
-                keys: String::new(),
-            };
+            return Lookup { score, ..Lookup::numbered("records c", "?1 = ''".to_owned()) };
         }
         let [subject, reason, evidence] = WEIGHTS;
         match db {
@@ -250,7 +231,7 @@ impl Lookup {
 }
 
 /// Returns the number of texts, and the number with each key, up to `most`.
-fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Fault> {
+fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies> {
     let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[])?;
     let mut with = HashMap::with_capacity(keys.len());
     for key in keys {
@@ -267,12 +248,8 @@ fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Faul
 
 /// Returns the rarest keys, with their rarity, that together match at most `most` texts.
 fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
-    let mut found: Vec<(u64, u64)> = frequencies
-        .with
-        .iter()
-        .filter(|(_, with)| **with > 0)
-        .map(|(key, with)| (*with, *key))
-        .collect();
+    let known = frequencies.with.iter().filter(|(_, with)| **with > 0);
+    let mut found: Vec<(u64, u64)> = known.map(|(key, with)| (*with, *key)).collect();
     found.sort_unstable();
     let mut total = 0;
     let fits = |it: &(u64, u64)| {
@@ -283,12 +260,7 @@ fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
 }
 
-fn candidates(
-    db: &mut Db,
-    keys: &[u64],
-    filter: &SearchFilter,
-    limit: u32,
-) -> Result<Candidates, Fault> {
+fn candidates(db: &mut Db, keys: &[u64], filter: &SearchFilter, limit: u32) -> Result<Candidates> {
     let most = MATCHES_MAX.min(u64::from(limit) * MATCHES_PER_CANDIDATE);
     let frequencies = frequencies(db, keys, most)?;
     let looked_up = rarest(&frequencies, most);
@@ -309,7 +281,7 @@ pub(super) fn records(
     lookup: &Lookup,
     filter: &SearchFilter,
     limit: u32,
-) -> Result<Vec<(StoredRecord, Option<Memory>)>, Fault> {
+) -> Result<Vec<(StoredRecord, Option<Memory>)>> {
     let at = match filter.undated {
         true => "coalesce(c.at, s.started_at, r.finished_at)",
         false => "coalesce(c.at, s.started_at)",
@@ -332,7 +304,7 @@ pub(super) fn records(
     };
     let score = if filter.open && keys.is_empty() { format!("-{score}") } else { score.clone() };
     let sql = format!(
-        r"SELECT m.body, {COLUMNS} FROM (
+        r"SELECT m.body, {RECORD_COLUMNS} FROM (
             SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
                 JOIN sessions s ON s.no = r.session_no {joined}
             WHERE {condition} AND {is_wanted} AND r.current = 1 AND c.state <> 'replaced'
@@ -345,26 +317,16 @@ pub(super) fn records(
             ORDER BY score DESC, no DESC LIMIT ?11
         ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
-        ORDER BY coalesce(c.at, s.started_at, 0) DESC, c.no DESC",
-        COLUMNS = record::COLUMNS,
+        ORDER BY coalesce(c.at, s.started_at, 0) DESC, c.no DESC"
     );
     let session = filter.session.as_deref();
     let named = session.map(|session| format!("{}%", literal(&session.to_lowercase())));
     let id: Option<IdPrefix> = session.and_then(|session| session.parse().ok());
-    let bounds = id.as_ref().map(IdPrefix::bounds);
+    let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
     let path = filter.path.as_deref().map(|path| format!("%{}%", literal(&path.to_lowercase())));
     let values = values![
-        keys,
-        filter.kind.map(ClaimKind::name),
-        filter.namespace.as_ref(),
-        filter.client.map(Format::name),
-        filter.since,
-        filter.until,
-        named.as_ref(),
-        bounds.map(|(low, _)| low),
-        bounds.map(|(_, high)| high),
-        path.as_ref(),
-        limit,
+        keys, filter.kind, &filter.namespace, filter.client, filter.since, filter.until, &named,
+        low, high, &path, limit,
     ];
     let found = db.all(&sql, values)?;
     Ok(found.into_iter().map(|(memory, stored)| (stored, memory)).collect())
@@ -375,7 +337,7 @@ pub(super) fn memories(
     lookup: &Lookup,
     filter: &SearchFilter,
     limit: u32,
-) -> Result<Vec<Memory>, Fault> {
+) -> Result<Vec<Memory>> {
     let Lookup { condition, score, keys, .. } = lookup;
     let score = match (keys.is_empty(), filter.open) {
         (true, true) => "-m.no",
@@ -389,7 +351,7 @@ pub(super) fn memories(
             AND (m.namespace = ?2 OR ?2 IS NULL)
         ORDER BY {score} DESC, m.no DESC LIMIT ?3"
     );
-    db.all(&sql, values![keys, filter.namespace.as_ref(), limit])
+    db.all(&sql, values![keys, &filter.namespace, limit])
 }
 
 impl Store {
@@ -399,7 +361,7 @@ impl Store {
         keys: Vec<u64>,
         filter: SearchFilter,
         limit: u32,
-    ) -> Result<Candidates, StoreError> {
+    ) -> StoreResult<Candidates> {
         let any = "SELECT no FROM unsearched LIMIT 1";
         if self.exists("looking for texts of an older version", any, &[]).await? {
             while self.write("indexing words", enter_older).await? {}

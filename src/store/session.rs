@@ -1,10 +1,9 @@
 //! Sessions: metadata of conversations, the progress of their intake, and their memory cards.
 
-use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::handle::Store;
-use super::prefix::{IdPrefix, PrefixLookup};
-use super::value::{PageRange, row_of, values};
+use super::{
+    Db, Fault, IdPrefix, PageRange, PrefixLookup, Result, Store, StoreErrorKind, StoreResult,
+    row_of, values,
+};
 use crate::domain::{Digest, RecordId, Session, SessionId, Timestamp};
 use crate::privacy::Redacted;
 
@@ -12,7 +11,7 @@ use crate::privacy::Redacted;
 const SESSIONS_NAMED_MAX: u32 = 20;
 
 /// Columns of a session, of a [`Session`].
-pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
+pub(super) const SESSION_COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
      s.cwd, s.parent, s.branches, s.started_at";
 
 row_of! {
@@ -45,7 +44,7 @@ impl Store {
     pub(crate) async fn sessions_of_records(
         &self,
         namespace: &str,
-    ) -> Result<Vec<(RecordId, SessionId)>, StoreError> {
+    ) -> StoreResult<Vec<(RecordId, SessionId)>> {
         let sql = "SELECT c.id, s.id FROM sessions s JOIN runs r ON r.session_no = s.no
             JOIN records c ON c.run_no = r.no WHERE s.namespace = ?1";
         self.all("reading the sessions of records", sql, values![namespace]).await
@@ -55,7 +54,7 @@ impl Store {
     pub(crate) async fn session_spans(
         &self,
         namespace: &str,
-    ) -> Result<Vec<(SessionId, SessionSpan)>, StoreError> {
+    ) -> StoreResult<Vec<(SessionId, SessionSpan)>> {
         let sql = format!(
             "SELECT s.id, s.title, coalesce(s.started_at, {}), {} FROM sessions s
             WHERE s.namespace = ?1",
@@ -64,20 +63,116 @@ impl Store {
         );
         self.all("reading when sessions were held", &sql, values![namespace]).await
     }
+
+    pub(crate) async fn remembered(
+        &self,
+        session: SessionId,
+    ) -> StoreResult<Option<ConversationState>> {
+        let sql = "SELECT r.settings, r.next, r.dialog, r.conversation
+            FROM remembered r JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1";
+        self.first("reading what is remembered of a session", sql, values![&session.0]).await
+    }
+
+    /// Returns the progress of a session; `None` if it is new.
+    pub async fn growth(&self, session: SessionId) -> StoreResult<Option<SessionProgress>> {
+        self.read("reading how far a session was taken", move |db| growth(db, session)).await
+    }
+
+    /// Returns a page of sessions, most recently started first.
+    pub(crate) async fn latest_sessions(&self, range: PageRange) -> StoreResult<Vec<Session>> {
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS} FROM sessions s
+            ORDER BY coalesce(s.started_at, 0) DESC, s.no DESC LIMIT ?1 OFFSET ?2"
+        );
+        self.all("listing sessions", &sql, values![range.take, range.skip]).await
+    }
+
+    /// Looks up a session by its id or its client's id, or a prefix of either. A client's full id
+    /// wins over prefixes.
+    pub(crate) async fn session_named(&self, text: &str) -> StoreResult<PrefixLookup<Session>> {
+        let text = text.to_owned();
+        self.read("looking up a session", move |db| {
+            let own: Option<IdPrefix> = text.parse().ok();
+            let (low, high) = own.as_ref().map(IdPrefix::bounds).unzip();
+            let sql = format!(
+                "SELECT {SESSION_COLUMNS} FROM sessions s
+                WHERE substr(s.native_id, 1, length(?1)) = ?1 OR s.id BETWEEN ?2 AND ?3
+                ORDER BY s.native_id <> ?1, s.no LIMIT ?4"
+            );
+            let mut found: Vec<Session> =
+                db.all(&sql, values![&text, low, high, SESSIONS_NAMED_MAX])?;
+            let whole = found.iter().filter(|it| it.native_id.as_str() == text).count();
+            if whole > 0 {
+                found.truncate(whole);
+            }
+            Ok(PrefixLookup::of(found, |it| it.id.0))
+        })
+        .await
+    }
+
+    /// Returns sessions with entries that their card does not cover yet, with their entry count.
+    pub(crate) async fn cards_due(&self, limit: u32) -> StoreResult<Vec<(SessionId, u32)>> {
+        let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
+        self.all("looking for cards to be made", sql, values![limit]).await
+    }
+
+    /// Stores the card made from a session's first `entries` entries.
+    pub(crate) async fn keep_card(
+        &self,
+        session: SessionId,
+        entries: u32,
+        card: String,
+    ) -> StoreResult<()> {
+        self.write("keeping a card", move |db| {
+            let no = number(db, session)?;
+            write_card(db, no, entries, &card)
+        })
+        .await
+    }
+
+    /// Returns cards ordered by session start, filtered by session id prefix and namespace if given.
+    pub(crate) async fn cards(
+        &self,
+        id: Option<IdPrefix>,
+        namespace: Option<String>,
+    ) -> StoreResult<Vec<StoredCard>> {
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS}, c.entries, c.due, c.card
+            FROM cards c JOIN sessions s ON s.no = c.session_no
+            WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
+                AND (s.namespace = ?3 OR ?3 IS NULL)
+            ORDER BY s.started_at, s.no"
+        );
+        let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
+        self.all("reading cards", &sql, values![low, high, &namespace]).await
+    }
+
+    /// Returns the sessions that overlap the time range, latest first.
+    pub(crate) async fn sessions_between(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> StoreResult<Vec<SessionWithSpan>> {
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS}, s.began, s.ended FROM (
+                SELECT s.*, coalesce(s.started_at, {}) AS began, {} AS ended FROM sessions s
+            ) s WHERE s.began <= ?2 AND ?1 <= s.ended ORDER BY s.ended DESC, s.id LIMIT ?3",
+            edge("ASC"),
+            edge("DESC")
+        );
+        self.all("reading which sessions were held", &sql, values![from, to, OVERLAPPING_MAX]).await
+    }
 }
 
-pub(super) fn number(db: &mut Db, id: SessionId) -> Result<i64, Fault> {
+pub(super) fn number(db: &mut Db, id: SessionId) -> Result<i64> {
     let no = db.first("SELECT no FROM sessions WHERE id = ?1", values![&id.0])?;
     no.ok_or_else(|| StoreErrorKind::UnknownSession(id).into())
 }
 
 /// Inserts or updates a session and returns its row number; `None` if `intakes` is given and does
 /// not match the stored session.
-pub(super) fn upsert(
-    db: &mut Db,
-    session: &Session,
-    intakes: Option<u64>,
-) -> Result<Option<i64>, Fault> {
+pub(super) fn upsert(db: &mut Db, session: &Session, intakes: Option<u64>) -> Result<Option<i64>> {
     let sql = "INSERT INTO sessions
             (id, namespace, format, native_id, path, title, cwd, parent, started_at, branches)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
@@ -89,25 +184,17 @@ pub(super) fn upsert(
             started_at = coalesce(sessions.started_at, excluded.started_at)
             WHERE sessions.intakes = ?11 OR ?11 IS NULL
         RETURNING no";
+    let it = session;
     let row = values![
-        &session.id.0,
-        &session.namespace,
-        session.format.name(),
-        &session.native_id,
-        &session.path,
-        session.title.as_ref(),
-        session.cwd.as_ref(),
-        session.parent.as_ref(),
-        session.started_at,
-        session.branches.as_ref(),
-        intakes,
+        &it.id, &it.namespace, it.format, &it.native_id, &it.path, &it.title, &it.cwd, &it.parent,
+        it.started_at, &it.branches, intakes,
     ];
     db.first(sql, row)
 }
 
 /// Writes a session that is about to be read from its beginning and returns its row number. It
 /// counts as incomplete until that ends.
-pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64, Fault> {
+pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64> {
     let no = upsert(db, session, None)?.ok_or(Fault::from(StoreErrorKind::Damaged))?;
     let sql = "UPDATE sessions SET entries = NULL, lines = NULL, ended_at = NULL WHERE no = ?1";
     db.run(sql, values![no])?;
@@ -115,14 +202,14 @@ pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64, Fault> {
 }
 
 /// Records that a slice ended after `entries` entries because the session did.
-pub(super) fn mark_end(db: &mut Db, no: i64, entries: u32) -> Result<(), Fault> {
+pub(super) fn mark_end(db: &mut Db, no: i64, entries: u32) -> Result<()> {
     let sql = "INSERT INTO session_ends (session_no, entries) VALUES (?1, ?2)
         ON CONFLICT DO NOTHING";
     db.run(sql, values![no, entries])
 }
 
-pub(super) fn find(db: &mut Db, id: SessionId) -> Result<Option<Session>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.id = ?1");
+pub(super) fn find(db: &mut Db, id: SessionId) -> Result<Option<Session>> {
+    let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions s WHERE s.id = ?1");
     db.first(&sql, values![&id.0])
 }
 
@@ -131,7 +218,7 @@ pub(super) fn id_everywhere(format: &str, native_id: &str, folder: Option<&str>)
     SessionId(Digest::of(&["everywhere", format, native_id, folder.unwrap_or_default()]))
 }
 
-pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
+pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool> {
     let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
     db.exists(sql, values![&session.0])
 }
@@ -152,7 +239,7 @@ pub struct ConversationState {
 row_of! { ConversationState { settings, next, dialog, conversation } }
 
 /// Replaces the stored conversation state.
-pub(super) fn remember(db: &mut Db, session_no: i64, it: &ConversationState) -> Result<(), Fault> {
+pub(super) fn remember(db: &mut Db, session_no: i64, it: &ConversationState) -> Result<()> {
     let sql = "INSERT INTO remembered (session_no, settings, next, dialog, conversation)
         VALUES (?1, ?2, ?3, ?4, ?5)
         ON CONFLICT (session_no) DO UPDATE SET settings = excluded.settings,
@@ -181,68 +268,7 @@ pub struct SessionProgress {
     pub forgotten: bool,
 }
 
-impl Store {
-    pub(crate) async fn remembered(
-        &self,
-        session: SessionId,
-    ) -> Result<Option<ConversationState>, StoreError> {
-        let sql = "SELECT r.settings, r.next, r.dialog, r.conversation
-            FROM remembered r JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1";
-        self.first("reading what is remembered of a session", sql, values![&session.0]).await
-    }
-
-    /// Returns the progress of a session; `None` if it is new.
-    pub async fn growth(&self, session: SessionId) -> Result<Option<SessionProgress>, StoreError> {
-        self.read("reading how far a session was taken", move |db| growth(db, session)).await
-    }
-
-    /// Returns a page of sessions, most recently started first.
-    pub(crate) async fn latest_sessions(
-        &self,
-        range: PageRange,
-    ) -> Result<Vec<Session>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM sessions s
-            ORDER BY coalesce(s.started_at, 0) DESC, s.no DESC LIMIT ?1 OFFSET ?2"
-        );
-        self.all("listing sessions", &sql, values![range.take, range.skip]).await
-    }
-
-    /// Looks up a session by its id or its client's id, or a prefix of either. A client's full id
-    /// wins over prefixes.
-    pub(crate) async fn session_named(
-        &self,
-        text: &str,
-    ) -> Result<PrefixLookup<Session>, StoreError> {
-        let text = text.to_owned();
-        self.read("looking up a session", move |db| {
-            let own: Option<IdPrefix> = text.parse().ok();
-            let (low, high) = own.as_ref().map(IdPrefix::bounds).unzip();
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions s
-                WHERE substr(s.native_id, 1, length(?1)) = ?1 OR s.id BETWEEN ?2 AND ?3
-                ORDER BY s.native_id <> ?1, s.no LIMIT ?4"
-            );
-            let mut found: Vec<Session> =
-                db.all(&sql, values![&text, low, high, SESSIONS_NAMED_MAX])?;
-            let whole = found.iter().filter(|it| it.native_id.as_str() == text).count();
-            if whole > 0 {
-                found.truncate(whole);
-            }
-            Ok(match (found.pop(), found.is_empty()) {
-                (None, _) => PrefixLookup::None,
-                (Some(one), true) => PrefixLookup::One(Box::new(one)),
-                (Some(last), false) => {
-                    found.push(last);
-                    PrefixLookup::Many(found.iter().map(|it| it.id.0).collect())
-                }
-            })
-        })
-        .await
-    }
-}
-
-fn growth(db: &mut Db, id: SessionId) -> Result<Option<SessionProgress>, Fault> {
+fn growth(db: &mut Db, id: SessionId) -> Result<Option<SessionProgress>> {
     let sql = "SELECT no, intakes, taken, path, coalesce(entries, taken) FROM sessions
         WHERE id = ?1";
     let found: Option<(i64, (u64, u32, String, u32))> = db.first(sql, values![&id.0])?;
@@ -279,60 +305,14 @@ pub(crate) struct StoredCard {
 
 row_of! { StoredCard { session, entries, due, card } }
 
-impl Store {
-    /// Returns sessions with entries that their card does not cover yet, with their entry count.
-    pub(crate) async fn cards_due(&self, limit: u32) -> Result<Vec<(SessionId, u32)>, StoreError> {
-        let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
-            WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
-        self.all("looking for cards to be made", sql, values![limit]).await
-    }
-
-    /// Stores the card made from a session's first `entries` entries.
-    pub(crate) async fn keep_card(
-        &self,
-        session: SessionId,
-        entries: u32,
-        card: String,
-    ) -> Result<(), StoreError> {
-        self.write("keeping a card", move |db| {
-            let no = number(db, session)?;
-            write_card(db, no, entries, &card)
-        })
-        .await
-    }
-
-    /// Returns cards ordered by session start, filtered by session id prefix and namespace if given.
-    pub(crate) async fn cards(
-        &self,
-        id: Option<IdPrefix>,
-        namespace: Option<String>,
-    ) -> Result<Vec<StoredCard>, StoreError> {
-        let sql = format!(
-            "SELECT {}, c.entries, c.due, c.card
-            FROM cards c JOIN sessions s ON s.no = c.session_no
-            WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
-                AND (s.namespace = ?3 OR ?3 IS NULL)
-            ORDER BY s.started_at, s.no",
-            COLUMNS
-        );
-        let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
-        self.all("reading cards", &sql, values![low, high, namespace.as_ref()]).await
-    }
-}
-
 /// Marks a session's card as outdated after the session grew.
-pub(super) fn mark_card_due(db: &mut Db, session_no: i64) -> Result<(), Fault> {
+pub(super) fn mark_card_due(db: &mut Db, session_no: i64) -> Result<()> {
     let sql = "INSERT INTO cards (session_no, due) VALUES (?1, 1)
         ON CONFLICT (session_no) DO UPDATE SET due = 1";
     db.run(sql, values![session_no])
 }
 
-pub(super) fn write_card(
-    db: &mut Db,
-    session_no: i64,
-    entries: u32,
-    card: &str,
-) -> Result<(), Fault> {
+pub(super) fn write_card(db: &mut Db, session_no: i64, entries: u32, card: &str) -> Result<()> {
     // The session may have grown while the card was made.
     let sql = "INSERT INTO cards (session_no, entries, card, due)
         SELECT no, ?2, ?3, CASE WHEN coalesce(entries, ?2) = ?2 THEN 0 ELSE 1 END
@@ -354,22 +334,3 @@ pub(crate) struct SessionWithSpan {
 }
 
 row_of! { SessionWithSpan { session, began, ended } }
-
-impl Store {
-    /// Returns the sessions that overlap the time range, latest first.
-    pub(crate) async fn sessions_between(
-        &self,
-        from: Timestamp,
-        to: Timestamp,
-    ) -> Result<Vec<SessionWithSpan>, StoreError> {
-        let sql = format!(
-            "SELECT {}, s.began, s.ended FROM (
-                SELECT s.*, coalesce(s.started_at, {}) AS began, {} AS ended FROM sessions s
-            ) s WHERE s.began <= ?2 AND ?1 <= s.ended ORDER BY s.ended DESC, s.id LIMIT ?3",
-            COLUMNS,
-            edge("ASC"),
-            edge("DESC")
-        );
-        self.all("reading which sessions were held", &sql, values![from, to, OVERLAPPING_MAX]).await
-    }
-}

@@ -1,11 +1,10 @@
 //! Status: coverage, records, failures and cost, aggregated by the database.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::run::{self, BillLine, RunFailure, Spent};
-use super::value::{Columns, Row, Value, row_of, values};
-use super::{entry, queue, session};
+use super::session::SESSION_COLUMNS;
+use super::{
+    BillLine, Columns, Db, Result, Row, RunFailure, Spent, Store, StoreResult, Value, entry, queue,
+    row_of, run, session, values,
+};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
@@ -22,7 +21,6 @@ pub struct Status {
     pub sessions: Vec<SessionStatus>,
     /// Failed runs that nothing has replaced, latest first, at most 1,000.
     pub failed: Vec<FailedRun>,
-    /// Cost of all calls.
     pub spent: Spent,
     /// The same by day, namespace and purpose, latest day first, at most 1,000 lines.
     pub bill: Vec<BillLine>,
@@ -37,14 +35,11 @@ impl Status {
     }
 }
 
-/// Totals of one session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionStatus {
-    /// The session.
     pub session: Session,
     /// Number of entries; `None` until the session has been read to the end.
     pub entries: Option<u64>,
-    /// Coverage of its entries.
     pub coverage: Coverage,
     /// Number of skipped and failed entries for each reason.
     pub reasons: BTreeMap<(CoverageState, String), u64>,
@@ -58,7 +53,6 @@ pub struct SessionStatus {
     pub runs_uncalled: u64,
     /// Number of current runs that failed.
     pub runs_failed: u64,
-    /// Findings in the file.
     pub findings: Vec<Finding>,
     /// Redaction counts by rule.
     pub masked: BTreeMap<String, u64>,
@@ -86,26 +80,21 @@ pub(crate) struct SessionTotals {
 
 impl SessionTotals {
     /// Totals of a session with the coverage of its first `entries` entries.
-    pub(super) fn of(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals, Fault> {
+    pub(super) fn of(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals> {
         let mut totals = SessionTotals::covered(db, no, entries)?;
         totals.add_records(db, " AND r.session_no = ?1", values![no])?;
         Ok(totals)
     }
 
     /// The same without its records.
-    pub(super) fn covered(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals, Fault> {
+    pub(super) fn covered(db: &mut Db, no: i64, entries: u32) -> Result<SessionTotals> {
         let mut totals = SessionTotals::default();
         let first = " AND session_no = ?1 AND ordinal < ?2";
         totals.add_coverage(db, first, values![no, entries])?;
         Ok(totals)
     }
 
-    fn add_coverage(
-        &mut self,
-        db: &mut Db,
-        condition: &str,
-        of: &[Value<'_>],
-    ) -> Result<(), Fault> {
+    fn add_coverage(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<()> {
         each_coverage(db, condition, of, |_, state, reason, entries| {
             self.coverage.add(state, entries);
             if let Some(reason) = reason {
@@ -114,7 +103,7 @@ impl SessionTotals {
         })
     }
 
-    fn add_records(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<(), Fault> {
+    fn add_records(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<()> {
         // One row: a group for each kind would sort all records.
         let counts = ClaimKind::ALL.iter().map(|kind| {
             let kind = kind.name();
@@ -147,7 +136,6 @@ pub(crate) struct NamespaceSums {
     pub runs_failed: u64,
 }
 
-/// Coverage of an entry.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct EntryEnd {
     pub state: CoverageState,
@@ -155,27 +143,21 @@ pub(crate) struct EntryEnd {
     pub reason: Option<String>,
 }
 
-/// A failed run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FailedRun {
-    /// The run.
     pub run: RunId,
-    /// Its session.
     pub session: SessionId,
-    /// The session's file.
     pub path: String,
     /// First and last ordinal of the slice.
     pub entries: (u32, u32),
-    /// Cause of the failure.
     pub failure: RunFailure,
-    /// End time of the run.
     pub at: Timestamp,
 }
 
 row_of! { FailedRun { run, session, path, entries, failure, at } }
 row_of! { RunFailure { kind, detail } }
 
-pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
+pub(super) fn read(db: &mut Db) -> Result<Status> {
     let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) = sessions(db)?.into_iter().unzip();
     let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
     let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
@@ -185,7 +167,6 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     };
     add_coverage(db, &mut of)?;
     add_records(db, &mut of)?;
-    add_runs(db, &mut of)?;
     for (no, entries) in queue::pending(db)? {
         of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
@@ -197,35 +178,40 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
 type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
 
 /// Returns every session with its row number, by which the totals are added.
-fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
+fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>> {
     let sql = format!(
-        "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
-        ORDER BY s.started_at NULLS FIRST, s.id",
-        session::COLUMNS
+        "SELECT s.no, {SESSION_COLUMNS}, s.entries, s.findings, s.masked, s.ended_at,
+            coalesce(k.done, 0), coalesce(k.uncalled, 0), coalesce(k.failed, 0)
+        FROM sessions s LEFT JOIN (
+            SELECT session_no, count(*) FILTER (WHERE state = 'done') AS done,
+                count(*) FILTER (WHERE state = 'done' AND calls = 0 AND asks > 0) AS uncalled,
+                count(*) FILTER (WHERE state = 'failed') AS failed
+            FROM runs WHERE current = 1 GROUP BY session_no
+        ) k ON k.session_no = s.no ORDER BY s.started_at NULLS FIRST, s.id"
     );
     db.all(&sql, &[])
 }
 
 impl Row for SessionStatus {
-    fn read(row: &mut Columns<'_>) -> Result<SessionStatus, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<SessionStatus> {
         Ok(SessionStatus {
             session: row.next()?,
             entries: row.next()?,
             findings: row.next::<Option<_>>()?.unwrap_or_default(),
             masked: row.next::<Option<_>>()?.unwrap_or_default(),
             ended_at: row.next()?,
+            runs_done: row.next()?,
+            runs_uncalled: row.next()?,
+            runs_failed: row.next()?,
             coverage: Coverage::default(),
             reasons: BTreeMap::new(),
             staged: BTreeMap::new(),
             quarantined: 0,
-            runs_done: 0,
-            runs_uncalled: 0,
-            runs_failed: 0,
         })
     }
 }
 
-fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<()> {
     each_coverage(db, "", &[], |no, state, reason, entries| {
         of(no, &mut |status| {
             status.coverage.add(state, entries);
@@ -244,7 +230,7 @@ fn each_coverage(
     condition: &str,
     values: &[Value<'_>],
     mut each: impl FnMut(i64, CoverageState, Option<String>, u64),
-) -> Result<(), Fault> {
+) -> Result<()> {
     let sql = format!(
         "SELECT session_no, state, CASE state WHEN 4 THEN failed WHEN 1 THEN skipped END, count(*)
         FROM (
@@ -265,7 +251,7 @@ fn each_coverage(
     })
 }
 
-fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+fn add_records(db: &mut Db, of: Of<'_>) -> Result<()> {
     let sql = "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END,
             count(*) FROM runs r JOIN records c ON r.no = c.run_no
         WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
@@ -279,22 +265,7 @@ fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     })
 }
 
-fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
-    let sql = "SELECT session_no, count(*) FILTER (WHERE state = 'done'),
-            count(*) FILTER (WHERE state = 'failed'),
-            count(*) FILTER (WHERE state = 'done' AND calls = 0 AND asks > 0)
-        FROM runs WHERE current = 1 GROUP BY session_no";
-    db.each(sql, &[], |row| {
-        let (no, done, failed, uncalled) = row.next()?;
-        of(no, &mut |status| {
-            (status.runs_done, status.runs_failed) = (done, failed);
-            status.runs_uncalled = uncalled;
-        });
-        Ok(ControlFlow::Continue(()))
-    })
-}
-
-fn failed(db: &mut Db) -> Result<Vec<FailedRun>, Fault> {
+fn failed(db: &mut Db) -> Result<Vec<FailedRun>> {
     let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal,
             coalesce(r.error_kind, 'unknown'), coalesce(r.error_detail, ''), r.finished_at
         FROM runs r JOIN sessions s ON s.no = r.session_no
@@ -309,7 +280,7 @@ impl Store {
         &self,
         session: SessionId,
         entries: u32,
-    ) -> Result<SessionTotals, StoreError> {
+    ) -> StoreResult<SessionTotals> {
         self.read("adding up a session", move |db| {
             let no = session::number(db, session)?;
             SessionTotals::of(db, no, entries)
@@ -318,10 +289,7 @@ impl Store {
     }
 
     /// Returns the totals of the sessions of a namespace.
-    pub(crate) async fn namespace_sums(
-        &self,
-        namespace: &str,
-    ) -> Result<NamespaceSums, StoreError> {
+    pub(crate) async fn namespace_sums(&self, namespace: &str) -> StoreResult<NamespaceSums> {
         let namespace = namespace.to_owned();
         self.read("adding up a namespace", move |db| {
             let ours = values![&namespace];
@@ -332,11 +300,8 @@ impl Store {
             let mut totals = SessionTotals::default();
             totals.add_coverage(db, &of("session_no"), ours)?;
             totals.add_records(db, &of("r.session_no"), ours)?;
-            for (_, entries) in
-                queue::pending(db)?.into_iter().filter(|it| sessions.contains(&it.0))
-            {
-                totals.coverage.add(CoverageState::Pending, entries);
-            }
+            let pending = queue::pending(db)?.into_iter().filter(|it| sessions.contains(&it.0));
+            pending.for_each(|it| totals.coverage.add(CoverageState::Pending, it.1));
             let sql = format!(
                 "SELECT count(*) FROM runs WHERE current = 1 AND state = 'failed'{}",
                 of("session_no")
@@ -352,7 +317,7 @@ impl Store {
         &self,
         session: SessionId,
         ordinals: Range<u32>,
-    ) -> Result<BTreeMap<u32, EntryEnd>, StoreError> {
+    ) -> StoreResult<BTreeMap<u32, EntryEnd>> {
         self.read("reading what became of entries", move |db| {
             let no = session::number(db, session)?;
             let sql = "SELECT ordinal, state, reason FROM coverage
@@ -370,17 +335,17 @@ impl Store {
     }
 
     /// Returns failed runs that nothing has replaced, latest first, at most 1,000.
-    pub(crate) async fn failed_runs(&self) -> Result<Vec<FailedRun>, StoreError> {
+    pub(crate) async fn failed_runs(&self) -> StoreResult<Vec<FailedRun>> {
         self.read("reading what failed", failed).await
     }
 
     /// Returns the cost of all calls that ended at `since` or later.
-    pub(crate) async fn spent_since(&self, since: Timestamp) -> Result<Spent, StoreError> {
+    pub(crate) async fn spent_since(&self, since: Timestamp) -> StoreResult<Spent> {
         self.read("adding up the cost", move |db| run::spent(db, since, None, None)).await
     }
 
     /// Returns the totals of everything in the store.
-    pub async fn status(&self) -> Result<Status, StoreError> {
+    pub async fn status(&self) -> StoreResult<Status> {
         self.read("reading the status", read).await
     }
 }

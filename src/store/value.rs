@@ -1,10 +1,10 @@
 //! Statement parameters and row columns, the same for both databases.
 
-use super::error::Fault;
+use super::error::{Fault, Result};
 use crate::domain::{
     Branch, ClaimKind, Digest, EntryKind, Finding, Format, JobId, JobState, Memory, MemoryId,
-    Outcome, OutputMode, Plan, PlanId, Purpose, RecordId, RecordState, Reply, RunId, RunState,
-    SessionId, Skip, SliceId, Speaker, Timestamp, Wait,
+    MemoryState, Outcome, OutputMode, Plan, PlanId, Purpose, RecordId, RecordState, Reply, RunId,
+    RunState, SessionId, Skip, SliceId, Speaker, Timestamp, Wait,
 };
 use crate::memory_dir::Section;
 use crate::privacy::Redacted;
@@ -108,11 +108,15 @@ value_of! {
     u64 => |count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
     f64 => Value::Real,
     Timestamp => |at: Timestamp| Value::Int(at.0),
+    Format => |format: Format| Value::Text(format.name()),
     &'a str => Value::Text,
     &'a String => |text: &'a String| Value::Text(text),
     &'a Redacted => |text: &'a Redacted| Value::Text(text.as_str()),
     &'a [u8] => Value::Bytes,
+    &'a Option<String> => |text: &'a Option<String>| Value::from(text.as_ref()),
+    &'a Option<Redacted> => |text: &'a Option<Redacted>| Value::from(text.as_ref()),
     &'a Digest => |digest: &'a Digest| Value::Bytes(digest.as_bytes()),
+    &'a Option<Digest> => |digest: &'a Option<Digest>| Value::from(digest.as_ref()),
 }
 
 /// Reads the columns of a row in order.
@@ -122,16 +126,16 @@ pub(super) struct Columns<'a> {
 }
 
 pub(super) trait Cells {
-    fn cell(&self, at: usize) -> Result<Value<'_>, Fault>;
+    fn cell(&self, at: usize) -> Result<Value<'_>>;
 }
 
 /// Type of the next columns of a row: one value, a tuple or a struct.
 pub(super) trait Row: Sized {
-    fn read(row: &mut Columns<'_>) -> Result<Self, Fault>;
+    fn read(row: &mut Columns<'_>) -> Result<Self>;
 }
 
 impl<T: Column> Row for T {
-    fn read(row: &mut Columns<'_>) -> Result<T, Fault> {
+    fn read(row: &mut Columns<'_>) -> Result<T> {
         row.converted(T::of)
     }
 }
@@ -139,7 +143,7 @@ impl<T: Column> Row for T {
 macro_rules! row_of_tuple {
     ($($type:ident)*) => {
         impl<$($type: Row),*> Row for ($($type,)*) {
-            fn read(row: &mut Columns<'_>) -> Result<Self, Fault> {
+            fn read(row: &mut Columns<'_>) -> Result<Self> {
                 Ok(($(row.next::<$type>()?,)*))
             }
         }
@@ -214,6 +218,17 @@ macro_rules! columns_of {
             fn from(id: &'a $id) -> Value<'a> {
                 Value::from(&id.0)
             }
+        }
+
+        impl<'a> From<&'a Option<$id>> for Value<'a> {
+            fn from(id: &'a Option<$id>) -> Value<'a> {
+                Value::from(id.as_ref())
+            }
+        })*
+        $(impl From<$name> for Value<'_> {
+            fn from(value: $name) -> Self {
+                Value::Text(value.name())
+            }
         })*
         column_of! {
             $($name: Value::Text(name) => $name::of_name(name),)*
@@ -224,7 +239,7 @@ macro_rules! columns_of {
 
 columns_of! {
     JobId MemoryId PlanId RecordId RunId SessionId SliceId;
-    Branch ClaimKind EntryKind JobState Outcome OutputMode Purpose RecordState RunState Section Skip
+    Branch ClaimKind EntryKind JobState MemoryState Outcome OutputMode Purpose RecordState RunState Section Skip
     Speaker Wait;
     BTreeMap<String, u64>, Memory, Plan, Reply, Vec<Finding>
 }
@@ -234,22 +249,22 @@ impl<'a> Columns<'a> {
         Columns { row, at: 0 }
     }
 
-    pub(super) fn next<T: Row>(&mut self) -> Result<T, Fault> {
+    pub(super) fn next<T: Row>(&mut self) -> Result<T> {
         T::read(self)
     }
 
     /// Reads a text column and converts it with `of_text`.
-    pub(super) fn text<T>(&mut self, of_text: impl FnOnce(&str) -> Option<T>) -> Result<T, Fault> {
+    pub(super) fn text<T>(&mut self, of_text: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         self.converted(|value| if let Value::Text(text) = value { of_text(text) } else { None })
     }
 
-    fn converted<T>(&mut self, of: impl FnOnce(Value<'_>) -> Option<T>) -> Result<T, Fault> {
+    fn converted<T>(&mut self, of: impl FnOnce(Value<'_>) -> Option<T>) -> Result<T> {
         self.at += 1;
         of(self.row.cell(self.at - 1)?).ok_or_else(|| Fault::unreadable(self.at))
     }
 }
 
-pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
+pub(super) fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(Fault::unwritable)
 }
 

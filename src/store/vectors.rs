@@ -1,12 +1,12 @@
 //! Embedding vectors of searchable texts, one per text and model.
 
-use super::db::Db;
-use super::error::{Fault, StoreError};
-use super::handle::Store;
-use super::journal::{Bill, write_bill};
-use super::record::{self, StoredRecord};
-use super::search::{Lookup, SearchFilter, has_own_words, memories, records};
-use super::value::{Columns, Insert, Value, values};
+use super::journal::write_bill;
+use super::record::{RECORD_COLUMNS, RECORD_TABLES};
+use super::search::{Lookup, has_own_words, memories, records};
+use super::{
+    Bill, Columns, Db, Insert, Result, SearchFilter, Store, StoreResult, StoredRecord, Value,
+    values,
+};
 use crate::domain::{Digest, Memory, MemoryId, RecordId, RequestDigest, Timestamp};
 use crate::search::{fields_of_memory, fields_of_record};
 use crate::text::truncate;
@@ -86,13 +86,12 @@ fn unembedded(
     model: &str,
     namespace: Option<&str>,
     limit: u32,
-) -> Result<Vec<UnembeddedText>, Fault> {
+) -> Result<Vec<UnembeddedText>> {
     let sql = format!(
-        "SELECT c.no, {COLUMNS} FROM {TABLES} LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
+        "SELECT c.no, {RECORD_COLUMNS} FROM {RECORD_TABLES}
+            LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
         WHERE v.no IS NULL AND r.current = 1 AND c.state <> 'replaced'
-            AND (s.namespace = ?3 OR ?3 IS NULL) ORDER BY c.no DESC LIMIT ?2",
-        COLUMNS = record::COLUMNS,
-        TABLES = record::TABLES,
+            AND (s.namespace = ?3 OR ?3 IS NULL) ORDER BY c.no DESC LIMIT ?2"
     );
     let by = values![model, limit, namespace];
     let found: Vec<(i64, StoredRecord)> = db.all(&sql, by)?;
@@ -109,12 +108,12 @@ fn unembedded(
     Ok(texts)
 }
 
-fn known(db: &mut Db, model: &str, text: &UnembeddedText) -> Result<Option<Vector>, Fault> {
+fn known(db: &mut Db, model: &str, text: &UnembeddedText) -> Result<Option<Vector>> {
     let sql = "SELECT vector FROM vectors WHERE text = ?1 AND model = ?2 LIMIT 1";
     Ok(db.first(sql, values![&text.digest(), model])?.map(Vector))
 }
 
-fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Result<(), Fault> {
+fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Result<()> {
     let digests: Vec<Digest> = vectors.iter().map(|(text, _)| text.digest()).collect();
     let mut cells: Vec<Value<'_>> = Vec::with_capacity(vectors.len() * INTO.width);
     for ((text, vector), digest) in vectors.iter().zip(&digests) {
@@ -130,7 +129,7 @@ fn nearest(
     vector: &Vector,
     namespace: Option<&str>,
     limit: usize,
-) -> Result<Vec<i64>, Fault> {
+) -> Result<Vec<i64>> {
     let of_all = "SELECT no, vector FROM vectors WHERE model = ?1";
     let of_one = "SELECT v.no, v.vector FROM vectors v JOIN records c ON c.no = v.no
             JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
@@ -152,7 +151,7 @@ fn nearest(
 }
 
 /// Returns the texts of `numbers` that match `filter`, in order.
-fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<NearText>, Fault> {
+fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<NearText>> {
     let listed =
         |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let (of_memories, of_records): (Vec<i64>, Vec<i64>) = numbers.iter().partition(|no| **no < 0);
@@ -190,13 +189,10 @@ impl Store {
         model: &str,
         namespace: Option<String>,
         limit: u32,
-    ) -> Result<Vec<UnembeddedText>, StoreError> {
-        let model = model.to_owned();
-        let found = {
-            let model = model.clone();
-            let find = move |db: &mut Db| unembedded(db, &model, namespace.as_deref(), limit);
-            self.read("looking for texts without a vector", find).await?
-        };
+    ) -> StoreResult<Vec<UnembeddedText>> {
+        let (model, asked) = (model.to_owned(), model.to_owned());
+        let find = move |db: &mut Db| unembedded(db, &asked, namespace.as_deref(), limit);
+        let found = self.read("looking for texts without a vector", find).await?;
         if found.is_empty() {
             return Ok(found);
         }
@@ -216,7 +212,7 @@ impl Store {
     }
 
     /// Stores the vectors of a call with its bill.
-    pub(crate) async fn keep_vectors(&self, embedded: EmbeddedTexts) -> Result<(), StoreError> {
+    pub(crate) async fn keep_vectors(&self, embedded: EmbeddedTexts) -> StoreResult<()> {
         self.write("keeping vectors", move |db| {
             let EmbeddedTexts { asked, model, vectors, bill, at } = &embedded;
             write_bill(db, *asked, model, *at, bill)?;
@@ -232,7 +228,7 @@ impl Store {
         vector: Vector,
         filter: SearchFilter,
         limit: usize,
-    ) -> Result<Vec<NearText>, StoreError> {
+    ) -> StoreResult<Vec<NearText>> {
         let model = model.to_owned();
         self.read("searching by vectors", move |db| {
             let near = nearest(db, &model, &vector, filter.namespace.as_deref(), limit)?;

@@ -2,8 +2,7 @@
 //! redelivered, and a rejected one is stored as a dead letter before it is ended.
 
 use super::config::{NatsError, NatsErrorKind, REASON_BYTES_MAX, REJECT_RETRY};
-use super::connection::Connection;
-use super::setup::DeadLetterTarget;
+use super::connection::{Connection, DeadLetterTarget};
 use crate::privacy::{Gate, Pii};
 use crate::text::truncate;
 use async_nats::client::Request;

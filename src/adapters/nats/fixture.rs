@@ -3,7 +3,7 @@
 
 use super::config::DEAD_STREAM;
 use super::connection::Connection;
-use super::{Delivery, NatsError, NatsUrl, Source, SourceConfig, setup};
+use super::{Delivery, NatsError, NatsUrl, Source, SourceConfig, connection};
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{Context, stream};
@@ -231,7 +231,7 @@ pub(crate) struct Pending {
 impl Source {
     /// Counts the messages of all workers.
     pub(crate) async fn pending(&self) -> Result<Pending, NatsError> {
-        let info = setup::consumer_info(&self.source_link.link, "counting messages").await?;
+        let info = connection::consumer_info(&self.source_link.link, "counting messages").await?;
         let info =
             info.map_err(|error| self.source_link.link.answer(error, "counting messages"))?;
         let held = u64::try_from(info.num_ack_pending).unwrap();
@@ -239,7 +239,7 @@ impl Source {
     }
 
     pub(crate) async fn ack_wait(&self) -> Duration {
-        let info = setup::consumer_info(&self.source_link.link, "reading").await.unwrap();
+        let info = connection::consumer_info(&self.source_link.link, "reading").await.unwrap();
         info.unwrap().config.ack_wait
     }
 }

@@ -4,7 +4,6 @@
 mod config;
 mod connection;
 mod delivery;
-mod setup;
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -43,9 +42,9 @@ impl Source {
     /// Connects, finds the stream, and finds or creates consumer and dead letter stream.
     pub(crate) async fn connect(url: &NatsUrl, config: SourceConfig) -> Result<Source, NatsError> {
         let link = Connection::connect(url, config).await?;
-        let stream = setup::stream(&link).await?;
-        let dead = setup::dead_letters(&link, &stream).await?;
-        setup::consumer(&link).await?;
+        let stream = connection::stream(&link).await?;
+        let dead = connection::dead_letters(&link, &stream).await?;
+        connection::consumer(&link).await?;
         Ok(Source { source_link: Arc::new(SourceLink { link, dead }) })
     }
 
@@ -62,7 +61,7 @@ impl Source {
         let messages = pull(link, max.clamp(1, BATCH_MAX), wait).await?;
         let mut deliveries = Vec::with_capacity(messages.len());
         for message in messages {
-            let is_dead_letter = message.subject.starts_with(setup::DEAD_PREFIX);
+            let is_dead_letter = message.subject.starts_with(connection::DEAD_PREFIX);
             let Some(delivery) = Delivery::of(message, &self.source_link) else {
                 return Err(link.error(NatsErrorKind::Other, "reading where a message came from"));
             };
@@ -153,7 +152,7 @@ async fn pull(link: &Connection, max: usize, wait: Duration) -> Result<Vec<Messa
         Answer::Refused => return Err(link.error(NatsErrorKind::Other, DOING)),
         Answer::GivenUp => {
             // Removed, or the server is starting. A new consumer begins at the first message.
-            setup::consumer(link).await?;
+            connection::consumer(link).await?;
             return Err(link.no_reply_error(DOING));
         }
     };

@@ -5,15 +5,13 @@
 //! events, scans alone find every change. Reporting a file twice costs a read; missing one would
 //! lose it.
 
-mod events;
 mod scanner;
 #[cfg(test)]
 mod tests;
 
 use super::clock;
 use super::walk::{Candidate, in_order};
-use events::{Events, Open, Signal};
-use scanner::{Scan, Scanner};
+use scanner::{Events, Open, Scan, Scanner, Signal};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -69,7 +67,6 @@ pub(crate) struct Batch {
 }
 
 /// Watched folders. Dropping it stops the watch.
-#[derive(Debug)]
 pub(crate) struct Watch {
     options: Options,
     signal: Arc<Signal>,
@@ -98,7 +95,7 @@ struct Pending {
 impl Watch {
     /// Watches `paths`, which need not exist yet. Files among them are checked every second.
     pub(crate) fn start(paths: &[PathBuf], options: Options) -> Watch {
-        Watch::start_with(paths, options, events::open)
+        Watch::start_with(paths, options, scanner::open)
     }
 
     fn start_with(paths: &[PathBuf], options: Options, open: Open) -> Watch {

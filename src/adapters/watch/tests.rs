@@ -1,6 +1,6 @@
 //! Tests with real folders: reading each reported file always gives its current text.
 
-use super::events::Source;
+use super::scanner::Source;
 use super::*;
 use notify::event::Flag;
 use notify::{Event, EventKind, NullWatcher, RecursiveMode, Watcher};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(86_400);
 /// With system events, and with polling only.
-const METHODS: [(Open, bool); 2] = [(events::open, false), (refused, true)];
+const METHODS: [(Open, bool); 2] = [(scanner::open, false), (refused, true)];
 const OPTIONS: Options = Options {
     quiet: Duration::from_millis(100),
     busy_max: Duration::from_secs(30),
@@ -396,7 +396,7 @@ async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
 #[tokio::test]
 async fn dropping_it_ends_the_thread_of_the_events() {
     let mut here =
-        Followed::with(&["in"], (OPTIONS, events::open), |at| write(at.join("in/a"), "1"));
+        Followed::with(&["in"], (OPTIONS, scanner::open), |at| write(at.join("in/a"), "1"));
     here.next().await;
     // The event thread holds the signal, and so does a scan in progress.
     let held = Arc::downgrade(&here.watch.signal);

@@ -1,8 +1,7 @@
 //! `annalist why FILE:LINE` and `annalist why --commit`: the conversation behind a line of code.
 
-use crate::adapters::blame::{BlamedLine, Commit, SHORT_DIGITS};
 use crate::adapters::clock;
-use crate::adapters::code::{CodeError, CodeTree};
+use crate::adapters::code::{BlamedLine, CodeError, CodeTree, Commit, SHORT_DIGITS};
 use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short};
 use crate::cli::settings;
 use crate::domain::{Digest, Timestamp};

@@ -6,7 +6,7 @@ mod score;
 pub(crate) use score::Certainty;
 
 use super::searching::{SearchHit, SearchRequest, search};
-use crate::adapters::blame::{BlamedLine, Commit};
+use crate::adapters::code::{BlamedLine, Commit};
 use crate::domain::{Entry, EntryKind, Timestamp};
 use crate::search::Query;
 use crate::store::{SearchFilter, SessionWithSpan, Store, StoreError, StoredRecord};

@@ -68,10 +68,7 @@ impl WorkerState {
 
     /// Remaining jobs; of the dead, those that died at `since` or later.
     pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
-        match self.batch_id() {
-            Some(batch) => self.store().retry(|store| store.left_of(batch.clone(), since)).await,
-            None => self.store().retry(|store| store.left(since)).await,
-        }
+        self.store().retry(|store| store.left(since, self.batch_id())).await
     }
 
     pub(super) async fn extend(&self) -> Result<(), StoreError> {

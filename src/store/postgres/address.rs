@@ -1,6 +1,6 @@
 //! Address of a PostgreSQL server and its TLS settings, parsed from a URL. The password is never shown.
 
-use super::super::error::{Fault, StoreErrorKind};
+use crate::store::{Fault, Result, StoreErrorKind};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -9,14 +9,16 @@ use rustls_platform_verifier::Verifier;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_postgres::Config;
+use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connect timeout per server address, in seconds, unless the URL sets one.
 const CONNECT_SECS: u64 = 10;
 /// Timeout for connecting and logging in, in seconds: a server may have many addresses, or be starting up.
-pub(in crate::store) const LOGIN_SECS: u64 = 30;
+const LOGIN_SECS: u64 = 30;
 const KEEPALIVE_SECS: u64 = 30;
 const KEEPALIVE_PROBES: u32 = 3;
 const KEEPALIVE_INTERVAL_SECS: u64 = 10;
@@ -27,17 +29,19 @@ const KEEPALIVE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
 
 const _: () = assert!(CONNECT_SECS < LOGIN_SECS);
 
+type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
 #[derive(Clone)]
 pub(in crate::store) struct Address {
-    pub(in crate::store) config: Config,
-    pub(in crate::store) tls: MakeRustlsConnect,
+    config: Config,
+    tls: MakeRustlsConnect,
     shown: String,
 }
 
 impl Address {
     /// Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE` with the options of tokio-postgres and
     /// `sslmode=verify-full`. `sslmode=require` verifies the certificate too, unlike in libpq.
-    pub(in crate::store) fn of_url(url: &str) -> Result<Address, Fault> {
+    pub(in crate::store) fn of_url(url: &str) -> Result<Address> {
         // The error repeats nothing of the URL: any part of a mistyped one may be the password.
         let unreadable = || Fault::from(StoreErrorKind::BadUrl("postgres".to_owned()));
         let mut config: Config = without_verify_full(url).parse().map_err(|_| unreadable())?;
@@ -62,6 +66,15 @@ impl Address {
             .map_err(|error| Fault::caused(StoreErrorKind::Other, error))?;
         let shown = shown(&config);
         Ok(Address { config, tls, shown })
+    }
+
+    /// Connects and logs in.
+    pub(in crate::store) async fn connect(
+        &self,
+    ) -> Result<(Client, Connection<Socket, TlsStream>)> {
+        let login = self.config.connect(self.tls.clone());
+        let login = timeout(Duration::from_secs(LOGIN_SECS), login).await;
+        Ok(login.map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??)
     }
 
     /// User, host, port, database and options, for display.

@@ -1,8 +1,7 @@
 //! A blocking connection to PostgreSQL that caches prepared statements.
 
-use super::super::error::{Fault, Refusal, StoreErrorKind};
-use super::super::value::{Cells, Columns, Insert, Value};
-use super::address::{Address, LOGIN_SECS};
+use super::address::Address;
+use crate::store::{Cells, Columns, Fault, Insert, Refusal, Result, StoreErrorKind, Value};
 use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt;
 use std::borrow::Cow;
@@ -11,7 +10,6 @@ use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -33,16 +31,10 @@ pub(in crate::store) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn open(address: &Address) -> Result<Connection, Fault> {
+    pub(super) fn open(address: &Address) -> Result<Connection> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::caused(StoreErrorKind::Other, error))?;
-        let login = async {
-            let login = address.config.connect(address.tls.clone());
-            tokio::time::timeout(Duration::from_secs(LOGIN_SECS), login).await
-        };
-        let (client, connection) = runtime
-            .block_on(login)
-            .map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??;
+        let (client, connection) = runtime.block_on(address.connect())?;
         // The failing statement reports the connection's error.
         runtime.spawn(async { connection.await.unwrap_or_default() });
         Ok(Connection { client, statements: HashMap::new(), runtime: Some(runtime) })
@@ -52,15 +44,11 @@ impl Connection {
         self.client.is_closed()
     }
 
-    pub(in crate::store) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
+    pub(in crate::store) fn batch(&mut self, sql: &str) -> Result<()> {
         self.wait(self.client.batch_execute(sql))
     }
 
-    pub(in crate::store) fn execute(
-        &mut self,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> Result<u64, Fault> {
+    pub(in crate::store) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
         let statement = self.prepared(sql)?;
         self.wait(self.client.execute_raw(&statement, values))
     }
@@ -70,13 +58,14 @@ impl Connection {
         &mut self,
         sql: &str,
         values: &[Value<'_>],
-        each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
-    ) -> Result<(), Fault> {
+        each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let statement = self.prepared(sql)?;
         let mut rows = pin!(self.wait(self.client.query_raw(&statement, values))?);
         // `each` runs outside the runtime, so it may block.
         while let Some(row) = self.wait(async { rows.next().await.transpose() })? {
-            if each(&mut Columns::of(&PostgresRow::new(row)))?.is_break() {
+            let row = PostgresRow { row, texts: OnceCell::new() };
+            if each(&mut Columns::of(&row))?.is_break() {
                 break;
             }
         }
@@ -84,11 +73,7 @@ impl Connection {
     }
 
     /// Inserts any number of rows with one statement over arrays.
-    pub(in crate::store) fn insert(
-        &mut self,
-        into: Insert,
-        values: &[Value<'_>],
-    ) -> Result<u64, Fault> {
+    pub(in crate::store) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64> {
         if values.is_empty() {
             return Ok(0);
         }
@@ -109,12 +94,12 @@ impl Connection {
         self.wait(self.client.execute_raw(&many, &columns))
     }
 
-    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T> {
         let runtime = self.runtime.as_ref().ok_or(Fault::from(StoreErrorKind::Closed))?;
         Ok(runtime.block_on(work)?)
     }
 
-    fn prepared(&mut self, sql: &str) -> Result<Statement, Fault> {
+    fn prepared(&mut self, sql: &str) -> Result<Statement> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
@@ -179,10 +164,6 @@ struct PostgresRow {
 }
 
 impl PostgresRow {
-    fn new(row: Row) -> PostgresRow {
-        PostgresRow { row, texts: OnceCell::new() }
-    }
-
     fn text<'a>(&'a self, at: usize, text: &'a str) -> &'a str {
         if !text.contains(MARK) {
             return text;
@@ -193,7 +174,7 @@ impl PostgresRow {
 }
 
 impl Cells for PostgresRow {
-    fn cell(&self, at: usize) -> Result<Value<'_>, Fault> {
+    fn cell(&self, at: usize) -> Result<Value<'_>> {
         let Cell(value) = self.row.try_get(at)?;
         Ok(match value {
             Value::Text(text) => Value::Text(self.text(at, text)),
@@ -238,34 +219,23 @@ fn unescaped(text: &str) -> String {
     text.replace("\u{e000}0", "\0").replace("\u{e000}1", "\u{e000}")
 }
 
-/// Error reported by the server. Keeps only the message: the details may quote data.
-#[derive(Debug, thiserror::Error)]
-#[error("{message} (SQLSTATE {code})")]
-struct ServerError {
-    code: String,
-    message: String,
-}
-
-/// Error of the connection itself.
+/// Error of the connection, or reported by the server: only its message, as the details may quote data.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct ConnectionError(String);
+struct PostgresError(String);
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         if let Some(reported) = error.as_db_error() {
-            let code = reported.code().code().to_owned();
-            let kind = kind_of_code(&code);
-            return Fault::caused(
-                kind,
-                ServerError { code, message: reported.message().to_owned() },
-            );
+            let code = reported.code().code();
+            let line = format!("{} (SQLSTATE {code})", reported.message());
+            return Fault::caused(kind_of_code(code), PostgresError(line));
         }
         let line = match error.source() {
             Some(cause) => format!("{error}: {cause}"),
             None => error.to_string(),
         };
-        Fault::caused(kind_without_code(&error), ConnectionError(line))
+        Fault::caused(kind_without_code(&error), PostgresError(line))
     }
 }
 
@@ -281,11 +251,11 @@ fn kind_of_code(code: &str) -> StoreErrorKind {
         "55P03" | "40P01" | "40001" | "57014" => StoreErrorKind::Locked,
         "53100" => StoreErrorKind::Full,
         "25006" => StoreErrorKind::ReadOnly,
-        "28P01" => StoreErrorKind::Refused(Refusal::Password),
-        _ if code.starts_with("28") => StoreErrorKind::Refused(Refusal::Login),
-        "3D000" => StoreErrorKind::Refused(Refusal::Database),
-        "3F000" => StoreErrorKind::Refused(Refusal::Schema),
-        "42501" => StoreErrorKind::Refused(Refusal::Rights),
+        "28P01" => Refusal::Password.into(),
+        _ if code.starts_with("28") => Refusal::Login.into(),
+        "3D000" => Refusal::Database.into(),
+        "3F000" => Refusal::Schema.into(),
+        "42501" => Refusal::Rights.into(),
         "XX001" | "XX002" => StoreErrorKind::Damaged,
         _ => StoreErrorKind::Other,
     }
@@ -299,18 +269,16 @@ fn kind_without_code(error: &Error) -> StoreErrorKind {
     if let Some(io) = cause.downcast_ref::<std::io::Error>() {
         let inner = io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         return match inner {
-            Some(rustls::Error::InvalidCertificate(_)) => {
-                StoreErrorKind::Refused(Refusal::Certificate)
-            }
-            Some(_) => StoreErrorKind::Refused(Refusal::Tls),
+            Some(rustls::Error::InvalidCertificate(_)) => Refusal::Certificate.into(),
+            Some(_) => Refusal::Tls.into(),
             None => StoreErrorKind::Unavailable,
         };
     }
     // These errors have no type of their own.
     match (error.to_string().as_str(), cause.to_string().as_str()) {
-        (_, "password missing") => StoreErrorKind::Refused(Refusal::Password),
-        ("error performing TLS handshake", _) => StoreErrorKind::Refused(Refusal::Tls),
-        ("authentication error", _) => StoreErrorKind::Refused(Refusal::Login),
+        (_, "password missing") => Refusal::Password.into(),
+        ("error performing TLS handshake", _) => Refusal::Tls.into(),
+        ("authentication error", _) => Refusal::Login.into(),
         _ => StoreErrorKind::Other,
     }
 }

@@ -1,19 +1,16 @@
 //! The store on a PostgreSQL server, for any number of processes on any number of machines: a pool of connections,
-//! with retries while the server is unavailable.
+//! with retries while the server is unavailable. Creates, identifies and migrates our tables.
 
 mod address;
 mod connection;
-mod schema;
 #[cfg(test)]
 mod tests;
 
-pub(super) use address::{Address, LOGIN_SECS};
+pub(super) use address::Address;
 pub(super) use connection::Connection;
 
-use super::BUSY_SECS;
-use super::db::{Db, Output, Work};
-use super::error::{Fault, StoreErrorKind};
-use super::migrations::OpenMode;
+use super::migrations::{APPLICATION_ID, KNOWN, POSTGRES as MIGRATIONS};
+use super::{BUSY_SECS, Db, OpenMode, Output, Refusal, Result, StoreErrorKind, Work, values};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -61,17 +58,17 @@ pub(super) struct Pool {
 
 struct Shared {
     address: Address,
-    idle: Mutex<Vec<(Instant, Box<Connection>)>>,
+    idle: Mutex<Vec<(Instant, Db)>>,
     writers: Arc<Semaphore>,
     readers: Arc<Semaphore>,
 }
 
 impl Pool {
     /// Connects and creates or migrates the tables. Blocks; may be called on any thread.
-    pub(super) fn open(address: Address, open: OpenMode) -> Result<Pool, Fault> {
-        let first = || -> Result<Connection, Fault> {
+    pub(super) fn open(address: Address, open: OpenMode) -> Result<Pool> {
+        let first = || -> Result<Db> {
             let mut first = connect(&address)?;
-            schema::prepare(&mut first, open)?;
+            prepare(&mut first, open)?;
             Ok(first)
         };
         // On its own thread, since the caller's may not be allowed to block.
@@ -79,7 +76,7 @@ impl Pool {
         let first = first.unwrap_or_else(|_| Err(StoreErrorKind::Other.into()))?;
         let shared = Shared {
             address,
-            idle: Mutex::new(vec![(Instant::now(), Box::new(first))]),
+            idle: Mutex::new(vec![(Instant::now(), first)]),
             writers: Arc::new(Semaphore::new(WRITERS_MAX)),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
         };
@@ -92,7 +89,7 @@ impl Pool {
 
     /// Runs `work` in a transaction or snapshot; retries if the server was unavailable or a lock was
     /// not granted. The transaction stays atomic even if the caller stops waiting.
-    pub(super) async fn run(&self, access: Access, work: Work) -> Result<Output, Fault> {
+    pub(super) async fn run(&self, access: Access, work: Work) -> Result<Output> {
         let begun = Instant::now();
         let mut pause = PAUSE_MILLIS;
         loop {
@@ -113,7 +110,7 @@ impl Pool {
         }
     }
 
-    async fn attempt(&self, access: Access, work: Work) -> Result<Output, Fault> {
+    async fn attempt(&self, access: Access, work: Work) -> Result<Output> {
         let shared = Arc::clone(&self.shared);
         let permits = match access {
             Access::Write => &shared.writers,
@@ -130,29 +127,24 @@ impl Pool {
 }
 
 impl Shared {
-    fn transaction(&self, access: Access, work: &Work) -> Result<Output, Fault> {
+    fn transaction(&self, access: Access, work: &Work) -> Result<Output> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut connection = match idle {
-            Some((_, connection)) => connection,
-            None => Box::new(connect(&self.address)?),
-        };
-        connection.batch(access.begin())?;
-        let mut db = Db::Postgres(connection);
+        let mut db = idle.map_or_else(|| connect(&self.address), |(_, db)| Ok(db))?;
+        db.batch(access.begin())?;
         let done = work(&mut db);
         let ended = db.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" });
-        if let (Ok(()), Db::Postgres(connection)) = (&ended, db)
-            && !connection.is_closed()
-        {
-            self.keep(connection);
+        let is_open = matches!(&db, Db::Postgres(connection) if !connection.is_closed());
+        if ended.is_ok() && is_open {
+            self.keep(db);
         }
         let value = done?;
         ended.map(|()| value)
     }
 
     /// Returns a connection to the pool and closes those idle for too long.
-    fn keep(&self, connection: Box<Connection>) {
+    fn keep(&self, db: Db) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push((Instant::now(), connection));
+        idle.push((Instant::now(), db));
         let closing: Vec<_> =
             idle.extract_if(.., |(since, _)| IDLE_SECS <= since.elapsed().as_secs()).collect();
         drop(idle);
@@ -161,12 +153,89 @@ impl Shared {
 }
 
 /// Opens a connection with our timeouts. Durability settings are left to the server.
-fn connect(address: &Address) -> Result<Connection, Fault> {
-    let mut connection = Connection::open(address)?;
-    connection.batch(&format!(
+fn connect(address: &Address) -> Result<Db> {
+    let mut db = Db::Postgres(Box::new(Connection::open(address)?));
+    db.batch(&format!(
         "SET lock_timeout = '{BUSY_SECS}s'; SET statement_timeout = '{WRITE_SECS}s';
         SET idle_in_transaction_session_timeout = '{WRITE_SECS}s';
         SET client_min_messages = 'error'"
     ))?;
-    Ok(connection)
+    Ok(db)
+}
+
+/// Lock timeout for concurrent migrations, in seconds: another process may be rewriting tables.
+const MIGRATION_SECS: u64 = 60;
+
+fn prepare(db: &mut Db, open: OpenMode) -> Result<()> {
+    match (version(db)?, open) {
+        (Some(KNOWN), _) => return Ok(()),
+        (None, OpenMode::Existing) => return Err(StoreErrorKind::Missing.into()),
+        (Some(_), _) | (None, OpenMode::Create) => {}
+    }
+    db.batch("BEGIN")?;
+    let done = migrate(db);
+    let ended = db.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    done.and(ended)
+}
+
+/// Serialized by an advisory lock; the second process finds nothing left to do.
+fn migrate(db: &mut Db) -> Result<()> {
+    db.batch(&format!(
+        "SET LOCAL lock_timeout = '{MIGRATION_SECS}s'; SET LOCAL statement_timeout = 0;
+        SELECT pg_advisory_xact_lock({APPLICATION_ID})"
+    ))?;
+    make_schema(db)?;
+    let found = version(db)?;
+    if found.is_none() {
+        db.batch("CREATE TABLE annalist (application BIGINT NOT NULL, version BIGINT NOT NULL)")?;
+        db.run("INSERT INTO annalist VALUES (?1, 0)", values![APPLICATION_ID])?;
+    }
+    for migration in MIGRATIONS.iter().skip(found.unwrap_or(0) as usize) {
+        db.batch(migration)?;
+    }
+    db.run("UPDATE annalist SET version = ?1", values![KNOWN])
+}
+
+/// Returns the schema version, or `None` if there are no tables. Fails for foreign or newer tables.
+fn version(db: &mut Db) -> Result<Option<u32>> {
+    let mut pair = |sql| -> Result<(i64, i64)> {
+        db.first(sql, &[])?.ok_or_else(|| StoreErrorKind::Foreign.into())
+    };
+    let (tables, ours) = pair(
+        "SELECT count(*), count(*) FILTER (WHERE tablename = 'annalist')
+        FROM pg_tables WHERE schemaname = current_schema()",
+    )?;
+    if tables == 0 {
+        return Ok(None);
+    }
+    // Unqualified names resolve to this schema, the first that exists in the search path.
+    let columns =
+        "SELECT count(*), count(*) FILTER (WHERE column_name IN ('application', 'version'))
+        FROM information_schema.columns
+        WHERE table_schema = current_schema() AND table_name = 'annalist'";
+    if ours == 0 || pair(columns)? != (2, 2) {
+        return Err(StoreErrorKind::Foreign.into());
+    }
+    let (application, found) = pair("SELECT application, version FROM annalist")?;
+    if application != i64::from(APPLICATION_ID) {
+        return Err(StoreErrorKind::Foreign.into());
+    }
+    let found = u32::try_from(found).unwrap_or(u32::MAX);
+    if KNOWN < found {
+        return Err(StoreErrorKind::Newer { found, known: KNOWN }.into());
+    }
+    Ok(Some(found))
+}
+
+/// Creates the first schema that `search_path` names, other than the default `"$user"`.
+fn make_schema(db: &mut Db) -> Result<()> {
+    let sql = "SELECT name FROM unnest(string_to_array(current_setting('search_path'), ','))
+        WITH ORDINALITY AS path (name, at) WHERE trim(name) NOT IN ('', '\"$user\"')
+        ORDER BY at LIMIT 1";
+    // As written there, including any quotes.
+    let name: String = db.first(sql, &[])?.ok_or(StoreErrorKind::Refused(Refusal::Schema))?;
+    if db.one("SELECT to_regnamespace(?1) IS NULL", values![&name])? {
+        db.batch(&format!("CREATE SCHEMA {name}"))?;
+    }
+    Ok(())
 }

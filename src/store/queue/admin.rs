@@ -1,18 +1,14 @@
 //! Lists, shows, retries, cancels and drops jobs. Each change is one idempotent transaction.
 
-use super::claim;
+use super::claim::{QUEUED_COLUMNS, QueuedJob, close_gathering};
 use crate::domain::{
     CoverageState, Digest, ErrorKind, JobId, JobState, Session, SessionId, SliceId, Timestamp,
-    Tokens, Wait,
+    Tokens,
 };
-use crate::store::db::Db;
-use crate::store::entry::{self, CoverageReason};
-use crate::store::error::{Fault, StoreError};
-use crate::store::handle::Store;
-use crate::store::prefix::{IdPrefix, PrefixLookup};
-use crate::store::run::{self, Run, StoredRun};
-use crate::store::session;
-use crate::store::value::{Value, row_of, values};
+use crate::store::{
+    CoverageReason, Db, IdPrefix, PrefixLookup, Result, Run, Store, StoreResult, StoredRun, Value,
+    entry, row_of, run, session, values,
+};
 use std::collections::HashMap;
 
 /// Filter for listing jobs. The default selects all open and dead jobs.
@@ -65,7 +61,7 @@ pub(crate) struct JobPage {
 }
 
 impl Store {
-    pub(crate) async fn jobs(&self, filter: JobFilter) -> Result<Vec<StoredJob>, StoreError> {
+    pub(crate) async fn jobs(&self, filter: JobFilter) -> StoreResult<Vec<StoredJob>> {
         self.read("reading jobs", move |db| {
             let states: &[JobState] = match filter.states.as_slice() {
                 [] => &[JobState::Waiting, JobState::Ready, JobState::Leased, JobState::Dead],
@@ -73,7 +69,7 @@ impl Store {
             };
             let most = filter.limit.map_or(i64::MAX, i64::from);
             let (low, high) = filter.session.as_ref().map(IdPrefix::bounds).unzip();
-            let row = values![most, filter.namespace.as_ref(), low, high];
+            let row = values![most, &filter.namespace, low, high];
             let mut jobs: Vec<(i64, StoredJob)> = Vec::new();
             for (part, of) in STATE_PARTITIONS {
                 let wanted: Vec<&str> =
@@ -83,8 +79,7 @@ impl Store {
                 }
                 // State names are constants, not user input.
                 let sql = format!(
-                    "SELECT j.no, {COLUMNS} FROM jobs j JOIN sessions s ON s.no = j.session_no
-                    WHERE {part} AND j.state IN ('{}') AND (s.namespace = ?2 OR ?2 IS NULL)
+                    "SELECT j.no, {COLUMNS} WHERE {part} AND j.state IN ('{}') AND (s.namespace = ?2 OR ?2 IS NULL)
                         AND (s.id BETWEEN ?3 AND ?4 OR ?3 IS NULL)
                     ORDER BY j.no LIMIT ?1",
                     wanted.join("', '")
@@ -98,18 +93,77 @@ impl Store {
         .await
     }
 
-    pub(crate) async fn job(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobPage>, StoreError> {
+    pub(crate) async fn job(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<JobPage>> {
         self.lookup("looking up a job", "jobs", prefix, |db, id| page(db, JobId(id))).await
     }
 
-    pub(crate) async fn job_id(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobId>, StoreError> {
+    pub(crate) async fn job_id(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<JobId>> {
         self.lookup("looking up a job", "jobs", prefix, |_, id| Ok(Some(JobId(id)))).await
+    }
+
+    /// Makes waiting jobs ready, and reopens dead and cancelled ones as if never tried, reverting
+    /// the coverage of their entries. Leaves others unchanged.
+    pub(crate) async fn retry(
+        &self,
+        which: JobSelection,
+        now: Timestamp,
+    ) -> StoreResult<Vec<JobChange>> {
+        self.write("retrying jobs", move |db| {
+            let (found, gone) = select(db, &which)?;
+            let waits = |it: &QueuedJob| it.state == JobState::Waiting;
+            for target in found.iter().filter(|it| waits(it)) {
+                if target.gathers() {
+                    close_gathering(db, target.session_no, target.ordinals)?;
+                }
+                let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL,
+                    until = NULL, since = ?2 WHERE no = ?1";
+                db.run(sql, values![target.no, now])?;
+            }
+            let reopenable: Vec<&QueuedJob> =
+                found.iter().filter(|it| it.is_reopenable()).collect();
+            reopen_jobs(db, &reopenable, now)?;
+            db.announce()?;
+            Ok(changes(found, gone, |it| waits(it) || it.is_reopenable()))
+        })
+        .await
+    }
+
+    /// Cancels open jobs. Their entries are skipped with that reason; a lease holder loses the
+    /// lease. Leaves others unchanged.
+    pub async fn cancel(&self, jobs: Vec<JobId>, now: Timestamp) -> StoreResult<Vec<JobChange>> {
+        let which = JobSelection::Ids(jobs);
+        self.write("cancelling jobs", move |db| cancel(db, &which, now)).await
+    }
+
+    /// Reopens jobs that died under another model, prompt or schema than `asking`.
+    pub(crate) async fn reopen(&self, asking: Digest, now: Timestamp) -> StoreResult<u64> {
+        self.write("opening dead jobs again", move |db| {
+            let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
+            let dead = lock(db, &condition, values![&asking])?;
+            reopen_jobs(db, &dead.iter().collect::<Vec<_>>(), now)?;
+            db.announce()?;
+            Ok(dead.len() as u64)
+        })
+        .await
+    }
+
+    /// Deletes dead and cancelled jobs but keeps the coverage of their entries. Leaves others unchanged.
+    pub(crate) async fn drop_jobs(&self, which: JobSelection) -> StoreResult<Vec<JobChange>> {
+        self.write("dropping jobs", move |db| {
+            let (found, gone) = select(db, &which)?;
+            for target in found.iter().filter(|it| it.is_reopenable()) {
+                db.run("DELETE FROM jobs WHERE no = ?1", values![target.no])?;
+            }
+            Ok(changes(found, gone, QueuedJob::is_reopenable))
+        })
+        .await
     }
 }
 
 const COLUMNS: &str = "j.id, s.id, s.namespace, s.path, j.state, j.reason, j.detail, j.priority, \
      j.attempts, j.generation, j.holder, j.since, j.until, j.enqueued_at, j.finished_at, j.slice, \
-     j.slice_index, j.first_ordinal, j.first_part, j.last_ordinal, j.last_part, j.tokens";
+     j.slice_index, j.first_ordinal, j.first_part, j.last_ordinal, j.last_part, j.tokens \
+     FROM jobs j JOIN sessions s ON s.no = j.session_no";
 
 row_of! {
     StoredJob {
@@ -126,19 +180,14 @@ const STATE_PARTITIONS: [(&str, &[JobState]); 3] = [
     ("j.finished_at IS NOT NULL", &[JobState::Done, JobState::Cut]),
 ];
 
-fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>, Fault> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM jobs j JOIN sessions s ON s.no = j.session_no WHERE j.id = ?1"
-    );
+fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>> {
+    let sql = format!("SELECT {COLUMNS} WHERE j.id = ?1");
     let Some(stored) = db.first::<StoredJob>(&sql, values![&id.0])? else { return Ok(None) };
     let sql = "SELECT r.id FROM jobs j JOIN runs r ON r.session_no = j.session_no
             AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
             AND r.slice = j.slice
         WHERE j.id = ?1 ORDER BY r.current DESC, r.no DESC LIMIT 1";
-    let run = match db.first(sql, values![&id.0])? {
-        Some(id) => run::find(db, id)?,
-        None => None,
-    };
+    let run = db.first(sql, values![&id])?.map(|id| run::find(db, id)).transpose()?.flatten();
     let session = session::find(db, stored.session)?;
     Ok(session.map(|session| JobPage { stored, session, run }))
 }
@@ -161,7 +210,6 @@ pub(crate) enum JobSelection {
 /// Effect of a command on one job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct JobChange {
-    /// The job.
     pub id: JobId,
     /// Previous state; `None` if the job is not in the queue.
     pub was: Option<JobState>,
@@ -171,115 +219,19 @@ pub struct JobChange {
     pub done: bool,
 }
 
-impl Store {
-    /// Makes waiting jobs ready, and reopens dead and cancelled ones as if never tried, reverting
-    /// the coverage of their entries. Leaves others unchanged.
-    pub(crate) async fn retry(
-        &self,
-        which: JobSelection,
-        now: Timestamp,
-    ) -> Result<Vec<JobChange>, StoreError> {
-        self.write("retrying jobs", move |db| {
-            let (found, gone) = select(db, &which)?;
-            let waits = |it: &Target| it.state == JobState::Waiting;
-            for target in found.iter().filter(|it| waits(it)) {
-                if target.gathers() {
-                    claim::close_gathering(db, target.session_no, target.ordinals)?;
-                }
-                let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL,
-                    until = NULL, since = ?2 WHERE no = ?1";
-                db.run(sql, values![target.no, now])?;
-            }
-            let reopenable: Vec<&Target> = found.iter().filter(|it| it.is_reopenable()).collect();
-            reopen_jobs(db, &reopenable, now)?;
-            db.announce()?;
-            Ok(changes(found, gone, |it| waits(it) || it.is_reopenable()))
-        })
-        .await
-    }
-
-    /// Cancels open jobs. Their entries are skipped with that reason; a lease holder loses the
-    /// lease. Leaves others unchanged.
-    pub async fn cancel(
-        &self,
-        jobs: Vec<JobId>,
-        now: Timestamp,
-    ) -> Result<Vec<JobChange>, StoreError> {
-        let which = JobSelection::Ids(jobs);
-        self.write("cancelling jobs", move |db| cancel(db, &which, now)).await
-    }
-
-    /// Reopens jobs that died under another model, prompt or schema than `asking`.
-    pub(crate) async fn reopen(&self, asking: Digest, now: Timestamp) -> Result<u64, StoreError> {
-        self.write("opening dead jobs again", move |db| {
-            let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
-            let dead = lock(db, &condition, values![&asking])?;
-            reopen_jobs(db, &dead.iter().collect::<Vec<_>>(), now)?;
-            db.announce()?;
-            Ok(dead.len() as u64)
-        })
-        .await
-    }
-
-    /// Deletes dead and cancelled jobs but keeps the coverage of their entries. Leaves others unchanged.
-    pub(crate) async fn drop_jobs(
-        &self,
-        which: JobSelection,
-    ) -> Result<Vec<JobChange>, StoreError> {
-        self.write("dropping jobs", move |db| {
-            let (found, gone) = select(db, &which)?;
-            for target in found.iter().filter(|it| it.is_reopenable()) {
-                db.run("DELETE FROM jobs WHERE no = ?1", values![target.no])?;
-            }
-            Ok(changes(found, gone, Target::is_reopenable))
-        })
-        .await
-    }
-}
-
-/// A job that a command applies to.
-struct Target {
-    no: i64,
-    id: JobId,
-    session_no: i64,
-    ordinals: (u32, u32),
-    state: JobState,
-    reason: Option<String>,
-}
-
-impl Target {
-    fn gathers(&self) -> bool {
-        self.state == JobState::Waiting && self.reason.as_deref() == Some(Wait::Gathering.name())
-    }
-
-    fn is_reopenable(&self) -> bool {
-        match self.state {
-            JobState::Dead | JobState::Cancelled => true,
-            JobState::Waiting
-            | JobState::Ready
-            | JobState::Leased
-            | JobState::Done
-            | JobState::Cut => false,
-        }
-    }
-}
-
-const TARGET_COLUMNS: &str = "no, id, session_no, first_ordinal, last_ordinal, state, reason";
 /// Condition of dead jobs; its first half selects the index.
 const DEAD: &str = "state IN ('dead', 'cancelled') AND state = 'dead'";
 const DEAD_OR_CANCELLED: &str = "state IN ('dead', 'cancelled')";
 
-row_of! { Target { no, id, session_no, ordinals, state, reason } }
-
 /// Locks the matching jobs until the transaction ends; oldest first.
-fn lock(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<Target>, Fault> {
+fn lock(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<QueuedJob>> {
     let locking = db.locking();
-    let sql = format!("SELECT {TARGET_COLUMNS} FROM jobs WHERE {condition} ORDER BY no{locking}");
+    let sql = format!("SELECT {QUEUED_COLUMNS} FROM jobs WHERE {condition} ORDER BY no{locking}");
     db.all(&sql, values)
 }
 
 /// Returns the selected jobs, in the order given, and the ids that do not exist.
-fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>), Fault> {
+fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<QueuedJob>, Vec<JobId>)> {
     let found = match which {
         JobSelection::Ids(ids) => {
             let (mut found, mut gone) = (Vec::with_capacity(ids.len()), Vec::new());
@@ -299,14 +251,18 @@ fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>)
                 "{DEAD} AND (reason = ?1 OR ?1 IS NULL)
                 AND (lane IN (SELECT no FROM lanes WHERE namespace = ?2) OR ?2 IS NULL)"
             );
-            lock(db, &condition, values![kind.as_ref(), namespace.as_ref()])?
+            lock(db, &condition, values![kind, namespace])?
         }
     };
     Ok((found, Vec::new()))
 }
 
 /// Lists the effects of a command; `done` tells which existing jobs it changed.
-fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool) -> Vec<JobChange> {
+fn changes(
+    found: Vec<QueuedJob>,
+    gone: Vec<JobId>,
+    done: impl Fn(&QueuedJob) -> bool,
+) -> Vec<JobChange> {
     let gone = gone.into_iter().map(|id| JobChange { id, was: None, reason: None, done: false });
     let found = found.into_iter().map(|it| {
         let done = done(&it);
@@ -317,7 +273,7 @@ fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool)
 
 /// Reopens dead and cancelled jobs with no attempts used. A new generation keeps the journal from
 /// answering for them.
-fn reopen_jobs(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fault> {
+fn reopen_jobs(db: &mut Db, targets: &[&QueuedJob], now: Timestamp) -> Result<()> {
     if targets.is_empty() {
         return Ok(());
     }
@@ -342,11 +298,7 @@ fn reopen_jobs(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), F
 }
 
 /// Marks dead and cancelled jobs as done if their entries were extracted since, as by a replay.
-pub(in crate::store) fn close_covered_jobs(
-    db: &mut Db,
-    session_no: i64,
-    run: &Run,
-) -> Result<(), Fault> {
+pub(in crate::store) fn close_covered_jobs(db: &mut Db, session_no: i64, run: &Run) -> Result<()> {
     let sql = "UPDATE jobs SET state = 'done', reason = NULL, detail = NULL, since = ?6,
             finished_at = ?6, cut = '', context = NULL
         WHERE state IN ('dead', 'cancelled') AND session_no = ?1
@@ -357,7 +309,7 @@ pub(in crate::store) fn close_covered_jobs(
 
 /// Restores the coverage of entries that an opened job shares with a job still dead or cancelled.
 /// An entry cut into parts belongs to two jobs.
-fn restore_shared_coverage(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
+fn restore_shared_coverage(db: &mut Db, opened: &[&QueuedJob]) -> Result<()> {
     let mut ranges: HashMap<i64, Vec<(u32, u32)>> = HashMap::new();
     for target in opened {
         ranges.entry(target.session_no).or_default().push(target.ordinals);
@@ -367,24 +319,22 @@ fn restore_shared_coverage(db: &mut Db, opened: &[&Target]) -> Result<(), Fault>
         ranges.get(&it.session_no).is_some_and(|ranges| ranges.iter().any(shared))
     });
     for it in beside {
-        let said = match it.state == JobState::Dead {
-            true => CoverageReason {
-                state: CoverageState::Failed,
-                reason: it.reason.as_deref().unwrap_or("dead"),
-            },
-            false => CoverageReason { state: CoverageState::Skipped, reason: CANCELLED },
+        let (state, reason) = match it.state == JobState::Dead {
+            true => (CoverageState::Failed, it.reason.as_deref().unwrap_or("dead")),
+            false => (CoverageState::Skipped, CANCELLED),
         };
+        let said = CoverageReason { state, reason };
         entry::cover_without_run(db, it.session_no, it.ordinals, said)?;
     }
     Ok(())
 }
 
-fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobChange>, Fault> {
+fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobChange>> {
     let (found, gone) = select(db, which)?;
     for target in found.iter().filter(|it| !it.state.is_final()) {
         if target.gathers() {
             // Entries added to the session later go to a new job.
-            claim::close_gathering(db, target.session_no, target.ordinals)?;
+            close_gathering(db, target.session_no, target.ordinals)?;
         }
         let said = CoverageReason { state: CoverageState::Skipped, reason: CANCELLED };
         entry::cover_without_run(db, target.session_no, target.ordinals, said)?;

@@ -1,26 +1,23 @@
 //! Job leases: claim, extend, release, finish. Every transaction checks the lease token, so a
 //! worker that lost its lease writes nothing.
 
-use super::JOB_COLUMNS;
-use super::insertion::{JobSlot, insert};
+use super::intake::{JobSlot, insert};
 use crate::domain::{
     Claimed, CoverageState, Digest, Entry, Job, JobId, JobState, Lease, Session, SessionId,
     Timestamp, Wait,
 };
-use crate::store::db::Db;
-use crate::store::entry::{self, CoverageReason};
-use crate::store::error::{Fault, StoreError, StoreErrorKind};
-use crate::store::handle::Store;
-use crate::store::lease::{self, SKEW};
-use crate::store::session;
-use crate::store::staging::{Staged, Staging, stage};
-use crate::store::value::{Value, row_of, values};
+use crate::store::lease::SKEW;
+use crate::store::staging::stage;
+use crate::store::{
+    CoverageReason, Db, Fault, Result, Staged, Staging, Store, StoreErrorKind, StoreResult, Value,
+    entry, lease, row_of, session, values,
+};
 use std::time::Duration;
 
 impl Store {
     /// Leases jobs to a worker: least recently served namespace first, then by priority, then
     /// oldest. Reclaims expired leases, and charges an attempt for each claim.
-    pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimedJobs, StoreError> {
+    pub async fn claim(&self, request: ClaimRequest) -> StoreResult<ClaimedJobs> {
         self.write("claiming jobs", move |db| claim(db, &request)).await
     }
 
@@ -29,7 +26,7 @@ impl Store {
         &self,
         session: SessionId,
         job: &Job,
-    ) -> Result<(Session, Vec<Entry>), StoreError> {
+    ) -> StoreResult<(Session, Vec<Entry>)> {
         let ordinals = job.first.0..job.last.0.saturating_add(1);
         let read = move |from: &mut Db| {
             let unknown = StoreErrorKind::UnknownSession(session);
@@ -45,7 +42,7 @@ impl Store {
         leases: Vec<Lease>,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<JobId>, StoreError> {
+    ) -> StoreResult<Vec<JobId>> {
         self.write("extending leases", move |db| {
             let sql = "UPDATE jobs SET until = ?3, since = ?4
                 WHERE id = ?1 AND token = ?2 AND state = 'leased'";
@@ -67,7 +64,7 @@ impl Store {
         staging: Option<Staging>,
         ending: JobEnding,
         now: Timestamp,
-    ) -> Result<Staged, StoreError> {
+    ) -> StoreResult<Staged> {
         self.write("ending a job", move |db| finish(db, lease, staging.as_ref(), &ending, now))
             .await
     }
@@ -78,7 +75,7 @@ impl Store {
         lease: Lease,
         release: JobRelease,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.write("releasing a job", move |db| {
             let held = check_lease(db, lease, now)?;
             if held.ended {
@@ -89,7 +86,7 @@ impl Store {
                     since = ?6, attempts = attempts - ?7
                 WHERE no = ?1";
             let back = u32::from(!release.charged);
-            db.execute(sql, values![held.no, state.name(), reason, until, detail, now, back])?;
+            db.run(sql, values![held.no, state, reason, until, detail, now, back])?;
             db.announce()
         })
         .await
@@ -102,21 +99,20 @@ impl Store {
         batch: Option<String>,
         release: JobRelease,
         now: Timestamp,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         let (state, reason, until, detail) = waiting(&release);
         let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
             WHERE state = 'ready'
                 AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
                 AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
-        let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
-        let row = values![state, reason, until, detail, now, namespace, batch];
+        let row = values![state, reason, until, detail, now, &namespace, &batch];
         self.execute("holding jobs back", sql, row).await
     }
 
     /// Ends waits and leases that start in the future or last too long, since the clock was set
     /// back. Also retries jobs that wait for a cap, since caps may have been raised. Called when a
     /// worker starts.
-    pub(crate) async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
+    pub(crate) async fn recover(&self, now: Timestamp) -> StoreResult<u64> {
         self.write("recovering jobs", move |db| {
             let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
                 AND (?2 < since OR reason = 'cap' OR (state = 'leased' AND ?3 < until))";
@@ -131,7 +127,7 @@ impl Store {
     }
 
     /// Returns the workers that hold leases or drain a batch.
-    pub(crate) async fn holders(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn holders(&self) -> StoreResult<Vec<String>> {
         let sql = "SELECT DISTINCT holder FROM jobs
             WHERE state = 'leased' AND until IS NOT NULL AND holder IS NOT NULL
             UNION SELECT DISTINCT batch FROM batch_jobs";
@@ -143,15 +139,15 @@ impl Store {
         &self,
         gone: Vec<String>,
         now: Timestamp,
-    ) -> Result<u64, StoreError> {
+    ) -> StoreResult<u64> {
         self.write("ending leases of the dead", move |db| {
             let mut ended = 0;
             for holder in &gone {
                 let sql = "UPDATE jobs SET until = ?2 WHERE state = 'leased' AND holder = ?1";
                 ended += db.execute(sql, values![holder, now])?;
-                db.execute("DELETE FROM batch_jobs WHERE batch = ?1", values![holder])?;
+                db.run("DELETE FROM batch_jobs WHERE batch = ?1", values![holder])?;
                 let sql = "DELETE FROM workers WHERE id = ?1 AND stopped IS NULL";
-                db.execute(sql, values![holder])?;
+                db.run(sql, values![holder])?;
             }
             Ok(ended)
         })
@@ -194,15 +190,14 @@ pub struct ClaimedJobs {
     pub next_at: Option<Timestamp>,
 }
 
-fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
+fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs> {
     let expired = end_waits(db, claim)?;
     let mut jobs = Vec::new();
     // Each round serves every namespace once, until enough jobs are claimed or none is left.
     while (jobs.len() as u32) < claim.jobs_max {
         let left = claim.jobs_max - jobs.len() as u32;
         let lanes = lanes(db, claim, left)?;
-        let Ok(served) = u32::try_from(lanes.len()) else { break };
-        let before = jobs.len();
+        let (before, served) = (jobs.len(), lanes.len() as u32);
         for lane in lanes {
             let most = left.div_ceil(served).min(claim.jobs_max - jobs.len() as u32);
             jobs.extend(claim_from(db, claim, lane, most)?);
@@ -212,15 +207,14 @@ fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
             break;
         }
     }
-    let sql = "SELECT min(until) FROM jobs WHERE until IS NOT NULL";
     let next_at = match jobs.is_empty() {
-        true => db.one(sql, &[])?,
+        true => db.one("SELECT min(until) FROM jobs WHERE until IS NOT NULL", &[])?,
         false => None,
     };
     Ok(ClaimedJobs { jobs, expired, next_at })
 }
 
-fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault> {
+fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT l.no FROM lanes l
         WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.lane = l.no AND j.state = 'ready'{})
@@ -242,12 +236,7 @@ fn in_batch(claim: &ClaimRequest, jobs: &str, batch: &str) -> String {
     }
 }
 
-fn claim_from(
-    db: &mut Db,
-    claim: &ClaimRequest,
-    lane: i64,
-    most: u32,
-) -> Result<Vec<Claimed>, Fault> {
+fn claim_from(db: &mut Db, claim: &ClaimRequest, lane: i64, most: u32) -> Result<Vec<Claimed>> {
     let sql = format!(
         "UPDATE jobs SET state = 'leased', reason = NULL, detail = NULL,
             token = token + 1, attempts = attempts + 1, holder = ?1, since = ?2, until = ?3
@@ -277,6 +266,12 @@ fn claim_from(
     Ok(claimed.collect())
 }
 
+/// Columns of a [`Job`].
+const JOB_COLUMNS: &str = "id, slice, slice_index, first_ordinal, first_part, last_ordinal, \
+     last_part, tokens, cut, context";
+
+row_of! { Job { id, slice, index, first, last, tokens, cut, context } }
+
 struct ClaimedRow {
     session: SessionId,
     token: u64,
@@ -288,13 +283,13 @@ struct ClaimedRow {
 row_of! { ClaimedRow { session, token, attempt, generation, job } }
 
 /// Makes jobs ready whose wait or lease has expired; returns the number of expired leases.
-fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
+fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32> {
     let sql = format!(
-        "SELECT no, session_no, state, reason, attempts, first_ordinal, last_ordinal FROM jobs
+        "SELECT {QUEUED_COLUMNS} FROM jobs
         WHERE until IS NOT NULL AND until <= ?1 ORDER BY until LIMIT ?2{}",
         db.skipping_locked()
     );
-    let due: Vec<Due> = db.all(&sql, values![claim.now, DUE_MAX])?;
+    let due: Vec<QueuedJob> = db.all(&sql, values![claim.now, DUE_MAX])?;
     let mut expired = 0;
     for due in due {
         expired += u32::from(due.state == JobState::Leased);
@@ -302,34 +297,45 @@ fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
             abandon(db, &due, claim.now)?;
             continue;
         }
-        if due.reason.as_deref() == Some(Wait::Gathering.name()) {
+        if due.gathers() {
             close_gathering(db, due.session_no, due.ordinals)?;
         }
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, since = ?2,
             until = NULL WHERE no = ?1";
-        db.execute(sql, values![due.no, claim.now])?;
+        db.run(sql, values![due.no, claim.now])?;
     }
     Ok(expired)
 }
 
-/// A job whose wait or lease has expired.
-struct Due {
-    no: i64,
-    session_no: i64,
-    state: JobState,
-    reason: Option<String>,
+/// Row of a job in the queue.
+pub(super) struct QueuedJob {
+    pub(super) no: i64,
+    pub(super) id: JobId,
+    pub(super) session_no: i64,
+    pub(super) ordinals: (u32, u32),
+    pub(super) state: JobState,
+    pub(super) reason: Option<String>,
     attempts: u32,
-    ordinals: (u32, u32),
 }
 
-row_of! { Due { no, session_no, state, reason, attempts, ordinals } }
+/// Columns of a [`QueuedJob`].
+pub(super) const QUEUED_COLUMNS: &str =
+    "no, id, session_no, first_ordinal, last_ordinal, state, reason, attempts";
+
+row_of! { QueuedJob { no, id, session_no, ordinals, state, reason, attempts } }
+
+impl QueuedJob {
+    pub(super) fn gathers(&self) -> bool {
+        self.state == JobState::Waiting && self.reason.as_deref() == Some(Wait::Gathering.name())
+    }
+
+    pub(super) fn is_reopenable(&self) -> bool {
+        matches!(self.state, JobState::Dead | JobState::Cancelled)
+    }
+}
 
 /// Closes a gathering slice; later entries of the session start a new one.
-pub(super) fn close_gathering(
-    db: &mut Db,
-    session_no: i64,
-    ordinals: (u32, u32),
-) -> Result<(), Fault> {
+pub(super) fn close_gathering(db: &mut Db, session_no: i64, ordinals: (u32, u32)) -> Result<()> {
     let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1
         WHERE no = ?1 AND entries IS NOT NULL RETURNING entries";
     let entries: Option<u32> = db.first(sql, values![session_no])?;
@@ -337,11 +343,11 @@ pub(super) fn close_gathering(
 }
 
 /// Marks a job as dead whose workers never returned. A worker that returns later finds its lease lost.
-fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
+fn abandon(db: &mut Db, due: &QueuedJob, now: Timestamp) -> Result<()> {
     let detail = format!("{} workers took it and none came back", due.attempts);
     let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
         finished_at = ?4, token = token + 1 WHERE no = ?1";
-    db.execute(sql, values![due.no, ABANDONED, &detail, now])?;
+    db.run(sql, values![due.no, ABANDONED, &detail, now])?;
     let failed = CoverageReason { state: CoverageState::Failed, reason: ABANDONED };
     entry::cover_without_run(db, due.session_no, due.ordinals, failed)
 }
@@ -381,18 +387,18 @@ struct LeasedJob {
     ended: bool,
 }
 
-fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob, Fault> {
+fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob> {
     let columns = "no, session_no, lane, priority, first_ordinal, last_ordinal, state";
     let (no, (session_no, lane, priority), ordinals, state) = lease::check(db, &lease, columns)?;
     let slot = JobSlot { session_no, lane, priority, at: now, until: None };
-    let held = LeasedJob { no, slot, ordinals, ended: false };
-    match state {
-        JobState::Leased => Ok(held),
-        JobState::Done | JobState::Cut | JobState::Dead => Ok(LeasedJob { ended: true, ..held }),
+    let ended = match state {
+        JobState::Leased => false,
+        JobState::Done | JobState::Cut | JobState::Dead => true,
         JobState::Waiting | JobState::Ready | JobState::Cancelled => {
-            Err(StoreErrorKind::LeaseLost(lease.subject).into())
+            return Err(StoreErrorKind::LeaseLost(lease.subject).into());
         }
-    }
+    };
+    Ok(LeasedJob { no, slot, ordinals, ended })
 }
 
 fn finish(
@@ -401,13 +407,10 @@ fn finish(
     staging: Option<&Staging>,
     ending: &JobEnding,
     now: Timestamp,
-) -> Result<Staged, Fault> {
+) -> Result<Staged> {
     let held = check_lease(db, lease, now)?;
     // Staging is idempotent and returns the same counts again.
-    let staged = match staging {
-        Some(staging) => stage(db, staging)?,
-        None => Staged::default(),
-    };
+    let staged = staging.map(|staging| stage(db, staging)).transpose()?.unwrap_or_default();
     if held.ended {
         return Ok(staged);
     }
@@ -429,7 +432,7 @@ fn finish(
             let sql = "INSERT INTO batch_jobs (batch, job_no)
                 SELECT b.batch, j.no FROM batch_jobs b CROSS JOIN jobs j
                 WHERE b.job_no = ?1 AND j.id = ?2 ON CONFLICT DO NOTHING";
-            db.execute(sql, values![held.no, &half.id.0])?;
+            db.run(sql, values![held.no, &half.id.0])?;
         }
         db.announce()?;
     }
@@ -438,17 +441,15 @@ fn finish(
             finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END,
             context = CASE WHEN ?2 = 'dead' THEN context END
         WHERE no = ?1";
-    db.execute(sql, values![held.no, state.name(), kind, detail, asking, now])?;
+    db.run(sql, values![held.no, state, kind, detail, asking, now])?;
     Ok(staged)
 }
 
-type Waiting<'a> = (JobState, Option<&'a str>, Option<Timestamp>, Option<&'a str>);
+type Waiting<'a> = (JobState, Option<Wait>, Option<Timestamp>, Option<&'a str>);
 
 fn waiting(release: &JobRelease) -> Waiting<'_> {
     match &release.wait {
         None => (JobState::Ready, None, None, None),
-        Some((wait, until, detail)) => {
-            (JobState::Waiting, Some(wait.name()), Some(*until), Some(detail))
-        }
+        Some((wait, until, detail)) => (JobState::Waiting, Some(*wait), Some(*until), Some(detail)),
     }
 }

@@ -3,18 +3,15 @@
 //! The jobs of one replay are a batch. A replay reads whole sessions, however far they were ingested
 //! before. A job that is already queued joins the batch unchanged.
 
-use super::insertion::{BatchJob, JobSlot, end_gathering, insert, insert_batch, lane};
-use super::stats::{self, RemainingJobs};
 use crate::domain::{
-    Digest, Entry, FINDINGS_MAX, Finding, Format, Job, Session, SessionId, SliceId, Timestamp,
+    Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobState, Session, SessionId, SliceId,
+    Timestamp, Wait,
 };
 use crate::privacy::Report;
-use crate::store::db::Db;
-use crate::store::entry;
-use crate::store::error::{Fault, StoreError, StoreErrorKind};
-use crate::store::handle::Store;
-use crate::store::session::{self, ConversationState, SessionProgress};
-use crate::store::value::{json, values};
+use crate::store::{
+    ConversationState, Db, Fault, Insert, Result, SessionProgress, Store, StoreErrorKind,
+    StoreResult, Value, entry, json, session, values,
+};
 use std::collections::BTreeMap;
 
 /// New entries of a session, cut into jobs.
@@ -69,8 +66,6 @@ pub struct EnqueueResult {
     pub known: u32,
     /// Number of new entries.
     pub entries: u32,
-    /// True if the session's last slice waits for more entries.
-    pub gathers: bool,
     /// True if the same document was submitted before; nothing was done.
     pub repeated: bool,
 }
@@ -81,18 +76,50 @@ impl Store {
         &self,
         session: SessionId,
         document: Digest,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         self.read("looking for a document", move |db| was_submitted(db, session, document)).await
     }
 
     /// Ingests the growth of a session as jobs, atomically. What was ingested before is skipped.
-    pub async fn enqueue(&self, intake: Intake) -> Result<EnqueueResult, StoreError> {
+    pub async fn enqueue(&self, intake: Intake) -> StoreResult<EnqueueResult> {
         self.write("taking in a session", move |db| write(db, &intake)).await
+    }
+
+    /// Ingests part of a session with its jobs in one transaction. Idempotent.
+    pub(crate) async fn enqueue_part(&self, part: BatchPart) -> StoreResult<()> {
+        self.write("taking in a session", move |to| write_part(to, &part)).await
+    }
+
+    /// Returns the session and slice of every job of a batch, and whether the job is open.
+    pub(crate) async fn batch_slices(
+        &self,
+        batch: String,
+    ) -> StoreResult<Vec<(SessionId, SliceId, bool)>> {
+        let sql = "SELECT s.id, j.slice, j.finished_at IS NULL FROM batch_jobs b
+            JOIN jobs j ON j.no = b.job_no JOIN sessions s ON s.no = j.session_no
+            WHERE b.batch = ?1 ORDER BY b.job_no";
+        self.all("reading the jobs of a batch", sql, values![&batch]).await
+    }
+
+    /// Deletes a batch, and its dead jobs whose failed runs already tell why. A job that another batch
+    /// has too is left to it, since that batch counts it when it ends.
+    pub(crate) async fn end_batch(&self, batch: String) -> StoreResult<()> {
+        let end = move |to: &mut Db| {
+            let sql = "DELETE FROM jobs WHERE state = 'dead' AND state IN ('dead', 'cancelled')
+                AND no IN (SELECT job_no FROM batch_jobs WHERE batch = ?1)
+                AND EXISTS (SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
+                    AND r.slice = jobs.slice AND r.state = 'failed')
+                AND NOT EXISTS (SELECT 1 FROM batch_jobs o
+                    WHERE o.job_no = jobs.no AND o.batch <> ?1)";
+            to.run(sql, values![&batch])?;
+            to.run("DELETE FROM batch_jobs WHERE batch = ?1", values![&batch])
+        };
+        self.write("ending a batch", end).await
     }
 }
 
 /// Fails if the session has changed since `intake.growth` was read.
-fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
+fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult> {
     if let Some(document) = intake.document
         && was_submitted(db, intake.session.id, document)?
     {
@@ -101,7 +128,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
     let session_no = update_session(db, intake)?;
     if let Some(document) = &intake.document {
         let sql = "INSERT INTO handed (session_no, digest) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        db.execute(sql, values![session_no, document])?;
+        db.run(sql, values![session_no, document])?;
     }
     if let Some(from) = intake.anew {
         invalidate_from(db, session_no, from)?;
@@ -109,7 +136,7 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
     if intake.growth.taken < intake.growth.entries {
         // Coverage of the gathering entries is rewritten below.
         let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal AND run_no = 0";
-        db.execute(sql, values![session_no, intake.growth.taken])?;
+        db.run(sql, values![session_no, intake.growth.taken])?;
     }
     entry::write(db, session_no, &intake.entries)?;
     if intake.growth.intakes > 0 {
@@ -133,19 +160,18 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult, Fault> {
         jobs: added,
         known: (intake.jobs.len() as u32).saturating_sub(added),
         entries: intake.known.saturating_sub(intake.growth.entries),
-        gathers: intake.gathering.is_some(),
         repeated: false,
     })
 }
 
-fn was_submitted(db: &mut Db, session: SessionId, document: Digest) -> Result<bool, Fault> {
+fn was_submitted(db: &mut Db, session: SessionId, document: Digest) -> Result<bool> {
     let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
         WHERE s.id = ?1 AND h.digest = ?2";
     db.exists(sql, values![&session.0, &document])
 }
 
 /// Updates the session and returns its row number.
-fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
+fn update_session(db: &mut Db, intake: &Intake) -> Result<i64> {
     let based_on = intake.growth.intakes;
     let no = session::upsert(db, &intake.session, Some(based_on))?
         .ok_or(Fault::from(StoreErrorKind::Moved))?;
@@ -159,7 +185,7 @@ fn update_session(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
 
 /// Findings and redactions of the session. A file is read from the start each time and yields all
 /// of them; a document adds to those of earlier documents.
-fn merged_findings(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
+fn merged_findings(db: &mut Db, intake: &Intake) -> Result<(String, String)> {
     let (mut findings, counts) = (Vec::new(), &intake.masked.counts);
     let mut masked: BTreeMap<String, u64> = BTreeMap::new();
     if intake.session.format == Format::Slice && intake.growth.intakes > 0 {
@@ -179,7 +205,7 @@ fn merged_findings(db: &mut Db, intake: &Intake) -> Result<(String, String), Fau
 
 /// Invalidates slices of entries that changed. Deletes open jobs, so that their workers lose the
 /// lease, and session ends; marks runs as not current, as a replay does.
-fn invalidate_from(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault> {
+fn invalidate_from(db: &mut Db, session_no: i64, from: u32) -> Result<()> {
     for sql in [
         "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL AND ?2 <= last_ordinal",
         "DELETE FROM jobs WHERE state IN ('dead', 'cancelled') AND session_no = ?1
@@ -188,7 +214,7 @@ fn invalidate_from(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault>
         "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries",
         "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal AND run_no = 0",
     ] {
-        db.execute(sql, values![session_no, from])?;
+        db.run(sql, values![session_no, from])?;
     }
     Ok(())
 }
@@ -218,51 +244,7 @@ pub(crate) struct PartEnd {
     pub(crate) card: Option<String>,
 }
 
-impl Store {
-    /// Ingests part of a session with its jobs in one transaction. Idempotent.
-    pub(crate) async fn enqueue_part(&self, part: BatchPart) -> Result<(), StoreError> {
-        self.write("taking in a session", move |to| write_part(to, &part)).await
-    }
-
-    /// Returns the open jobs of a batch, and the number of its jobs that died at `since` or later.
-    pub(crate) async fn left_of(
-        &self,
-        batch: String,
-        since: Timestamp,
-    ) -> Result<RemainingJobs, StoreError> {
-        self.read("counting what is left", move |from| stats::remaining(from, since, Some(&batch)))
-            .await
-    }
-
-    /// Returns the session and slice of every job of a batch, and whether the job is open.
-    pub(crate) async fn batch_slices(
-        &self,
-        batch: String,
-    ) -> Result<Vec<(SessionId, SliceId, bool)>, StoreError> {
-        let sql = "SELECT s.id, j.slice, j.finished_at IS NULL FROM batch_jobs b
-            JOIN jobs j ON j.no = b.job_no JOIN sessions s ON s.no = j.session_no
-            WHERE b.batch = ?1 ORDER BY b.job_no";
-        self.all("reading the jobs of a batch", sql, values![&batch]).await
-    }
-
-    /// Deletes a batch, and its dead jobs whose failed runs already tell why. A job that another batch
-    /// has too is left to it, since that batch counts it when it ends.
-    pub(crate) async fn end_batch(&self, batch: String) -> Result<(), StoreError> {
-        let end = move |to: &mut Db| {
-            let sql = "DELETE FROM jobs WHERE state = 'dead' AND state IN ('dead', 'cancelled')
-                AND no IN (SELECT job_no FROM batch_jobs WHERE batch = ?1)
-                AND EXISTS (SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
-                    AND r.slice = jobs.slice AND r.state = 'failed')
-                AND NOT EXISTS (SELECT 1 FROM batch_jobs o
-                    WHERE o.job_no = jobs.no AND o.batch <> ?1)";
-            to.execute(sql, values![&batch])?;
-            to.run("DELETE FROM batch_jobs WHERE batch = ?1", values![&batch])
-        };
-        self.write("ending a batch", end).await
-    }
-}
-
-fn write_part(db: &mut Db, part: &BatchPart) -> Result<(), Fault> {
+fn write_part(db: &mut Db, part: &BatchPart) -> Result<()> {
     let session_no = match part.begins {
         true => session::begin(db, &part.session)?,
         false => session::number(db, part.session.id)?,
@@ -278,7 +260,7 @@ fn write_part(db: &mut Db, part: &BatchPart) -> Result<(), Fault> {
     for job in &part.jobs {
         let sql = "INSERT INTO batch_jobs (batch, job_no) SELECT ?1, no FROM jobs WHERE id = ?2
             ON CONFLICT DO NOTHING";
-        db.execute(sql, values![&part.batch, &job.job.id.0])?;
+        db.run(sql, values![&part.batch, &job.job.id.0])?;
     }
     if let Some(end) = &part.end {
         // Marks the cut even if not all slices were queued: later growth starts a new slice here.
@@ -291,4 +273,113 @@ fn write_part(db: &mut Db, part: &BatchPart) -> Result<(), Fault> {
         }
     }
     db.announce()
+}
+
+/// Returns the row of a namespace. A new namespace joins the round-robin at the back.
+pub(super) fn lane(db: &mut Db, namespace: &str) -> Result<i64> {
+    let sql = "SELECT no FROM lanes WHERE namespace = ?1";
+    if let Some(no) = db.first(sql, values![namespace])? {
+        return Ok(no);
+    }
+    let sql = "INSERT INTO lanes (namespace) VALUES (?1)
+        ON CONFLICT (namespace) DO UPDATE SET served = lanes.served RETURNING no";
+    let no = db.first(sql, values![namespace])?;
+    no.ok_or_else(|| StoreErrorKind::Other.into())
+}
+
+/// Row values shared by inserted jobs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JobSlot {
+    pub(super) session_no: i64,
+    pub(super) lane: i64,
+    pub(super) priority: i32,
+    pub(super) at: Timestamp,
+    /// End of gathering; `None` makes the jobs ready.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// A job of a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchJob {
+    pub(crate) job: Job,
+    /// Generation of the next extraction of the slice.
+    pub(crate) generation: u32,
+}
+
+/// Insert statement for jobs. Finished jobs are reopened under the condition at its end.
+macro_rules! insert_jobs {
+    ($more:literal) => {
+        Insert {
+            head: "INSERT INTO jobs (id, session_no, lane, state, reason, priority, since, until,
+                enqueued_at, slice, slice_index, first_ordinal, first_part, last_ordinal,
+                last_part, tokens, cut, context, asking, generation)",
+            width: 20,
+            tail: concat!(
+                "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
+                    detail = NULL, since = excluded.since, until = excluded.until,
+                    enqueued_at = excluded.enqueued_at, finished_at = NULL, attempts = 0,
+                    slice_index = excluded.slice_index, cut = excluded.cut,
+                    context = excluded.context, ",
+                $more
+            ),
+        }
+    };
+}
+
+/// Adds new jobs, and reopens finished ones whose entries are no longer covered.
+pub(super) fn insert(db: &mut Db, slot: JobSlot, jobs: &[Job]) -> Result<u32> {
+    const INTO: Insert = insert_jobs!(
+        "priority = excluded.priority
+        WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM coverage c LEFT JOIN runs r ON r.no = c.run_no
+            WHERE c.session_no = jobs.session_no AND c.ordinal = jobs.first_ordinal
+                AND (c.run_no = 0 OR r.current = 1))"
+    );
+    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
+    for job in jobs {
+        push(&mut rows, slot, job);
+        rows.extend_from_slice(values![Value::Null, 0]);
+    }
+    Ok(db.insert(INTO, &rows)? as u32)
+}
+
+/// Adds new jobs, and reopens those that ended without an extraction under `asking`. Open jobs stay
+/// unchanged, since a worker may hold them.
+pub(super) fn insert_batch(
+    db: &mut Db,
+    slot: JobSlot,
+    jobs: &[BatchJob],
+    asking: &Digest,
+) -> Result<()> {
+    const INTO: Insert = insert_jobs!(
+        "asking = excluded.asking, generation = excluded.generation
+        WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
+                AND r.slice = jobs.slice AND r.asking = excluded.asking AND r.state = 'done')"
+    );
+    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
+    for BatchJob { job, generation } in jobs {
+        push(&mut rows, slot, job);
+        rows.extend_from_slice(values![asking, *generation]);
+    }
+    db.insert(INTO, &rows).map(drop)
+}
+
+fn push<'a>(rows: &mut Vec<Value<'a>>, slot: JobSlot, job: &'a Job) {
+    let (state, reason) = match slot.until {
+        Some(_) => (JobState::Waiting, Some(Wait::Gathering)),
+        None => (JobState::Ready, None),
+    };
+    rows.extend_from_slice(values![
+        &job.id, slot.session_no, slot.lane, state, reason, slot.priority, slot.at, slot.until,
+        slot.at, &job.slice, job.index, job.first.0, job.first.1, job.last.0, job.last.1,
+        job.tokens, &job.cut, &job.context,
+    ]);
+}
+
+/// Deletes the slice that is gathering entries.
+pub(super) fn end_gathering(db: &mut Db, session_no: i64) -> Result<()> {
+    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+        AND state = 'waiting' AND reason = 'gathering'";
+    db.run(sql, values![session_no])
 }

@@ -1,12 +1,8 @@
 //! Limits shared by all workers: request rates of endpoints, and amounts spent or reserved under
 //! caps. Rows are created on first use, and only where a limit is set.
 
-use super::super::db::Db;
-use super::super::error::{Fault, StoreError};
-use super::super::handle::Store;
-use super::super::run;
-use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
+use crate::store::{Db, Result, Store, StoreResult, run, values};
 
 /// Maximum burst, in microseconds of the rate: as much as a late worker may catch up on.
 const BURST_MICROS: i64 = 1_000_000;
@@ -104,14 +100,13 @@ impl CapScope {
         }
     }
 
-    fn spent(&self, db: &mut Db) -> Result<Charge, Fault> {
-        let spent = match self {
-            CapScope::Session(id) => run::spent(db, Timestamp(0), None, Some(*id)),
-            CapScope::NamespaceDay(namespace, midnight) => {
-                run::spent(db, *midnight, Some(namespace.as_str()), None)
-            }
-            CapScope::Day(midnight) => run::spent(db, *midnight, None, None),
-        }?;
+    fn spent(&self, db: &mut Db) -> Result<Charge> {
+        let (since, namespace, session) = match self {
+            CapScope::Session(id) => (Timestamp(0), None, Some(*id)),
+            CapScope::NamespaceDay(namespace, midnight) => (*midnight, Some(namespace), None),
+            CapScope::Day(midnight) => (*midnight, None, None),
+        };
+        let spent = run::spent(db, since, namespace.map(String::as_str), session)?;
         let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
         Ok(Charge { tokens, micros: spent.cost_micros })
     }
@@ -142,16 +137,16 @@ impl Rates {
     fn scope(&self) -> String {
         format!("endpoint {}", self.endpoint)
     }
-}
 
-fn rates_of(rates: &Rates) -> [Option<Rate>; 2] {
-    let at_least_1 = |units: u64| i64::try_from(units).unwrap_or(i64::MAX).max(1);
-    let requests = rates.requests_per_minute.map(u64::from).map(at_least_1);
-    let tokens = rates.tokens_per_minute.map(at_least_1);
-    [
-        requests.map(|per_minute| Rate { sort: "requests", per_minute }),
-        tokens.map(|per_minute| Rate { sort: "tokens", per_minute }),
-    ]
+    /// Allowances of requests and of tokens.
+    fn rates(&self) -> [Option<Rate>; 2] {
+        let rate = |sort, units: u64| Rate {
+            sort,
+            per_minute: i64::try_from(units).unwrap_or(i64::MAX).max(1),
+        };
+        let requests = self.requests_per_minute.map(|units| rate("requests", u64::from(units)));
+        [requests, self.tokens_per_minute.map(|units| rate("tokens", units))]
+    }
 }
 
 fn signed(cap: &Cap, charge: Charge) -> i64 {
@@ -160,13 +155,13 @@ fn signed(cap: &Cap, charge: Charge) -> i64 {
 
 /// Deletes spent and reserved amounts, so that they are recomputed from the runs. Drops the
 /// reservations of killed workers.
-pub(super) fn forget(db: &mut Db) -> Result<u64, Fault> {
+pub(super) fn forget(db: &mut Db) -> Result<u64> {
     db.execute("DELETE FROM allowances WHERE scope NOT LIKE 'endpoint %'", &[])
 }
 
 /// Returns the amount spent under `cap`. A new row starts with the cost of past runs and replaces
 /// the rows of other days.
-fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
+fn spent(db: &mut Db, cap: &Cap) -> Result<i64> {
     let scope = cap.scope.name();
     if let Some(amount) = find(db, &scope, cap.sort.name())? {
         return Ok(amount);
@@ -175,42 +170,36 @@ fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
     for begin in DAYS.iter().filter(|begin| scope.starts_with(**begin)) {
         let today = scope.get(..begin.len() + "2026-11-21".len()).unwrap_or_default();
         let sql = "DELETE FROM allowances WHERE scope LIKE ?1 AND scope NOT LIKE ?2";
-        db.execute(sql, values![&format!("{begin}%"), &format!("{today}%")])?;
+        db.run(sql, values![&format!("{begin}%"), &format!("{today}%")])?;
     }
     let sql = "INSERT INTO allowances (scope, sort, amount) VALUES (?1, ?2, ?3)
         ON CONFLICT (scope, sort) DO NOTHING";
-    db.execute(sql, values![&scope, cap.sort.name(), before])?;
+    db.run(sql, values![&scope, cap.sort.name(), before])?;
     amount(db, &scope, cap.sort.name())
 }
 
-fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>, Fault> {
+fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>> {
     let locking = db.locking();
     let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
     db.first(&sql, values![scope, sort])
 }
 
 /// Returns the amount of a row, which is created if missing so that it can be locked.
-fn amount(db: &mut Db, scope: &str, sort: &str) -> Result<i64, Fault> {
-    if let Some(amount) = find(db, scope, sort)? {
-        return Ok(amount);
-    }
+fn amount(db: &mut Db, scope: &str, sort: &str) -> Result<i64> {
     let sql = "INSERT INTO allowances (scope, sort, amount) VALUES (?1, ?2, 0)
-        ON CONFLICT (scope, sort) DO NOTHING";
-    db.execute(sql, values![scope, sort])?;
-    Ok(find(db, scope, sort)?.unwrap_or_default())
+        ON CONFLICT (scope, sort) DO UPDATE SET amount = allowances.amount RETURNING amount";
+    db.one(sql, values![scope, sort])
 }
 
-fn set(db: &mut Db, scope: &str, sort: &str, amount: i64) -> Result<(), Fault> {
+fn set(db: &mut Db, scope: &str, sort: &str, amount: i64) -> Result<()> {
     let sql = "UPDATE allowances SET amount = ?3 WHERE scope = ?1 AND sort = ?2";
-    db.execute(sql, values![scope, sort, amount])?;
-    Ok(())
+    db.run(sql, values![scope, sort, amount])
 }
 
 /// Adds to a row if it exists; a deleted row is recomputed when next needed.
-fn add(db: &mut Db, scope: &str, sort: &str, more: i64) -> Result<(), Fault> {
+fn add(db: &mut Db, scope: &str, sort: &str, more: i64) -> Result<()> {
     let sql = "UPDATE allowances SET amount = amount + ?3 WHERE scope = ?1 AND sort = ?2";
-    db.execute(sql, values![scope, sort, more])?;
-    Ok(())
+    db.run(sql, values![scope, sort, more])
 }
 
 impl Store {
@@ -221,12 +210,11 @@ impl Store {
         rates: Rates,
         tokens: u64,
         now: Timestamp,
-    ) -> Result<Timestamp, StoreError> {
+    ) -> StoreResult<Timestamp> {
         self.write("taking of a minute's allowance", move |db: &mut Db| {
-            let rates = &rates;
             let (now, scope) = (now.0.saturating_mul(1000), rates.scope());
             let (mut begin, mut taken) = (now, Vec::new());
-            for (rate, units) in rates_of(rates).into_iter().zip([1, tokens]) {
+            for (rate, units) in rates.rates().into_iter().zip([1, tokens]) {
                 let Some(rate) = rate else { continue };
                 let until = amount(db, &scope, rate.sort)?;
                 let until = if until - now > AHEAD_MICROS_MAX { now } else { until };
@@ -250,10 +238,9 @@ impl Store {
         rates: Rates,
         drawn: u64,
         used: Option<u64>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.write("settling a minute's allowance", move |db: &mut Db| {
-            let rates = &rates;
-            let ([requests, tokens], scope) = (rates_of(rates), rates.scope());
+            let ([requests, tokens], scope) = (rates.rates(), rates.scope());
             if let (Some(rate), None) = (requests, used) {
                 add(db, &scope, rate.sort, -rate.micros(1))?;
             }
@@ -273,7 +260,7 @@ impl Store {
         &self,
         caps: Vec<Cap>,
         charge: Charge,
-    ) -> Result<Option<CapReached>, StoreError> {
+    ) -> StoreResult<Option<CapReached>> {
         self.write("reserving what a call may cost", move |db: &mut Db| {
             let mut busy = None;
             for cap in &caps {
@@ -304,7 +291,7 @@ impl Store {
         caps: Vec<Cap>,
         reserved: Charge,
         cost: Charge,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.write("settling what a call cost", move |db| {
             for cap in &caps {
                 let scope = cap.scope.name();

@@ -1,13 +1,10 @@
 //! Queue statistics: open jobs, what holds them up, dead jobs, remaining jobs. Finished jobs are
 //! never read. The registry of workers shows them to people and tells a worker if it is alone.
 
-use super::super::db::Db;
-use super::super::error::{Fault, StoreError};
-use super::super::handle::Store;
-use super::super::value::{row_of, values};
 use super::limits;
 use crate::adapters::process;
 use crate::domain::{JobState, Timestamp, Wait};
+use crate::store::{Db, Result, Store, StoreResult, row_of, values};
 use std::time::Duration;
 
 /// Time after which a silent worker or a stuck job is reported, in seconds; twice the default
@@ -102,18 +99,20 @@ impl QueueStats {
     }
 
     pub(crate) fn oldest(&self) -> Option<Duration> {
-        self.open.iter().map(|it| self.at.since(it.oldest)).max()
+        self.oldest_of(|_| true)
     }
 
     /// Age of the oldest ready job: the lag of the workers.
     pub(crate) fn lag(&self) -> Option<Duration> {
-        let ready = self.open.iter().filter(|it| it.state == JobState::Ready);
-        ready.map(|it| self.at.since(it.oldest)).max()
+        self.oldest_of(|it| it.state == JobState::Ready)
     }
 
     pub(crate) fn gathering(&self) -> Option<Duration> {
-        let gathering = self.open.iter().filter(|it| it.wait == Some(Wait::Gathering));
-        gathering.map(|it| self.at.since(it.oldest)).max()
+        self.oldest_of(|it| it.wait == Some(Wait::Gathering))
+    }
+
+    fn oldest_of(&self, is_counted: fn(&&OpenJobs) -> bool) -> Option<Duration> {
+        self.open.iter().filter(is_counted).map(|it| self.at.since(it.oldest)).max()
     }
 
     /// Returns true if the worker was seen recently, has not stopped, and its process is not known to be gone.
@@ -169,27 +168,84 @@ impl QueueStats {
 
 impl Store {
     /// Returns statistics of the queue at `now`. The cost grows with open and dead jobs only.
-    pub(crate) async fn depth(&self, now: Timestamp) -> Result<QueueStats, StoreError> {
+    pub(crate) async fn depth(&self, now: Timestamp) -> StoreResult<QueueStats> {
         self.read("measuring the queue", move |db: &mut Db| {
             let (expired, waited) = overdue(db, now)?;
-            let sql = "SELECT count(*) FROM jobs
-        WHERE state IN ('dead', 'cancelled') AND state = 'cancelled'";
+            let caps = "SELECT detail, count(*), min(until) FROM jobs
+                WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
+                GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
+            let dead = "SELECT coalesce(reason, 'unknown'), count(*), min(since), max(detail)
+                FROM jobs WHERE state IN ('dead', 'cancelled') AND state = 'dead'
+                GROUP BY 1 ORDER BY 2 DESC, 1";
+            let cancelled = "SELECT count(*) FROM jobs
+                WHERE state IN ('dead', 'cancelled') AND state = 'cancelled'";
             Ok(QueueStats {
                 at: now,
                 open: open(db)?,
-                caps: caps(db)?,
+                caps: db.all(caps, values![CAPS_MAX])?,
                 expired,
                 waited,
-                dead: dead(db)?,
-                cancelled: db.one(sql, &[])?,
+                dead: db.all(dead, &[])?,
+                cancelled: db.one(cancelled, &[])?,
                 workers: workers(db)?,
             })
         })
         .await
     }
+
+    /// Returns open jobs by state and wait, and the number of jobs that died at `since` or later; of
+    /// one batch, or of all.
+    pub(crate) async fn left(
+        &self,
+        since: Timestamp,
+        batch: Option<String>,
+    ) -> StoreResult<RemainingJobs> {
+        self.read("counting what is left", move |db| remaining(db, since, batch.as_deref())).await
+    }
+
+    /// Recomputes spending without reservations, since a worker may have died with one. Does
+    /// nothing while a worker other than the `gone` ones is running.
+    pub(crate) async fn recount(&self, gone: Vec<String>, now: Timestamp) -> StoreResult<()> {
+        self.write("adding up what was spent", move |db: &mut Db| {
+            let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
+            let since = values![Timestamp(now.0 - GONE_MILLIS)];
+            let seen: Vec<String> = db.all(sql, since)?;
+            if seen.iter().all(|id| gone.contains(id)) {
+                limits::forget(db)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Registers a worker as running or stopped, and deletes rows of workers long gone.
+    pub(crate) async fn seen(&self, worker: WorkerStatus) -> StoreResult<()> {
+        self.write("saying that a worker is here", move |db| {
+            let WorkerStatus { id, started_at, seen_at, stopped } = &worker;
+            let sql =
+                "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
+                    stopped = excluded.stopped";
+            db.run(sql, values![id, *started_at, *seen_at, stopped])?;
+            let long_ago = Timestamp(seen_at.0 - KEPT_MILLIS);
+            db.run("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])
+        })
+        .await
+    }
+
+    pub(crate) async fn leave(&self, worker: &str) -> StoreResult<()> {
+        let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
+            AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
+        self.run_one("ending the work", sql, values![worker]).await
+    }
+
+    /// Returns the running, vanished and stopped workers, by start time.
+    pub async fn workers(&self) -> StoreResult<Vec<WorkerStatus>> {
+        self.read("reading who works", workers).await
+    }
 }
 
-fn open(db: &mut Db) -> Result<Vec<OpenJobs>, Fault> {
+fn open(db: &mut Db) -> Result<Vec<OpenJobs>> {
     let sql =
         "SELECT state, reason, count(*), min(enqueued_at), min(since), min(until), max(detail)
         FROM jobs WHERE finished_at IS NULL GROUP BY state, reason";
@@ -200,14 +256,7 @@ fn open(db: &mut Db) -> Result<Vec<OpenJobs>, Fault> {
     Ok(open)
 }
 
-fn caps(db: &mut Db) -> Result<Vec<CapJobs>, Fault> {
-    let sql = "SELECT detail, count(*), min(until) FROM jobs
-        WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
-        GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
-    db.all(sql, values![CAPS_MAX])
-}
-
-fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overdue>), Fault> {
+fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overdue>)> {
     let sql = "SELECT state, count(*), min(until) FROM jobs
         WHERE until IS NOT NULL AND until <= ?1 GROUP BY state";
     let over: Vec<(JobState, Overdue)> = db.all(sql, values![now])?;
@@ -215,14 +264,8 @@ fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overd
     Ok((of(JobState::Leased), of(JobState::Waiting)))
 }
 
-fn dead(db: &mut Db) -> Result<Vec<DeadJobs>, Fault> {
-    let sql = "SELECT coalesce(reason, 'unknown'), count(*), min(since), max(detail) FROM jobs
-        WHERE state IN ('dead', 'cancelled') AND state = 'dead' GROUP BY 1 ORDER BY 2 DESC, 1";
-    db.all(sql, &[])
-}
-
 /// Returns the number of entries in open jobs without coverage, by session row number.
-pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
+pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>> {
     let sql = "SELECT session_no, CAST(sum(highest - lowest + 1 - (
             SELECT count(DISTINCT c.ordinal) FROM coverage c
             WHERE c.session_no = fresh.session_no
@@ -241,19 +284,7 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
     db.all(sql, &[])
 }
 
-impl Store {
-    /// Returns open jobs by state and wait, and the number of jobs that died at `since` or later.
-    pub(crate) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
-        self.read("counting what is left", move |db: &mut Db| remaining(db, since, None)).await
-    }
-}
-
-/// Remaining jobs of one batch, or of all; of the dead, those that died at `since` or later.
-pub(super) fn remaining(
-    db: &mut Db,
-    since: Timestamp,
-    batch: Option<&str>,
-) -> Result<RemainingJobs, Fault> {
+fn remaining(db: &mut Db, since: Timestamp, batch: Option<&str>) -> Result<RemainingJobs> {
     let mut left = RemainingJobs::default();
     let (all, batch) = (batch.is_none(), batch.unwrap_or_default());
     let sql = "SELECT state, reason, count(*), max(detail) FROM jobs WHERE finished_at IS NULL
@@ -320,56 +351,9 @@ pub struct WorkerStatus {
 
 row_of! { WorkerStatus { id, started_at, seen_at, stopped } }
 
-fn workers(db: &mut Db) -> Result<Vec<WorkerStatus>, Fault> {
+fn workers(db: &mut Db) -> Result<Vec<WorkerStatus>> {
     let sql = "SELECT id, started_at, seen_at, stopped FROM workers ORDER BY started_at, id";
     db.all(sql, &[])
-}
-
-impl Store {
-    /// Recomputes spending without reservations, since a worker may have died with one. Does
-    /// nothing while a worker other than the `gone` ones is running.
-    pub(crate) async fn recount(
-        &self,
-        gone: Vec<String>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.write("adding up what was spent", move |db: &mut Db| {
-            let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
-            let since = values![Timestamp(now.0 - GONE_MILLIS)];
-            let seen: Vec<String> = db.all(sql, since)?;
-            if seen.iter().all(|id| gone.contains(id)) {
-                limits::forget(db)?;
-            }
-            Ok(())
-        })
-        .await
-    }
-
-    /// Registers a worker as running or stopped, and deletes rows of workers long gone.
-    pub(crate) async fn seen(&self, worker: WorkerStatus) -> Result<(), StoreError> {
-        self.write("saying that a worker is here", move |db| {
-            let WorkerStatus { id, started_at, seen_at, stopped } = &worker;
-            let sql =
-                "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
-                ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at,
-                    stopped = excluded.stopped";
-            db.run(sql, values![id, *started_at, *seen_at, stopped.as_ref()])?;
-            let long_ago = Timestamp(seen_at.0 - KEPT_MILLIS);
-            db.run("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])
-        })
-        .await
-    }
-
-    pub(crate) async fn leave(&self, worker: &str) -> Result<(), StoreError> {
-        let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
-            AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
-        self.execute("ending the work", sql, values![worker]).await.map(drop)
-    }
-
-    /// Returns the running, vanished and stopped workers, by start time.
-    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, StoreError> {
-        self.read("reading who works", workers).await
-    }
 }
 
 #[cfg(test)]

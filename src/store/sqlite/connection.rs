@@ -1,10 +1,10 @@
 //! Connections to a SQLite file: opening, creation, migration, and statements.
 
 use crate::adapters::files;
-use crate::store::BUSY_SECS;
-use crate::store::error::{Fault, StoreError, StoreErrorKind};
-use crate::store::migrations::{APPLICATION_ID, OpenMode, SQLITE as MIGRATIONS};
-use crate::store::value::{Cells, Columns, Insert, Value};
+use crate::store::migrations::{APPLICATION_ID, KNOWN, SQLITE as MIGRATIONS};
+use crate::store::{
+    BUSY_SECS, Cells, Columns, Insert, OpenMode, Result, StoreErrorKind, StoreResult, Value,
+};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
@@ -24,8 +24,6 @@ const WAL_BYTES_KEPT: u32 = 64 * 1024 * 1024;
 /// Maximum number of prepared statements per connection; more than the program uses.
 const STATEMENTS_MAX: usize = 64;
 
-const DOING: &str = "opening the store";
-
 /// Access to a database file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::store) enum Access {
@@ -38,51 +36,47 @@ pub(in crate::store) enum Access {
 
 /// Opens the writing connection. Creates file and folder if asked to, and migrates. An existing
 /// file that is not writable is opened for reading; writes then fail.
-pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<(Connection, Access), StoreError> {
-    let there =
-        path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
-    match open {
-        OpenMode::Create if !there => create(path)?,
-        OpenMode::Existing if !there => {
-            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path.display()));
-        }
-        OpenMode::Create | OpenMode::Existing => {}
+pub(super) fn open_writer(path: &Path, open: OpenMode) -> StoreResult<(Connection, Access)> {
+    writer(path, open).map_err(|fault| fault.at("opening the store", path.display()))
+}
+
+fn writer(path: &Path, open: OpenMode) -> Result<(Connection, Access)> {
+    match (path.try_exists()?, open) {
+        (false, OpenMode::Create) => create(path)?,
+        (false, OpenMode::Existing) => return Err(StoreErrorKind::Missing.into()),
+        (true, OpenMode::Create | OpenMode::Existing) => {}
     }
     let fault = match prepare(path) {
         Ok(connection) => return Ok((connection, Access::Write)),
         Err(fault) => fault,
     };
     let refused = [StoreErrorKind::ReadOnly, StoreErrorKind::CannotOpen].contains(fault.kind());
-    let readable = refused.then(|| read_only(path)).flatten();
-    match (readable, open) {
+    match (refused.then(|| read_only(path)).flatten(), open) {
         (Some(opened), OpenMode::Existing) => Ok(opened),
-        (Some(_), OpenMode::Create) => Err(Fault::from(StoreErrorKind::ReadOnly)),
+        (Some(_), OpenMode::Create) => Err(StoreErrorKind::ReadOnly.into()),
         (None, _) => Err(fault),
     }
-    .map_err(|fault| fault.at(DOING, path.display()))
 }
 
 /// Opens an unwritable store for reading, if it has our schema version.
 fn read_only(path: &Path) -> Option<(Connection, Access)> {
     [Access::Read, Access::Immutable].into_iter().find_map(|access| {
         let connection = open_reader(path, access).ok()?;
-        let known = MIGRATIONS.len() as u32;
-        check_ours(&connection)
-            .is_ok_and(|version| version == known)
-            .then_some((connection, access))
+        let is_known = check_ours(&connection).is_ok_and(|version| version == KNOWN);
+        is_known.then_some((connection, access))
     })
 }
 
 /// Creates the database under a temporary name and moves it into place when complete, so that
 /// concurrent processes share one store and never see it half-made.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let of_io = |error| StoreError::of_io(error, DOING, path.display());
-    let draft = files::temp_file_beside(path).map_err(of_io)?;
-    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path.display()))?;
-    files::persist_new(draft, path).map(drop).map_err(of_io)
+fn create(path: &Path) -> Result<()> {
+    let draft = files::temp_file_beside(path)?;
+    drop(prepare(draft.path())?);
+    files::persist_new(draft, path)?;
+    Ok(())
 }
 
-fn prepare(path: &Path) -> Result<Connection, Fault> {
+fn prepare(path: &Path) -> Result<Connection> {
     let mut connection = connect(path, Access::Write)?;
     check_ours(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -98,26 +92,25 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// Opens a read-only connection to a database that a writer has opened.
-pub(in crate::store) fn open_reader(path: &Path, access: Access) -> Result<Connection, Fault> {
+pub(in crate::store) fn open_reader(path: &Path, access: Access) -> Result<Connection> {
     let connection = connect(path, access)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
     Ok(connection)
 }
 
-fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
-    // Does not create the file. Plain paths are not parsed as URIs; only a URI can set `immutable`.
+fn connect(path: &Path, access: Access) -> Result<Connection> {
+    // Does not create the file. Plain paths are not parsed as URIs.
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let read_only = flags | OpenFlags::SQLITE_OPEN_READ_ONLY;
     let connection = match access {
         Access::Write => {
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
         }
-        Access::Read => Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY),
+        Access::Read => Connection::open_with_flags(path, read_only),
         Access::Immutable => {
-            let path = path.display().to_string();
-            let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)
+            let uri = files::immutable_uri(path);
+            Connection::open_with_flags(uri, read_only | OpenFlags::SQLITE_OPEN_URI)
         }
     }?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
@@ -128,13 +121,13 @@ fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
 }
 
 /// Returns the schema version; fails for foreign or newer databases.
-fn check_ours(connection: &Connection) -> Result<u32, Fault> {
+fn check_ours(connection: &Connection) -> Result<u32> {
     // One snapshot for all queries, since another process may be migrating.
     let moment = connection.unchecked_transaction()?;
     version(&moment)
 }
 
-fn version(connection: &Connection) -> Result<u32, Fault> {
+fn version(connection: &Connection) -> Result<u32> {
     let application: i32 = pragma(connection, "application_id")?;
     let found: u32 = pragma(connection, "user_version")?;
     if application != APPLICATION_ID {
@@ -143,22 +136,20 @@ fn version(connection: &Connection) -> Result<u32, Fault> {
         let empty = application == 0 && found == 0 && tables == 0;
         return if empty { Ok(0) } else { Err(StoreErrorKind::Foreign.into()) };
     }
-    let known = MIGRATIONS.len() as u32;
-    if known < found {
-        return Err(StoreErrorKind::Newer { found, known }.into());
+    if KNOWN < found {
+        return Err(StoreErrorKind::Newer { found, known: KNOWN }.into());
     }
     Ok(found)
 }
 
-fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T, Fault> {
+fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T> {
     Ok(connection.pragma_query_value(None, name, |row| row.get(0))?)
 }
 
 /// Migrates the database in one transaction. Checks the version again inside it: another process
 /// may have been faster.
-fn migrate(connection: &mut Connection) -> Result<(), Fault> {
-    let known = MIGRATIONS.len() as u32;
-    if check_ours(connection)? == known {
+fn migrate(connection: &mut Connection) -> Result<()> {
+    if check_ours(connection)? == KNOWN {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -167,14 +158,13 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", known)?;
+    transaction.pragma_update(None, "user_version", KNOWN)?;
     Ok(transaction.commit()?)
 }
 
 /// Vacuums and truncates the WAL so that deleted data leaves the disk.
-pub(in crate::store) fn scrub(path: &Path) -> Result<(), StoreError> {
-    const DOING: &str = "rewriting the store without the erased text";
-    let scrub = || -> Result<(), Fault> {
+pub(in crate::store) fn scrub(path: &Path) -> StoreResult<()> {
+    let scrub = || -> Result<()> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
         connection.execute_batch("VACUUM")?;
@@ -182,7 +172,8 @@ pub(in crate::store) fn scrub(path: &Path) -> Result<(), StoreError> {
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     };
-    scrub().map_err(|fault| fault.at(DOING, path.display()))
+    let doing = "rewriting the store without the erased text";
+    scrub().map_err(|fault| fault.at(doing, path.display()))
 }
 
 impl ToSql for Value<'_> {
@@ -198,7 +189,7 @@ impl ToSql for Value<'_> {
 }
 
 impl Cells for rusqlite::Row<'_> {
-    fn cell(&self, at: usize) -> Result<Value<'_>, Fault> {
+    fn cell(&self, at: usize) -> Result<Value<'_>> {
         Ok(match self.get_ref(at)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(int) => Value::Int(int),
@@ -213,7 +204,7 @@ pub(in crate::store) fn execute(
     connection: &Connection,
     sql: &str,
     values: &[Value<'_>],
-) -> Result<u64, Fault> {
+) -> Result<u64> {
     Ok(connection.prepare_cached(sql)?.execute(params_from_iter(values))? as u64)
 }
 
@@ -221,8 +212,8 @@ pub(in crate::store) fn each(
     connection: &Connection,
     sql: &str,
     values: &[Value<'_>],
-    each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
-) -> Result<(), Fault> {
+    each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>>,
+) -> Result<()> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     while let Some(row) = rows.next()? {
@@ -238,7 +229,7 @@ pub(in crate::store) fn insert(
     connection: &Connection,
     into: Insert,
     values: &[Value<'_>],
-) -> Result<u64, Fault> {
+) -> Result<u64> {
     let places: Vec<String> = (1..=into.width).map(|n| format!("?{n}")).collect();
     let sql = format!("{} VALUES ({}) {}", into.head, places.join(", "), into.tail);
     let mut statement = connection.prepare_cached(&sql)?;
