@@ -85,7 +85,7 @@ fn memory_dir(c: &mut Criterion) {
             let blocks = disk.iter().map(|(path, text)| {
                 MemoryDocument::parse(DirectoryFileKind::of_path(path), black_box(text))
                     .0
-                    .blocks()
+                    .blocks
                     .len()
             });
             blocks.sum::<usize>()

@@ -138,7 +138,6 @@ impl Adjudication {
 
 impl BatchTask for Adjudication {
     type Outcome = Adjudicated;
-    const TOOL: &'static str = TOOL_NAME;
     const LIST: &'static str = "dispositions";
 
     fn spec(&self) -> &AskSpec {
@@ -166,8 +165,8 @@ impl BatchTask for Adjudication {
                 continue;
             };
             let at = record_index(&judgement.record);
-            let offered = at.and_then(|at| Some((at, self.batch.records.get(at)?)));
-            let Some((at, offered)) = offered else {
+            let Some((at, offered)) = at.and_then(|at| Some((at, self.batch.records.get(at)?)))
+            else {
                 answer.note("forged-id", format!("dispositions[{n}] names no record of the batch"));
                 problems.push(format!("dispositions[{n}].record: no such record"));
                 continue;
@@ -187,7 +186,7 @@ impl BatchTask for Adjudication {
                     judged.insert((at, target));
                     self.done.insert(at);
                     // A memory that no entry names is unrelated.
-                    let record = offered.record;
+                    let record = offered.offer.record.id;
                     if !others {
                         let all = offered.further(&self.batch).chain(&offered.targets);
                         all.for_each(|it| self.verdicts.insert(record, it.1, Verdict::Unrelated));
@@ -237,7 +236,7 @@ fn judge(
     let is_named = |id: &str| id.eq_ignore_ascii_case(named);
     // What a record restates first of all is its own memory, if that is shown for another record.
     let mut memories = batch.shown.iter().filter(|(id, _)| id.starts_with('M'));
-    if memories.any(|(id, memory)| Some(*memory) == offered.own && is_named(id)) {
+    if memories.any(|(id, memory)| Some(*memory) == offered.offer.own && is_named(id)) {
         return Ok((None, Verdict::Unrelated));
     }
     let mut all = offered.targets.iter().chain(offered.further(batch));
@@ -247,7 +246,8 @@ fn judge(
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
-    let mut shown = batch.records.iter().filter(|it| it.own == Some(*target)).chain([offered]);
+    let mut shown =
+        batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
     if matches!(verdict, Verdict::Replaces { .. }) && !shown.any(|it| it.shows(&evidence)) {
         let problem = "evidence: not in the `words` or `beside` of these records; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
@@ -257,24 +257,22 @@ fn judge(
 
 #[derive(Clone, Debug)]
 struct OfferedRecord {
-    record: RecordId,
-    /// Its own memory if the record is new: it may then touch any other memory of the batch.
-    own: Option<MemoryId>,
+    offer: Offer,
+    /// The memories that it may touch, by their short ids.
     targets: Vec<(String, MemoryId)>,
-    words: Vec<Redacted>,
-    beside: Vec<NearbyStatement>,
 }
 
 impl OfferedRecord {
     /// Memories of the batch that it may touch although no words led to them.
     fn further<'a>(&self, batch: &'a PairBatch) -> impl Iterator<Item = &'a (String, MemoryId)> {
-        let own = self.own;
+        let own = self.offer.own;
         batch.shown.iter().filter(move |(_, memory)| own.is_some_and(|own| own != *memory))
     }
 
     /// True if `quote`, which is folded, was shown. Dots in it stand for omitted text.
     fn shows(&self, quote: &str) -> bool {
-        let shown = self.words.iter().chain(self.beside.iter().map(|said| &said.words));
+        let evidence = self.offer.record.evidence.iter().map(|it| &it.words);
+        let shown = evidence.chain(self.offer.beside.iter().map(|said| &said.words));
         let shown: Vec<String> = shown.map(|words| folded(words.as_str())).collect();
         let quote = quote.replace("...", "…");
         let parts: Vec<&str> =
@@ -285,8 +283,9 @@ impl OfferedRecord {
 
     /// True if the first answer by a person is not a refusal.
     fn is_agreed(&self) -> bool {
-        let answers = self.beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
-        answers.into_iter().next().is_some_and(|it| !says_no(&folded(it.words.as_str())))
+        let mut said = self.offer.beside.iter();
+        let answer = said.find(|it| it.after && it.speaker == Speaker::Person);
+        answer.is_some_and(|it| !says_no(&folded(it.words.as_str())))
     }
 }
 
@@ -298,14 +297,13 @@ pub(crate) struct PairBatch {
     shown: Vec<(String, MemoryId)>,
     about: BTreeSet<Digest>,
     text: Redacted,
-    /// Contents of the batch, for splitting it.
-    pairs: Vec<Offer>,
 }
 
 /// A record, the memories that it may touch, and the statements near it.
 #[derive(Clone, Debug)]
 struct Offer {
     record: Record,
+    /// Its own memory if the record is new: it may then touch any other memory of the batch.
     own: Option<MemoryId>,
     targets: Vec<Memory>,
     beside: Vec<NearbyStatement>,
@@ -314,10 +312,10 @@ struct Offer {
 impl PairBatch {
     /// Splits the batch in two for a model with a smaller context; `None` for a single record.
     pub(crate) fn halves(&self) -> Option<[PairBatch; 2]> {
-        let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
-        let half = |pairs: &[Offer]| {
+        let (first, second) = self.records.split_at(self.records.len() / 2);
+        let half = |records: &[OfferedRecord]| {
             let mut draft = Draft::default();
-            pairs.iter().for_each(|offer| draft.add(offer.clone()));
+            records.iter().for_each(|it| draft.add(it.offer.clone()));
             // The model has no room for more.
             draft.finish(&[])
         };
@@ -335,11 +333,14 @@ impl PairBatch {
     }
 
     pub(crate) fn records(&self) -> impl Iterator<Item = RecordId> + '_ {
-        self.records.iter().map(|it| it.record)
+        self.records.iter().map(|it| it.offer.record.id)
     }
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
-        self.records.iter().flat_map(|it| it.targets.iter().map(|(_, memory)| (it.record, *memory)))
+        self.records.iter().flat_map(|it| {
+            let record = it.offer.record.id;
+            it.targets.iter().map(move |(_, memory)| (record, *memory))
+        })
     }
 }
 
@@ -437,13 +438,18 @@ impl Undecided<'_> {
     }
 }
 
+/// A record or memory as a model sees it. A memory that was not found by words has only its headline.
 #[derive(Serialize)]
 struct ShownLine<'a> {
     id: &'a str,
     kind: &'static str,
-    by: Speaker,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<Speaker>,
     day: Option<String>,
-    claim: &'a Claim,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<&'a Claim>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    says: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stage: Option<&'static str>,
     /// Record of the batch that a memory was made of.
@@ -458,46 +464,43 @@ struct ShownLine<'a> {
 }
 
 impl<'a> ShownLine<'a> {
-    fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
+    fn new(id: &'a str, kind: ClaimKind, at: Option<Timestamp>) -> ShownLine<'a> {
         ShownLine {
             id,
-            kind: memory.claim.kind().name(),
-            by: memory.said_by,
-            day: memory.valid_from.map(Timestamp::day),
-            claim: &memory.claim,
-            stage: Some(memory.stage.name()),
-            of,
+            kind: kind.name(),
+            by: None,
+            day: at.map(Timestamp::day),
+            claim: None,
+            says: None,
+            stage: None,
+            of: None,
             words: Vec::new(),
             beside: Vec::new(),
             may_touch: None,
         }
     }
-}
 
-/// A memory of a batch that was not found by words.
-#[derive(Serialize)]
-struct FurtherLine<'a> {
-    id: &'a str,
-    kind: &'static str,
-    day: Option<String>,
-    says: &'a str,
-    /// Stage of an attempt that failed, or of a request or question that is not open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stage: Option<&'static str>,
-}
+    fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
+        ShownLine {
+            by: Some(memory.said_by),
+            claim: Some(&memory.claim),
+            stage: Some(memory.stage.name()),
+            of,
+            ..ShownLine::new(id, memory.claim.kind(), memory.valid_from)
+        }
+    }
 
-impl<'a> FurtherLine<'a> {
-    fn of(id: &'a str, memory: &'a Memory) -> FurtherLine<'a> {
-        let usual = match memory.claim.kind() {
+    /// Has the stage of an attempt that failed, or of a request or question that is not open.
+    fn of_further(id: &'a str, memory: &'a Memory) -> ShownLine<'a> {
+        let kind = memory.claim.kind();
+        let usual = match kind {
             ClaimKind::Decision | ClaimKind::Attempt => Stage::Decided,
             ClaimKind::Discussion | ClaimKind::Request => Stage::Proposed,
         };
-        FurtherLine {
-            id,
-            kind: memory.claim.kind().name(),
-            day: memory.valid_from.map(Timestamp::day),
-            says: truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX),
+        ShownLine {
+            says: Some(truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX)),
             stage: Some(memory.stage).filter(|it| *it != usual).map(Stage::name),
+            ..ShownLine::new(id, kind, memory.valid_from)
         }
     }
 }
@@ -509,7 +512,6 @@ struct Draft {
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
-    pairs: Vec<Offer>,
 }
 
 impl Draft {
@@ -518,68 +520,59 @@ impl Draft {
         self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 5 * 3
     }
 
+    fn push(&mut self, line: &str) {
+        self.tokens = self.tokens.saturating_add(estimate_tokens(line));
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn note(&mut self, memory: &Memory) {
+        self.about.insert(memory.id.0);
+        self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
+    }
+
     fn add(&mut self, offer: Offer) {
         let Offer { record, own, targets: memories, beside } = &offer;
         let short = format!("R{}", self.records.len() + 1);
         let (mut lines, mut fresh, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for memory in memories {
-            let id = match self.shown.get(&memory.id) {
-                Some(id) => id.clone(),
-                None => {
-                    let id = format!("M{}", self.shown.len() + fresh.len() + 1);
-                    let of = self.records.iter().position(|it| it.own == Some(memory.id));
-                    let of = of.map(|at| format!("R{}", at + 1));
-                    let Some(line) = shown_line(&ShownLine::of_memory(&id, memory, of)) else {
-                        continue;
-                    };
-                    lines.push(line);
-                    fresh.push((memory.id, id.clone()));
-                    id
-                }
-            };
+            if let Some(id) = self.shown.get(&memory.id) {
+                targets.push((id.clone(), memory.id));
+                continue;
+            }
+            let id = format!("M{}", self.shown.len() + fresh.len() + 1);
+            let of = self.records.iter().position(|it| it.offer.own == Some(memory.id));
+            let of = of.map(|at| format!("R{}", at + 1));
+            let Some(line) = shown_line(&ShownLine::of_memory(&id, memory, of)) else { continue };
+            lines.push(line);
+            fresh.push((memory.id, id.clone()));
             targets.push((id, memory.id));
         }
-        let words: Vec<Redacted> = record.evidence.iter().map(|it| it.words.clone()).collect();
+        let said = |it: &NearbyStatement| format!("{}: {}", it.speaker.name(), it.words.as_str());
         let shown = ShownLine {
-            id: &short,
-            kind: record.claim.kind().name(),
-            by: said_by(record),
-            day: record.provenance.at.map(Timestamp::day),
-            claim: &record.claim,
-            stage: None,
-            of: None,
-            words: words.iter().map(Redacted::as_str).collect(),
-            beside: beside
-                .iter()
-                .map(|it| format!("{}: {}", it.speaker.name(), it.words.as_str()))
-                .collect(),
+            by: Some(said_by(record)),
+            claim: Some(&record.claim),
+            words: record.evidence.iter().map(|it| it.words.as_str()).collect(),
+            beside: beside.iter().map(said).collect(),
             may_touch: Some(targets.iter().map(|(id, _)| id.as_str()).collect()),
+            ..ShownLine::new(&short, record.claim.kind(), record.provenance.at)
         };
         let is_asked = own.is_some() || !targets.is_empty();
         let Some(line) = shown_line(&shown).filter(|_| is_asked) else { return };
         lines.push(line);
-        for line in lines {
-            self.tokens = self.tokens.saturating_add(estimate_tokens(&line));
-            self.text.push_str(&line);
-            self.text.push('\n');
-        }
+        lines.iter().for_each(|line| self.push(line));
         self.shown.extend(fresh);
         self.about.insert(record.id.0);
-        for memory in memories {
-            self.about.insert(memory.id.0);
-            self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
-        }
-        let (record, own, beside) = (record.id, *own, beside.clone());
-        self.records.push(OfferedRecord { record, own, targets, words, beside });
-        self.pairs.push(offer);
+        memories.iter().for_each(|memory| self.note(memory));
+        self.records.push(OfferedRecord { offer, targets });
     }
 
     /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and not newer
     /// than the new records: those that a record can change or end first, each the newest first.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
-        let new = self.pairs.iter().filter(|it| it.own.is_some());
-        let latest = new.map(|it| it.record.provenance.at).max();
-        let own: BTreeSet<MemoryId> = self.records.iter().filter_map(|it| it.own).collect();
+        let new = self.records.iter().map(|it| &it.offer).filter(|it| it.own.is_some());
+        let latest = new.clone().map(|it| it.record.provenance.at).max();
+        let own: BTreeSet<MemoryId> = new.filter_map(|it| it.own).collect();
         let newer = match latest {
             None => further.len(),
             Some(None) => 0,
@@ -594,22 +587,20 @@ impl Draft {
                 continue;
             }
             let id = format!("M{}", self.shown.len() + 1);
-            let line = shown_line(&FurtherLine::of(&id, memory));
+            let line = shown_line(&ShownLine::of_further(&id, memory));
             let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };
             left -= estimate_tokens(&line);
-            self.text.push_str(&line);
-            self.text.push('\n');
-            self.about.insert(memory.id.0);
-            self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
+            self.push(&line);
+            self.note(memory);
             self.shown.insert(memory.id, id);
         }
         // Claims and evidence come from the store, which holds only redacted text.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
-        let Draft { records, shown, about, pairs, .. } = self;
+        let Draft { records, shown, about, .. } = self;
         let new = (1..).zip(&records);
-        let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.own?)));
+        let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.offer.own?)));
         let shown = shown.into_iter().map(|(memory, id)| (id, memory)).chain(new).collect();
-        (!records.is_empty()).then_some(PairBatch { records, shown, about, text, pairs })
+        (!records.is_empty()).then_some(PairBatch { records, shown, about, text })
     }
 }
 

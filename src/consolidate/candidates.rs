@@ -395,22 +395,23 @@ fn look_up(indexes: [&Index; 2], scores: &mut Scores, search: &SearchKeys, kind:
     wanted.sort_unstable();
     let every = every_key(kind);
     let few = count(every) as usize <= CANDIDATES_MAX;
+    let postings = |key: u64| {
+        let found = indexes.into_iter().map(move |index| index.keys.get(&key)).enumerate();
+        let lists = found.flat_map(|(place, it)| it.map(|it| (place, &it.list)));
+        lists.flat_map(|(place, list)| list.iter().map(move |it| (place, it)))
+    };
     for (count, key) in wanted.into_iter().take(KEYS_MAX) {
         let share = weight(count) / whole;
-        for (place, index) in indexes.iter().enumerate() {
-            for posting in index.keys.get(&key).into_iter().flat_map(|it| &it.list) {
-                let length = 1.0 - LENGTH + LENGTH * f64::from(posting.length) / mean;
-                let times = f64::from(posting.times);
-                let said = times * (SATURATION + 1.0) / (times + SATURATION * length);
-                scores.change(place, posting.memory, |score| score + share * said);
-            }
+        for (place, posting) in postings(key) {
+            let length = 1.0 - LENGTH + LENGTH * f64::from(posting.length) / mean;
+            let times = f64::from(posting.times);
+            let said = times * (SATURATION + 1.0) / (times + SATURATION * length);
+            scores.change(place, posting.memory, |score| score + share * said);
         }
     }
     // Among few memories all are near enough, even in different words.
-    for (place, index) in indexes.iter().enumerate().filter(|_| few) {
-        for posting in index.keys.get(&every).into_iter().flat_map(|it| &it.list) {
-            scores.change(place, posting.memory, |score| score.max(RELATED_NEAR));
-        }
+    for (place, posting) in postings(every).filter(|_| few) {
+        scores.change(place, posting.memory, |score| score.max(RELATED_NEAR));
     }
 }
 

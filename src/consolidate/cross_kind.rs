@@ -5,13 +5,13 @@
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
-use super::key_set::shared;
+use super::parts::shared;
 use super::phrases::{
-    is_in, is_stop_word, says_no, says_postponed, says_removed, says_withdrawn, topic_keys,
+    POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
 };
 use super::quantity::words_of;
 use super::rules::is_protected;
-use super::statement::{Statement, main_text};
+use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
@@ -37,7 +37,7 @@ const DONE_BY_ACTION: f64 = 0.5;
 const DONE_AT_ONCE: f64 = 0.5;
 const AT_ONCE_WORDS_MIN: usize = 2;
 /// Minimum share of a request's words in a decision that withdraws it.
-const WITHDRAWN: f64 = 0.5;
+const WITHDRAWN_SHARE: f64 = 0.5;
 /// Minimum share of a request's words in a decision that says the same.
 const GRANTED: f64 = 0.65;
 /// Minimum share of a request for several things that an answer must name.
@@ -104,43 +104,38 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         for Candidate { memory, subject, near } in found {
             let there = view.places.get(&memory.id).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
-            let is_at_once = there.is_some_and(|there| {
-                let (wish, deed) = if *earlier { (there, new.place) } else { (new.place, there) };
+            let mut link = Link::of(new, home, memory, is_together);
+            link.is_at_once = there.is_some_and(|there| {
+                let (wish, deed) = link.in_turn(there, new.place);
                 let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
                 deed.is_at_once_after(wish, messages)
             });
-            let link = Link { new, home, memory, earlier: *earlier, is_together, is_at_once };
-            let order = new.order_to(memory, there);
-            let order = if *earlier { order } else { order.turned() };
-            let is_granted = link.is_together && link.is_granted(&subject);
+            let order = link.order(new.order_to(memory, there));
+            let is_granted = is_together && link.is_granted(&subject);
             let (covered, sure) = link.covers(&subject);
-            match view.verdicts.get(new.record.id, memory.id) {
-                Some(Verdict::Replaces { agreed }) => {
-                    all.effects.extend(link.judged(order, agreed).effects);
-                }
-                verdict if is_granted || link.is_together && verdict == Some(Verdict::Same) => {
-                    // Both were said together, in whatever order.
-                    let found = link.follow(link.laid_down(), true, Order::Later, false);
-                    all.effects.extend(found.effects);
-                }
-                verdict => {
-                    let sure = sure && covered >= COVERED_MAYBE;
-                    let found = link.follow(link.consequence(), sure, order, false);
-                    all.effects.extend(found.effects);
-                    let may = found.open.into_iter().next().filter(|_| verdict.is_none());
-                    // Only a model can tell whether a wish overrules an earlier decision.
-                    let may_overrule = !earlier && link.overruled(order).is_some();
-                    if may_overrule && verdict.is_none() {
-                        all.related.push((near, memory.id));
-                    }
-                    let better = |(most, _): &(f64, LeftOpen)| *most < covered;
-                    if let Some(may) = may {
-                        if covered >= COVERED_MAYBE && strongest.as_ref().is_none_or(better) {
-                            strongest = Some((covered, may));
-                        }
-                        all.related.push((near, memory.id));
-                    }
-                }
+            let verdict = view.verdicts.get(new.record.id, memory.id);
+            if let Some(Verdict::Replaces { agreed }) = verdict {
+                all.effects.extend(link.judged(order, agreed));
+                continue;
+            }
+            if is_granted || is_together && verdict == Some(Verdict::Same) {
+                // Both were said together, in whatever order.
+                let found = link.follow(link.laid_down(), true, Order::Later, false);
+                all.effects.extend(found.and_then(Result::ok));
+                continue;
+            }
+            let sure = sure && covered >= COVERED_MAYBE;
+            let found = link.follow(link.consequence(), sure, order, false);
+            let open = found.and_then(|found| found.map(|effect| all.effects.push(effect)).err());
+            // Only a model can tell whether a wish overrules an earlier decision.
+            let may_overrule = !earlier && link.overruled(order).is_some();
+            if verdict.is_none() && (may_overrule || open.is_some()) {
+                all.related.push((near, memory.id));
+            }
+            let better = |(most, _): &(f64, LeftOpen)| *most < covered;
+            let is_likely = covered >= COVERED_MAYBE && strongest.as_ref().is_none_or(better);
+            if let Some(open) = open.filter(|_| verdict.is_none() && is_likely) {
+                strongest = Some((covered, open));
             }
         }
         all.open.extend(strongest.map(|(_, open)| open));
@@ -150,8 +145,8 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     all
 }
 
-/// Effects of the record behind `home` on `memory` of another kind, as a model judged; empty if the
-/// policy forbids them.
+/// Effect of the record behind `home` on `memory` of another kind, as a model judged; `None` if the
+/// policy forbids it.
 pub(super) fn followed(
     new: &Incoming<'_>,
     home: &Memory,
@@ -159,22 +154,17 @@ pub(super) fn followed(
     order: Order,
     agreed: bool,
     is_together: bool,
-) -> Vec<Effect> {
-    let earlier = others(new.subject.search.kind)
-        .iter()
-        .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
-    let order = if earlier { order } else { order.turned() };
-    Link { new, home, memory, earlier, is_together, is_at_once: false }
-        .judged(order, agreed)
-        .effects
+) -> Option<Effect> {
+    let link = Link::of(new, home, memory, is_together);
+    link.judged(link.order(order), agreed)
 }
 
 /// A record beside a memory of another kind.
 struct Link<'a> {
     new: &'a Incoming<'a>,
-    /// The memory that rests on the record.
-    home: &'a Memory,
     memory: &'a Memory,
+    asked: &'a Memory,
+    answer: &'a Memory,
     /// True if the memory is the request or question, and the record its answer.
     earlier: bool,
     /// True if both were said in one conversation.
@@ -189,26 +179,53 @@ struct Consequence {
     supersedes: bool,
     rule: &'static str,
     open_rule: &'static str,
-    judged_rule: &'static str,
 }
 
-impl Link<'_> {
-    fn asked_and_answer(&self) -> (&Memory, &Memory) {
-        if self.earlier { (self.memory, self.home) } else { (self.home, self.memory) }
+impl Consequence {
+    /// Nothing remains to be done.
+    fn done(rule: &'static str) -> Consequence {
+        let stage = Some(Stage::Decided);
+        Consequence { stage, supersedes: false, rule, open_rule: "may-complete" }
+    }
+}
+
+impl<'a> Link<'a> {
+    /// A link without deeds that were done at once. `home` is the memory that rests on the record.
+    fn of(
+        new: &'a Incoming<'a>,
+        home: &'a Memory,
+        memory: &'a Memory,
+        is_together: bool,
+    ) -> Link<'a> {
+        let earlier = others(new.subject.search.kind).contains(&(memory.claim.kind(), true));
+        let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
+        Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
+    }
+
+    /// What belongs to the question and to the answer, of the memory and of the record.
+    fn in_turn<T>(&self, of_memory: T, own: T) -> (T, T) {
+        if self.earlier { (of_memory, own) } else { (own, of_memory) }
+    }
+
+    /// Order of the answer relative to the question, from that of the record relative to the memory.
+    fn order(&self, order: Order) -> Order {
+        if self.earlier { order } else { order.turned() }
+    }
+
+    fn is_wish_and_decision(&self) -> bool {
+        matches!((&self.asked.claim, &self.answer.claim), (Claim::Request(_), Claim::Decision(_)))
     }
 
     /// Share of the request or question that the answer covers, and whether it surely follows.
     fn covers(&self, subject: &Subject) -> (f64, bool) {
-        let (asked, answer) = self.asked_and_answer();
-        let (asked, answer) = (&asked.claim, &answer.claim);
-        let own: &Subject = &self.new.subject;
-        let (before, after) = if self.earlier { (subject, own) } else { (own, subject) };
+        let (asked, answer) = (&self.asked.claim, &self.answer.claim);
+        let (before, after) = self.in_turn(subject, &*self.new.subject);
         let (said, whole) = after.statement.covers(&before.statement);
         let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
         match (asked, answer) {
             (Claim::Request(_), Claim::Attempt(it)) => {
                 let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
-                let removes = says_removed(&deed) && !says_removed(&wish);
+                let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
                 // Whoever asks to find something out is answered by any way of doing so.
                 let finds = before.statement.is_preparation && after.statement.is_preparation;
                 let does = finds || after.statement.deed.does(&before.statement.deed);
@@ -228,7 +245,7 @@ impl Link<'_> {
                 let at_once = self.is_at_once
                     && is_finished
                     && before.statement.is_finished
-                    && !(prepares || removes || says_postponed(&wish))
+                    && !(prepares || removes || POSTPONED.are_in(&wish))
                     && self.does_main_part(&after.statement);
                 let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
                 (covered, (sure && is_completed || at_once) && whole > 1)
@@ -236,16 +253,17 @@ impl Link<'_> {
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
                 let says_no = after.statement.says_no && !before.statement.says_no;
-                let withdrawn = says_withdrawn(&words) && !says_withdrawn(&wish);
+                let withdrawn = WITHDRAWN.are_in(&words) && !WITHDRAWN.are_in(&wish);
                 let names = after.statement.names(&before.statement);
                 // A plain no to the request withdraws it, and so do words of withdrawal.
                 let plain =
                     after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
                 let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
-                let least = if before.statement.deed.is_list() { OF_SEVERAL } else { WITHDRAWN };
+                let least =
+                    if before.statement.deed.is_list() { OF_SEVERAL } else { WITHDRAWN_SHARE };
                 // A decision that denies nothing grants the wish or is about something else. In one conversation it
                 // says how the wish is granted, unless it begins with a denial.
-                let forbids = |claim| is_prohibition(main_text(claim));
+                let forbids = |claim| is_prohibition(Claim::headline(claim));
                 let opposes = match self.is_together {
                     true => says_no && forbids(answer),
                     false => says_no || after.statement.opposes(&before.statement),
@@ -259,12 +277,12 @@ impl Link<'_> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                let postpones = || says_postponed(&folded(&text(answer)));
+                let postpones = || POSTPONED.are_in(&folded(&text(answer)));
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
-                let is_open = is_open_question(main_text(asked));
-                let refuses = is_open && says_no(first_clause(&folded(main_text(answer))));
+                let is_open = is_open_question(asked.headline());
+                let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let sure = sure && !postpones();
@@ -275,8 +293,7 @@ impl Link<'_> {
 
     /// True if an attempt has most words of the first clause of a request, without its reasons.
     fn does_main_part(&self, deed: &Statement) -> bool {
-        let (asked, _) = self.asked_and_answer();
-        let wish = main_text(&asked.claim);
+        let wish = self.asked.claim.headline();
         // One deed does not fulfil a standing rule.
         if is_constraint(wish) || is_prohibition(wish) {
             return false;
@@ -285,27 +302,22 @@ impl Link<'_> {
         // A name may say whose wish it is: `Anna: …`.
         let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
         let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
-        let mut words: Vec<u64> = Vec::new();
-        for word in words_of(&clause).into_iter().filter(|word| !is_stop_word(word)) {
-            topic_keys(word, |key| words.push(key));
-        }
+        let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
+        let words = all_topic_keys(words);
         let done = words.iter().filter(|key| deed.has(**key)).count();
         done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
     }
 
     /// True if a decision begins with a denial of what a request is for, and of nothing else.
     fn drops(&self, request: &Statement) -> bool {
-        let (_, answer) = self.asked_and_answer();
-        let chosen = folded(main_text(&answer.claim));
+        let chosen = folded(self.answer.claim.headline());
         let clause = first_clause(&chosen);
         let words = words_of(clause);
         let begins = words.iter().take(DENIAL_WITHIN).any(|word| is_no(word));
-        let mut denied = Vec::new();
-        for word in words.into_iter().filter(|word| !is_stop_word(word) && !is_in(WANTS, word)) {
-            topic_keys(word, |key| denied.push(key));
-        }
-        (begins || says_withdrawn(clause))
-            && !says_postponed(&chosen)
+        let denied = words.into_iter().filter(|word| !is_stop_word(word) && !WANTS.has(word));
+        let denied = all_topic_keys(denied);
+        (begins || WITHDRAWN.are_in(clause))
+            && !POSTPONED.are_in(&chosen)
             && !is_for_now(&chosen)
             && !request.says_no
             && !request.deed.is_list()
@@ -315,17 +327,13 @@ impl Link<'_> {
 
     /// True if a decision says what a request says, in most of its words. In one conversation, that grants the wish.
     fn is_granted(&self, subject: &Subject) -> bool {
-        let (asked, answer) = self.asked_and_answer();
-        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
-            return false;
-        };
-        let own: &Subject = &self.new.subject;
-        let (asked, answer) = if self.earlier { (subject, own) } else { (own, subject) };
+        let (asked, answer) = self.in_turn(subject, &*self.new.subject);
         let (asked, answer) = (&asked.statement, &answer.statement);
         // The reason of a rule may be part of the wish.
         let (said, all) = answer.covers(asked);
         let named = answer.names(asked);
-        answer.says_no == asked.says_no
+        self.is_wish_and_decision()
+            && answer.says_no == asked.says_no
             && answer.withdraws == asked.withdraws
             && answer.lacks_nothing(asked)
             && (asked.is_change || !answer.is_change)
@@ -337,147 +345,91 @@ impl Link<'_> {
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
     /// `None` for anything else, which remains to be done.
     fn laid_down(&self) -> Option<Consequence> {
-        let (asked, answer) = self.asked_and_answer();
-        let (Claim::Request(it), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
-            return None;
-        };
-        let is_rule = is_constraint(&it.summary) || is_prohibition(&it.summary);
-        let is_rule = is_rule && !says_postponed(&folded(&it.summary));
-        let is_open = asked.stage != Stage::Decided && !asked.confirmed;
-        (is_open && is_rule).then_some(Consequence {
-            stage: Some(Stage::Decided),
-            supersedes: false,
-            rule: "laid-down",
-            open_rule: "may-complete",
-            judged_rule: "laid-down",
-        })
+        let wish = self.asked.claim.headline();
+        let is_rule = is_constraint(wish) || is_prohibition(wish);
+        let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
+        let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
+        (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done("laid-down"))
     }
 
     /// Effect of a person's request on a decision of an earlier conversation, in whose place a model found it. `order`
     /// is that of the decision relative to the request.
     fn overruled(&self, order: Order) -> Option<Effect> {
-        let (asked, answer) = self.asked_and_answer();
+        let (asked, answer) = (self.asked, self.answer);
         let person = if self.earlier { is_protected(asked) } else { self.new.person };
-        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
-            return None;
-        };
         let at = if self.earlier { asked.valid_from } else { self.new.facts.at };
         let is_later = order == Order::Earlier && !self.is_together;
         let holds = is_later && person && !answer.is_decided_after(at);
-        holds.then_some(Effect {
-            memory: answer.id,
-            by: asked.id,
-            stage: None,
-            supersedes: true,
-            restores: false,
-            retracts: false,
-            at,
-            rule: Cow::Borrowed("judged-replaced"),
-        })
+        let effect = Effect::new(answer.id, asked.id, at, "judged-replaced");
+        (holds && self.is_wish_and_decision()).then_some(Effect { supersedes: true, ..effect })
     }
 
-    /// Applies the effects as if the rules were sure, under names of their own.
-    fn judged(&self, order: Order, agreed: bool) -> Across {
+    /// Applies the effect as if the rules were sure, under a name of its own.
+    fn judged(&self, order: Order, agreed: bool) -> Option<Effect> {
         if let Some(effect) = self.overruled(order) {
-            return Across { effects: vec![effect], ..Across::default() };
+            return Some(effect);
         }
         if self.is_postponed() {
-            return Across::default();
+            return None;
         }
         let order = if order == Order::Same { Order::Later } else { order };
         let consequence = self.granted().or_else(|| self.consequence());
-        let rule = consequence.as_ref().map(|it| it.judged_rule).unwrap_or_default();
-        let mut found = self.follow(consequence, true, order, agreed);
-        for effect in &mut found.effects {
-            effect.rule = Cow::Borrowed(rule);
-        }
-        found
+        let effect = self.follow(consequence, true, order, agreed)?.ok()?;
+        Some(Effect { rule: Cow::Owned(format!("judged-{}", effect.rule)), ..effect })
     }
 
     /// True if the decision only puts the request off: it stays open, whatever a model found.
     fn is_postponed(&self) -> bool {
-        let (asked, answer) = self.asked_and_answer();
-        let chosen = folded(main_text(&answer.claim));
-        let is_pair =
-            matches!((&asked.claim, &answer.claim), (Claim::Request(_), Claim::Decision(_)));
-        is_pair && says_postponed(&chosen)
+        self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.answer.claim.headline()))
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
     /// decision denies or drops what was asked for.
     fn granted(&self) -> Option<Consequence> {
-        let (asked, answer) = self.asked_and_answer();
-        let (Claim::Request(_), Claim::Decision(_)) = (&asked.claim, &answer.claim) else {
+        let (asked, answer) = (&self.asked.claim, &self.answer.claim);
+        if !self.is_wish_and_decision() || self.asked.stage == Stage::Decided {
             return None;
-        };
-        let (wish, words) = (folded(&text(&asked.claim)), folded(&text(&answer.claim)));
+        }
         let says_no = |claim: &Claim| Subject::of(claim).statement.says_no;
-        let denies = says_no(&answer.claim) && !says_no(&asked.claim);
-        let drops = says_withdrawn(&words) && !says_withdrawn(&wish);
-        let stage = Some(Stage::Decided);
-        let (rule, open_rule, judged_rule) = ("completed", "may-complete", "judged-completed");
-        let is_open = asked.stage != Stage::Decided;
-        (is_open && !denies && !drops).then_some(Consequence {
-            stage,
-            supersedes: false,
-            rule,
-            open_rule,
-            judged_rule,
-        })
+        let denies = says_no(answer) && !says_no(asked);
+        let drops =
+            WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
+        (!denies && !drops).then(|| Consequence::done("completed"))
     }
 
     fn consequence(&self) -> Option<Consequence> {
-        let (asked, answer) = self.asked_and_answer();
-        Some(match (&asked.claim, &answer.claim) {
+        let (asked, answer) = (self.asked, self.answer);
+        let consequence = match (&asked.claim, &answer.claim) {
+            (Claim::Request(_), Claim::Attempt(_)) if answer.stage == Stage::Decided => {
+                Consequence::done("completed")
+            }
             (Claim::Request(_), Claim::Attempt(_)) => {
-                let (stage, rule, judged_rule) = match answer.stage {
-                    Stage::Decided => (Stage::Decided, "completed", "judged-completed"),
-                    Stage::Proposed | Stage::Attempted | Stage::Refuted => {
-                        (Stage::Attempted, "attempted", "judged-attempted")
-                    }
-                };
-                let stage = Some(stage).filter(|stage| asked.stage.may_become(*stage))?;
-                let stage = Some(stage);
-                Consequence {
-                    stage,
-                    supersedes: false,
-                    rule,
-                    open_rule: "may-complete",
-                    judged_rule,
-                }
+                let stage = Some(Stage::Attempted);
+                Consequence { stage, ..Consequence::done("attempted") }
             }
             (Claim::Request(_), Claim::Decision(_)) if asked.stage != Stage::Decided => {
-                Consequence {
-                    stage: None,
-                    supersedes: true,
-                    rule: "withdrawn",
-                    open_rule: "may-withdraw",
-                    judged_rule: "judged-withdrawn",
-                }
+                let (rule, open_rule) = ("withdrawn", "may-withdraw");
+                Consequence { stage: None, supersedes: true, rule, open_rule }
             }
             (Claim::Discussion(_), Claim::Decision(_)) if asked.stage == Stage::Proposed => {
-                Consequence {
-                    stage: Some(Stage::Decided),
-                    supersedes: true,
-                    rule: "settled",
-                    open_rule: "may-settle",
-                    judged_rule: "judged-settled",
-                }
+                let open_rule = "may-settle";
+                Consequence { supersedes: true, open_rule, ..Consequence::done("settled") }
             }
             _ => return None,
-        })
+        };
+        let may_be = |it: &Consequence| it.stage.is_none_or(|stage| asked.stage.may_become(stage));
+        Some(consequence).filter(may_be)
     }
 
-    /// Applies a consequence if the policy lets it, or leaves it open.
+    /// Effect of a consequence if the policy lets it, or the pair that it leaves open.
     fn follow(
         &self,
         consequence: Option<Consequence>,
         sure: bool,
         order: Order,
         agreed: bool,
-    ) -> Across {
-        let Link { new, memory, earlier, .. } = *self;
-        let (asked, answer) = self.asked_and_answer();
+    ) -> Option<Result<Effect, LeftOpen>> {
+        let Link { new, memory, asked, answer, earlier, .. } = *self;
         let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);
         let (at, person, hearsay) = match earlier {
             true => (new.facts.at, new.person, new.hearsay),
@@ -487,10 +439,8 @@ impl Link<'_> {
         let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);
         let is_decided = !is_edit && asked.is_decided_after(at);
         let late = matches!(order, Order::Earlier | Order::Unknown);
-        let Some(consequence) = consequence.filter(|_| !late && !hearsay && !is_decided) else {
-            return Across::default();
-        };
-        let Consequence { stage, supersedes, rule, open_rule, .. } = consequence;
+        let Consequence { stage, supersedes, rule, open_rule } =
+            consequence.filter(|_| !late && !hearsay && !is_decided)?;
         // Superseding what a person asked for takes a person. What a person confirmed is closed
         // only by a person or a successful attempt.
         let may_move = !asked.confirmed || person || stage == Some(Stage::Decided);
@@ -499,29 +449,18 @@ impl Link<'_> {
             false => order == Order::Later && may_move,
         };
         if sure && is_free {
-            let effect = Effect {
-                memory: asked.id,
-                by: answer.id,
-                stage,
-                supersedes,
-                restores: false,
-                retracts: false,
-                at,
-                rule: Cow::Borrowed(rule),
-            };
-            return Across { effects: vec![effect], ..Across::default() };
+            let effect = Effect::new(asked.id, answer.id, at, rule);
+            return Some(Ok(Effect { stage, supersedes, ..effect }));
         }
         let rule = Cow::Borrowed(open_rule);
-        let open = LeftOpen { record: new.record.id, memory: memory.id, rule };
-        Across { open: vec![open], ..Across::default() }
+        Some(Err(LeftOpen { record: new.record.id, memory: memory.id, rule }))
     }
 }
 
 /// Number of first words of a decision among which a denial is one of the whole.
 const DENIAL_WITHIN: usize = 3;
 /// Words for a wish, in a denial of it.
-const WANTS: &str =
-    "want need wants needs do does wollen brauchen brauchst voulons queremos vogliamo";
+static WANTS: WordList = WordList::named("wants");
 
 /// Text up to the end of its first clause.
 fn first_clause(folded: &str) -> &str {
@@ -529,20 +468,13 @@ fn first_clause(folded: &str) -> &str {
 }
 
 /// First words of questions for one of many answers.
-const OPEN_QUESTIONS: &str = "how|which|what|where|when|who|why|wie|welche|welcher|welches|was|wo|wann|wer|warum|comment|\
-     quel|quelle|quels|quelles|où|quand|qui|pourquoi|cómo|qué|cuál|dónde|cuándo|quién|por|come|quale|dove";
+static OPEN_QUESTIONS: WordList = WordList::named("open questions");
 
 /// True if the question has more answers than yes and no.
 fn is_open_question(question: &str) -> bool {
     let first = folded(question);
     let first = first.split([' ', ',']).next().unwrap_or_default();
-    OPEN_QUESTIONS.split('|').any(|word| word == first)
-}
-
-/// Full text of a claim.
-fn text(claim: &Claim) -> String {
-    let all: Vec<&str> = claim.strings().into_iter().map(|(_, text)| text).collect();
-    all.join("\n")
+    OPEN_QUESTIONS.has(first)
 }
 
 /// Share of the question's words in the answer; zero with too little in common.

@@ -1,46 +1,37 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
-use super::phrases::{FORM_WORDS, is_exact, is_in, is_stop_word, says_removed, topic_keys};
+use super::phrases::{FORM_WORDS, REMOVALS, WordList, is_exact, is_stop_word, topic_keys};
 use super::quantity::words_of;
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
 
 /// Conjunctions.
-const AND: &str = "and und et y e и ve";
+static AND: WordList = WordList::named("and");
 /// Verbs for one deed, by row. Whoever uses what was asked for has it: verbs of the second row do those of the first.
-const DEEDS: [&str; 4] = [
-    "add build built make made create created write wrote written implement implemented introduce introduced provide \
-     set put install installed show showed offer baue bauen gebaut erstelle erstellen erstellt schreibe schreiben \
-     schrieb geschrieben ergänze ergänzen ergänzt ajoute ajouter ajouté crée créer créé écris écrire écrit añade \
-     añadir añadido crea crear creado escribe escribir escrito haz hacer hecho",
-    "ran run called opened used launched shipped deployed released published raised enabled",
-    "fix fixed repair repaired mend mended correct corrected solve solved resolve resolved repariere reparieren repariert \
-     behebe beheben behoben korrigiere korrigieren korrigiert corrige corriger corrigé corregir corregido répare \
-     réparer réparé arregla arreglar arreglado",
-    "remove removed delete deleted drop dropped get rid lösche löschen gelöscht entferne entfernen entfernt supprime \
-     supprimer supprimé borra borrar borrado elimina eliminar eliminado",
+static DEEDS: [WordList; 4] = [
+    WordList::named("makes"),
+    WordList::named("uses a thing"),
+    WordList::named("repairs"),
+    WordList::named("removes"),
 ];
 /// Function words of English, which has no verbs at the end.
-const ENGLISH: &str = "the a of to with for from by at";
+static ENGLISH: WordList = WordList::named("english");
 /// Row of the verbs that repair something.
 const REPAIRS: usize = 2;
 /// Words before the means or circumstances of a deed, which a retry may change.
-const MEANS: &str = "with without using via by through over per under after once when since because until instead mit ohne \
-     über nach nachdem seit durch mithilfe weil wenn als statt avec sans par après quand depuis con sin por mediante tras \
-     después cuando desde vía";
+static MEANS: WordList = WordList::named("means");
 /// Verbs before a tool, and prepositions before what it is used on.
-const USES: &str = "ran run used tried called executed";
-const USED_ON: &str = "on against for";
+static USES: WordList = WordList::named("uses");
+static USED_ON: WordList = WordList::named("used on");
 /// Verbs of a result by which something works.
-const WORKS: &str = "works worked passes passed succeeds succeeded läuft funktioniert klappt marche fonctionne passe funciona";
+static WORKS: WordList = WordList::named("works");
 /// Words by which an attempt refers to an earlier one.
-const RETRIES: &str =
-    "again anew instead retried reran rerun redid erneut nochmal nochmals wieder nouveau nuevo";
+static RETRIES: WordList = WordList::named("retries");
 /// Beginnings of words by which an attempt reproduces a failure.
 const REPRODUCES: [&str; 3] = ["reprodu", "nachgestellt", "recreate"];
 /// Endings of verb forms.
-const VERB_ENDINGS: &str = "e d ed ing s es y ied ped ted ned ged bed med red led n en t et te er é ir i re ar ado ido ó é ió o a an";
+static VERB_ENDINGS: WordList = WordList::named("verb endings");
 /// Minimum number of letters that two forms of one verb share at their beginning.
 const VERB_LETTERS_MIN: usize = 3;
 
@@ -73,17 +64,17 @@ impl Deed {
         let mut deed = Deed::default();
         let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
         let words = words_of(head);
-        let is_english = words.iter().any(|word| is_in(ENGLISH, word));
+        let is_english = words.iter().any(|word| ENGLISH.has(word));
         let last = words.last().filter(|word| !is_english && word.ends_with(['n', 't']));
         // A tool may come first: `add_bags to add one bag`.
         let first = words.iter().find(|word| !is_exact(word) && **word != "to");
         deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
         deed.begins = first.is_some_and(|word| !is_stop_word(word));
-        deed.removes = says_removed(head);
+        deed.removes = REMOVALS.are_in(head);
         if let Claim::Attempt(it) = claim {
             let result = folded(&it.result);
             let results = words_of(&result);
-            deed.works = results.iter().any(|word| is_in(WORKS, word));
+            deed.works = results.iter().any(|word| WORKS.has(word));
             let quoted = it.action.split('`').skip(1).step_by(2);
             for command in quoted.filter(|words| words.trim().contains(' ')).map(folded) {
                 deed.commands.push(hash(&command));
@@ -93,12 +84,12 @@ impl Deed {
             }
             deed.reproduces =
                 words.iter().any(|word| REPRODUCES.iter().any(|it| word.starts_with(it)));
-            deed.again = words.iter().chain(&results).any(|word| is_in(RETRIES, word));
+            deed.again = words.iter().chain(&results).any(|word| RETRIES.has(word));
         }
         let mut before: &[u64] = &[];
         let (mut keys, mut is_joined) = (Vec::new(), false);
         for word in words {
-            if is_in(AND, word) {
+            if AND.has(word) {
                 deed.joined.extend(before);
                 is_joined = true;
             } else if !is_stop_word(word) && !is_exact(word) {
@@ -142,7 +133,7 @@ impl Deed {
 
     /// True if it repairs something, says that it was tried before, or ran a command of `failed`.
     pub(super) fn mends(&self, failed: &Deed) -> bool {
-        let repairs = || self.verbs.iter().any(|done| is_in(DEEDS[REPAIRS], done));
+        let repairs = || self.verbs.iter().any(|done| DEEDS[REPAIRS].has(done));
         self.again || self.reruns(failed) || repairs()
     }
 
@@ -182,11 +173,11 @@ impl Deed {
 /// Folded `head` of an attempt without its means and circumstances: in `ran eslint on the shop`, without the tool.
 pub(super) fn without_means(head: &str) -> String {
     let mut words = words_of(head);
-    let is_use = words.first().is_some_and(|word| is_in(USES, word));
-    if let Some(at) = words.iter().position(|word| is_use && is_in(USED_ON, word)) {
+    let is_use = words.first().is_some_and(|word| USES.has(word));
+    if let Some(at) = words.iter().position(|word| is_use && USED_ON.has(word)) {
         words.drain(1..at);
     }
-    let words: Vec<&str> = words.into_iter().take_while(|word| !is_in(MEANS, word)).collect();
+    let words: Vec<&str> = words.into_iter().take_while(|word| !MEANS.has(word)).collect();
     words.join(" ")
 }
 
@@ -197,12 +188,12 @@ fn is_test(command: &str) -> bool {
 
 /// True if the verb `done` does what the verb `asked` asks for.
 fn is_same_deed(asked: &str, done: &str) -> bool {
-    let row = |verb: &str| DEEDS.iter().position(|row| is_in(row, verb));
+    let row = |verb: &str| DEEDS.iter().position(|row| row.has(verb));
     let is_form = |one: &str, other: &str| {
         let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         let is_ending = |verb: &str| {
             let ending: String = verb.chars().skip(common).collect();
-            ending.is_empty() || is_in(VERB_ENDINGS, &ending)
+            ending.is_empty() || VERB_ENDINGS.has(&ending)
         };
         common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
     };

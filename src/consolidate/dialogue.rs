@@ -66,7 +66,6 @@ impl AskSpec {
 /// A question to a model about one batch.
 pub(crate) trait BatchTask {
     type Outcome;
-    const TOOL: &'static str;
     /// Key of the list of entries in an answer.
     const LIST: &'static str;
 
@@ -136,11 +135,8 @@ impl<T: BatchTask> Dialogue<T> {
 
     fn finish(&mut self) -> Step<T::Outcome> {
         let findings = std::mem::take(&mut self.findings);
-        Step::Done(self.task.outcome(DialogueSummary {
-            findings,
-            rung: self.rung,
-            asks: self.asks,
-        }))
+        let summary = DialogueSummary { findings, rung: self.rung, asks: self.asks };
+        Step::Done(self.task.outcome(summary))
     }
 
     fn note(&mut self, finding: Finding) {

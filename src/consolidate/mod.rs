@@ -8,8 +8,6 @@ mod deed;
 mod dialogue;
 mod history;
 mod incoming;
-mod key_set;
-mod lessons;
 mod parts;
 mod person_verdict;
 mod phrases;
@@ -24,21 +22,20 @@ mod retraction;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{Adjudicated, Asked, PairBatch, Undecided, schema_files};
-pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
+pub(crate) use adjudication::{
+    Adjudicated, Adjudication, AdjudicationSpec, Asked, PairBatch, Undecided, schema_files,
+};
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};
 pub(crate) use cross_kind::looked_up_keys;
 pub(crate) use dialogue::AskSpec;
-pub(crate) use history::{Event, forget};
-pub(crate) use history::{as_of, history};
-pub(crate) use lessons::{LessonBatch, reflect_schema_files};
-pub(crate) use lessons::{LessonSpec, LessonTask, lesson_batches};
+pub(crate) use history::{Event, as_of, forget, history};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
-pub(crate) use planner::{Draft, consolidate_with, is_judged};
+pub(crate) use planner::{Draft, is_judged};
 pub(crate) use retrospective::{
-    Category, Made, Note, Retrospective, reflect, reflect_with, standing,
+    Category, LessonBatch, LessonSpec, LessonTask, Made, Note, Retrospective, lesson_batches,
+    reflect, reflect_schema_files, reflect_with, standing,
 };
 pub(crate) use subject::SearchKeys;
 pub use verdict::Verdicts;

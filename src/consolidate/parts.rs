@@ -1,26 +1,33 @@
-//! A text in comparable parts: topic words, values, bounds and word order.
+//! A text in comparable parts: topic words, values, bounds and word order. Sets of word keys are sorted lists without
+//! duplicates.
 
-use super::key_set::sort;
-use super::phrases::{is_exact, is_stop_word, topic_keys};
+use super::phrases::{WordList, is_exact, is_stop_word, lists, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::text::stems::is_no;
 use crate::text::tokens::{folded, hash};
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// A parsed text.
+#[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) folded: String,
+    /// Topic words, sorted.
     pub(super) topic: Vec<u64>,
+    /// Quantities and exact names, sorted.
     pub(super) values: Vec<u64>,
+    /// Topic words in order, if the order carries meaning, as in `from A to B`.
     pub(super) order: WordOrder,
+    /// Bounds set by stop words such as `before` and `below`, sorted.
     pub(super) bounds: Vec<usize>,
+    /// Topic words right after a form of `be`, as in `mails are sent`, sorted.
     pub(super) predicates: Vec<u64>,
+    /// Says that something stays as it is.
     pub(super) keeps: bool,
 }
 
 /// Topic words in order; empty if the order makes no difference.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct WordOrder {
     pub(super) words: Vec<u64>,
     /// Number of words before the direction word, if there is only one.
@@ -46,45 +53,19 @@ impl WordOrder {
     }
 }
 
-/// Words that set bounds or say how binding a statement is; words of different rows differ.
-const BOUNDS: [&str; 13] = [
-    "out hors fuera",
-    "or oder ou или",
-    "from desde",
-    "before prior vor avant antes önce",
-    "after nach après después sonra",
-    "below under less unter sous moins menos bajo <",
-    "above over more über sur plus más sobre >",
-    "up hoch raise raised raises increase increased increases upgrade upgraded extend extended lengthen lengthened doubled \
-     tripled erhöht erhöhen verlängert verlängern verdoppelt verdoppeln aumentar augmenter augmenté увеличить",
-    "down herunter runter lower lowered lowers reduce reduced reduces downgrade downgraded shorten shortened halve halved cut \
-     trim trimmed gesenkt senken verkürzt verkürzen reducir réduire réduit уменьшить",
-    "some several einige quelques algunos",
-    "most maximum maximal höchstens máximo <= ≤",
-    "least minimum mindestens mínimo >= ≥",
-    "may can might could darf dürfen kann können peut peuvent puede pueden",
-];
+/// Words that set bounds or say how binding a statement is; words of different lists differ.
+static BOUNDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let lists = lists("bound kind").enumerate();
+    lists.flat_map(|(at, words)| words.split('|').map(move |word| (word, at))).collect()
+});
 /// Particles that end a German statement, as in `geht nachts an`; they count as bounds.
 const PARTICLES: [&str; 6] = ["auf", "zu", "an", "aus", "ein", "ab"];
 /// Forms of `be`, which precede a predicate.
-const BE: &str = "is are was were be been ist sind wird werden est sont es son";
+static BE: WordList = WordList::named("be");
 /// Words saying that something stays as it is.
-const KEEPS: &str = "keep keeps stay stays remain remains leave behalten beibehalten bleibt bleiben garder garde reste \
-     restent mantener mantiene seguir";
-
+static KEEPS: WordList = WordList::named("keeps");
 /// Words that make the order of the others matter.
-const DIRECTIONS: &str = "from to before prior after into until von zu nach vor bis desde hasta antes después avant après depuis \
-     から まで önce sonra -> → => <- ←";
-
-static BE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| BE.split(' ').collect());
-static KEEP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| KEEPS.split_whitespace().collect());
-static DIRECTION_WORDS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| DIRECTIONS.split_whitespace().collect());
-
-static BOUND_WORDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
-    let rows = BOUNDS.iter().enumerate();
-    rows.flat_map(|(row, words)| words.split(' ').map(move |word| (word, row))).collect()
-});
+static DIRECTIONS: WordList = WordList::named("directions");
 
 impl Parts {
     pub(super) fn of(text: &str) -> Parts {
@@ -104,16 +85,16 @@ impl Parts {
             rest = after;
             // `up to` an amount means at most.
             let at_most = *word == "up" && rest.first().is_some_and(|next| *next == "to");
-            bounds.extend(BOUND_WORDS.get(if at_most { "most" } else { word }));
+            bounds.extend(BOUNDS.get(if at_most { "most" } else { word }));
             // `prior to` counts as one word.
-            if DIRECTION_WORDS.contains(word) && last != "prior" && last != "up" {
+            if DIRECTIONS.has(word) && last != "prior" && last != "up" {
                 turns.push(topic.len());
             }
-            keeps |= KEEP_WORDS.contains(word);
+            keeps |= KEEPS.has(word);
             if is_exact(word) {
                 values.push(hash(word));
-            } else if !is_stop_word(word) && !KEEP_WORDS.contains(word) {
-                let is_predicate = BE_WORDS.contains(last);
+            } else if !is_stop_word(word) && !KEEPS.has(word) {
+                let is_predicate = BE.has(last);
                 topic_keys(word, |key| {
                     topic.push(key);
                     predicates.extend(is_predicate.then_some(key));
@@ -130,11 +111,43 @@ impl Parts {
         let is_german = words.iter().any(|word| matches!(*word, "wird" | "werden"));
         predicates.extend(topic.last().filter(|_| is_german));
         let particle = words.last().and_then(|last| PARTICLES.iter().position(|it| it == last));
-        bounds.extend(particle.map(|at| BOUNDS.len() + at));
+        bounds.extend(particle.map(|at| usize::MAX - at));
         sort(&mut topic);
         sort(&mut values);
         sort(&mut predicates);
         bounds.sort_unstable();
         Parts { folded: flat, topic, values, order, bounds, predicates, keeps }
     }
+}
+
+/// Sorts the keys and removes duplicates.
+pub(super) fn sort(keys: &mut Vec<u64>) {
+    keys.sort_unstable();
+    keys.dedup();
+}
+
+/// Number of keys in both sets.
+pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
+    let (mut left, mut right, mut count) = (one, other, 0);
+    while let ([first, rest @ ..], [second, after @ ..]) = (left, right) {
+        match first.cmp(second) {
+            std::cmp::Ordering::Less => left = rest,
+            std::cmp::Ordering::Greater => right = after,
+            std::cmp::Ordering::Equal => {
+                count += 1;
+                (left, right) = (rest, after);
+            }
+        }
+    }
+    count
+}
+
+/// Keys of `one` that `other` lacks.
+pub(super) fn without(one: &[u64], other: &[u64]) -> Vec<u64> {
+    one.iter().filter(|key| other.binary_search(key).is_err()).copied().collect()
+}
+
+/// Keys in both sets.
+pub(super) fn both(one: &[u64], other: &[u64]) -> Vec<u64> {
+    one.iter().filter(|key| other.binary_search(key).is_ok()).copied().collect()
 }

@@ -68,11 +68,9 @@ impl PersonVerdict {
             }
             PersonVerdict::Supersede { old, new } => {
                 let (old, new) = (get(old)?, get(new)?);
-                (old.superseded_by == Some(new.id)
-                    && is_active(new)
-                    && by_person(old)
-                    && !is_asked())
-                .then(|| format!("memory {} took the place of {} already", new.id, old.id))
+                let is_replaced = old.superseded_by == Some(new.id) && is_active(new);
+                (is_replaced && by_person(old) && !is_asked())
+                    .then(|| format!("memory {} took the place of {} already", new.id, old.id))
             }
             PersonVerdict::Close { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(true).is_some())?;
@@ -80,9 +78,9 @@ impl PersonVerdict {
                     .then(|| format!("memory {memory} is closed already"))
             }
             PersonVerdict::Reopen { memory } => {
-                let of =
-                    get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some())?;
-                (of.is_open() && by_person(of)).then(|| format!("memory {memory} is open already"))
+                let of = get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some());
+                of.filter(|of| of.is_open() && by_person(of))
+                    .map(|_| format!("memory {memory} is open already"))
             }
             // What is out of use is not retracted.
             PersonVerdict::Retract { .. } => None,
@@ -169,15 +167,11 @@ impl<'a> Deciding<'a> {
         let turned = Two { one: new, other: old };
         let mut operations = self.settle(turned, open, revived.into_iter().collect());
         let settles = |it: &&mut Operation| it.disposition.home() == Some(new.id);
-        match operations.iter_mut().find(settles) {
-            Some(operation) => {
-                let (memory, with, how) = (new.id, old.id, Settlement::Replaced);
-                operation.disposition = Disposition::Settle { memory, with, how };
-            }
-            None => {
-                let replaced = Effect { supersedes: true, ..self.effect(old, new) };
-                operations.iter_mut().take(1).for_each(|it| it.effects.push(replaced.clone()));
-            }
+        if let Some(operation) = operations.iter_mut().find(settles) {
+            let (memory, with, how) = (new.id, old.id, Settlement::Replaced);
+            operation.disposition = Disposition::Settle { memory, with, how };
+        } else if let Some(first) = operations.first_mut() {
+            first.effects.push(Effect { supersedes: true, ..self.effect(old, new) });
         }
         Ok(operations)
     }
@@ -239,16 +233,7 @@ impl<'a> Deciding<'a> {
     }
 
     fn effect(&self, memory: &Memory, by: &Memory) -> Effect {
-        Effect {
-            memory: memory.id,
-            by: by.id,
-            stage: None,
-            supersedes: false,
-            restores: false,
-            retracts: false,
-            at: Some(self.now),
-            rule: Cow::Borrowed(self.verdict.rule()),
-        }
+        Effect::new(memory.id, by.id, Some(self.now), self.verdict.rule())
     }
 
     /// Settles every open pair of the two, or a new one if there is none.

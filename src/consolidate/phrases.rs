@@ -5,113 +5,45 @@ use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
 use foldhash::{HashMap, HashSet};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
+
+/// Lists of words and phrases with this name. A line of the file has a name, and a list separated by bars.
+pub(super) fn lists(name: &str) -> impl Iterator<Item = &'static str> {
+    let of_line = move |line: &'static str| line.strip_prefix(name)?.strip_prefix(": ");
+    include_str!("phrases.txt").lines().filter_map(of_line)
+}
+
+/// Words and phrases of the list with this name.
+pub(super) fn listed(name: &str) -> impl Iterator<Item = &'static str> {
+    lists(name).flat_map(|list| list.split('|'))
+}
 
 /// Words saying that something is no longer as it was.
-const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|now|\
-     in favour of|in favor of|takes over from|took over from|changed my mind|change my mind|changed our mind|\
-     on second thought|scratch that|revert|reverted|reverse|reversed|undo|undone|drop|dropped|abolish|abolished|forget the|\
-     no,|no:|from now on|take back|taken back|took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|\
-     lieber doch|doch nicht|nicht mehr|nicht länger|ab jetzt|ab sofort|jetzt|künftig|nunmehr|nein,|abgeschafft|rückgängig|zurückgenommen|\
-     yerine|artık|vazgeçtik|vazgeçtim|fikrimi değiştirdim|hayır,|bundan sonra|en lugar de|en vez de|ya no|ahora|\
-     cambio de idea|cambié de idea|a partir de ahora|plutôt|au lieu de|finalement|ne plus|n'est plus|ne sont plus|maintenant|\
-     changé d'avis|désormais|dorénavant|non,|invece di|d'ora in poi|non più|adesso|em vez de|a partir de agora|não mais|agora|\
-     вместо|теперь|отныне|больше не|やっぱり|やはり|ではなく|じゃなくて|代わりに|に戻|やめて|今後|还是用|不再";
-
+static CHANGES: Phrases = Phrases::named("changes");
 /// Verbs that change something from one value to another.
-const SHIFTS: &str = "dial|dialled|dialed|slowed|tighten|tightened|loosen|loosened|relax|relaxed|trim|trimmed|switch|switched|switches|switching|changed|change|changes|changing|go back to|goes back to|went back to|\
-     replace|replaces|replaced|raise|raised|lower|lowered|increase|increased|reduce|reduced|extend|extended|lengthen|\
-     lengthened|shorten|shortened|cut|bump|bumped|halve|halved|doubled|tripled|upgrade|upgraded|downgrade|\
-     downgraded|migrate|migrated|move|moves|moved|shift|shifted|postpone|postponed|reschedule|rescheduled|return to|returns to|\
-     umgestiegen|ersetzt|ersetzen|zurück zu|geändert|ändern|erhöht|erhöhen|gesenkt|senken|verlängert|verlängern|verkürzt|\
-     verkürzen|verdoppelt|verdoppeln|umgestellt|umstellen|gestellt|gewechselt|wechseln|verschoben|verschieben|verlegt|verlegen|\
-     değiştirildi|değiştirelim|volvamos a|cambiar a|cambiamos a|pasamos a|pasa a|pasan a|sustituir|reemplazar|aumentar|reducir|\
-     mover|movemos|trasladar|passer à|passons à|passe à|passent à|on passe à|remplacer|remplacé|augmenter|augmenté|réduire|\
-     réduit|déplacer|déplacé|déplacée|reporté|reportée|passare|passiamo|cambiare|spostare|spostato|mudar|mudamos|passamos|\
-     заменить|заменяем|меняем|перенести|переносим|перенесли|увеличить|уменьшить|перейти|переходим|に変更|切り替え|改用|換成|换成";
-
+pub(super) static SHIFTS: Phrases = Phrases::named("shifts");
 /// Words saying that the speaker repeats something; those in `REMINDS` only suggest it.
-const REPEATS: &str = "repeat|as i said|as said|as we said|like i said|said before|already said|told you|as agreed|once more|\
-     wie gesagt|wiederhole|noch einmal|rappel|répète|encore une fois|déjà dit|repito|te lo dije|otra vez|ripeto|повторяю|\
-     напоминаю|söylediğim gibi|もう一度|言ったとおり|繰り返|how often|how many times|said again|second time|third time|\
-     keep saying|keep telling|wie oft|zum zweiten mal|zum dritten mal|nochmals|combien de fois|troisième fois|cuántas veces|\
-     tercera vez";
-const REMINDS: &str =
-    "again|remember|still|as before|wieder|nochmal|recuerda|ricorda|опять|снова|tekrar";
-
-/// Nouns for measured quantities.
-pub(super) const MEASURE_NOUNS: &str = "limit interval number amount size length width height duration period timeout rate \
-     frequency price cost fee cap window deadline validity delay threshold quota gültigkeit validité grenze intervall anzahl menge größe länge breite höhe dauer frist preis kosten gebühr \
-     nombre taille longueur durée délai prix coût límite intervalo número tamaño duración plazo precio coste cuota";
-
+pub(super) static REPEATS: Phrases = Phrases::named("repeats");
+pub(super) static REMINDS: Phrases = Phrases::named("reminds");
 /// Words that withdraw a request or plan, folded.
-const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took back|withdraw|withdrawn|drop|dropped|\
-     scrap|scrapped|abandon|abandoned|no longer needed|not needed any more|not needed anymore|never mind|nevermind|\
-     forget|called off|off the list|off the table|vetoed|hat sich erledigt|sich erledigt|gestrichen|verworfen|wird nicht gebaut|nicht mehr nötig|\
-     zurückgezogen|zurückgenommen|abgesagt|laisse tomber|laissons tomber|annulé|annule|abandonné|plus besoin|\
-     cancelar|cancelado|ya no hace falta|descartado|olvida|iptal|vazgeçtik|vazgeçtim|gerek kalmadı|やめる|やめた|不要|取消";
-
+pub(super) static WITHDRAWN: Phrases = Phrases::named("withdrawn");
 /// Words for an action that only investigates, plans or begins what was asked.
-const PREPARATION: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
-     sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
-     compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|proposed|suggested|prepared|began|\
-     begun|started|half|except|only|reverted|wrote a test|failing test|found|listed|find out|why|warum|pourquoi|por qué|nachgestellt|\
-     reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
-     zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
-     empezado|reproducido|planlandı|taslak";
+pub(super) static PREPARATION: Phrases = Phrases::named("preparation");
 /// Words by which an attempt says that something is left to do.
-const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     yet|not started|not begun|still open|is still|are still|left to do|remains to|remain to|is missing|are missing|still missing|pending|waits for|waiting for|\
-     still to do|todo|tomorrow|next sprint|demain|mañana|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
-     noch nicht|noch offen|immer noch|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
-     pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
-     parcialmente|henüz|kısmen";
+pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
 /// Words by which a decision or a wish postpones something.
-const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
-     comes later|postponed|put off|not today|not now|not before the|not done before the|not until the|nicht vor dem|nicht vor der|\
-     erst nach|pas avant l|no antes de|verschoben|später dran|kommt später|reporté|aplazad|rinviat|\
-     ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
+pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
 /// Words by which an attempt removes something.
-const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
-     retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
-
-/// Stop words: articles, pronouns, prepositions and verbs that occur in statements on any topic.
-const STOP_WORDS: &str = "a an the of to in and for is are was were be been being become becomes on with at by from it its as their our that which who \
-     this these those there here we you i he she they them us your his her my me do does did done has have had will would \
-     should can could may might must shall each every any all some such via into out up down over under about after before \
-     ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \
-     makes made take takes taken keep keeps kept set sets put puts stay stays stayed need needs needed run runs want wants let \
-     please then than rather or if last lasts including included again always happen happens say says said let's \
-     through between because longer already port move moves moved anywhere everywhere appear appears below above prior \
-     der die das den dem des ein eine einen einem einer eines und ist sind war waren wird werden wurde wurden mit von vom \
-     für auf im in am an zu zum zur bei beim nach vor über unter aus durch als wie wir sie er es ich uns man nur noch auch dass \
-     oder aber mehr länger bereits nötig brauchen braucht hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
-     le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
-     il elle nous vous y en ne doit toujours déjà peut peuvent ya puede pueden hasta el los las uno una unos unas o es son con por para que del al lo su sus se cada \
-     aussi également también itself themselves own myself selbst auch today per pro par back remember ab sofort lugar vez lieu favour favor mind thought \
-     alle jede jeder jedes jeden chaque tous but mais sondern sino anything everything something alles etwas tout todo single alone allein alleine seul seule \
-     least maximum minimum maximal höchstens mindestens máximo mínimo store stores stored hold holds happens \
-     plus puis ils elles reste restent rester il lo gli i di del della dal al alla nel nella che e o os as do da dos das em no na nos nas ao à à às um uma que e para \
-     и в во на с со к по за до от из у не для что это при мы его \
-     変更 bir ve ile için bu şu da de mi her";
+pub(super) static REMOVALS: Phrases = Phrases::named("removals");
 
 /// Words for a person's permission.
-pub(super) const PERMISSION: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
-     confirmation agree agrees agreed explicit explicitly person user fragen gefragt nachfragen rückfrage zustimmung \
-     erlaubnis freigabe demander demandé accord autorisation preguntar permiso consultar confirmación";
+pub(super) static PERMISSION: WordList = WordList::named("permission");
 /// Words before an action that needs permission.
-pub(super) const BEFORE_PERMITTED: &str =
-    "before prior unless until without vor bevor ohne bis avant sans antes sin hasta";
+pub(super) static BEFORE_PERMITTED: WordList = WordList::named("before permitted");
 
-/// Irregular verb forms; each row begins with the base form.
-const FORMS: &str = "send sent|show shown showed|build built|write written wrote|hold held|pay paid|sell sold|buy bought|\
-     draw drawn drew|hide hidden hid|choose chosen chose|break broken broke|drive driven drove|bring brought|lend lent|\
-     spend spent|lose lost|find found|teach taught|catch caught|feed fed|lead led|wear worn|grow grown grew|see seen saw|\
-     eat eaten ate|forbid forbidden|freeze frozen froze|wiegen wiegt gewogen wog|schreiben schreibt geschrieben|\
-     schließen schließt geschlossen|öffnen öffnet geöffnet|messen misst gemessen|tragen trägt getragen|lesen liest gelesen";
-
+/// Base forms of irregular verbs, by their forms.
 pub(super) static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let rows = FORMS.split('|').filter_map(|row| Some((row.split(' ').next()?, row)));
+    let rows = listed("forms").filter_map(|row| Some((row.split(' ').next()?, row)));
     rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
 });
 
@@ -135,14 +67,14 @@ pub(super) fn topic_keys(word: &str, mut each: impl FnMut(u64)) {
     search_keys(single.or(participle).unwrap_or(stem), each);
 }
 
-/// Words that bound a statement, folded. Two statements that differ in one of these, or in one of
-/// [`NEGATIONS`], do not say the same, whatever else they share.
-const BOUNDS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if|off|out|down|under|below|over|\
-     above|less|instead|all|every|any|nur|vor|nach|bis|aus|sadece|önce|sonra|solo|sólo|antes|\
-     después|ne|seulement|avant|après";
+/// Keys of folded topic words, in order.
+pub(super) fn all_topic_keys<'w>(words: impl Iterator<Item = &'w str>) -> Vec<u64> {
+    let mut keys = Vec::new();
+    words.for_each(|word| topic_keys(word, |key| keys.push(key)));
+    keys
+}
 
 const BOUND_SUBSTRINGS: &[&str] = &["だけ", "只", "前に", "後に"];
-
 const NEGATION_SUBSTRINGS: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
 
 /// Words that negate everybody or everything.
@@ -151,75 +83,21 @@ const NOBODY: &[&str] = &[
     "nada", "hiçbir",
 ];
 
+/// Words that bound a statement, folded. Two statements that differ in one of these do not say the same, whatever
+/// else they share.
 static BOUND_WORDS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| BOUNDS.split('|').chain(NEGATIONS.iter().copied()).collect());
+    LazyLock::new(|| listed("bounds").chain(NEGATIONS.iter().copied()).collect());
+/// Articles, pronouns, prepositions and verbs that occur in statements on any topic.
 static STOP_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let lists = [CHANGES, SHIFTS, WITHDRAWN];
-    let lists = lists.into_iter().flat_map(|list| list.split('|'));
+    let lists = ["changes", "shifts", "withdrawn"].into_iter().flat_map(listed);
     let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
-    let words = STOP_WORDS.split_whitespace().chain(SYMBOLS);
+    let words = listed("stop words").chain(SYMBOLS);
     words.chain(lists.filter(|words| !words.contains(' '))).collect()
 });
 
-/// Phrases, matched as whole words.
-struct Phrases(LazyLock<Option<AhoCorasick>>);
-
-static CHANGED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok()));
-static SHIFTED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(SHIFTS.split('|')).ok()));
-static REPEATED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REPEATS.split('|')).ok()));
-static REMINDED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMINDS.split('|')).ok()));
-static TAKEN_BACK: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(WITHDRAWN.split('|')).ok()));
-static LATER: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(POSTPONED.split('|')).ok()));
-static PREPARATION_PHRASES: Phrases =
-    Phrases(LazyLock::new(|| AhoCorasick::new(PREPARATION.split('|')).ok()));
-static UNFINISHED_WORK: Phrases =
-    Phrases(LazyLock::new(|| AhoCorasick::new(UNFINISHED.split('|')).ok()));
-static REMOVED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMOVALS.split('|')).ok()));
-
+/// True if the folded text says that something is no longer as it was.
 pub(super) fn says_change(folded: &str) -> bool {
-    CHANGED.is_in(folded) || says_shift(folded)
-}
-
-/// True if the text changes something from one value to another.
-pub(super) fn says_shift(folded: &str) -> bool {
-    SHIFTED.is_in(folded)
-}
-
-pub(super) fn says_again(folded: &str) -> bool {
-    REPEATED.is_in(folded)
-}
-
-pub(super) fn may_say_again(folded: &str) -> bool {
-    REMINDED.is_in(folded)
-}
-
-/// True if the text withdraws a request or plan.
-pub(super) fn says_withdrawn(folded: &str) -> bool {
-    TAKEN_BACK.is_in(folded)
-}
-
-/// True if the action only prepares something.
-pub(super) fn is_preparation(action: &str) -> bool {
-    PREPARATION_PHRASES.is_in(action)
-}
-
-/// True if the whole text leaves nothing to do.
-pub(super) fn is_finished(whole: &str) -> bool {
-    !UNFINISHED_WORK.is_in(whole)
-}
-
-/// True if the text leaves something undecided.
-pub(super) fn says_postponed(folded: &str) -> bool {
-    LATER.is_in(folded)
-}
-
-pub(super) fn says_removed(folded: &str) -> bool {
-    REMOVED.is_in(folded)
-}
-
-/// True if `list`, which has blanks between words, has `word`.
-pub(super) fn is_in(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|it| it == word)
+    CHANGES.are_in(folded) || SHIFTS.are_in(folded)
 }
 
 /// True for a folded stop word.
@@ -227,20 +105,65 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORD_SET.contains(word)
 }
 
+/// Words and phrases that a text may have as whole words.
+pub(super) struct Phrases {
+    name: &'static str,
+    finder: OnceLock<Option<AhoCorasick>>,
+}
+
 impl Phrases {
-    fn is_in(&self, folded: &str) -> bool {
-        let Some(finder) = self.0.as_ref() else { return false };
+    const fn named(name: &'static str) -> Phrases {
+        Phrases { name, finder: OnceLock::new() }
+    }
+
+    /// True if the folded text has one of them.
+    pub(super) fn are_in(&self, folded: &str) -> bool {
+        let finder = self.finder.get_or_init(|| AhoCorasick::new(listed(self.name)).ok());
+        let Some(finder) = finder else { return false };
+        let glued = |end: Option<char>, next: Option<char>| {
+            end.is_some_and(spelled) && next.is_some_and(char::is_alphanumeric)
+        };
         finder.find_overlapping_iter(folded).any(|found| {
             let word = folded.get(found.range()).unwrap_or_default();
-            let begins = word.chars().next().is_some_and(spelled);
-            let ends = word.chars().next_back().is_some_and(spelled);
             let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
             let after = folded.get(found.end()..).and_then(|text| text.chars().next());
-            let glued = |at_end: bool, next: Option<char>| {
-                at_end && next.is_some_and(char::is_alphanumeric)
-            };
-            !(glued(begins, before) || glued(ends, after))
+            !glued(word.chars().next(), before) && !glued(word.chars().next_back(), after)
         })
+    }
+}
+
+/// Words and phrases that are compared with the words of a text.
+pub(super) struct WordList {
+    name: &'static str,
+    by_first: OnceLock<HashMap<&'static str, Vec<Vec<&'static str>>>>,
+}
+
+impl WordList {
+    pub(super) const fn named(name: &'static str) -> WordList {
+        WordList { name, by_first: OnceLock::new() }
+    }
+
+    /// Phrases by their first word.
+    fn by_first(&self) -> &HashMap<&'static str, Vec<Vec<&'static str>>> {
+        self.by_first.get_or_init(|| {
+            let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::default();
+            for phrase in listed(self.name) {
+                let words: Vec<&str> = phrase.split(' ').collect();
+                found.entry(words[0]).or_default().push(words);
+            }
+            found
+        })
+    }
+
+    /// True if a word or phrase begins with `word`.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.by_first().contains_key(word)
+    }
+
+    /// Length of the phrase with which `words` begins.
+    pub(super) fn begin(&self, words: &[&str]) -> Option<usize> {
+        let of_word = self.by_first().get(words.first()?)?;
+        of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
     }
 }
 
@@ -335,6 +258,28 @@ pub(super) fn is_exact(word: &str) -> bool {
 mod tests {
     use super::*;
     use crate::text::tokens::folded;
+
+    #[test]
+    fn every_list_that_is_named_is_in_the_file() {
+        let sources = [
+            include_str!("cross_kind.rs"),
+            include_str!("deed.rs"),
+            include_str!("parts.rs"),
+            include_str!("phrases.rs"),
+            include_str!("retraction.rs"),
+            include_str!("retrospective.rs"),
+            include_str!("statement.rs"),
+            include_str!("subject.rs"),
+        ];
+        let named =
+            regex::Regex::new(r#"(?:named|lists|listed|keys_of|about)\("([^"]+)"\)"#).unwrap();
+        let names: Vec<_> =
+            named.captures_iter(&sources.concat()).map(|it| it[1].to_owned()).collect();
+        assert!(names.len() > 50, "{names:?}");
+        for name in names {
+            assert!(lists(&name).any(|list| !list.is_empty()), "{name}");
+        }
+    }
 
     #[test]
     fn change_is_heard_in_whole_words_only() {

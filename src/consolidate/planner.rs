@@ -30,18 +30,7 @@ pub fn consolidate(
     memories: &Memories,
     verdicts: &Verdicts,
 ) -> (Plan, Vec<Finding>) {
-    consolidate_with(records, &[], memories, verdicts)
-}
-
-/// Like [`consolidate`], but first settles the pairs that earlier plans left `open` and that have
-/// verdicts, because they were said earlier. Other pairs stay open.
-pub(crate) fn consolidate_with(
-    records: &[Record],
-    open: &[OpenPair],
-    memories: &Memories,
-    verdicts: &Verdicts,
-) -> (Plan, Vec<Finding>) {
-    let Draft { plan, findings, .. } = Draft::of(records, open, memories, verdicts);
+    let Draft { plan, findings, .. } = Draft::of(records, &[], memories, verdicts);
     (plan, findings)
 }
 
@@ -56,6 +45,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Like [`consolidate`], but first settles the pairs that earlier plans left `open` and that have
+    /// verdicts, because they were said earlier. Other pairs stay open.
     pub(crate) fn of(
         records: &[Record],
         open: &[OpenPair],
@@ -197,23 +188,17 @@ impl<'a> Planner<'a> {
     /// Reason why a record becomes no memory, regardless of other memories.
     fn refuse(&self, new: &Incoming<'_>) -> Option<&'static str> {
         let record = new.record;
-        let told = match new.subject.search.kind {
-            ClaimKind::Decision | ClaimKind::Request => new.hearsay,
-            ClaimKind::Discussion | ClaimKind::Attempt => false,
-        };
-        if record.provenance.namespace != self.namespace {
-            Some("other-namespace")
-        } else if record.state != RecordState::Staged {
-            Some("not-staged")
-        } else if record.evidence.is_empty() {
-            Some("no-evidence")
-        } else if record.evidence.iter().all(|it| it.found == Match::Noted) {
-            Some("agent-note")
-        } else if new.subject.is_empty() {
-            Some("says-nothing")
-        } else {
-            told.then_some("tools-and-web-only")
-        }
+        let says_what_is_to_be =
+            matches!(new.subject.search.kind, ClaimKind::Decision | ClaimKind::Request);
+        let reasons = [
+            (record.provenance.namespace != self.namespace, "other-namespace"),
+            (record.state != RecordState::Staged, "not-staged"),
+            (record.evidence.is_empty(), "no-evidence"),
+            (record.evidence.iter().all(|it| it.found == Match::Noted), "agent-note"),
+            (new.subject.is_empty(), "says-nothing"),
+            (says_what_is_to_be && new.hearsay, "tools-and-web-only"),
+        ];
+        reasons.into_iter().find(|(applies, _)| *applies).map(|(_, rule)| rule)
     }
 
     /// Chooses the ruling that keeps the most.
@@ -255,45 +240,35 @@ impl<'a> Planner<'a> {
         if let Some((first, rest)) = rivals.split_first() {
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
-            let mut choice = Choice::new(disposition, first.rule);
-            let effects =
-                rest.iter().map(|rival| replaced(rival.memory, memory, new.facts.at, rival.rule));
-            choice.effects = effects.collect();
-            return choice;
+            let effects = rest.iter().map(|it| replaced(it.memory, memory, new.facts.at, it.rule));
+            let effects = effects.collect();
+            return Choice { effects, ..Choice::new(disposition, first.rule) };
         }
         if let Some(twin) = twin {
             return join(twin);
         }
         let late = of(|it| *it == Ruling::Late);
         if let Some(late) = late.min_by_key(|it| (it.since, it.memory)) {
-            let mut choice = Choice::new(Disposition::Add { memory: new.own }, "late");
-            choice.effects = vec![replaced(new.own, late.memory, late.since, late.rule)];
-            return choice;
+            let effects = vec![replaced(new.own, late.memory, late.since, late.rule)];
+            return Choice { effects, ..Choice::new(Disposition::Add { memory: new.own }, "late") };
         }
         if let Some(taken_back) = of(|it| *it == Ruling::Discard).next() {
             return Choice::new(Disposition::Discard, taken_back.rule);
         }
         let doubts: Vec<&RankedRuling> =
             of(|it| matches!(it, Ruling::Conflict | Ruling::Doubt)).collect();
-        for doubt in doubts.iter().take(OPEN_MAX) {
-            if doubt.open {
-                self.leave_open(new.record.id, doubt.memory, doubt.rule);
-            }
-        }
+        let open = doubts.iter().take(OPEN_MAX).filter(|it| it.open);
+        open.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
         let suspects = of(|it| *it == Ruling::Suspect).filter(|it| it.active);
         let room = OPEN_MAX.saturating_sub(doubts.len());
         suspects.take(room).for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
-        match doubts.first() {
-            Some(doubt) => {
-                let with = doubt.memory;
-                Choice::new(Disposition::Conflict { with, memory: new.own }, doubt.rule)
-            }
-            None => {
-                let apart = judged.iter().any(|it| it.rule == UNRELATED);
-                let rule = if apart { UNRELATED } else { "new" };
-                Choice::new(Disposition::Add { memory: new.own }, rule)
-            }
+        if let Some(doubt) = doubts.first() {
+            let disposition = Disposition::Conflict { with: doubt.memory, memory: new.own };
+            return Choice::new(disposition, doubt.rule);
         }
+        let apart = judged.iter().any(|it| it.rule == UNRELATED);
+        let rule = if apart { UNRELATED } else { "new" };
+        Choice::new(Disposition::Add { memory: new.own }, rule)
     }
 
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
@@ -337,9 +312,7 @@ impl<'a> Planner<'a> {
                 verdict,
             });
         }
-        for id in refused {
-            self.note(new.record.id, id);
-        }
+        refused.into_iter().for_each(|id| self.note(new.record.id, id));
         judged
     }
 
@@ -396,12 +369,8 @@ impl<'a> Planner<'a> {
     }
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let (working, places) = (&self.working, &self.places);
-        let found = across(
-            new,
-            home,
-            View { working, places, messages: &self.messages, verdicts: self.verdicts },
-        );
+        let Planner { working, places, messages, verdicts, .. } = self;
+        let found = across(new, home, View { working, places, messages, verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
@@ -417,9 +386,8 @@ impl<'a> Planner<'a> {
 
     fn enter(&mut self, home: MemoryId, subject: &Rc<Subject>, former: Option<Claim>) {
         let Some(former) = former else { return self.working.enter(home, subject) };
-        let Some(claim) = self.working.get(home).map(|memory| &memory.claim) else { return };
-        if *claim != former {
-            let now = Rc::new(Subject::of(claim));
+        let now = self.working.get(home).filter(|memory| memory.claim != former);
+        if let Some(now) = now.map(|memory| Rc::new(Subject::of(&memory.claim))) {
             self.working.enter(home, &now);
         }
     }
@@ -465,26 +433,23 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
 
 fn join(twin: &RankedRuling) -> Choice {
     let into = twin.memory;
-    let (disposition, stage) = if let Ruling::Merge(how) = twin.ruling {
-        (Disposition::Merge { into, how }, None)
+    let mut choice = Choice::new(Disposition::Duplicate { of: into }, twin.rule);
+    if let Ruling::Merge(how) = twin.ruling {
+        choice.disposition = Disposition::Merge { into, how };
     } else if let Ruling::Outcome(stage) = twin.ruling {
-        (Disposition::Merge { into, how: Merging::Outcome }, Some(stage))
-    } else {
-        (Disposition::Duplicate { of: into }, None)
-    };
-    Choice { stage, ..Choice::new(disposition, twin.rule) }
+        choice.disposition = Disposition::Merge { into, how: Merging::Outcome };
+        choice.stage = Some(stage);
+    }
+    choice
 }
 
 /// Effect that marks a failure as solved: a lesson, and no longer open.
 fn solved(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
-    let rule = Cow::Borrowed(rule);
-    let stage = Some(Stage::Refuted);
-    Effect { memory, by, stage, supersedes: false, restores: false, retracts: false, at, rule }
+    Effect { stage: Some(Stage::Refuted), ..Effect::new(memory, by, at, rule) }
 }
 
 fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
-    let rule = Cow::Borrowed(rule);
-    Effect { memory, by, stage: None, supersedes: true, restores: false, retracts: false, at, rule }
+    Effect { supersedes: true, ..Effect::new(memory, by, at, rule) }
 }
 
 /// An open pair in its current state.
@@ -536,6 +501,7 @@ impl OpenLink<'_> {
         let OpenLink { verdict, new, home, memory, place } = *self;
         let order = new.order_to(memory, place);
         let alike = memory.claim.kind() == new.subject.search.kind;
+        let together = place.is_some_and(|place| place.session == new.place.session);
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
@@ -558,9 +524,7 @@ impl OpenLink<'_> {
             }
             Verdict::Replaces { agreed } if alike => {
                 let subject = Subject::of(&memory.claim);
-                let like = Likeness::of(&new.subject, &subject);
-                let together = place.is_some_and(|place| place.session == new.place.session);
-                let (subject, agreed) = (&subject, agreed);
+                let (subject, like) = (&subject, Likeness::of(&new.subject, &subject));
                 let pair = RulePair { new, memory, subject, like, order, together, agreed };
                 if pair.may_precede() {
                     let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
@@ -572,10 +536,8 @@ impl OpenLink<'_> {
                 (Settlement::Replaced, "judged-replaced")
             }
             Verdict::Replaces { agreed } => {
-                let together = place.is_some_and(|place| place.session == new.place.session);
-                let effects = followed(new, home, memory, order, agreed, together);
-                let settled = (Settlement::Followed, "judged-followed", effects);
-                return (!settled.2.is_empty()).then_some(settled);
+                let effect = followed(new, home, memory, order, agreed, together)?;
+                return Some((Settlement::Followed, "judged-followed", vec![effect]));
             }
         };
         Some((how, rule, Vec::new()))

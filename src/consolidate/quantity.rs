@@ -8,25 +8,25 @@ use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// Words for a half or a quarter of a unit, and the amount.
-const FRACTION_PHRASES: [(&[&str], f64); 6] = [
-    (&["one", "and", "a", "half"], 1.5),
-    (&["a", "quarter", "of", "an"], 0.25),
-    (&["half", "an"], 0.5),
-    (&["half", "a"], 0.5),
-    (&["anderthalb"], 1.5),
-    (&["halbe"], 0.5),
+const FRACTION_PHRASES: [(f64, &[&str]); 3] = [
+    (1.5, &["one and a half", "anderthalb"]),
+    (0.25, &["a quarter of an"]),
+    (0.5, &["half an", "half a", "halbe"]),
 ];
 
 /// Words for a part of a whole, in percent.
-const PERCENT_PHRASES: [(&str, f64); 7] = [
-    ("a quarter of", 25.0),
-    ("half of", 50.0),
-    ("ein viertel der", 25.0),
-    ("die hälfte der", 50.0),
-    ("un quart des", 25.0),
-    ("la moitié des", 50.0),
-    ("la mitad de", 50.0),
+const PERCENT_PHRASES: [(f64, &[&str]); 2] = [
+    (25.0, &["a quarter of", "ein viertel der", "un quart des"]),
+    (50.0, &["half of", "die hälfte der", "la moitié des", "la mitad de"]),
 ];
+
+/// Value of the phrase with which `words` begins, and the number of its words.
+fn said<T: Copy>(words: &[&str], phrases: &[(T, &[&str])]) -> Option<(T, usize)> {
+    let phrases = phrases.iter().flat_map(|(value, said)| said.iter().map(|it| (*value, *it)));
+    let counted = phrases.map(|(value, said)| (value, said.split(' ').collect::<Vec<_>>()));
+    let mut found = counted.filter(|(_, said)| words.starts_with(said));
+    found.next().map(|(value, said)| (value, said.len()))
+}
 
 static DAY_OF_WORD: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
     let days = WEEKDAYS.iter();
@@ -89,20 +89,13 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     if let Some(port) = port(first) {
         return Some(Quantity { key: key("", port), words: 1 });
     }
-    let halves = FRACTION_PHRASES.iter().find(|(said, _)| words.starts_with(said));
-    let is_said = |(said, _): &&(&str, f64)| {
-        let said: Vec<&str> = said.split(' ').collect();
-        halves.is_none() && words.starts_with(&said)
-    };
-    if let Some((said, percent)) = PERCENT_PHRASES.iter().find(is_said) {
-        return Some(Quantity { key: key("percent", *percent), words: said.split(' ').count() });
-    }
-    let (amount, suffix, count) = match halves {
-        Some((said, amount)) => (*amount, "", said.len()),
-        None => {
-            let (amount, suffix) = written(first)?;
-            (amount, suffix, 1)
-        }
+    let (amount, suffix, count) = if let Some((amount, count)) = said(words, &FRACTION_PHRASES) {
+        (amount, "", count)
+    } else if let Some((percent, words)) = said(words, &PERCENT_PHRASES) {
+        return Some(Quantity { key: key("percent", percent), words });
+    } else {
+        let (amount, suffix) = written(first)?;
+        (amount, suffix, 1)
     };
     let follows = words.get(count).copied().unwrap_or_default();
     let (found, count) = match suffix {
@@ -114,26 +107,22 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
 }
 
 /// Hours after midnight that words behind a time of day add to an hour before noon; `None` for a 24-hour clock.
-const PARTS_OF_DAY: [(&str, Option<u32>); 19] = [
-    ("am", Some(0)),
-    ("a.m", Some(0)),
-    ("pm", Some(12)),
-    ("p.m", Some(12)),
-    ("in the morning", Some(0)),
-    ("in the afternoon", Some(12)),
-    ("in the evening", Some(12)),
-    ("uhr morgens", Some(0)),
-    ("uhr früh", Some(0)),
-    ("uhr nachmittags", Some(12)),
-    ("uhr abends", Some(12)),
-    ("uhr", None),
-    ("heures du matin", Some(0)),
-    ("heures de l'après-midi", Some(12)),
-    ("heures du soir", Some(12)),
-    ("de la mañana", Some(0)),
-    ("de la tarde", Some(12)),
-    ("o'clock", None),
-    ("часов", None),
+const PARTS_OF_DAY: [(Option<u32>, &[&str]); 3] = [
+    (
+        Some(0),
+        &[
+            "am", "a.m", "in the morning", "uhr morgens", "uhr früh", "heures du matin",
+            "de la mañana",
+        ],
+    ),
+    (
+        Some(12),
+        &[
+            "pm", "p.m", "in the afternoon", "in the evening", "uhr nachmittags", "uhr abends",
+            "heures de l'après-midi", "heures du soir", "de la tarde",
+        ],
+    ),
+    (None, &["uhr", "o'clock", "часов"]),
 ];
 
 /// The time of day at the start of `words`, such as `16:00`, `4 pm` or `four in the afternoon`.
@@ -147,13 +136,8 @@ fn time_of_day(words: &[&str]) -> Option<Quantity> {
     let (time, part, count) = match glued {
         Some((time, shift)) => (time, Some(Some(shift)), 1),
         None => {
-            let is_said = |(said, _): &&(&str, _)| {
-                let said: Vec<&str> = said.split(' ').collect();
-                behind.starts_with(&said)
-            };
-            let part = PARTS_OF_DAY.iter().find(is_said);
-            let count = part.map_or(0, |(said, _)| said.split(' ').count());
-            (*first, part.map(|(_, shift)| *shift), 1 + count)
+            let part = said(behind, &PARTS_OF_DAY);
+            (*first, part.map(|(shift, _)| shift), 1 + part.map_or(0, |(_, count)| count))
         }
     };
     // `16.30` is a time only if words say so.

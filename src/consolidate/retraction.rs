@@ -1,135 +1,51 @@
 //! Words that a text retracts, in whole clauses or after phrases such as `instead of`. A word that
 //! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
-use super::key_set::{both, sort, without};
+use super::parts::{both, sort, without};
 use super::phrases::{
-    is_exact, is_stop_word, says_again, says_change, says_no, says_shift, topic_keys,
+    REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
 };
 use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
-use foldhash::HashMap;
-use std::sync::LazyLock;
 
 /// Phrases before what is retracted.
-static BEFORE_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "instead of|rather than|in place of|takes over from|took over from|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
-     anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
-    )
-});
+static BEFORE_RETRACTED: WordList = WordList::named("before retracted");
 /// Same; but if a preposition follows directly, what precedes is retracted.
-static RETRACTING_VERBS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
-     give up on|gave up on|done with|rid of|stop using|stopped using|löst|ersetzt|ersetzen|remplace|remplacer|abandonner|\
-     abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona",
-    )
-});
+static RETRACTING_VERBS: WordList = WordList::named("retracting verbs");
 /// Phrases before what is retracted, in texts that mention a change.
-static NEGATIONS_BEFORE_RETRACTED: LazyLock<Phrases> =
-    LazyLock::new(|| Phrases::between_bars("not|no|nicht|kein|keine|keinen|pas"));
+static NEGATIONS_BEFORE_RETRACTED: WordList = WordList::named("negations before retracted");
 /// Phrases after what is retracted.
-static AFTER_RETRACTED: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
-     is off|are off|is relieved|is discontinued|goes away|go away|was|were|overkill|any more|anymore|gives way|gave way|makes way|abgelöst|abgeschafft|ausgemustert|abgeschaltet|\
-     ist geschichte|entfällt|entfallen|fällt weg|fallen weg|ist raus|sind raus|ist vorbei|war|waren|\
-     ersetzt durch|est supprimé|est supprimée|était|étaient|disparaît|est fini|est finie|remplacé par|\
-     remplacée par|fue|era|eran|se acabó|desaparece|queda eliminado|queda eliminada|sustituido por|reemplazado por",
-    )
-});
+static AFTER_RETRACTED: WordList = WordList::named("after retracted");
 /// Words that end what is retracted.
-static RETRACTION_ENDS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "but to for by with in on at and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
-     pour par avec et ou car depuis sino para por con y o porque desde",
-    )
-});
+static RETRACTION_ENDS: WordList = WordList::named("retraction ends");
 /// Prepositions for the source of a move, and words for a move.
-static FROM: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("from von vom de du"));
-static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "switch switches switched switching move moves moved moving migrate migrates migrated change changes changed \
-     umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado",
-    )
-});
+static FROM: WordList = WordList::named("from");
+static MOVES: WordList = WordList::named("moves");
 /// Prepositions for its target.
-static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("to auf zu nach à a"));
+static TO: WordList = WordList::named("to");
 /// Words before a qualifier, which tells one thing of a kind from the others.
-static QUALIFIER_WORDS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
-     quand lorsque dans si para cuando quien",
-    )
-});
+static QUALIFIER_WORDS: WordList = WordList::named("qualifier words");
 /// More of them, which count only in statements about amounts.
-static AMOUNT_QUALIFIER_WORDS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "to with in on at im am in an zu zum zur mit von aus avec de des con en del der",
-    )
-});
+static AMOUNT_QUALIFIER_WORDS: WordList = WordList::named("amount qualifier words");
 /// Other prepositions, and articles.
-static BETWEEN: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "by via through over into behind near as unter über durch sur par vía sobre",
-    )
-});
-static ARTICLES: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "the a an der die das den dem ein eine einen einem einer le la les un une el los las una",
-    )
-});
+static BETWEEN: WordList = WordList::named("between");
+static ARTICLES: WordList = WordList::named("articles");
 /// Words before a qualifier that follow a noun.
-static NOUN_QUALIFIER_WORDS: LazyLock<Phrases> =
-    LazyLock::new(|| Phrases::between_blanks("der des de du del di"));
+static NOUN_QUALIFIER_WORDS: WordList = WordList::named("noun qualifier words");
 /// Phrases that retract a former decision as a whole.
-static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
-     changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|walk back|walked back|walking back|take that back|taken back|\
-     is reversed|on second thought|did not work out|didn't work out|war ein fehler|keine gute idee|doch nicht|gilt nicht mehr|\
-     gelten nicht mehr|anders überlegt|rückgängig|bereue|finalement non|une erreur|mauvaise idée|changé d'avis|regrette|\
-     un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no",
-    )
-});
+static REGRETS: WordList = WordList::named("regrets");
 /// Words that exclude all others; those in `ALONE` follow the one that is left.
-static ONLY: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_blanks(
-        "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne",
-    )
-});
-static ALONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("alone allein alleine"));
-static NOBODY_ELSE: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "nobody but|nobody except|nobody other than|none but|niemand außer|nadie excepto|nadie salvo|\
-     nadie más que|personne sauf|personne à part|personne d'autre que",
-    )
-});
+static ONLY: WordList = WordList::named("only");
+static ALONE: WordList = WordList::named("alone");
+static NOBODY_ELSE: WordList = WordList::named("nobody else");
 /// Number of first words of an answer that tell whether it accepts something.
 const CONSENT_WORDS_MAX: usize = 4;
 /// Words by which a person accepts what an assistant did.
-static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "ok|okay|yes|yep|yeah|fine|good|great|perfect|agreed|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
-     please do|do it|go ahead|sounds right|sounds good|works for me|thanks|thank you|ja|in ordnung|passt|einverstanden|gut|\
-     prima|genehmigt|lass es so|machen wir|mach das|oui|d'accord|parfait|ça me va|très bien|sí|si|de acuerdo|vale|perfecto|\
-     está bien|me parece bien",
-    )
-});
+static CONSENTS: WordList = WordList::named("consents");
 /// Phrases saying that something is as it was.
-static AS_EVER: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
-     nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre",
-    )
-});
+static AS_EVER: WordList = WordList::named("as ever");
 /// Words saying that a proposal was rejected.
-static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::between_bars(
-        "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
-     rechaza|rechazó",
-    )
-});
+static REFUSALS: WordList = WordList::named("refusals");
 
 /// A text, with what it retracts.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +67,7 @@ impl Retraction {
         let mut it = Retraction {
             refuses: has(folded, &REFUSALS),
             changes: says_change(folded),
-            says_again: says_again(folded) || has(folded, &AS_EVER),
+            says_again: REPEATS.are_in(folded) || has(folded, &AS_EVER),
             ..Retraction::default()
         };
         for clause in clauses(&folded.replace(" d'", " de ")) {
@@ -212,20 +128,15 @@ impl Stated {
             let (mut part, mut amount) = (false, false);
             let (mut noun, mut glue) = (false, StopWordRun::Nothing);
             for token in tokens {
-                let is_in = |list: &Phrases| list.has_word(token.word);
+                let is_in = |list: &WordList| list.has(token.word);
                 if token.keys.is_empty() {
                     let is_between = is_in(&QUALIFIER_WORDS)
                         || is_in(&AMOUNT_QUALIFIER_WORDS)
                         || is_in(&BETWEEN);
-                    glue = match glue {
-                        _ if is_in(&ARTICLES) => glue,
-                        StopWordRun::Nothing | StopWordRun::Preposition if is_between => {
-                            StopWordRun::Preposition
-                        }
-                        StopWordRun::Nothing | StopWordRun::Preposition | StopWordRun::Other => {
-                            StopWordRun::Other
-                        }
-                    };
+                    if !is_in(&ARTICLES) {
+                        let goes_on = is_between && glue != StopWordRun::Other;
+                        glue = if goes_on { StopWordRun::Preposition } else { StopWordRun::Other };
+                    }
                     part |= is_in(&QUALIFIER_WORDS) || (noun && is_in(&NOUN_QUALIFIER_WORDS));
                     amount |= is_in(&AMOUNT_QUALIFIER_WORDS);
                     noun = false;
@@ -381,9 +292,9 @@ fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
 
 /// The thing beside a word that excludes all others: after it, or before it at the end of a clause.
 fn only(tokens: &[Token<'_>]) -> Option<u64> {
-    let at = tokens.iter().position(|token| ONLY.has_word(token.word))?;
+    let at = tokens.iter().position(|token| ONLY.has(token.word))?;
     let (before, after) = tokens.split_at(at);
-    let is_behind = tokens.get(at).is_some_and(|token| ALONE.has_word(token.word));
+    let is_behind = tokens.get(at).is_some_and(|token| ALONE.has(token.word));
     let next = after.iter().filter(|_| !is_behind).find_map(|token| token.keys.first());
     next.or_else(|| before.iter().rev().find_map(|token| token.keys.first())).copied()
 }
@@ -391,6 +302,8 @@ fn only(tokens: &[Token<'_>]) -> Option<u64> {
 /// A word of a clause, or a quantity.
 struct Token<'a> {
     word: &'a str,
+    /// Number of words before it.
+    start: usize,
     /// Empty for a stop word.
     keys: Vec<u64>,
     is_value: bool,
@@ -401,11 +314,10 @@ struct Token<'a> {
 fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     let words = words_of(clause);
     let mut tokens: Vec<Token<'_>> = Vec::new();
-    let mut starts = Vec::new();
     let mut rest = words.as_slice();
     while let Some((word, after)) = rest.split_first() {
-        starts.push(words.len() - rest.len());
-        let mut token = Token { word, keys: Vec::new(), is_value: true, retracted: false };
+        let start = words.len() - rest.len();
+        let mut token = Token { word, start, keys: Vec::new(), is_value: true, retracted: false };
         if let Some(quantity) = quantity(rest) {
             token.keys.push(quantity.key);
             rest = rest.get(quantity.words..).unwrap_or_default();
@@ -423,26 +335,30 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
         tokens.push(token);
     }
     let ne = words.contains(&"ne") || clause.contains(" n'") || clause.starts_with("n'");
-    let says = |list: &Phrases| words.iter().any(|word| list.has_word(word));
-    let moves = says(&MOVES) || (says_shift(clause) && says(&TO));
-    let begins = |list: &Phrases, at: usize| list.begin(words.get(at..).unwrap_or_default());
-    for (at, start) in starts.iter().enumerate() {
-        let word = tokens.get(at).map_or("", |token| token.word);
-        let verb = begins(&RETRACTING_VERBS, *start);
-        let ahead = begins(&BEFORE_RETRACTED, *start)
-            .or(verb)
-            .or_else(|| begins(&NEGATIONS_BEFORE_RETRACTED, *start).filter(|_| changes))
-            .or_else(|| (ne && word == "plus").then_some(1))
-            .or_else(|| (moves && FROM.has_word(word)).then_some(1));
-        let behind = begins(&AFTER_RETRACTED, *start);
-        let end = start + ahead.unwrap_or_default();
+    let says = |list: &WordList| words.iter().any(|word| list.has(word));
+    let moves = says(&MOVES) || (SHIFTS.are_in(clause) && says(&TO));
+    let begins = |list: &WordList, at: usize| list.begin(words.get(at..).unwrap_or_default());
+    for at in 0..tokens.len() {
         let (before, after) = tokens.split_at_mut(at);
+        let Some(Token { word, start, .. }) = after.first() else { break };
+        let (word, start) = (*word, *start);
+        let verb = begins(&RETRACTING_VERBS, start);
+        let ahead = begins(&BEFORE_RETRACTED, start)
+            .or(verb)
+            .or_else(|| begins(&NEGATIONS_BEFORE_RETRACTED, start).filter(|_| changes))
+            .or_else(|| (ne && word == "plus").then_some(1))
+            .or_else(|| (moves && FROM.has(word)).then_some(1));
+        let behind = begins(&AFTER_RETRACTED, start);
+        // Number of tokens in the first `words` words from here.
+        let count = |words: Option<usize>| {
+            after.iter().take_while(|it| it.start < start + words.unwrap_or_default()).count()
+        };
+        let (skip, said) = (count(ahead), count(behind));
         let mut found = false;
         if ahead.is_some() {
-            let skip = starts.iter().filter(|it| (*start..end).contains(it)).count();
             after.iter_mut().take(skip).for_each(|token| token.retracted = true);
             for token in after.iter_mut().skip(skip) {
-                if (found || verb.is_some()) && RETRACTION_ENDS.has_word(token.word) {
+                if (found || verb.is_some()) && RETRACTION_ENDS.has(token.word) {
                     break;
                 }
                 found |= !token.keys.is_empty();
@@ -450,42 +366,10 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
             }
         }
         if behind.is_some() || (ahead.is_some() && !found) {
-            let until = start + behind.unwrap_or_default();
-            let said = starts.iter().filter(|it| (*start..until).contains(it)).count();
             before.iter_mut().chain(after.iter_mut().take(said)).for_each(|it| it.retracted = true);
         }
     }
     tokens
-}
-
-/// Words and phrases, by their first word.
-struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
-
-impl Phrases {
-    /// Parses a list separated by bars.
-    fn between_bars(list: &'static str) -> Phrases {
-        let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::default();
-        for phrase in list.split('|') {
-            let words: Vec<&str> = phrase.split(' ').collect();
-            found.entry(words[0]).or_default().push(words);
-        }
-        Phrases(found)
-    }
-
-    /// Parses a list separated by blanks.
-    fn between_blanks(list: &'static str) -> Phrases {
-        Phrases(list.split_whitespace().map(|word| (word, vec![vec![word]])).collect())
-    }
-
-    fn has_word(&self, word: &str) -> bool {
-        self.0.contains_key(word)
-    }
-
-    /// Length of the phrase with which `words` begins.
-    fn begin(&self, words: &[&str]) -> Option<usize> {
-        let of_word = self.0.get(words.first()?)?;
-        of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
-    }
 }
 
 /// True if the folded text begins by accepting something, or soon does.
@@ -494,7 +378,7 @@ pub(super) fn says_yes(folded: &str) -> bool {
     (has(&begin.join(" "), &CONSENTS) || folded.starts_with("はい")) && !says_no(folded)
 }
 
-fn has(folded: &str, list: &Phrases) -> bool {
+fn has(folded: &str, list: &WordList) -> bool {
     let words = words_of(folded);
     (0..words.len()).any(|at| list.begin(words.get(at..).unwrap_or_default()).is_some())
 }

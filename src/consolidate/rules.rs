@@ -5,7 +5,7 @@
 //! of change. Tools and the web alone change nothing. When in doubt, both are kept.
 
 use super::incoming::{Incoming, Order};
-use super::key_set::shared;
+use super::parts::shared;
 use super::phrases::is_negation;
 use super::retraction::Retraction;
 use super::statement::Statement;
@@ -127,7 +127,7 @@ impl RulePair<'_> {
 
     /// Ruling on two decisions of which the later one retracts the earlier, as `turns` tells.
     fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
-        if self.kind() != ClaimKind::Decision || !self.is_active() {
+        if !self.is_active_decision() {
             return None;
         }
         let (new, old) = (&self.new.subject.statement, &self.subject.statement);
@@ -168,8 +168,26 @@ impl RulePair<'_> {
         self.subject.statement.has_no_value() && !self.new.subject.statement.has_no_value()
     }
 
+    /// Ruling on two attempts of which the later one may solve the earlier, which failed.
+    fn solving(&self) -> Option<Ruling> {
+        match (self.memory.stage, self.new.facts.stage, self.order) {
+            (Stage::Attempted, Stage::Decided, Order::Later) => Some(Ruling::Solves),
+            (Stage::Decided, Stage::Attempted, Order::Earlier) => Some(Ruling::Solved),
+            _ => None,
+        }
+    }
+
     fn is_active(&self) -> bool {
         self.memory.state == MemoryState::Active
+    }
+
+    /// True for a memory in use that says what is to be.
+    fn is_directive(&self) -> bool {
+        self.is_active() && matches!(self.kind(), ClaimKind::Request | ClaimKind::Decision)
+    }
+
+    fn is_active_decision(&self) -> bool {
+        self.is_active() && self.kind() == ClaimKind::Decision
     }
 
     fn kind(&self) -> ClaimKind {
@@ -181,7 +199,7 @@ impl RulePair<'_> {
     }
 
     fn is_repeated(&self) -> bool {
-        self.is_equal() || (self.like.is_near() && self.same_choice())
+        self.is_equal() || (self.like.is_near && self.same_choice())
     }
 
     /// True if both choose the same among alternatives, or say the same in nearly the same words.
@@ -219,10 +237,7 @@ fn past(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.memory.state != MemoryState::Superseded {
         return None;
     }
-    let held = match (pair.new.facts.at, pair.memory.valid_until) {
-        (Some(at), Some(until)) => at < until,
-        (None, _) | (_, None) => false,
-    };
+    let held = pair.new.facts.at.zip(pair.memory.valid_until).is_some_and(|(at, until)| at < until);
     Some(if held && pair.is_repeated() { Ruling::Duplicate } else { Ruling::Unrelated })
 }
 
@@ -242,7 +257,7 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
         return None;
     }
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    if !pair.like.is_near() || !new.is_bound_as(old) {
+    if !pair.like.is_near || !new.is_bound_as(old) {
         return None;
     }
     let (at, then) = (pair.new.facts.at, pair.memory.valid_from);
@@ -308,7 +323,7 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// The same but for case, punctuation, fillers or a missing word.
 fn near(pair: &RulePair<'_>) -> Option<Ruling> {
-    if !pair.like.is_near() || !pair.same_choice() {
+    if !pair.like.is_near || !pair.same_choice() {
         return None;
     }
     match pair.kind() {
@@ -326,11 +341,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
         return None;
     }
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let (failed, works, ruling) = match (pair.memory.stage, pair.new.facts.stage, pair.order) {
-        (Stage::Attempted, Stage::Decided, Order::Later) => (old, new, Ruling::Solves),
-        (Stage::Decided, Stage::Attempted, Order::Earlier) => (new, old, Ruling::Solved),
-        _ => return None,
-    };
+    let ruling = pair.solving()?;
+    let (failed, works) = if ruling == Ruling::Solves { (old, new) } else { (new, old) };
     let (common, all) = works.covers(failed);
     let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
     let again = common == all && all + exact > 1
@@ -346,11 +358,7 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
 fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let same = new.repeats(old) || (pair.order == Order::Later && new.retains(old));
-    let says = match pair.kind() {
-        ClaimKind::Request | ClaimKind::Decision => true,
-        ClaimKind::Discussion | ClaimKind::Attempt => false,
-    };
-    (says && same && pair.is_active()).then_some(Ruling::Merge(Merging::Provenance))
+    (pair.is_directive() && same).then_some(Ruling::Merge(Merging::Provenance))
 }
 
 /// A different decision, in words that name what it replaces.
@@ -368,12 +376,8 @@ fn taken_back(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// Another value for exactly this topic; it replaces the former one if words mention a change.
 fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
-    let asks = match pair.kind() {
-        ClaimKind::Request | ClaimKind::Decision => true,
-        ClaimKind::Discussion | ClaimKind::Attempt => false,
-    };
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    if !asks || !pair.is_active() {
+    if !pair.is_directive() {
         return None;
     }
     match pair.order {
@@ -393,19 +397,18 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
 /// A person says that this was said before, and the values are the same.
 fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let decides = pair.kind() == ClaimKind::Decision && pair.is_active();
     let again = match pair.order {
         Order::Later => new.says_again(old, &pair.new.retraction),
         Order::Earlier => old.says_again(new, &old.retraction),
         Order::Same | Order::Unknown => false,
     };
     let trusted = pair.new.person || !pair.is_protected();
-    (decides && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
+    (pair.is_active_decision() && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
 }
 
 /// Words of change that repeat a part of the memory.
 fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
-    if pair.kind() != ClaimKind::Decision || !pair.is_active() {
+    if !pair.is_active_decision() {
         return None;
     }
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
@@ -420,23 +423,17 @@ fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// So many words in common that a model should decide.
 fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
-    let limit = if pair.like.is_one_sided() { ALIKE_ONE_SIDED } else { ALIKE_TWO_SIDED };
+    let limit = if pair.like.is_one_sided { ALIKE_ONE_SIDED } else { ALIKE_TWO_SIDED };
     let many = pair.new.subject.weight().min(pair.subject.weight()) >= 3;
     // Attempts are events: only a later success changes what a failure means.
-    let stages = (pair.memory.stage, pair.new.facts.stage, pair.order);
-    let may_solve = matches!(
-        stages,
-        (Stage::Attempted, Stage::Decided, Order::Later)
-            | (Stage::Decided, Stage::Attempted, Order::Earlier)
-    );
-    let is_about = pair.kind() != ClaimKind::Attempt || may_solve;
+    let is_about = pair.kind() != ClaimKind::Attempt || pair.solving().is_some();
     (many && is_about && pair.like.words >= limit).then_some(Ruling::Doubt)
 }
 
 /// Words of change about something that may be the memory's topic, or another value for it.
 fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let decides = pair.kind() == ClaimKind::Decision && pair.is_active() && !pair.new.hearsay;
+    let decides = pair.is_active_decision() && !pair.new.hearsay;
     let (later, former, changes) = match pair.order {
         Order::Later => (new, old, pair.new.change_by.is_some()),
         Order::Earlier => (old, new, old.says_change),

@@ -1,7 +1,7 @@
 //! Pairs that were left open and are settled later.
 
 use super::fixture::*;
-use super::{Asked, Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
+use super::{Asked, Draft, Memories, OpenPair, Undecided, Verdict, Verdicts, forget};
 use crate::domain::{Memory, MemoryMap, MemoryState, Plan, Record, Speaker, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ fn check(records: &[Record], verdict: Verdict, expected: &[&str], found: &[&str]
     let mut verdicts = Verdicts::none();
     verdicts.insert(pair.record.id, pair.memory, verdict);
     let memories = Memories::of(NAMESPACE, &state);
-    let (settled, findings) = consolidate_with(&[], &pairs, &memories, &verdicts);
+    let Draft { plan: settled, findings, .. } = Draft::of(&[], &pairs, &memories, &verdicts);
     let rules: Vec<&str> = findings.iter().map(|it| it.rule.as_ref()).collect();
     assert_eq!(
         (told(&settled), rules),
@@ -133,7 +133,7 @@ fn two_verdicts_that_would_make_a_circle_make_none() {
         verdicts.insert(it.record.id, it.memory, Verdict::Replaces { agreed: false });
     }
     let memories = Memories::of(NAMESPACE, &state);
-    let (settled, _) = consolidate_with(&[], &pairs, &memories, &verdicts);
+    let Draft { plan: settled, .. } = Draft::of(&[], &pairs, &memories, &verdicts);
     assert_eq!(told(&settled), ["settle judged-replaced"], "the second finds the first out of use");
     finish(&[], &settled, memories, &mut state);
 }
@@ -154,7 +154,8 @@ fn what_was_asked_is_not_offered_again_and_no_verdict_leaves_it_open() {
     let records = choices(Speaker::Person);
     let (state, _, pairs) = left_open(&records);
     let memories = Memories::of(NAMESPACE, &state);
-    let (settled, findings) = consolidate_with(&[], &pairs, &memories, &Verdicts::none());
+    let Draft { plan: settled, findings, .. } =
+        Draft::of(&[], &pairs, &memories, &Verdicts::none());
     assert!(settled.is_empty() && findings.is_empty());
     let (plan, earlier, memories) = (&settled, pairs.as_slice(), &memories);
     let offered = |asked: &Asked| {

@@ -2,12 +2,10 @@
 //! have the same topic if neither has a topic word that the other lacks.
 
 use super::deed::{Deed, without_means};
-use super::key_set::{both, shared, sort, without};
-use super::parts::{Parts, WordOrder};
+use super::parts::{Parts, WordOrder, both, shared, sort, without};
 use super::phrases::{
-    BEFORE_PERMITTED, MEASURE_NOUNS, PERMISSION, is_double_negation, is_finished, is_in,
-    is_preparation, is_stop_word, may_say_again, says_again, says_change, says_no, says_shift,
-    says_withdrawn, topic_keys,
+    BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED, WITHDRAWN,
+    WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change, says_no,
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -23,10 +21,8 @@ const LEFT_OUT_MAX: usize = 3;
 /// Main string of a claim, and what the rest says about values and change.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
-    /// Topic words, sorted.
-    topic: Vec<u64>,
-    /// Quantities and exact names of the main string, sorted.
-    values: Vec<u64>,
+    /// The main string.
+    head: Parts,
     /// Quantities, exact names and words of the whole claim, sorted.
     all: Vec<u64>,
     /// Words that only some options have, or that the main string contrasts; they count as values.
@@ -40,14 +36,6 @@ pub(super) struct Statement {
     denies: bool,
     /// Requires a person's permission, as `ask before …` and `not … without asking` do.
     needs_permission: bool,
-    /// Topic words in order, if the order carries meaning, as in `from A to B`.
-    order: WordOrder,
-    /// Bounds set by stop words such as `before` and `below`, sorted.
-    bounds: Vec<usize>,
-    /// Topic words right after a form of `be`, as in `mails are sent`, sorted.
-    predicates: Vec<u64>,
-    /// Says that something stays as it is.
-    keeps: bool,
     pub(super) says_change: bool,
     /// Says that it was said before.
     says_again: bool,
@@ -69,85 +57,71 @@ pub(super) struct Statement {
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let mut head = Parts::of(main_text(claim));
-        let strings = claim.strings();
-        let whole: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
-        let whole = whole.join("\n");
+        let mut head = Parts::of(claim.headline());
+        let whole = text(claim);
         let flat = folded(&whole);
-        let changes = says_change(&flat);
-        let stated = Stated::of(&head.folded, changes);
+        let says_change_anywhere = says_change(&flat);
+        let stated = Stated::of(&head.folded, says_change_anywhere);
         let options = options(claim);
-        let needs_leave = needs_permission(&head.folded);
-        if needs_leave {
+        let needs_permission = needs_permission(&head.folded);
+        if needs_permission {
             head.topic.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
             head.bounds.clear();
-            head.order = WordOrder { words: Vec::new(), turn: None };
+            head.order = WordOrder::default();
         }
-        let Parts { topic: words, values, .. } = Parts::of(&affirmed(claim, &whole));
-        let mut all = [words, values].concat();
-        sort(&mut all);
-        let says_no = !needs_leave
+        let says_no = !needs_permission
             && !stated.nobody_else
             && says_no(&head.folded)
             && !is_double_negation(&head.folded);
         let is_change = says_change(&head.folded);
         let deed = Deed::of(claim, &head.folded);
+        let is_attempt = matches!(claim, Claim::Attempt(_));
+        let is_decision = matches!(claim, Claim::Decision(_));
+        let retraction = || Retraction::of(&folded(&whole.replace('\n', ". ")));
         Statement {
             says_no,
-            withdraws: says_withdrawn(&head.folded),
+            withdraws: WITHDRAWN.are_in(&head.folded),
             is_change,
             denies: says_no && !is_change,
-            needs_permission: needs_leave,
-            order: head.order,
-            bounds: head.bounds,
-            predicates: head.predicates,
-            keeps: head.keeps,
-            says_change: changes,
+            needs_permission,
+            says_change: says_change_anywhere,
             weighed: weighed(&options, &stated),
             options,
             stated,
-            retraction: match claim {
-                Claim::Decision(_) => Retraction::of(&folded(&whole.replace('\n', ". "))),
-                Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => {
-                    Retraction::default()
-                }
-            },
-            says_again: says_again(&flat),
-            may_say_again: may_say_again(&flat),
-            things: match claim {
-                Claim::Attempt(_) => things(&deed, &head.folded),
-                Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => Vec::new(),
-            },
+            retraction: if is_decision { retraction() } else { Retraction::default() },
+            says_again: REPEATS.are_in(&flat),
+            may_say_again: REMINDS.are_in(&flat),
+            things: if is_attempt { things(&deed, &head.folded) } else { Vec::new() },
             deed,
-            is_preparation: is_preparation(&head.folded),
-            is_finished: is_finished(&flat),
+            is_preparation: PREPARATION.are_in(&head.folded),
+            is_finished: !UNFINISHED.are_in(&flat),
             choices: choices(claim, &head.folded),
-            topic: head.topic,
-            values: head.values,
-            all,
+            all: words_and_values(&affirmed(claim, &whole)),
+            head,
         }
     }
 
     /// True if both say the same about the same topic.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
-        let topic = without(&self.topic, &CLASSES);
+        let topic = without(&self.head.topic, &CLASSES);
         let binding = usize::from(self.needs_permission) + usize::from(self.says_no);
-        let weight = self.topic.len() + self.values.len() + self.bounds.len() + binding;
+        let weight =
+            self.head.topic.len() + self.head.values.len() + self.head.bounds.len() + binding;
         self.is_bound_as(other)
-            && topic == without(&other.topic, &CLASSES)
+            && topic == without(&other.head.topic, &CLASSES)
             && self.is_ordered_as(other)
             && weight > TOPIC_WORDS_MIN
     }
 
     /// True if this chose to keep what `former` says, without a topic word that `former` lacks.
     pub(super) fn retains(&self, former: &Statement) -> bool {
-        let chosen = both(&self.topic, &self.choices);
-        let left_out = without(&former.topic, &self.topic);
-        self.keeps
+        let chosen = both(&self.head.topic, &self.choices);
+        let left_out = without(&former.head.topic, &self.head.topic);
+        self.head.keeps
             && self.is_bound_as(former)
-            && (!chosen.is_empty() || !self.values.is_empty())
-            && self.topic.len() + self.values.len() > TOPIC_WORDS_MIN
-            && without(&self.topic, &former.topic).is_empty()
+            && (!chosen.is_empty() || !self.head.values.is_empty())
+            && self.head.topic.len() + self.head.values.len() > TOPIC_WORDS_MIN
+            && without(&self.head.topic, &former.head.topic).is_empty()
             && left_out.iter().all(|key| former.is_verb(key))
     }
 
@@ -155,15 +129,15 @@ impl Statement {
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
         // Words that one states and the other retracts.
         let lost = |it: &Statement, from: &Statement| {
-            shared(&without(&it.stated.keys, &from.stated.keys), &from.topic)
+            shared(&without(&it.stated.keys, &from.stated.keys), &from.head.topic)
         };
         // Who is asked, or the only one, is known without the order.
         let is_told = self.needs_permission || self.stated.only.is_some();
         // `insure no parcels` is `parcels are not insured`.
         let is_free = |key: &u64| self.is_verb(key) && other.is_verb(key);
-        let in_order = || self.stated.is_in_order_of(&other.stated, &self.values, is_free);
+        let in_order = || self.stated.is_in_order_of(&other.stated, &self.head.values, is_free);
         let is_ordered = is_told || in_order();
-        self.order.says_as(&other.order)
+        self.head.order.says_as(&other.head.order)
             && self.stated.only == other.stated.only
             && is_ordered
             && lost(self, other) + lost(other, self) == 0
@@ -171,14 +145,14 @@ impl Statement {
 
     /// True if both have the same values and bounds, and deny or drop something or do not.
     pub(super) fn is_bound_as(&self, other: &Statement) -> bool {
-        self.values == other.values
+        self.head.values == other.head.values
             && self.says_no == other.says_no
             && self.withdraws == other.withdraws
             && self.is_bounded_as(other)
     }
 
     fn is_bounded_as(&self, other: &Statement) -> bool {
-        self.bounds == other.bounds
+        self.head.bounds == other.head.bounds
             && self.needs_permission == other.needs_permission
             && self.stated.only == other.stated.only
     }
@@ -189,15 +163,16 @@ impl Statement {
         let SharedTopic { choices, own, before, common } = self.beside(former);
         let leaves_out = before.len() - common;
         let given_up = self.names_value(former, &choices);
-        let differs = self.values != former.values
+        let differs = self.head.values != former.head.values
             || self.says_no != former.says_no
-            || without(&self.topic, &own) != without(&former.topic, &before)
+            || without(&self.head.topic, &own) != without(&former.head.topic, &before)
             || (given_up && self.says_change);
         let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
         // To deny another value or choice leaves the former one.
-        let chosen = both(&self.topic, &choices);
-        let is_other = self.values != former.values || !without(&chosen, &former.topic).is_empty();
+        let chosen = both(&self.head.topic, &choices);
+        let is_other = self.head.values != former.head.values
+            || !without(&chosen, &former.head.topic).is_empty();
         let denies_other = self.denies && is_other;
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
@@ -209,51 +184,52 @@ impl Statement {
         let measured = !both(&before, &MEASURES).is_empty();
         let adds = without(&without(&own, &before), if measured { &[] } else { &MEASURES });
         let leaves_out = before.len() - common;
-        let valued = !self.values.is_empty() && !former.values.is_empty();
+        let valued = !self.head.values.is_empty() && !former.head.values.is_empty();
         // It may negate one of its own alternatives. Negating the whole negates a part of it.
         let turns = self.says_no && !former.says_no && self.is_within(former);
         let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
         let is_about_it = common >= TOPIC_WORDS_MIN && leaves_out <= least && adds.is_empty();
-        let differs = turns || (valued && self.values != former.values);
+        let differs = turns || (valued && self.head.values != former.head.values);
         is_about_it && differs && !self.narrows(former)
     }
 
     /// True if its value holds only on a day of the week.
     fn narrows(&self, former: &Statement) -> bool {
-        has_day(&self.values) && !has_day(&former.values) && !former.values.is_empty()
+        has_day(&self.head.values)
+            && !has_day(&former.head.values)
+            && !former.head.values.is_empty()
     }
 
     fn beside(&self, former: &Statement) -> SharedTopic {
-        let mut choices = [self.choices.as_slice(), former.choices.as_slice()].concat();
-        sort(&mut choices);
-        let own = without(&self.topic, &choices);
-        let before = without(&former.topic, &choices);
+        let choices = union(&self.choices, &former.choices);
+        let own = without(&self.head.topic, &choices);
+        let before = without(&former.head.topic, &choices);
         SharedTopic { common: shared(&own, &before), choices, own, before }
     }
 
     /// True if this statement says that it repeats something, and `other` says it in other words.
     /// If it only may say so, one must contain the other.
     pub(super) fn says_again(&self, other: &Statement, retraction: &Retraction) -> bool {
-        let common = shared(&self.topic, &other.topic);
-        let (adds, leaves_out) = (self.topic.len() - common, other.topic.len() - common);
+        let common = shared(&self.head.topic, &other.head.topic);
+        let (adds, leaves_out) = (self.head.topic.len() - common, other.head.topic.len() - common);
         let told = retraction.says_again && (common > TOPIC_WORDS_MIN || adds.min(leaves_out) == 0);
         let close = (self.says_again || told) && common >= adds.max(leaves_out);
         let may = self.may_say_again && !self.says_change;
         let within = may && adds.min(leaves_out) == 0 && adds.max(leaves_out) <= common;
-        self.values == other.values
+        self.head.values == other.head.values
             && self.says_no == other.says_no
             && common + usize::from(self.needs_permission) >= TOPIC_WORDS_MIN
             && self.is_bounded_as(other)
-            && !self.order.is_turned(&other.order)
+            && !self.head.order.is_turned(&other.head.order)
             && (close || within)
     }
 
     /// True if the rest of the claim names a value of `former`, or it rejected what `former` chose, so
     /// that it knows of it.
     pub(super) fn knows(&self, former: &Statement) -> bool {
-        let rest = without(&self.all, &self.values);
-        (!self.values.is_empty() && shared(&rest, &former.values) > 0)
-            || shared(&self.weighed, &former.topic) > 0
+        let rest = without(&self.all, &self.head.values);
+        (!self.head.values.is_empty() && shared(&rest, &former.head.values) > 0)
+            || shared(&self.weighed, &former.head.topic) > 0
     }
 
     /// True if this later statement drops what `former` says and puts something else in its place.
@@ -261,8 +237,7 @@ impl Statement {
     pub(super) fn replaces(&self, former: &Statement, retraction: &Retraction) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let lost = without(&before.keys, &own.keys);
-        let mut given = [retraction.retracted.as_slice(), &self.weighed].concat();
-        sort(&mut given);
+        let given = union(&retraction.retracted, &self.weighed);
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
         // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &retraction.all);
@@ -272,8 +247,10 @@ impl Statement {
             1 => untold.iter().all(|key| former.is_verb(key)),
             _ => untold.len() < LEFT_OUT_MAX,
         };
-        let (gone, came) =
-            (without(&former.values, &own.keys), without(&self.values, &former.values));
+        let (gone, came) = (
+            without(&former.head.values, &own.keys),
+            without(&self.head.values, &former.head.values),
+        );
         let of_amount = !gone.is_empty() && !came.is_empty();
         enough
             && own.keys.len() > common
@@ -291,7 +268,7 @@ impl Statement {
         let is_known = self.options.contains(before)
             && (without(before, &retraction.retracted).is_empty()
                 || (self.says_change && former.options.contains(own)));
-        let named = words_of_options(&self.options, &former.options);
+        let named = union(&self.options.concat(), &former.options.concat());
         let rest =
             |it: &Statement| without(&without(&it.stated.keys, &named), &retraction.retracted);
         let (own_rest, rest) = (rest(self), rest(former));
@@ -312,7 +289,7 @@ impl Statement {
 
     /// True for a predicate, or for the first word, which may be one.
     fn is_verb(&self, key: &u64) -> bool {
-        self.predicates.binary_search(key).is_ok() || self.stated.sequence.first() == Some(key)
+        self.head.predicates.binary_search(key).is_ok() || self.stated.sequence.first() == Some(key)
     }
 
     /// True if this later statement says something else about the subject of `former` and retracts
@@ -340,7 +317,7 @@ impl Statement {
     pub(super) fn exchanges(&self, request: &Statement) -> bool {
         let (mut own, asked) = (self.stated.clone(), &request.stated);
         if self.lacks_nothing(request) {
-            let new = without(&self.values, &request.values);
+            let new = without(&self.head.values, &request.head.values);
             own.sequence.retain(|key| new.binary_search(key).is_err());
         }
         own.exchanges(asked)
@@ -348,7 +325,7 @@ impl Statement {
 
     /// True if this decision retracts something of `request`, or mentions a change that it does not ask for.
     pub(super) fn opposes(&self, request: &Statement) -> bool {
-        shared(&self.retraction.retracted, &request.topic) > 0
+        shared(&self.retraction.retracted, &request.head.topic) > 0
             || (self.is_change && !request.is_change)
     }
 
@@ -363,19 +340,20 @@ impl Statement {
 
     /// True if both have values for about the same topic, but not the same ones.
     pub(super) fn is_valued_otherwise(&self, other: &Statement) -> bool {
-        let common = shared(&self.topic, &other.topic);
-        let least = self.topic.len().min(other.topic.len()).div_ceil(2).max(TOPIC_WORDS_MIN);
-        let valued = !self.values.is_empty() && !other.values.is_empty();
-        valued && self.values != other.values && common >= least
+        let common = shared(&self.head.topic, &other.head.topic);
+        let least =
+            self.head.topic.len().min(other.head.topic.len()).div_ceil(2).max(TOPIC_WORDS_MIN);
+        let valued = !self.head.values.is_empty() && !other.head.values.is_empty();
+        valued && self.head.values != other.head.values && common >= least
     }
 
     /// True if it names an alternative of `question` and everything else that is asked.
     pub(super) fn answers(&self, question: &Statement) -> bool {
-        let about = without(&question.topic, &question.choices);
-        let named = shared(&question.choices, &self.topic);
+        let about = without(&question.head.topic, &question.choices);
+        let named = shared(&question.choices, &self.head.topic);
         // A question may consist of its alternatives.
         let least = if about.is_empty() { TOPIC_WORDS_MIN } else { 1 };
-        named >= least && without(&about, &self.topic).is_empty()
+        named >= least && without(&about, &self.head.topic).is_empty()
     }
 
     /// True if it names an alternative of `question`, or that has none.
@@ -385,27 +363,27 @@ impl Statement {
 
     /// Topic words of the main string, sorted.
     pub(super) fn topic(&self) -> &[u64] {
-        &self.topic
+        &self.head.topic
     }
 
     /// True if it names a day of the week that `question` names, or `question` names none.
     pub(super) fn is_on_day_of(&self, question: &Statement) -> bool {
-        let mut asked = days(&question.values).peekable();
+        let mut asked = days(&question.head.values).peekable();
         asked.peek().is_none() || asked.any(|day| self.all.binary_search(&day).is_ok())
     }
 
     /// True if it has no topic word that `other` lacks.
     pub(super) fn is_within(&self, other: &Statement) -> bool {
-        without(&self.topic, &other.all).is_empty()
+        without(&self.head.topic, &other.all).is_empty()
     }
 
     /// True if it names a value of the earlier `former`, or what that chose among alternatives, beside another word
     /// of its topic. If only this one has alternatives, `former` must have several of their words, or share the topic.
     pub(super) fn gives_up(&self, former: &Statement) -> bool {
-        let own = both(&former.topic, &self.choices);
-        let topic = both(&self.topic, &former.topic);
+        let own = both(&former.head.topic, &self.choices);
+        let topic = both(&self.head.topic, &former.head.topic);
         let beside = |named: &[u64]| !named.is_empty() && !without(&topic, named).is_empty();
-        beside(&both(&self.all, &former.values))
+        beside(&both(&self.all, &former.head.values))
             || beside(&both(&topic, &former.choices))
             || own.len() > 1
             || (!own.is_empty() && topic.len() > own.len())
@@ -413,23 +391,23 @@ impl Statement {
 
     /// True if it names a value of `former`, or one of its topic words in `choices`.
     fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
-        shared(&self.all, &former.values) > 0
-            || shared(&self.all, &both(&former.topic, choices)) > 0
+        shared(&self.all, &former.head.values) > 0
+            || shared(&self.all, &both(&former.head.topic, choices)) > 0
     }
 
     /// True if the main string has neither quantities nor exact names.
     pub(super) fn has_no_value(&self) -> bool {
-        self.values.is_empty()
+        self.head.values.is_empty()
     }
 
     /// True if it has every value of `other`.
     pub(super) fn lacks_nothing(&self, other: &Statement) -> bool {
-        without(&other.values, &self.values).is_empty()
+        without(&other.head.values, &self.head.values).is_empty()
     }
 
     /// Number of topic words of `other` that this claim has anywhere, and number of all of them.
     pub(super) fn covers(&self, other: &Statement) -> (usize, usize) {
-        (shared(&self.all, &other.topic), other.topic.len())
+        (shared(&self.all, &other.head.topic), other.head.topic.len())
     }
 
     /// True if this claim has the topic word anywhere.
@@ -445,7 +423,7 @@ impl Statement {
 
     /// Like [`covers`](Statement::covers), for the main string only.
     pub(super) fn names(&self, other: &Statement) -> usize {
-        shared(&self.topic, &other.topic)
+        shared(&self.head.topic, &other.head.topic)
     }
 }
 
@@ -457,14 +435,9 @@ struct SharedTopic {
     common: usize,
 }
 
-/// Main string of a claim: the words that a reader would repeat.
-pub(super) fn main_text(claim: &Claim) -> &str {
-    match claim {
-        Claim::Decision(it) => &it.chosen,
-        Claim::Discussion(it) => &it.topic,
-        Claim::Attempt(it) => &it.action,
-        Claim::Request(it) => &it.summary,
-    }
+/// Full text of a claim.
+pub(super) fn text(claim: &Claim) -> String {
+    claim.strings().into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n")
 }
 
 /// Full text of a claim, which is `whole`. Leaves out negative clauses of an attempt's result: what
@@ -482,8 +455,8 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     let options = if let Claim::Decision(it) = claim { it.options.as_slice() } else { &[] };
     let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).topic).collect();
     let mut choices = match claim {
-        Claim::Decision(_) => opposed(head, OPPOSED),
-        Claim::Discussion(_) => opposed(head, OR),
+        Claim::Decision(_) => opposed(head, &OPPOSED),
+        Claim::Discussion(_) => opposed(head, &OR),
         Claim::Attempt(_) | Claim::Request(_) => Vec::new(),
     };
     if let Some((first, rest)) = options.split_first().filter(|(_, rest)| !rest.is_empty()) {
@@ -495,16 +468,19 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     choices
 }
 
-/// Words and values of the folded `head` without its first word and its means, sorted.
-fn things(deed: &Deed, head: &str) -> Vec<u64> {
-    let Parts { topic, values, .. } = Parts::of(&without_means(head));
-    let mut all = [topic, values].concat();
-    sort(&mut all);
-    without(&all, &Vec::from_iter(deed.first_word()))
+/// Words and values of a text, sorted.
+fn words_and_values(text: &str) -> Vec<u64> {
+    let Parts { topic, values, .. } = Parts::of(text);
+    union(&topic, &values)
 }
 
-fn words_of_options(one: &[Vec<u64>], other: &[Vec<u64>]) -> Vec<u64> {
-    let mut all = [one.concat(), other.concat()].concat();
+/// Words and values of the folded `head` without its first word and its means, sorted.
+fn things(deed: &Deed, head: &str) -> Vec<u64> {
+    without(&words_and_values(&without_means(head)), &Vec::from_iter(deed.first_word()))
+}
+
+fn union(one: &[u64], other: &[u64]) -> Vec<u64> {
+    let mut all = [one, other].concat();
     sort(&mut all);
     all
 }
@@ -525,74 +501,63 @@ fn weighed(options: &[Vec<u64>], stated: &Stated) -> Vec<u64> {
 }
 
 /// Words for an earlier statement.
-static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    keys_of(
-        "said say earlier former old person decision rule alte ansage gilt gelten entscheidung regel ancienne décision règle \
-     antes decisión regla",
-    )
-});
-
+static FORMER: WordKeys = LazyLock::new(|| keys_of("former"));
 /// Words between a thing and what it replaces.
-const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";
+static OPPOSED: WordList = WordList::named("opposed");
 /// Words between the alternatives of a question.
-const OR: &str = "or|oder|ou|o|или";
+static OR: WordList = WordList::named("or");
 /// Prepositions for the source of a move, and for its target.
-const MOVED_FROM: &str = "from von";
-const MOVED_TO: &str = "to auf zu à на";
-
+static MOVED_FROM: WordList = WordList::named("moved from");
+static MOVED_TO: WordList = WordList::named("moved to");
 /// Nouns for the class of a named thing, as in `Parquet files`: they add nothing.
-static CLASSES: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    keys_of(
-        "file files system systems day days datei dateien tag tage fichier fichiers archivo archivos",
-    )
-});
-
+static CLASSES: WordKeys = LazyLock::new(|| keys_of("classes"));
 /// Nouns for measured quantities; optional beside a value.
-static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(MEASURE_NOUNS));
+static MEASURES: WordKeys = LazyLock::new(|| keys_of("measures"));
 
 /// Words of the folded `head` on both sides of a phrase in `by`, or after prepositions of a move.
-fn opposed(head: &str, by: &str) -> Vec<u64> {
+fn opposed(head: &str, by: &WordList) -> Vec<u64> {
     let words = words_of(head);
     let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
-    let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
-    let is_move = |word: &str| is_in(MOVED_FROM, word) || is_in(MOVED_TO, word);
+    let is_move = |word: &str| MOVED_FROM.has(word) || MOVED_TO.has(word);
     // In `switch parcels to Ulm over to rail`, only the last one is the target.
-    let target = words.iter().rposition(|word| is_in(MOVED_TO, word));
+    let target = words.iter().rposition(|word| MOVED_TO.has(word));
     // `cut the batches to Gmail down to 80`: the value is the target.
     let is_to_value =
         |it: &[&str]| matches!(it, [word, rest @ ..] if is_move(word) && quantity(rest).is_some());
-    let shifts = says_shift(head) && !(0..words.len()).any(|at| is_to_value(&words[at..]));
+    let shifts = SHIFTS.are_in(head) && !(0..words.len()).any(|at| is_to_value(&words[at..]));
     let mut found = Vec::new();
     for at in 0..words.len() {
         let (before, after) = words.split_at(at);
-        let opposed = by.iter().find(|said| after.starts_with(said));
-        let is_moved = |word: &&str| is_in(MOVED_FROM, word) || target == Some(at);
+        let opposed = by.begin(after);
+        let is_moved = |word: &&str| MOVED_FROM.has(word) || target == Some(at);
         let moves = shifts && after.first().is_some_and(is_moved);
         if opposed.is_none() && !moves {
             continue;
         }
-        let rest = after.iter().skip(opposed.map_or(1, |said| said.len()));
+        let rest = after.iter().skip(opposed.unwrap_or(1));
         let rest: Vec<&&str> =
             rest.skip_while(|word| is_stop_word(word)).take_while(is_said).collect();
         // In `five slots instead of eight`, only the numbers are opposed.
         let has_near = opposed.is_some() && !rest.is_empty();
         let near = before.iter().rev().take_while(is_said).filter(|_| has_near);
-        rest.into_iter().chain(near).for_each(|word| topic_keys(word, |key| found.push(key)));
+        found.extend(all_topic_keys(rest.into_iter().chain(near).copied()));
     }
     found
 }
 
 /// True if the folded main string requires a person's permission.
 fn needs_permission(head: &str) -> bool {
-    let says = |list: &str| words_of(head).into_iter().any(|word| is_in(list, word));
-    says(BEFORE_PERMITTED) && says(PERMISSION)
+    let words = words_of(head);
+    let says = |list: &WordList| words.iter().any(|word| list.has(word));
+    says(&BEFORE_PERMITTED) && says(&PERMISSION)
 }
 
-static LEAVE_WORDS: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(PERMISSION));
+static LEAVE_WORDS: WordKeys = LazyLock::new(|| keys_of("permission"));
+/// Keys of the words of a list, sorted.
+type WordKeys = LazyLock<Vec<u64>>;
 
-fn keys_of(words: &str) -> Vec<u64> {
-    let mut keys = Vec::new();
-    words.split_whitespace().for_each(|word| topic_keys(word, |key| keys.push(key)));
+fn keys_of(list: &str) -> Vec<u64> {
+    let mut keys = all_topic_keys(listed(list));
     sort(&mut keys);
     keys
 }

@@ -2,12 +2,13 @@
 //! like evidence, so case, quotes and Markdown make no difference. Dotless and dotted i are equal
 //! in candidate lookups, but not when two claims are compared for equality.
 
-use super::key_set::{shared, sort};
-use super::phrases::{invariant_words, is_stop_word};
+use super::parts::{both, shared, sort, without};
+use super::phrases::{invariant_words, is_stop_word, listed};
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
 use crate::text::tokens::{folded, hash, keys, search_keys};
 use crate::text::truncate;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Maximum number of alternatives of one decision to compare.
@@ -52,20 +53,17 @@ impl Subject {
     pub(super) fn of(claim: &Claim) -> Subject {
         let (about, around) = texts(claim);
         let about = cut(&about);
-        let ordered = keys(about);
-        let mut pairs: Vec<u64> = ordered.windows(2).map(pair).collect();
-        sort(&mut pairs);
-        let mut words = ordered;
-        sort(&mut words);
-        let mut around = keys(cut(&around));
-        sort(&mut around);
+        let (mut words, mut around) = (keys(about), keys(cut(&around)));
+        // Combines two adjacent words.
+        let pair = |two: &[u64]| two.iter().fold(0x9e37_79b9_7f4a_7c15, |all, key| mix(all, *key));
+        let mut pairs: Vec<u64> = words.windows(2).map(pair).collect();
+        [&mut pairs, &mut words, &mut around].into_iter().for_each(sort);
         let (alternatives, chosen, named) = alternatives(claim);
-        let flat = folded(about);
         Subject {
             search: SearchKeys::of(claim),
             words,
             pairs,
-            hard: invariant_words(&flat),
+            hard: invariant_words(&folded(about)),
             statement: Statement::of(claim),
             around,
             alternatives,
@@ -103,6 +101,7 @@ fn terms(claim: &Claim) -> Vec<Term> {
     let mut keys = Vec::new();
     for (_, text) in claim.strings() {
         let flat = folded(cut(text));
+        let is_mark = |letter: char| !letter.is_alphanumeric();
         let told = flat.split(' ').filter(|word| !is_stop_word(word.trim_matches(is_mark)));
         told.for_each(|word| search_keys(word, |key| keys.push(key)));
     }
@@ -111,10 +110,6 @@ fn terms(claim: &Claim) -> Vec<Term> {
     keys.chunk_by(|one, other| one == other)
         .filter_map(|group| Some(Term { key: *group.first()?, times: times(group) }))
         .collect()
-}
-
-fn is_mark(letter: char) -> bool {
-    !letter.is_alphanumeric()
 }
 
 /// Text that names a claim's subject, and the rest.
@@ -137,11 +132,6 @@ fn texts(claim: &Claim) -> (String, String) {
 
 fn cut(text: &str) -> &str {
     truncate::bytes(text, TEXT_BYTES_MAX)
-}
-
-/// Combines two adjacent words.
-fn pair(two: &[u64]) -> u64 {
-    two.iter().fold(0x9e37_79b9_7f4a_7c15, |all, key| mix(all, *key))
 }
 
 /// Combines two keys; their order matters.
@@ -170,32 +160,20 @@ fn alternatives(claim: &Claim) -> (Vec<u64>, Option<u64>, Vec<Vec<u64>>) {
 
 /// Digest of the whole claim, regardless of the order of options and points.
 fn content(claim: &Claim) -> Digest {
-    let list = |items: &[String]| {
-        let mut items: Vec<String> = items.iter().map(|item| folded(item)).collect();
-        items.sort_unstable();
-        items.dedup();
-        items
-    };
-    let parts = match claim {
-        Claim::Decision(it) => {
-            let mut parts = vec![folded(&it.chosen), folded(&it.rationale)];
-            parts.extend(list(&it.options));
-            parts
-        }
-        Claim::Discussion(it) => {
-            let mut parts = vec![folded(&it.topic)];
-            parts.extend(list(&it.points));
-            parts
-        }
+    let (mut parts, items): (Vec<String>, &[String]) = match claim {
+        Claim::Decision(it) => (vec![folded(&it.chosen), folded(&it.rationale)], &it.options),
+        Claim::Discussion(it) => (vec![folded(&it.topic)], &it.points),
         Claim::Attempt(it) => {
             let ended = if it.succeeded { "yes" } else { "no" };
-            vec![folded(&it.action), folded(&it.result), ended.to_owned()]
+            (vec![folded(&it.action), folded(&it.result), ended.to_owned()], &[])
         }
         Claim::Request(it) => {
             let target = it.target.as_deref().map(folded).unwrap_or_default();
-            vec![folded(&it.summary), target, folded(&it.intent)]
+            (vec![folded(&it.summary), target, folded(&it.intent)], &[])
         }
     };
+    let items: BTreeSet<String> = items.iter().map(|item| folded(item)).collect();
+    parts.extend(items);
     let mut all = vec![claim.kind().name()];
     all.extend(parts.iter().map(String::as_str));
     Digest::of(&all)
@@ -206,11 +184,8 @@ const NEAR_WORDS: f64 = 0.8;
 /// Minimum share of common word pairs: order carries meaning.
 const NEAR_PAIRS: f64 = 0.5;
 /// Alternatives in decisions about anything.
-const GENERIC: &str = "yes|no|on|off|true|false|keep|remove|now|later|both|none|a|b|c|option a|option b|option 1|option 2|\
-     enable|disable|ja|nein|evet|hayır|sí|si|oui|non|はい|いいえ|accept|reject|approve|wait";
-
 static GENERIC_WORDS: LazyLock<Vec<u64>> =
-    LazyLock::new(|| GENERIC.split('|').flat_map(keys).collect());
+    LazyLock::new(|| listed("generic").flat_map(keys).collect());
 
 pub(super) fn is_generic(words: &[u64]) -> bool {
     words.iter().all(|word| GENERIC_WORDS.contains(word))
@@ -218,13 +193,12 @@ pub(super) fn is_generic(words: &[u64]) -> bool {
 
 #[derive(Clone, Debug)]
 pub(super) struct Likeness {
+    /// Share of common words.
     pub(super) words: f64,
-    pairs: f64,
-    within: bool,
-    around: bool,
-    hard: bool,
-    common: bool,
-    hard_any: bool,
+    /// True if the old one says the same in nearly the same words.
+    pub(super) is_near: bool,
+    /// True if one has all words of the other.
+    pub(super) is_one_sided: bool,
     /// Common words of the rationales, without the alternatives: signs of the same topic.
     pub(super) rationale: usize,
     /// Number of generic alternatives in common.
@@ -236,44 +210,25 @@ pub(super) struct Likeness {
 impl Likeness {
     pub(super) fn of(new: &Subject, old: &Subject) -> Likeness {
         let common = shared(&new.words, &old.words);
-        let options = |subject: &Subject| {
-            let mut all = subject.named.concat();
-            all.sort_unstable();
-            all
-        };
-        let (options, others) = (options(new), options(old));
-        let matter =
-            |key: &&u64| options.binary_search(key).is_err() && others.binary_search(key).is_err();
-        let reasons: Vec<u64> = new.around.iter().filter(matter).copied().collect();
-        let generic = |key: &&u64| {
-            old.alternatives.binary_search(key).is_ok()
-                && GENERIC.split('|').any(|word| hash(word) == **key)
-        };
+        let words = share(common, &new.words, &old.words);
+        let pairs = share(shared(&new.pairs, &old.pairs), &new.pairs, &old.pairs);
+        let is_within = common == new.words.len();
+        let is_near = (common > 0 || !new.hard.is_empty())
+            && new.hard == old.hard
+            && is_within
+            && words >= NEAR_WORDS
+            && pairs >= NEAR_PAIRS;
+        let mut options = [new.named.concat(), old.named.concat()].concat();
+        sort(&mut options);
+        let is_generic = |key: &&u64| listed("generic").any(|word| hash(word) == **key);
         Likeness {
-            words: share(common, &new.words, &old.words),
-            pairs: share(shared(&new.pairs, &old.pairs), &new.pairs, &old.pairs),
-            within: common == new.words.len(),
-            around: common == old.words.len(),
-            hard: new.hard == old.hard,
-            common: common > 0,
-            hard_any: !new.hard.is_empty(),
-            rationale: shared(&reasons, &old.around),
-            generic: new.alternatives.iter().filter(generic).count(),
+            words,
+            is_near,
+            is_one_sided: is_within || common == old.words.len(),
+            rationale: shared(&without(&new.around, &options), &old.around),
+            generic: both(&new.alternatives, &old.alternatives).iter().filter(is_generic).count(),
             says_more: shared(&new.around, &old.around) < new.around.len(),
         }
-    }
-
-    pub(super) fn is_near(&self) -> bool {
-        let something = self.common || self.hard_any;
-        something
-            && self.hard
-            && self.within
-            && self.words >= NEAR_WORDS
-            && self.pairs >= NEAR_PAIRS
-    }
-
-    pub(super) fn is_one_sided(&self) -> bool {
-        self.within || self.around
     }
 }
 

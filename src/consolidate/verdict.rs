@@ -45,12 +45,16 @@ impl Verdicts {
         self.0.get(&(record, memory)).copied()
     }
 
-    /// Memories that `record` does something to.
-    pub(super) fn memories_of(&self, record: RecordId) -> impl Iterator<Item = MemoryId> + '_ {
+    fn of(&self, record: RecordId) -> impl Iterator<Item = (MemoryId, Verdict)> + '_ {
         let first = (record, MemoryId(Digest::from_bytes([0; 16])));
         let all = self.0.range(first..).take_while(move |((of, _), _)| *of == record);
-        let touched = all.filter(|(_, verdict)| **verdict != Verdict::Unrelated);
-        touched.map(|((_, memory), _)| *memory)
+        all.map(|((_, memory), verdict)| (*memory, *verdict))
+    }
+
+    /// Memories that `record` does something to.
+    pub(super) fn memories_of(&self, record: RecordId) -> impl Iterator<Item = MemoryId> + '_ {
+        let touched = self.of(record).filter(|(_, verdict)| *verdict != Verdict::Unrelated);
+        touched.map(|(memory, _)| memory)
     }
 
     /// True if a person agreed to `record`, in words near its evidence.
@@ -92,8 +96,7 @@ impl Verdicts {
 
     /// True if a model was asked about `record`.
     pub(super) fn has(&self, record: RecordId) -> bool {
-        let first = (record, MemoryId(Digest::from_bytes([0; 16])));
-        self.0.range(first..).next().is_some_and(|((of, _), _)| *of == record)
+        self.of(record).next().is_some()
     }
 
     /// Adds a verdict, which replaces an earlier one.

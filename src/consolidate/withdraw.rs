@@ -139,13 +139,12 @@ fn restated(
         // Sources that made this memory, in order, then those of a memory that joined it.
         sources.sort_by_key(|(_, _, made, at)| (made.home() != Some(target.id), *at));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let mut how = Merging::Provenance;
-            if let Disposition::Merge { into, how: learned } = made
+            let mut how = Some(Merging::Provenance).filter(|_| first > 0);
+            if let (Some(how), Disposition::Merge { into, how: learned }) = (&mut how, made)
                 && into == target.id
             {
-                how = learned;
+                *how = learned;
             }
-            let how = (first > 0).then_some(how);
             let disposition = Disposition::Restate { memory: target.id, how };
             operations.push(operation(record, disposition, facts.clone()));
         }
@@ -190,16 +189,7 @@ fn responsible(
 }
 
 fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
-    let effect = |by| Effect {
-        memory: memory.id,
-        by,
-        stage: None,
-        supersedes: false,
-        restores: false,
-        retracts: false,
-        at: None,
-        rule: Cow::Borrowed(RULE),
-    };
+    let effect = |by| Effect::new(memory.id, by, None, RULE);
     let mut effects = Vec::new();
     if memory.stage != target.stage {
         // Restoring by its successor would put it back in use.

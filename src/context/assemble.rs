@@ -1,13 +1,13 @@
 //! Assembles the block: each group of the directory has a share of the room, and more if others leave some.
 
 use super::budget::{Budget, Kind, Size};
-use super::conversation;
 use super::fence::{CLOSE, OPEN, OPENED, PREAMBLE};
-use super::fit::{Fitted, fit, whole};
+use super::fit::{fit, whole};
 use super::material::{Group, Material, Section};
 use crate::domain::Tokens;
 use crate::privacy::{Gate, Redacted, Woven};
 use serde::Serialize;
+use std::ops::Add;
 
 /// Maximum length of the mark for omitted parts, in characters, with its line ends.
 const MARK_CHARS_MAX: usize = 40;
@@ -52,7 +52,7 @@ pub struct Part {
 /// presence alone, so that their length moves nothing before them.
 pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     let mut block = Assembly::new(budget, gate);
-    let conversation = conversation_parts(material);
+    let conversation = material.conversation();
     let each = Size::of_tokens(budget.conversation_tokens());
     let each = Size { units: each.chars, ..each };
     let kept = conversation.iter().fold(Size::default(), |kept, _| kept + each);
@@ -63,9 +63,9 @@ pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     block.directory(&material.groups);
     block.left += kept;
     for (kind, sections) in &conversation {
-        let room = block.left.less(fence_size(kind.name())).map(|room| room.min(each));
-        let fitted = room.and_then(|room| fit(sections, room, gate));
-        block.push(*kind, sections, fitted, fence_size(kind.name()));
+        let fence = fence_size(kind.name());
+        let room = block.left.less(fence).map(|room| room.min(each));
+        block.push(*kind, sections, room, fence);
     }
     block.finish(budget)
 }
@@ -77,7 +77,7 @@ pub(crate) fn fenced(
     tokens: Tokens,
     gate: &Gate,
 ) -> Redacted {
-    let taken = Size::of(PREAMBLE) + fence_size(name) + Size { chars: 1, units: 1 };
+    let taken = Size::of(PREAMBLE) + fence_size(name) + Size::ascii(1);
     let room = Size::of_tokens(tokens).less(taken);
     let Some(fitted) = room.and_then(|room| fit(sections, room, gate)) else {
         return Redacted::default();
@@ -86,16 +86,6 @@ pub(crate) fn fenced(
     let closing = ["\n", CLOSE, "\n"].map(Woven::Ours);
     let text = [Woven::Passed(&fitted.text)];
     Redacted::weave(&[&opening[..], &text, &closing].concat())
-}
-
-/// Parts that do not come from the directory.
-fn conversation_parts(material: &Material) -> Vec<(Kind, Vec<Section>)> {
-    let Material { groups: _, dialog, entities, summary, card } = material;
-    let dialog = dialog.as_ref().map(|block| (Kind::Dialog, conversation::dialog(block)));
-    let entities = entities.as_ref().map(|text| (Kind::Entities, conversation::text(text)));
-    let summary = summary.as_ref().map(|text| (Kind::Summary, conversation::text(text)));
-    let card = card.as_ref().map(|card| (Kind::Card, conversation::card(card)));
-    [dialog, entities, summary, card].into_iter().flatten().collect()
 }
 
 struct Assembly<'a> {
@@ -109,8 +99,7 @@ struct Assembly<'a> {
 
 impl<'a> Assembly<'a> {
     fn new(budget: &Budget, gate: &'a Gate) -> Assembly<'a> {
-        let mark = Size { chars: MARK_CHARS_MAX, units: MARK_CHARS_MAX };
-        let taken = Size::of(PREAMBLE) + Size { chars: 1, units: 1 } + mark;
+        let taken = Size::of(PREAMBLE) + Size::ascii(1 + MARK_CHARS_MAX);
         let left = budget.room().less(taken).unwrap_or_default();
         Assembly { gate, left, shown: Vec::new(), parts: Vec::new() }
     }
@@ -121,19 +110,18 @@ impl<'a> Assembly<'a> {
         self.left = all.less(fence_size(PROJECT)).unwrap_or_default();
         for (group, room) in groups.iter().zip(allotted(groups, self.left)) {
             let heading = heading_size(group.kind);
-            let room = room.less(heading);
-            let fitted = room.and_then(|room| fit(&group.sections, room, self.gate));
-            self.push(group.kind, &group.sections, fitted, heading);
+            self.push(group.kind, &group.sections, room.less(heading), heading);
         }
         if self.shown.is_empty() {
             self.left = all;
         }
     }
 
-    fn push(&mut self, kind: Kind, sections: &[Section], fitted: Option<Fitted>, frame: Size) {
+    /// Adds the entries that fit into `room`, within a frame.
+    fn push(&mut self, kind: Kind, sections: &[Section], room: Option<Size>, frame: Size) {
         let omitted = sections.iter().map(|section| section.entries.len()).sum();
         let mut part = Part { kind, name: kind.name(), tokens: 0, entries: 0, omitted };
-        if let Some(fitted) = fitted {
+        if let Some(fitted) = room.and_then(|room| fit(sections, room, self.gate)) {
             let size = fitted.size + frame;
             self.left = self.left.less(size).unwrap_or_default();
             (part.tokens, part.entries) = (size.tokens(), fitted.entries);
@@ -156,23 +144,20 @@ impl<'a> Assembly<'a> {
         for (kind, text) in &self.shown {
             let is_directory = Kind::DIRECTORY.contains(kind);
             if is_open && !is_directory {
-                pieces.extend([Woven::Ours(CLOSE), Woven::Ours("\n")]);
+                pieces.extend([CLOSE, "\n"].map(Woven::Ours));
                 is_open = false;
             }
-            if !is_open {
+            pieces.push(Woven::Ours("\n"));
+            if !std::mem::replace(&mut is_open, true) {
                 let name = if is_directory { PROJECT } else { kind.name() };
-                pieces.extend([Woven::Ours("\n"), Woven::Ours(OPEN), Woven::Ours(name)]);
-                pieces.push(Woven::Ours(OPENED));
-            } else {
-                pieces.push(Woven::Ours("\n"));
+                pieces.extend([OPEN, name, OPENED].map(Woven::Ours));
             }
-            is_open = true;
             if is_directory {
-                pieces.extend([Woven::Ours(HEADING), Woven::Ours(kind.name()), Woven::Ours("\n")]);
+                pieces.extend([HEADING, kind.name(), "\n"].map(Woven::Ours));
             }
             pieces.extend([Woven::Passed(text), Woven::Ours("\n")]);
         }
-        pieces.extend([Woven::Ours(CLOSE), Woven::Ours("\n")]);
+        pieces.extend([CLOSE, "\n"].map(Woven::Ours));
         let omitted = block.parts.iter().filter(|part| part.entries == 0).count();
         let mark = match omitted {
             0 => String::new(),
@@ -225,13 +210,11 @@ fn take(size: Size, left: &mut Size) -> Size {
 
 /// Size of a heading in the fence of the directory, with its line ends and that of its text.
 fn heading_size(kind: Kind) -> Size {
-    let ends = Size { chars: HEADING_ENDS + 1, units: HEADING_ENDS + 1 };
-    Size::of(HEADING) + Size::of(kind.name()) + ends
+    Size::of(HEADING) + Size::of(kind.name()) + Size::ascii(HEADING_ENDS + 1)
 }
 
 /// Size of a part's fence.
 fn fence_size(name: &str) -> Size {
     const LINE_ENDS: usize = 3;
-    let ends = Size { chars: LINE_ENDS, units: LINE_ENDS };
-    Size::of(OPEN) + Size::of(name) + Size::of(OPENED) + Size::of(CLOSE) + ends
+    [OPEN, name, OPENED, CLOSE].map(Size::of).into_iter().fold(Size::ascii(LINE_ENDS), Size::add)
 }

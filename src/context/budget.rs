@@ -4,13 +4,14 @@
 use crate::domain::{Finding, Severity, Tokens};
 use crate::memory_dir::{LETTERS_PER_TOKEN, Preset};
 use std::ops::{Add, AddAssign};
-use std::str::FromStr;
 
 /// Divisor of the budget that limits each part that does not come from the directory.
 const CONVERSATION_SHARE: Tokens = 8;
 
 /// Kind of a part.
-#[derive(schemars::JsonSchema, Clone, Copy, Debug, Eq, Hash, PartialEq, serde::Serialize)]
+#[derive(
+    schemars::JsonSchema, Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize,
+)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "PartKind")]
 pub enum Kind {
@@ -48,19 +49,14 @@ pub enum Kind {
 
 impl Kind {
     /// Kinds that come from the directory, in the order of the block.
-    pub(super) const DIRECTORY: [Kind; 11] = [
-        Kind::Rules,
-        Kind::Project,
-        Kind::Decisions,
-        Kind::Conflicts,
-        Kind::Focus,
-        Kind::Requests,
-        Kind::Questions,
-        Kind::Blockers,
-        Kind::Lessons,
-        Kind::Answers,
-        Kind::Glossary,
-    ];
+    pub(super) const DIRECTORY: [Kind; 11] = {
+        use Kind::{Answers, Blockers, Conflicts, Decisions, Focus, Glossary};
+        use Kind::{Lessons, Project, Questions, Requests, Rules};
+        [
+            Rules, Project, Decisions, Conflicts, Focus, Requests, Questions, Blockers, Lessons,
+            Answers, Glossary,
+        ]
+    };
 
     /// The heading in the block, or the name of the fence of a part that does not come from the directory.
     pub(super) fn name(self) -> &'static str {
@@ -130,27 +126,17 @@ impl Budget {
         if let Some(preset) = Preset::of_name(&name) {
             return (Budget::of(preset), Vec::new());
         }
-        if let Ok(tokens) = Tokens::from_str(&name)
-            && tokens > 0
-        {
+        if let Some(tokens) = name.parse().ok().filter(|tokens| *tokens > 0) {
             return (Budget::of_tokens(tokens), Vec::new());
         }
-        let (preset, severity, rule, detail) = match name.as_str() {
-            "compact" => (
-                Preset::Economy,
-                Severity::Info,
-                "budget-alias",
-                "`compact` is now called `economy`: use that name",
-            ),
-            _ => (
-                Preset::Standard,
-                Severity::Warning,
-                "unknown-budget",
-                "unknown budget: expected economy, light, standard, detailed or a number of tokens; \
-                 standard is used",
-            ),
-        };
-        (Budget::of(preset), vec![Finding::new(severity, rule, 0, detail)])
+        if name == "compact" {
+            let detail = "`compact` is now called `economy`: use that name";
+            let finding = Finding::new(Severity::Info, "budget-alias", 0, detail);
+            return (Budget::of(Preset::Economy), vec![finding]);
+        }
+        let detail = "unknown budget: expected economy, light, standard, detailed or a number of tokens; standard is used";
+        let finding = Finding::new(Severity::Warning, "unknown-budget", 0, detail);
+        (Budget::default(), vec![finding])
     }
 
     /// Limits the block to `units` UTF-16 code units, which the receiving client counts. Parts are
@@ -187,6 +173,11 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// Size of a text of `count` ASCII letters.
+    pub(super) const fn ascii(count: usize) -> Size {
+        Size { chars: count, units: count }
+    }
+
     pub(super) fn of(text: &str) -> Size {
         let sizes = text.chars().map(|letter| Size { chars: 1, units: letter.len_utf16() });
         sizes.fold(Size::default(), Size::add)

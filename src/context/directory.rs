@@ -4,8 +4,8 @@
 use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
-    ARCHIVE, CONFLICTS_WITH, Document, FOCUS, Files, Kind, LESSONS, Query, Readable, SOURCE,
-    Status, adr_label, adr_number, meta, readable, search,
+    ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, Kind, LESSONS, Part as BlockPart,
+    Query, Readable, SOURCE, Status, adr_label, adr_number, meta, readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
@@ -57,7 +57,7 @@ pub(crate) fn material(files: &Files, query: Option<&str>, gate: &Gate) -> Mater
     reader.records(files);
     reader.conflicts();
     let groups = Part::DIRECTORY.into_iter().filter_map(|kind| {
-        let sections = reader.groups.remove(kind.name())?;
+        let sections = reader.groups.remove(&kind)?;
         Some(Group { kind, sections })
     });
     Material { groups: groups.collect(), ..Material::default() }
@@ -80,8 +80,7 @@ struct Reader<'g> {
     /// `None` without a query.
     scores: Option<Scores>,
     gate: &'g Gate,
-    /// Sections by the name of their group.
-    groups: BTreeMap<&'static str, Vec<Section>>,
+    groups: BTreeMap<Part, Vec<Section>>,
     /// Labels of records that a list names, such as `ADR-007`.
     labels: BTreeSet<String>,
 }
@@ -103,31 +102,30 @@ impl Reader<'_> {
                 None => continue,
             };
             if part == Part::Answers {
-                self.answer(title, Entry { text: sourced(&entry), score });
+                // Under the title of its file.
+                let heading = self.gate.redact(&format!("### {title}"));
+                self.put(part, Some(heading), Entry { text: sourced(&entry), score });
                 continue;
             }
             if let Some((label, _)) = entry.text.as_str().split_once(':') {
                 self.labels.insert(label.trim_start_matches("- ").to_owned());
             }
             let heading = self.heading(kind, &entry);
-            let is_headed = heading.is_some();
-            let sections = self.groups.entry(part.name()).or_default();
-            if is_headed || sections.is_empty() {
-                sections.push(Section { heading, entries: Vec::new() });
-            }
-            if let Some(section) = sections.last_mut() {
-                section.entries.push(Entry { text: sourced(&entry), score });
-            }
+            self.put(part, heading, Entry { text: sourced(&entry), score });
         }
     }
 
-    /// Adds an entry that answers the query, under the title of its file.
-    fn answer(&mut self, title: &str, entry: Entry) {
-        let heading = Some(self.gate.redact(&format!("### {title}")));
-        let sections = self.groups.entry(Part::Answers.name()).or_default();
-        match sections.last_mut().filter(|last| last.heading == heading) {
-            Some(last) => last.entries.push(entry),
-            None => sections.push(Section { heading, entries: vec![entry] }),
+    /// Adds an entry to the last section of a group, or to a new one if it has a heading. Answers of one file have the
+    /// same heading.
+    fn put(&mut self, part: Part, heading: Option<Redacted>, entry: Entry) {
+        let sections = self.groups.entry(part).or_default();
+        let is_answer = part == Part::Answers;
+        let goes_on = |last: &Section| heading.is_none() || is_answer && last.heading == heading;
+        if !sections.last().is_some_and(goes_on) {
+            sections.push(Section { heading, entries: Vec::new() });
+        }
+        if let Some(last) = sections.last_mut() {
+            last.entries.push(entry);
         }
     }
 
@@ -164,12 +162,7 @@ impl Reader<'_> {
                 continue;
             }
             let line = files.get(path).and_then(|text| self.record(path, &label, text));
-            let Some(entry) = line else { continue };
-            let sections = self.groups.entry(Part::Decisions.name()).or_default();
-            match sections.last_mut() {
-                Some(last) => last.entries.push(entry),
-                None => sections.push(Section { heading: None, entries: vec![entry] }),
-            }
+            line.into_iter().for_each(|entry| self.put(Part::Decisions, None, entry));
         }
     }
 
@@ -181,8 +174,7 @@ impl Reader<'_> {
         }
         let (document, _) = Document::parse(Kind::Decision, head(text));
         (status(&document)? == Status::Accepted).then_some(())?;
-        let title =
-            document.blocks().iter().find(|block| block.part == crate::memory_dir::Part::Title);
+        let title = document.blocks.iter().find(|block| block.part == BlockPart::Title);
         let words = title.map(|title| document.public(title).into_owned()).unwrap_or_default();
         let words = words.trim_start_matches('#').trim();
         let is_labelled = words.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("adr-"));
@@ -206,13 +198,10 @@ impl Reader<'_> {
         // As rendered; a person may use the same words.
         let mark = format!("{CONFLICTS_WITH} {SOURCE}");
         let mut marked: Vec<Entry> = Vec::new();
-        for name in [Part::Rules.name(), Part::Decisions.name()] {
-            for section in self.groups.get_mut(name).into_iter().flatten() {
-                let (moved, left) = std::mem::take(&mut section.entries)
-                    .into_iter()
-                    .partition(|entry: &Entry| entry.text.as_str().contains(&mark));
-                marked.extend::<Vec<Entry>>(moved);
-                section.entries = left;
+        let is_marked = |entry: &mut Entry| entry.text.as_str().contains(&mark);
+        for part in [Part::Rules, Part::Decisions] {
+            for section in self.groups.get_mut(&part).into_iter().flatten() {
+                marked.extend(section.entries.extract_if(.., is_marked));
             }
         }
         let mut pairs: Vec<Entry> = Vec::with_capacity(marked.len());
@@ -233,7 +222,7 @@ impl Reader<'_> {
         self.groups.retain(|_, sections| !sections.is_empty());
         if !pairs.is_empty() {
             let sections = vec![Section { heading: None, entries: pairs }];
-            self.groups.insert(Part::Conflicts.name(), sections);
+            self.groups.insert(Part::Conflicts, sections);
         }
     }
 }
@@ -280,9 +269,7 @@ fn sourced(entry: &Readable) -> Redacted {
 /// Status of a record: at its top, or in a section of that name.
 fn status(document: &Document<'_>) -> Option<Status> {
     let first = || {
-        let is_it = |block: &&crate::memory_dir::Block| {
-            document.section(block).eq_ignore_ascii_case("status")
-        };
+        let is_it = |block: &&Block| document.section(block).eq_ignore_ascii_case("status");
         let block = document.entries().find(is_it)?;
         Status::parse(document.public(block).trim().trim_matches(['*', '.']))
     };

@@ -1,7 +1,8 @@
 //! The fence around the directory and around each part of a conversation. Its text never changes, so that prompt caches
 //! hit. Brackets in the text inside that could pass for a fence are replaced.
 
-use crate::privacy::{Redacted, Woven};
+use crate::memory_dir::joined;
+use crate::privacy::Redacted;
 pub(crate) use crate::text::own_output::{CLOSE, OPEN, PREAMBLE};
 use std::borrow::Cow;
 
@@ -59,10 +60,7 @@ pub(super) fn harmless(text: &Redacted) -> Redacted {
         from = at + length;
     }
     kept.push(text.cut(from..text.len()));
-    let pieces = kept.iter().enumerate().flat_map(|(at, piece)| {
-        [Woven::Ours(if at == 0 { "" } else { HARMLESS }), Woven::Passed(piece)]
-    });
-    Redacted::weave(&pieces.collect::<Vec<_>>())
+    joined(&kept, HARMLESS)
 }
 
 /// Positions and byte lengths of those brackets. Letters of other scripts count as any letter,

@@ -83,7 +83,7 @@ fn lines(sections: &[Section]) -> Vec<EntryLine<'_>> {
     lines.collect()
 }
 
-const LINE_END: Size = Size { chars: 1, units: 1 };
+const LINE_END: Size = Size::ascii(1);
 
 /// Size of a heading with its line end and the blank line before it.
 fn heading_size(section: &Section) -> Size {
@@ -111,8 +111,7 @@ fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
         lines.iter_mut().for_each(|line| line.stays = true);
         return;
     }
-    let mark = Size { chars: MARK_CHARS_MAX, units: MARK_CHARS_MAX };
-    let Some(mut left) = room.less(mark) else { return };
+    let Some(mut left) = room.less(Size::ascii(MARK_CHARS_MAX)) else { return };
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|at| Reverse(lines.get(*at).map(|line| line.score)));
     let mut is_headed = vec![false; sections.len()];

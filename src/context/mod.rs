@@ -11,7 +11,6 @@
 //! recent turns, known entities, summary, card.
 
 mod assemble;
-mod conversation;
 mod budget;
 mod directory;
 #[cfg(test)]

@@ -140,13 +140,10 @@ impl<'g> CardBuilder<'g> {
         }
         excerpt::find(words, wanted, |kind, from| {
             let rest = words.get(from..).unwrap_or_default();
-            let line = self.line(rest, ITEM_LETTERS_MAX, self.ellipsis);
-            if let Some(CardLine { text: line, .. }) = line
-                && let Some(found) = self.excerpts.get_mut(kind as usize)
-                && !found.contains(&line)
-            {
-                found.push(line);
-            }
+            let line = self.line(rest, ITEM_LETTERS_MAX, self.ellipsis).map(|line| line.text);
+            let found = &mut self.excerpts[kind as usize];
+            let new = line.filter(|line| !found.contains(line));
+            found.extend(new);
         });
     }
 
@@ -234,12 +231,12 @@ fn one_line(text: &str, letters_max: usize) -> String {
 
 fn cut(line: &str, letters_max: usize, ellipsis: Ellipsis) -> String {
     let room = letters_max.saturating_sub(ELLIPSIS.len());
-    let whole = line.chars().nth(letters_max).is_none();
+    if line.chars().nth(letters_max).is_some() {
+        return marked(shortened(line, room));
+    }
     match ellipsis {
-        Ellipsis::Cut if whole => line.to_owned(),
-        Ellipsis::Cut => marked(shortened(line, room)),
-        Ellipsis::Template if whole => template(line, room),
-        Ellipsis::Template => marked(shortened(line, room)),
+        Ellipsis::Cut => line.to_owned(),
+        Ellipsis::Template => template(line, room),
     }
 }
 

@@ -278,24 +278,21 @@ fn text_lengths(card: &Card) -> CardCheck {
             format!("{place}: expected at most {ITEM_LETTERS_MAX} characters, found {found}")
         });
     let is_line = |text: &str| {
-        let words = text.split(is_blank);
-        !text.is_empty()
-            && text.split(' ').eq(words.clone())
-            && words.clone().all(|it| !it.is_empty())
+        text.split(' ').eq(text.split(is_blank)) && text.split(' ').all(|it| !it.is_empty())
     };
-    let title = ("title".to_owned(), &card.title);
-    let every = [title].into_iter().chain(places(card.lists()));
-    let torn = every.filter(|(_, text)| !is_line(text.as_str()));
+    let torn = every_text(card).filter(|(_, text)| !is_line(text.as_str()));
     let torn =
         torn.map(|(place, _)| format!("{place}: expected one line of words, one blank apart"));
-    let wrong: Vec<String> = long.chain(torn).collect();
     let asks = "every text is one line of at most 100 characters";
-    CardCheck::new("text-length", asks, format!("at most {longest}"), wrong)
+    CardCheck::new("text-length", asks, format!("at most {longest}"), long.chain(torn))
+}
+
+fn every_text(card: &Card) -> impl Iterator<Item = (String, &Redacted)> {
+    [("title".to_owned(), &card.title)].into_iter().chain(places(card.lists()))
 }
 
 fn masked(card: &Card, gate: &Gate) -> CardCheck {
-    let title = ("title".to_owned(), &card.title);
-    let all: Vec<_> = [title].into_iter().chain(places(card.lists())).collect();
+    let all: Vec<_> = every_text(card).collect();
     let wrong = all.iter().filter(|(_, text)| gate.redact(text.as_str()) != **text);
     let wrong = wrong.map(|(place, _)| format!("{place}: the gate would mask something in it"));
     let asks = "nothing in it is private, a secret or personal";

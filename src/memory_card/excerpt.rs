@@ -73,16 +73,15 @@ pub(super) fn find(
             let Some(next) = sentences.next() else { return };
             sentence = next;
         }
-        let kind = match is_mark(text, hit.start()) {
-            true if hit.start() < looked_to => None,
-            true => {
-                let marks = marks_at(text, hit.start());
+        let kind = match marks_at(text, hit.start()) {
+            0 => text.get(sentence.clone()).and_then(|words| {
+                phrase(words, hit.start() - sentence.start).filter(|_| !is_question(words))
+            }),
+            _ if hit.start() < looked_to => None,
+            marks => {
                 looked_to = hit.start() + marks;
                 stands_free(text, looked_to).then_some(ExcerptKind::Quote)
             }
-            false => text.get(sentence.clone()).and_then(|words| {
-                phrase(words, hit.start() - sentence.start).filter(|_| !is_question(words))
-            }),
         };
         if let Some(kind) = kind
             && wanted.get_mut(kind as usize).is_some_and(std::mem::take)
@@ -124,10 +123,7 @@ fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
     Some(rest)
 }
 
-fn is_mark(text: &str, at: usize) -> bool {
-    text.get(at..).is_some_and(|rest| rest.starts_with(MARKS))
-}
-
+/// Length of the marks at `at`.
 fn marks_at(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     rest.len() - rest.trim_start_matches(MARKS).len()

@@ -77,28 +77,22 @@ impl Placing<'_> {
                 page.push(section, entry(shape, &words, category, tag));
             }
         };
-        let mut before = 0;
-        for line in self.background(memory) {
-            before += 1;
-            push("Context", Shape::Bullet, &line);
-        }
+        let background = self.background(memory);
+        background.iter().for_each(|line| push("Context", Shape::Bullet, line));
         push("Decision", Shape::Paragraph, &it.chosen);
         let (follows, reasons): (Vec<&str>, Vec<&str>) = it
             .rationale
             .split("; ")
             .flat_map(|part| part.split(". "))
             .partition(|part| follows(part));
-        let why = if before == 0 { "Context" } else { "Rationale" };
+        let why = if background.is_empty() { "Context" } else { "Rationale" };
         match follows.is_empty() {
             true => push(why, Shape::Bullet, &it.rationale),
             false => push(why, Shape::Bullet, &reasons.join("; ")),
         }
-        for part in follows {
-            push("Consequences", Shape::Bullet, part);
-        }
-        for other in alternatives(it) {
-            push("Alternatives Considered", Shape::Bullet, &other);
-        }
+        follows.iter().for_each(|part| push("Consequences", Shape::Bullet, part));
+        let others = alternatives(it);
+        others.iter().for_each(|other| push("Alternatives Considered", Shape::Bullet, other));
         page
     }
 
@@ -127,9 +121,8 @@ impl Placing<'_> {
         for word in words.split(|letter: char| !letter.is_alphanumeric()) {
             let is_word = word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty();
             let Some(tag) = slug(word).filter(|tag| is_word && is_value(tag)) else { continue };
-            let is_option = options
-                .split(|letter: char| !letter.is_alphanumeric())
-                .any(|it| it == word.to_lowercase());
+            let mut named = options.split(|letter: char| !letter.is_alphanumeric());
+            let is_option = named.any(|it| it == word.to_lowercase());
             let is_name = word.starts_with(char::is_uppercase);
             let rank = usize::from(!is_option) * 2 + usize::from(!is_name);
             if !found.iter().any(|(_, other)| *other == tag) {
@@ -143,14 +136,12 @@ impl Placing<'_> {
     /// `Superseded by ADR-XXX` needs the successor's record; without one it is `Deprecated`.
     fn status(&self, memory: &Memory) -> String {
         let successor = memory.superseded_by.and_then(|id| self.names.label(id));
-        match (memory.state, memory.stage) {
-            (MemoryState::Superseded, _) => successor
-                .map_or_else(|| "Deprecated".to_owned(), |label| format!("Superseded by {label}")),
-            (MemoryState::Retracted, _) | (MemoryState::Active, Stage::Refuted) => {
-                "Deprecated".to_owned()
-            }
-            (MemoryState::Active, Stage::Proposed | Stage::Attempted) => "Proposed".to_owned(),
-            (MemoryState::Active, Stage::Decided) => "Accepted".to_owned(),
+        match (memory.state, memory.stage, successor) {
+            (MemoryState::Superseded, _, Some(label)) => format!("Superseded by {label}"),
+            (MemoryState::Superseded | MemoryState::Retracted, ..) => "Deprecated".to_owned(),
+            (MemoryState::Active, Stage::Refuted, _) => "Deprecated".to_owned(),
+            (MemoryState::Active, Stage::Decided, _) => "Accepted".to_owned(),
+            (MemoryState::Active, Stage::Proposed | Stage::Attempted, _) => "Proposed".to_owned(),
         }
     }
 }
@@ -158,9 +149,8 @@ impl Placing<'_> {
 /// True if a part of the rationale states a consequence.
 fn follows(part: &str) -> bool {
     let part = part.trim().to_lowercase();
-    FOLLOWS
-        .iter()
-        .any(|begins| part.strip_prefix(begins).is_some_and(|rest| rest.starts_with([' ', ','])))
+    let mut behind = FOLLOWS.iter().filter_map(|begins| part.strip_prefix(begins));
+    behind.any(|rest| rest.starts_with([' ', ',']))
 }
 
 /// The options that were not taken, each with the part of the rationale about it.

@@ -72,7 +72,7 @@ pub(crate) fn tags(files: &Files) -> TagCounts {
         if document.is_private() {
             continue;
         }
-        for tag in document.blocks().iter().flat_map(|block| document.tags(block)) {
+        for tag in document.blocks.iter().flat_map(|block| document.tags(block)) {
             if tag.ours().is_some() {
                 counts.sources += 1;
                 continue;
@@ -131,18 +131,15 @@ pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
         TokenRow { path: path.clone(), kind, tokens, range: preset.range(kind), is_private }
     };
     let rows: Vec<TokenRow> = files.iter().map(row).collect();
-    let sum = |counts: &dyn Fn(&TokenRow) -> bool| {
-        let counted = rows.iter().filter(|row| counts(row)).map(|row| row.tokens);
-        counted.fold(0, Tokens::saturating_add)
-    };
-    // Top-level files; the newest session is added below.
-    let base = |row: &TokenRow| {
+    // Top-level files and the newest session.
+    let is_base = |row: &&TokenRow| {
         use Kind::{ActiveContext, Glossary, Patterns, ProductContext, Progress};
         matches!(row.kind, ActiveContext | ProductContext | Progress | Patterns | Glossary)
     };
     let newest = rows.iter().rev().find(|row| row.kind == Kind::Session);
-    let start_tokens = sum(&base).saturating_add(newest.map_or(0, |row| row.tokens));
-    let tokens = sum(&|_| true);
+    let add = |sum: Tokens, row: &TokenRow| sum.saturating_add(row.tokens);
+    let start_tokens = rows.iter().filter(is_base).chain(newest).fold(0, add);
+    let tokens = rows.iter().fold(0, add);
     TokenTable { tokens, start_tokens, total_max: preset.total(), rows }
 }
 

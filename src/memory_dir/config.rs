@@ -45,7 +45,7 @@ impl MemoryConfig {
         let mut reader = Reader { config: MemoryConfig::default(), findings: Vec::new(), line: 1 };
         let (document, odd) = Document::parse(Kind::Config, text);
         reader.findings.extend(odd);
-        let front = document.blocks().first().filter(|block| block.part == Part::FrontMatter);
+        let front = document.blocks.first().filter(|block| block.part == Part::FrontMatter);
         let Some(front) = front else {
             if !text.trim().is_empty() {
                 let expected = "expected settings between two lines ---";
@@ -105,8 +105,9 @@ impl Reader {
         const PERCENT: &str = "a number of per cent";
         let config = &mut self.config;
         let lower = value.to_ascii_lowercase();
-        let (is_set, expected) = match key {
-            "auto_load" => (set(&mut config.auto_load, truth(&lower)), "true or false"),
+        // Sets a valid value.
+        let (set, expected) = match key {
+            "auto_load" => (truth(&lower).map(|it| config.auto_load = it), "true or false"),
             "token_budget" if lower == "compact" => {
                 config.token_budget = Preset::Economy;
                 let detail = "`compact` is called `economy` now: write that";
@@ -114,18 +115,18 @@ impl Reader {
                 return self.findings.push(notice);
             }
             "token_budget" => {
-                let preset = Preset::of_name(&lower);
-                (set(&mut config.token_budget, preset), "economy, light, standard, detailed")
+                let set = Preset::of_name(&lower).map(|it| config.token_budget = it);
+                (set, "economy, light, standard, detailed")
             }
             "auto_sync_threshold" => {
-                (set(&mut config.auto_sync_threshold, value.parse().ok()), PERCENT)
+                (value.parse().ok().map(|it| config.auto_sync_threshold = it), PERCENT)
             }
             "hard_block_threshold" => {
-                (set(&mut config.hard_block_threshold, value.parse().ok()), PERCENT)
+                (value.parse().ok().map(|it| config.hard_block_threshold = it), PERCENT)
             }
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
-                (set(&mut config.context_window_tokens, tokens.map(Some)), "a number above 0")
+                (tokens.map(|it| config.context_window_tokens = Some(it)), "a number above 0")
             }
             "suggest_memories" | "output_style" => {
                 let detail = "annalist does not use this setting of ConKeeper";
@@ -136,7 +137,7 @@ impl Reader {
                 return self.warn("config-unknown-key", format!("unknown; expected {known}"));
             }
         };
-        if !is_set {
+        if set.is_none() {
             self.warn("config-value", format!("`{key}`: expected {expected}; the default is used"));
         }
     }
@@ -152,15 +153,6 @@ impl Reader {
             "expected 0 < auto_sync_threshold <= hard_block_threshold <= 100; 60 and 80 are used";
         self.warn("config-thresholds", expected.into());
     }
-}
-
-/// Sets a valid value; false if there is none.
-fn set<T>(field: &mut T, value: Option<T>) -> bool {
-    let is_set = value.is_some();
-    if let Some(value) = value {
-        *field = value;
-    }
-    is_set
 }
 
 fn truth(value: &str) -> Option<bool> {

@@ -52,11 +52,14 @@ pub struct Block {
 /// A parsed file.
 #[derive(Clone, Debug)]
 pub struct Document<'t> {
-    kind: Kind,
-    text: &'t str,
-    blocks: Vec<Block>,
-    private: Vec<Range<usize>>,
-    open: Option<usize>,
+    pub(super) kind: Kind,
+    pub(super) text: &'t str,
+    /// Blocks in order; each ends where the next begins.
+    pub blocks: Vec<Block>,
+    /// Byte ranges of private text.
+    pub(super) private: Vec<Range<usize>>,
+    /// Index of the unclosed fence or private block; text after it becomes part of it.
+    pub(super) open: Option<usize>,
 }
 
 impl<'t> Document<'t> {
@@ -75,21 +78,6 @@ impl<'t> Document<'t> {
     /// Concatenates the blocks.
     pub fn print(&self) -> String {
         self.blocks.iter().map(|block| self.raw(block)).collect()
-    }
-
-    /// Kind of the file.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// The parsed text.
-    pub fn text(&self) -> &'t str {
-        self.text
-    }
-
-    /// Blocks in order; each ends where the next begins.
-    pub fn blocks(&self) -> &[Block] {
-        &self.blocks
     }
 
     /// Entries in order.
@@ -129,11 +117,6 @@ impl<'t> Document<'t> {
         overlapping(&self.private, &block.span)
     }
 
-    /// Byte ranges of private text.
-    pub fn private(&self) -> &[Range<usize>] {
-        &self.private
-    }
-
     /// Public tags of a block.
     pub fn tags(&self, block: &Block) -> impl Iterator<Item = Tag<'t>> {
         let tags = self.text.get(block.tags_at..block.span.end).unwrap_or_default();
@@ -160,11 +143,6 @@ impl<'t> Document<'t> {
 
     pub(super) fn first(&self, part: Part) -> Option<&Block> {
         self.blocks.iter().find(|block| block.part == part)
-    }
-
-    /// Index of the unclosed fence or private block; text after it becomes part of it.
-    pub(super) fn open(&self) -> Option<usize> {
-        self.open
     }
 
     /// Line ending of the file's first line.
@@ -215,17 +193,14 @@ pub(super) fn private_lines(
         return Vec::new();
     }
     let hidden = |line: &line::Line| {
-        let span = line.start..line.end;
-        let mut ranges = overlapping(private, &span).peekable();
+        let mut ranges = overlapping(private, line).peekable();
         if ranges.peek().is_none() {
             return false;
         }
-        let crosses = |range: &Range<usize>| {
-            let end = line.start + line::bare(text.get(span.clone()).unwrap_or_default()).len();
-            range.start < line.start || end < range.end
-        };
+        let end = line.start + line::bare(text.get(line.clone()).unwrap_or_default()).len();
         let is_blank = |text: &str| text.chars().all(|it| it.is_whitespace() || it == '\u{feff}');
-        ranges.any(crosses) || is_blank(&without(text, span.clone(), private))
+        ranges.any(|range| range.start < line.start || end < range.end)
+            || is_blank(&without(text, line.clone(), private))
     };
     lines.iter().map(hidden).collect()
 }
@@ -282,7 +257,7 @@ impl<'t> Parser<'t> {
     /// The line without its ending; the first one without its byte order mark.
     fn line(&self, at: usize) -> Option<&'t str> {
         let line = self.lines.get(at)?;
-        let bare = self.text.get(line.start..line.end).map(line::bare)?;
+        let bare = self.text.get(line.clone()).map(line::bare)?;
         Some(bare.strip_prefix('\u{feff}').filter(|_| at == 0).unwrap_or(bare))
     }
 
@@ -402,8 +377,7 @@ impl<'t> Parser<'t> {
 
     fn heading(&mut self, level: usize) -> Part {
         match level {
-            1 if self.section.is_none() && !self.is_titled => {
-                self.is_titled = true;
+            1 if self.section.is_none() && !std::mem::replace(&mut self.is_titled, true) => {
                 Part::Title
             }
             2 => Part::Section,
@@ -413,23 +387,18 @@ impl<'t> Parser<'t> {
 
     fn is_meta(&self, at: usize) -> bool {
         let line = self.line(at).unwrap_or_default().trim_start();
-        self.kind == Kind::Decision
-            && self.section.is_none()
-            && line.starts_with("**")
-            && line.contains(":**")
+        self.kind == Kind::Decision && self.section.is_none() && line::is_meta(line)
     }
 
     fn item_end(&self, at: usize) -> usize {
         let mut end = at + 1;
         loop {
-            let shape = self.shape(end);
-            if matches!(shape, Some(LineShape::Indented | LineShape::Text)) {
-                end += 1;
-                continue;
-            }
-            let after = self.run(end, |shape| shape == LineShape::Blank);
-            let goes_on = self.shape(after) == Some(LineShape::Indented);
-            if shape != Some(LineShape::Blank) || !goes_on {
+            let after = match self.shape(end) {
+                Some(LineShape::Indented | LineShape::Text) => end,
+                Some(LineShape::Blank) => self.run(end, |shape| shape == LineShape::Blank),
+                Some(_) | None => return end,
+            };
+            if after > end && self.shape(after) != Some(LineShape::Indented) {
                 return end;
             }
             end = after + 1;
@@ -462,14 +431,11 @@ impl<'t> Parser<'t> {
             let line = self.shown(*at).unwrap_or_default();
             opened.is_some_and(|opened| line::closes(line, opened))
         };
-        let end = match (at + 1..self.lines.len()).find(closes) {
-            Some(last) => last + 1,
-            None => {
-                self.finding(UNCLOSED_FENCE, "expected a fence that ends this block");
-                self.lines.len()
-            }
-        };
-        self.push(Part::Entry(Shape::Code), end);
+        let last = (at + 1..self.lines.len()).find(closes);
+        if last.is_none() {
+            self.finding(UNCLOSED_FENCE, "expected a fence that ends this block");
+        }
+        self.push(Part::Entry(Shape::Code), last.map_or(self.lines.len(), |last| last + 1));
     }
 
     fn row(&mut self) {
@@ -486,34 +452,28 @@ impl<'t> Parser<'t> {
         self.push(Part::Entry(Shape::Row), at + 1);
         // A comment on its own line would end the table, so a row's tag follows its last cell.
         let Some(block) = self.blocks.last_mut() else { return };
-        let row =
-            self.text.get(block.span.start..block.tags_at).map(line::bare).unwrap_or_default();
-        let tag = row
-            .rfind("<!--")
-            .filter(|from| row.get(*from..).is_some_and(|it| Tag::parse(it).is_some()));
-        block.tags_at = tag.map_or(block.tags_at, |from| block.span.start + from);
+        let row = self.text.get(block.span.start..block.tags_at).map(line::bare);
+        let row = row.unwrap_or_default();
+        if let Some(from) = row.rfind("<!--").filter(|from| Tag::parse(&row[*from..]).is_some()) {
+            block.tags_at = block.span.start + from;
+        }
     }
 
     /// Joins the last line `*…*` with the rule `---` above it to a footer.
     fn footer(&mut self) {
-        let shown = |block: &Block| block.part != Part::Blank;
-        let Some(last) = self.blocks.iter().rposition(shown) else { return };
-        let Some(rule) = self.blocks.get(..last).and_then(|head| head.iter().rposition(shown))
-        else {
+        let blocks = self.blocks.iter().enumerate().rev();
+        let mut shown = blocks.filter(|(_, block)| block.part != Part::Blank);
+        let (Some((last, line)), Some((rule, above))) = (shown.next(), shown.next()) else {
             return;
         };
-        let is_line = |block: &Block| {
-            let line = self.text.get(block.span.clone()).unwrap_or_default().trim();
-            let inner = line.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
-            let words =
-                inner.is_some_and(|inner| !inner.is_empty() && !inner.contains(['*', '\n']));
-            block.part == Part::Entry(Shape::Paragraph) && words
-        };
-        let ruled = self.blocks.get(rule).is_some_and(|block| block.part == Part::Rule);
-        let end = self.blocks.get(last).filter(|block| is_line(block)).map(|block| block.span.end);
-        let (true, Some(end)) = (ruled, end) else { return };
-        self.blocks.drain(rule + 1..=last);
-        if let Some(block) = self.blocks.get_mut(rule) {
+        let text = self.text.get(line.span.clone()).unwrap_or_default().trim();
+        let inner = text.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
+        let is_line = inner.is_some_and(|it| !it.is_empty() && !it.contains(['*', '\n']))
+            && line.part == Part::Entry(Shape::Paragraph);
+        if is_line && above.part == Part::Rule {
+            let end = line.span.end;
+            self.blocks.drain(rule + 1..=last);
+            let block = &mut self.blocks[rule];
             (block.part, block.span.end, block.tags_at) = (Part::Footer, end, end);
         }
     }

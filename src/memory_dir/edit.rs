@@ -95,7 +95,7 @@ impl<'d, 't> Edits<'d, 't> {
     /// Nothing is inserted after an unclosed block or before front matter.
     fn outside(&self, at: usize) -> usize {
         let first = usize::from(self.part(0) == Some(Part::FrontMatter));
-        at.min(self.document.open().unwrap_or(at)).max(first)
+        at.min(self.document.open.unwrap_or(at)).max(first)
     }
 
     fn section_entries(&mut self, section: &str) -> &mut Vec<NewEntry> {
@@ -112,17 +112,20 @@ impl<'d, 't> Edits<'d, 't> {
     }
 
     fn part(&self, at: usize) -> Option<Part> {
-        self.document.blocks().get(at).map(|block| block.part)
+        self.document.blocks.get(at).map(|block| block.part)
+    }
+
+    /// Rank of a section in the schema's order; `None` for sections of people.
+    fn rank(&self, section: &str) -> Option<usize> {
+        self.document.kind.sections().iter().position(|known| *known == section)
     }
 
     fn place_of_new(&self, section: &str) -> usize {
-        let order = self.document.kind().sections();
-        let rank = |name: &str| order.iter().position(|known| *known == name);
-        let own = rank(section).unwrap_or(order.len());
-        let blocks = self.document.blocks();
+        let own = self.rank(section).unwrap_or(usize::MAX);
+        let blocks = &self.document.blocks;
         let later = blocks.iter().position(|block| {
-            let words = || self.document.heading_words(block);
-            let is_later = || rank(words()).is_some_and(|it| own < it);
+            let rank = || self.rank(self.document.heading_words(block));
+            let is_later = || rank().is_some_and(|it| own < it);
             block.part == Part::Footer || (block.part == Part::Section && is_later())
         });
         self.outside(later.unwrap_or(blocks.len()))
@@ -130,18 +133,16 @@ impl<'d, 't> Edits<'d, 't> {
 
     /// Applies all edits; changes nothing if one would be in private text or change what is private.
     pub(crate) fn finish(mut self) -> Edited {
-        let order = self.document.kind().sections();
-        let rank = |name: &str| order.iter().position(|known| *known == name);
         let mut made = std::mem::take(&mut self.sections);
-        made.sort_by_key(|(name, _)| rank(name).unwrap_or(order.len()));
+        made.sort_by_key(|(name, _)| self.rank(name).unwrap_or(usize::MAX));
         let mut new: BTreeMap<usize, Vec<(String, Vec<NewEntry>)>> = BTreeMap::new();
         for section in made {
             new.entry(self.place_of_new(&section.0)).or_default().push(section);
         }
-        let held = |rule| Edited { text: self.document.text().to_owned(), held: Some(rule) };
+        let held = |rule| Edited { text: self.document.text.to_owned(), held: Some(rule) };
         let last = self.inserted.last_key_value().map(|(at, _)| *at);
         let last = last.max(new.last_key_value().map(|(at, _)| *at));
-        if self.document.open().is_some_and(|open| Some(open) < last) {
+        if self.document.open.is_some_and(|open| Some(open) < last) {
             return held(HELD_UNCLOSED);
         }
         let out = self.write(&new);
@@ -149,7 +150,7 @@ impl<'d, 't> Edits<'d, 't> {
     }
 
     fn write(&self, new: &BTreeMap<usize, Vec<(String, Vec<NewEntry>)>>) -> Writer<'d, 't> {
-        let blocks = self.document.blocks();
+        let blocks = &self.document.blocks;
         let mut out = Writer::new(self.document);
         for at in 0..=blocks.len() {
             for entry in self.inserted.get(&at).into_iter().flatten() {
@@ -175,26 +176,21 @@ impl<'d, 't> Edits<'d, 't> {
 /// First section of each name: its heading, and the index after its last block. Trailing empty
 /// lines and rules belong to the next section.
 fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
-    let mut sections = HashMap::new();
-    let mut open: Option<(&'t str, usize, usize)> = None;
-    let mut end = |open: Option<(&'t str, usize, usize)>| {
-        if let Some((words, heading, behind)) = open {
-            sections.entry(words).or_insert((heading, behind));
-        }
-    };
-    for (at, block) in document.blocks().iter().enumerate() {
-        if matches!(block.part, Part::Section | Part::Footer) {
-            end(open.take());
-        }
+    let mut sections: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut open = None;
+    for (at, block) in document.blocks.iter().enumerate() {
         if block.part == Part::Section {
-            open = Some((document.heading_words(block), at, at + 1));
-        } else if !matches!(block.part, Part::Blank | Part::Rule)
-            && let Some((_, _, behind)) = &mut open
+            let words = document.heading_words(block);
+            open = Some(words).filter(|words| !sections.contains_key(words));
+        } else if block.part == Part::Footer {
+            open = None;
+        }
+        if !matches!(block.part, Part::Blank | Part::Rule)
+            && let Some(words) = open
         {
-            *behind = at + 1;
+            sections.entry(words).or_insert((at, at)).1 = at + 1;
         }
     }
-    end(open);
     sections
 }
 
@@ -219,8 +215,8 @@ struct Writer<'d, 't> {
 
 impl<'d, 't> Writer<'d, 't> {
     fn new(document: &'d Document<'t>) -> Writer<'d, 't> {
-        let mut text = String::with_capacity(document.text().len() + 256);
-        if document.text().starts_with(MARK) {
+        let mut text = String::with_capacity(document.text.len() + 256);
+        if document.text.starts_with(MARK) {
             text.push(MARK);
         }
         let (mark, line_end) = (text.len(), document.line_end());
@@ -241,7 +237,7 @@ impl<'d, 't> Writer<'d, 't> {
 
     /// Returns the text; `None` if the edits hide or show anything.
     fn finish(mut self) -> Option<String> {
-        let before = self.document.text();
+        let before = self.document.text;
         // The new first block must not become front matter.
         if begins_front_matter(&self.text) && !begins_front_matter(before) {
             let line = format!("{LIST_END}{}", self.line_end);
@@ -302,7 +298,7 @@ impl<'d, 't> Writer<'d, 't> {
         let bare = unmarked(block, raw);
         self.before(block, bare);
         let private = private_spans(bare).0;
-        let was = self.document.private_in(block).map(|it| self.document.text().get(it.clone()));
+        let was = self.document.private_in(block).map(|it| self.document.text.get(it.clone()));
         self.is_other |= !private.iter().map(|it| bare.get(it.clone())).eq(was);
         self.expect(private, 0);
         self.text.push_str(bare);

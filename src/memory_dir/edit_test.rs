@@ -96,7 +96,7 @@ fn what_is_indented_does_not_become_part_of_another_item() {
 fn a_line_behind_a_mark_of_byte_order_is_no_continuation() {
     let text = "- a\n| a | b |\n\u{feff}---\n# Active Context\n# Active Context";
     let (document, _) = Document::parse(Kind::ActiveContext, text);
-    let row = document.blocks().iter().position(|it| it.part == Part::Entry(Shape::Row)).unwrap();
+    let row = document.blocks.iter().position(|it| it.part == Part::Entry(Shape::Row)).unwrap();
     let (mut kept, mut edits) = (entries(text), Edits::new(&document));
     edits.remove(row);
     kept.retain(|(part, ..)| *part != Part::Entry(Shape::Row));
@@ -176,7 +176,7 @@ fn a_mark_of_byte_order_stays_first_and_changes_no_line() {
     ] {
         let text = format!("\u{feff}{first}");
         let (document, _) = Document::parse(Kind::Other, &text);
-        assert_eq!(document.blocks().first().map(|it| it.part), Some(part));
+        assert_eq!(document.blocks.first().map(|it| it.part), Some(part));
         let mut edits = Edits::new(&document);
         edits.insert("", Place::Before(0), bullet("b"));
         let after = edits.finish().text;
@@ -206,7 +206,7 @@ fn entries(text: &str) -> Vec<(Part, String, String)> {
 
 fn has_footer(text: &str) -> bool {
     let (document, _) = Document::parse(Kind::ActiveContext, text);
-    document.blocks().iter().any(|block| block.part == Part::Footer)
+    document.blocks.iter().any(|block| block.part == Part::Footer)
 }
 
 /// Non-empty lines, without those of [`bullet`] and those inserted around it.
@@ -252,8 +252,8 @@ proptest! {
         if let Some(rule) = held {
             // Edits are held only if front matter has an unclosed block, or if an entry before the
             // front matter of a private file would show the file.
-            let is_front = document.blocks().first().is_some_and(|it| it.part == Part::FrontMatter);
-            let is_unclosed = rule == "private-unclosed" && is_front && document.open() == Some(0);
+            let is_front = document.blocks.first().is_some_and(|it| it.part == Part::FrontMatter);
+            let is_unclosed = rule == "private-unclosed" && is_front && document.open == Some(0);
             prop_assert!(is_unclosed || rule == "private-tag" && document.is_private(), "{}", rule);
             prop_assert_eq!(text, after);
             return Ok(());
@@ -277,8 +277,8 @@ proptest! {
         let mut edits = Edits::new(&document);
         let (mut is_tagged, mut gone, mut new) = (false, BTreeSet::new(), 0);
         for (what, which) in places {
-            let at = which.index(document.blocks().len() + 1);
-            let block = document.blocks().get(at);
+            let at = which.index(document.blocks.len() + 1);
+            let block = document.blocks.get(at);
             match (what, block) {
                 (0, Some(block)) => {
                     is_tagged |= holds_tag(document.raw(block)) || block.part == Part::FrontMatter;
@@ -304,12 +304,12 @@ proptest! {
                 }
             }
         }
-        let blocks = document.blocks().iter().enumerate().filter(|(at, _)| !gone.contains(at));
+        let blocks = document.blocks.iter().enumerate().filter(|(at, _)| !gone.contains(at));
         let kept: Vec<&str> =
             blocks.flat_map(|(_, it)| document.private_in(it)).map(|it| &text[it.clone()]).collect();
         let Edited { text: after, held } = edits.finish();
         if held.is_some() {
-            prop_assert!(is_tagged || document.open() == Some(0) || document.is_private(), "{held:?}");
+            prop_assert!(is_tagged || document.open == Some(0) || document.is_private(), "{held:?}");
             prop_assert_eq!(after, text);
             return Ok(());
         }
@@ -338,7 +338,7 @@ proptest! {
     fn taking_an_entry_out_keeps_the_others(text in file(), which in any::<prop::sample::Index>()) {
         let (document, odd) = Document::parse(Kind::ActiveContext, &text);
         prop_assume!(odd.is_empty());
-        let blocks = document.blocks().iter().enumerate();
+        let blocks = document.blocks.iter().enumerate();
         let all: Vec<usize> = blocks.filter(|(_, it)| matches!(it.part, Part::Entry(_))).map(|(at, _)| at).collect();
         prop_assume!(!all.is_empty());
         let mut edits = Edits::new(&document);
@@ -347,7 +347,7 @@ proptest! {
         let Edited { text: after, held } = edits.finish();
         if held.is_some() {
             // Without the entry, the rest may begin with front matter that makes the file private.
-            let raw = document.raw(&document.blocks()[at]);
+            let raw = document.raw(&document.blocks[at]);
             let is_private = is_private_file(&text.replacen(raw, "", 1));
             prop_assert!(document.is_private() || holds_tag(raw) || is_private);
             prop_assert_eq!(after, text);

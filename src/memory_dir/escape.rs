@@ -81,7 +81,7 @@ pub(super) fn plain(words: &str) -> String {
     let is_link = inner.starts_with('[') && inner.contains("]:");
     let is_html = inner.starts_with('<');
     let special = line::shape(&inner) != LineShape::Text || line::task(&inner).is_some();
-    if !(special || is_link || is_html || is_meta(&inner)) || inner.is_empty() {
+    if !(special || is_link || is_html || line::is_meta(&inner)) || inner.is_empty() {
         return inner;
     }
     if is_html {
@@ -91,10 +91,6 @@ pub(super) fn plain(words: &str) -> String {
     let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
     let (head, tail) = inner.split_at(digits);
     format!("{head}\\{tail}")
-}
-
-fn is_meta(line: &str) -> bool {
-    line.starts_with("**") && line.contains(":**")
 }
 
 /// Escapes text for the middle of a line: HTML, comments and private blocks start with an entity,

@@ -135,11 +135,8 @@ pub enum Initial {
 pub fn initial_files(which: Initial, day: &str) -> Vec<(&'static str, String)> {
     let required = [ACTIVE_CONTEXT, PRODUCT_CONTEXT];
     let others = [PROGRESS, PATTERNS, GLOSSARY, CONFIG];
-    let others: &[&str] = match which {
-        Initial::Required => &[],
-        Initial::All => &others,
-    };
-    let paths = required.into_iter().chain(others.iter().copied());
+    let others = others.into_iter().filter(|_| which == Initial::All);
+    let paths = required.into_iter().chain(others);
     paths.map(|path| (path, template(Kind::of_path(path), day))).collect()
 }
 
@@ -217,10 +214,10 @@ mod template_tests {
             let (document, odd) = Document::parse(kind, &text);
             assert!(odd.is_empty(), "{path}: {odd:?}");
             assert_eq!(document.title(), kind.title().unwrap_or_default());
-            let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
+            let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
             let names: Vec<&str> = sections.map(|block| document.heading_words(block)).collect();
             assert_eq!(names, kind.sections(), "{path}");
-            let footers = document.blocks().iter().filter(|block| block.part == Part::Footer);
+            let footers = document.blocks.iter().filter(|block| block.part == Part::Footer);
             assert_eq!(footers.count(), usize::from(kind.footer().is_some()), "{path}");
             assert_eq!(document.entries().count(), 0, "{path}");
         }

@@ -123,7 +123,7 @@ proptest! {
     fn blocks_begin_where_the_one_before_ends(text in file(), kind in kind()) {
         let (document, findings) = Document::parse(kind, &text);
         let mut end = 0;
-        for block in document.blocks() {
+        for block in &document.blocks {
             prop_assert_eq!(block.span.start, end);
             prop_assert!(block.span.start < block.span.end, "{block:?}");
             prop_assert!(block.span.start <= block.tags_at && block.tags_at <= block.span.end);
@@ -139,7 +139,7 @@ proptest! {
     fn nothing_private_is_public(text in file(), kind in kind()) {
         let public = let_through(&text).join("\n");
         let (document, _) = Document::parse(kind, &text);
-        for block in document.blocks() {
+        for block in &document.blocks {
             for line in document.public(block).replace('\u{feff}', "").lines().map(str::trim) {
                 prop_assert!(public.contains(line), "{line:?} of {public:?}");
             }
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn no_block_begins_or_ends_within_what_is_private(text in file(), kind in kind()) {
         let (document, _) = Document::parse(kind, &text);
-        for block in document.blocks() {
+        for block in &document.blocks {
             for private in document.private_in(block) {
                 prop_assert!(block.span.start <= private.start && private.end <= block.span.end, "{block:?} {private:?}");
             }
@@ -173,7 +173,7 @@ pub(super) fn golden() -> Option<serde_json::Value> {
 #[test]
 fn a_mark_of_byte_order_hides_no_private_line() {
     let (document, _) = Document::parse(Kind::Other, "\u{feff}<private>a</private>\n- b\n");
-    assert_eq!(document.blocks().first().map(|it| it.part), Some(Part::Private));
+    assert_eq!(document.blocks.first().map(|it| it.part), Some(Part::Private));
 }
 
 #[test]

@@ -1,26 +1,20 @@
 //! The shape of a single line of Markdown.
 
 use super::tag::Tag;
+use std::ops::Range;
 
 /// Byte range of a line, including its ending.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
+pub(super) type Line = Range<usize>;
 
 /// Lines of `text`; they tile it.
 pub(super) fn lines(text: &str) -> Vec<Line> {
-    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
-    let mut start = 0;
-    for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
-        lines.push(Line { start, end: at + 1 });
-        start = at + 1;
-    }
-    if start < text.len() {
-        lines.push(Line { start, end: text.len() });
-    }
-    lines
+    let mut end = 0;
+    let line = |line: &str| {
+        let start = end;
+        end += line.len();
+        start..end
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 pub(super) fn bare(line: &str) -> &str {
@@ -139,6 +133,11 @@ pub(super) fn task(body: &str) -> Option<(bool, &str)> {
         _ => return None,
     };
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (done, rest.trim_start()))
+}
+
+/// True for metadata such as `**Status:** Accepted`.
+pub(super) fn is_meta(line: &str) -> bool {
+    line.starts_with("**") && line.contains(":**")
 }
 
 pub(super) fn is_table_rule(line: &str) -> bool {

@@ -73,10 +73,7 @@ impl Merge<'_> {
         let [base, ours, theirs] = &sides;
         let join = Join { base, ours, theirs, disk: &disk, gate, wordings };
         let (Edited { text, held }, conflicts) = join.run();
-        match held {
-            Some(rule) => unchanged(Some(rule)),
-            None => Merged { text, conflicts, edits, held },
-        }
+        if held.is_some() { unchanged(held) } else { Merged { text, conflicts, edits, held } }
     }
 }
 
@@ -89,11 +86,8 @@ struct Join<'j, 't> {
     wordings: &'j Wordings,
 }
 
-enum Verdict {
-    Leave,
-    Write(String),
-    Conflict,
-}
+/// Both sides changed an entry.
+struct BothChanged;
 
 impl Join<'_, '_> {
     fn run(&self) -> (Edited, Vec<Conflict>) {
@@ -115,13 +109,9 @@ impl Join<'_, '_> {
             if theirs.section == ours.section {
                 spots.last.insert(ours.section, theirs.at);
             }
-            let raw = match self.verdict(key, ours, theirs) {
-                Verdict::Leave => None,
-                Verdict::Write(raw) => Some(raw),
-                Verdict::Conflict => {
-                    conflicts.push(self.conflict(key, Some(ours), theirs));
-                    continue;
-                }
+            let Ok(raw) = self.changed(key, ours, theirs) else {
+                conflicts.push(self.conflict(key, Some(ours), theirs));
+                continue;
             };
             if self.moves(key, ours, theirs) {
                 let raw = raw.unwrap_or_else(|| format!("{}{}", theirs.body, theirs.tags));
@@ -173,43 +163,46 @@ impl Join<'_, '_> {
     }
 
     fn sections_with_table(&self) -> HashSet<&str> {
-        let blocks = self.disk.blocks().iter();
+        let blocks = self.disk.blocks.iter();
         let heads = blocks.filter(|block| block.part == Part::TableHead);
         heads.map(|block| self.disk.section(block)).collect()
     }
 
-    fn verdict(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> Verdict {
+    /// New text of an entry; `None` if it stays.
+    fn changed(
+        &self,
+        key: &Key,
+        ours: &Unit<'_>,
+        theirs: &Unit<'_>,
+    ) -> Result<Option<String>, BothChanged> {
         let base = self.base.get(key);
         if theirs.is_adopted && !self.holds_private(theirs) {
-            return Verdict::Write(tagged(base.unwrap_or(ours), ours, theirs));
+            return Ok(Some(tagged(base.unwrap_or(ours), ours, theirs)));
         }
         let (old_body, old_tags) = base.map_or((None, None), |it| (Some(it.body), Some(it.tags)));
         let fixed = matches!(key.0, Name::Title) && base.is_none() || is_comment(theirs.body);
-        let footer = key.0 == Name::Footer;
         let differs = |ours: &str, theirs: &str, old: Option<&str>| {
             !same(ours, theirs) && !old.is_some_and(|old| same(old, ours))
         };
         let body_wanted = differs(ours.body, theirs.body, old_body);
         let tags_wanted = differs(ours.tags, theirs.tags, old_tags);
         if fixed || !(body_wanted || tags_wanted) {
-            return Verdict::Leave;
+            return Ok(None);
         }
         let body_free = old_body.is_some_and(|old| same(old, theirs.body));
         let tags_free = old_tags.is_some_and(|old| same(old, theirs.tags));
-        let holds_private = self.holds_private(theirs);
-        if let (true, false, false, Some(old)) = (body_wanted, body_free, holds_private, base)
-            && let Some(body) = marked_anew(old.body, ours.body, theirs.body)
-        {
-            let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
-            return Verdict::Write(format!("{body}{tags}"));
-        }
-        if holds_private || body_wanted && !body_free {
-            // The date at the end of a file is nobody's claim.
-            return if footer { Verdict::Leave } else { Verdict::Conflict };
-        }
-        let body = if body_wanted { ours.body } else { theirs.body };
+        let body = match (body_wanted, body_free) {
+            _ if self.holds_private(theirs) => None,
+            (false, _) => Some(theirs.body.to_owned()),
+            (true, true) => Some(ours.body.to_owned()),
+            (true, false) => base.and_then(|old| marked_anew(old.body, ours.body, theirs.body)),
+        };
         let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
-        Verdict::Write(format!("{body}{tags}"))
+        // The date at the end of a file is nobody's claim.
+        if body.is_none() && key.0 != Name::Footer {
+            return Err(BothChanged);
+        }
+        Ok(body.map(|body| body + tags))
     }
 
     fn moves(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> bool {
@@ -224,11 +217,11 @@ impl Join<'_, '_> {
     }
 
     fn holds_private(&self, theirs: &Unit<'_>) -> bool {
-        self.disk.blocks().get(theirs.at).is_some_and(|block| self.disk.holds_private(block))
+        self.disk.blocks.get(theirs.at).is_some_and(|block| self.disk.holds_private(block))
     }
 
     fn conflict(&self, key: &Key, ours: Option<&Unit<'_>>, theirs: &Unit<'_>) -> Conflict {
-        let block = self.disk.blocks().get(theirs.at);
+        let block = self.disk.blocks.get(theirs.at);
         let shown = block.map(|block| self.disk.public(block)).unwrap_or_default();
         Conflict {
             tag: tag_of(key).map(str::to_owned),
@@ -241,10 +234,7 @@ impl Join<'_, '_> {
 
 /// The entry of `theirs`, which lost its tags, with those of `ours`, and with our changes since `base`.
 fn tagged(base: &Unit<'_>, ours: &Unit<'_>, theirs: &Unit<'_>) -> String {
-    let body = match same(base.body, ours.body) {
-        true => theirs.body,
-        false => ours.body,
-    };
+    let body = if same(base.body, ours.body) { theirs.body } else { ours.body };
     let text = body.trim_end();
     let end = theirs.body.get(theirs.body.trim_end().len()..).unwrap_or_default();
     // The tag of a table row stands behind its last cell.
@@ -330,13 +320,13 @@ fn person_edits(
     sides: &[Units<'_>; 3],
     gate: &Gate,
 ) -> Vec<PersonEdit> {
-    if base.text() == disk.text() {
+    if base.text == disk.text {
         return Vec::new();
     }
     let [before, ours, now] = sides;
     let mut edits = Vec::new();
     let text = |at: usize| {
-        let block = disk.blocks().get(at);
+        let block = disk.blocks.get(at);
         let shown = block.map(|block| disk.public(block)).unwrap_or_default();
         gate.redact(shown.trim())
     };
@@ -364,7 +354,7 @@ fn person_edits(
     }
     for (key, unit) in &now.list {
         let is_entry =
-            disk.blocks().get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
+            disk.blocks.get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
         let is_new = before.get(key).is_none() && ours.get(key).is_none() && tag_of(key).is_none();
         if is_entry && is_new {
             let text = text(unit.at);
@@ -436,7 +426,7 @@ impl<'t> Units<'t> {
     fn of(document: &Document<'t>) -> Units<'t> {
         let mut counts: HashMap<Name, usize> = HashMap::new();
         let mut units = Units { list: Vec::new(), by_key: HashMap::new() };
-        for (at, block) in document.blocks().iter().enumerate() {
+        for (at, block) in document.blocks.iter().enumerate() {
             let Some(name) = name(document, block) else { continue };
             let count = counts.entry(name.clone()).or_default();
             let key = (name, *count);
@@ -539,10 +529,7 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 fn tag_of(key: &Key) -> Option<&str> {
-    match &key.0 {
-        Name::Ours(tag) => Some(tag),
-        Name::Words(_) | Name::Meta(_) | Name::Title | Name::Footer => None,
-    }
+    if let Name::Ours(tag) = &key.0 { Some(tag) } else { None }
 }
 
 #[cfg(test)]

@@ -9,29 +9,10 @@ const SLUG_BYTES_MAX: usize = 60;
 /// Maximum number of sessions with the same minute and topic.
 const SAME_NAME_MAX: u32 = 1_000;
 /// Latin letters and their ASCII replacements.
-const FOLDED: [(&str, &str); 22] = [
-    ("àáâãåāą", "a"),
-    ("ä", "ae"),
-    ("æ", "ae"),
-    ("çćč", "c"),
-    ("ďđ", "d"),
-    ("èéêëēęě", "e"),
-    ("ğģ", "g"),
-    ("ìíîïīįı", "i"),
-    ("łļ", "l"),
-    ("ñńň", "n"),
-    ("òóôõøōő", "o"),
-    ("ö", "oe"),
-    ("œ", "oe"),
-    ("řŕ", "r"),
-    ("śšş", "s"),
-    ("ß", "ss"),
-    ("ťţ", "t"),
-    ("ùúûūůűų", "u"),
-    ("ü", "ue"),
-    ("ýÿ", "y"),
-    ("źžż", "z"),
-    ("þ", "th"),
+const FOLDED: [&str; 20] = [
+    "àáâãåāą a", "äæ ae", "çćč c", "ďđ d", "èéêëēęě e", "ğģ g", "ìíîïīįı i", "łļ l", "ñńň n",
+    "òóôõøōő o", "öœ oe", "řŕ r", "śšş s", "ß ss", "ťţ t", "ùúûūůűų u", "ü ue", "ýÿ y", "źžż z",
+    "þ th",
 ];
 
 /// Part of a file name: lower-case letters, digits, single hyphens. `None` if nothing is left.
@@ -39,16 +20,14 @@ pub(crate) fn slug(text: &str) -> Option<String> {
     let mut slug = String::new();
     let mut gap = false;
     for letter in text.chars().flat_map(char::to_lowercase) {
-        let folded = FOLDED.iter().find(|(letters, _)| letters.contains(letter)).map(|(_, to)| *to);
+        let mut rows = FOLDED.iter().filter_map(|row| row.split_once(' '));
+        let folded = rows.find(|(letters, _)| letters.contains(letter)).map(|(_, to)| to);
         if letter.is_ascii_alphanumeric() || folded.is_some() {
             if gap && !slug.is_empty() {
                 slug.push('-');
             }
             gap = false;
-            match folded {
-                Some(folded) => slug.push_str(folded),
-                None => slug.push(letter),
-            }
+            slug.push_str(folded.unwrap_or(letter.encode_utf8(&mut [0; 4])));
         } else if !matches!(letter, '\'' | '’' | '\u{300}'..='\u{36f}') {
             gap = true;
         }
@@ -106,9 +85,8 @@ pub(crate) fn adr_number(path: &str) -> Option<u32> {
 /// Number in a label such as `ADR-013` or `adr-13`.
 pub(crate) fn label_number(text: &str) -> Option<u32> {
     let (head, digits) = text.split_at_checked(4)?;
-    let is_digits = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
-    let is_label = head.eq_ignore_ascii_case("adr-") && is_digits;
-    is_label.then(|| digits.parse().ok()).flatten()
+    let is_label = head.eq_ignore_ascii_case("adr-") && is_number(digits);
+    digits.parse().ok().filter(|_| is_label)
 }
 
 /// Number of the next record: one more than the highest.
@@ -126,14 +104,6 @@ pub(crate) fn adr_path(number: u32, title: &str) -> String {
     format!("{DECISIONS}{}-{slug}.md", adr_label(number))
 }
 
-/// Day and time in UTC: `2026-11-21`, `0905`.
-fn day_and_time(at: Timestamp) -> (String, String) {
-    let text = at.to_string();
-    let time = text.split_once('T').map_or("", |(_, time)| time);
-    let clock = time.get(..5).unwrap_or("00:00").replace(':', "");
-    (at.day(), clock)
-}
-
 /// Path of a session that began at `at`: day and topic, or day and time without a topic. Adds the
 /// time, then a number, while `is_taken` says that another session has the name.
 pub(crate) fn session_path(
@@ -141,7 +111,9 @@ pub(crate) fn session_path(
     topic: Option<&str>,
     is_taken: impl Fn(&str) -> bool,
 ) -> String {
-    let (day, time) = day_and_time(at);
+    let (day, text) = (at.day(), at.to_string());
+    let time = text.split_once('T').and_then(|(_, time)| time.get(..5));
+    let time = time.unwrap_or("00:00").replace(':', "");
     let short = match topic.and_then(slug) {
         Some(topic) => format!("{day}-{topic}"),
         None => format!("{day}-{time}"),
@@ -253,8 +225,7 @@ pub(crate) struct RecordMeta<'t> {
 
 pub(crate) fn meta<'t>(document: &Document<'t>) -> RecordMeta<'t> {
     let mut meta = RecordMeta::default();
-    let lines = document.blocks().iter().filter(|block| block.part == Part::Meta);
-    for block in lines {
+    for block in document.blocks.iter().filter(|block| block.part == Part::Meta) {
         for field in document.body(block).split('|') {
             let Some((name, value)) = field.split_once(":**") else { continue };
             let value = value.trim();

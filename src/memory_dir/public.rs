@@ -11,15 +11,15 @@ const MASKED: &str = "<SECRET>";
 
 /// Public lines of a document with their numbers from 1, without line endings.
 pub(super) fn public_lines<'t>(document: &Document<'t>) -> Vec<(u32, Cow<'t, str>)> {
-    let text = document.text();
+    let text = document.text;
     let lines = line::lines(text);
-    let hidden = private_lines(text, &lines, document.private());
+    let hidden = private_lines(text, &lines, &document.private);
     let is_hidden = |at: usize| hidden.get(at).copied().unwrap_or_default();
     let shown = lines.iter().enumerate().filter(|(at, _)| !is_hidden(*at));
     let public = shown.map(|(at, line)| {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-        let end = line.start + line::bare(text.get(line.start..line.end).unwrap_or_default()).len();
-        (number, without(text, line.start..end, document.private()))
+        let end = line.start + line::bare(text.get(line.clone()).unwrap_or_default()).len();
+        (number, without(text, line.start..end, &document.private))
     });
     public.collect()
 }
@@ -46,7 +46,7 @@ impl<'g> Shown<'g> {
         if self.kept.is_none() {
             return self.gate.redact(text);
         }
-        joined(&text.lines().map(|line| self.line(line)).collect::<Vec<_>>())
+        joined(&text.lines().map(|line| self.line(line)).collect::<Vec<_>>(), "\n")
     }
 
     pub(super) fn line(&self, line: &str) -> Redacted {
@@ -90,7 +90,7 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
         (!public.trim().is_empty()).then(|| shown.text(public))
     };
     let (mut entries, mut headings) = (Vec::new(), Vec::new());
-    for block in document.blocks() {
+    for block in &document.blocks {
         if block.part == Part::Section {
             headings = text(block).into_iter().collect();
         } else if matches!(block.part, Part::Heading | Part::TableHead) {
@@ -98,7 +98,7 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
         } else if matches!(block.part, Part::Title | Part::Meta | Part::Entry(_)) {
             let Some(text) = text(block) else { continue };
             let above: Vec<Redacted> = std::mem::take(&mut headings);
-            let heading = (!above.is_empty()).then(|| joined(&above));
+            let heading = (!above.is_empty()).then(|| joined(&above, "\n"));
             let is_head = matches!(block.part, Part::Title | Part::Meta);
             let section = document.section(block).to_owned();
             let tag = document.tags(block).find_map(|tag| tag.ours()).map(str::to_owned);
@@ -111,13 +111,10 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
     entries
 }
 
-/// Joins texts with line breaks.
-fn joined(texts: &[Redacted]) -> Redacted {
-    let pieces = texts
-        .iter()
-        .enumerate()
-        .flat_map(|(at, text)| [Woven::Ours(if at == 0 { "" } else { "\n" }), Woven::Passed(text)]);
-    Redacted::weave(&pieces.collect::<Vec<_>>())
+/// Joins texts by a literal of ours.
+pub(crate) fn joined(texts: &[Redacted], between: &'static str) -> Redacted {
+    let pieces = texts.iter().flat_map(|text| [Woven::Ours(between), Woven::Passed(text)]);
+    Redacted::weave(&pieces.skip(1).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

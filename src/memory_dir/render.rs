@@ -7,11 +7,10 @@
 use super::document::Shape;
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
-use super::facts::{CONFLICTS_WITH, Facts, SessionNote, suspicion};
+use super::facts::{CONFLICTS_WITH, Facts, SessionNote, is_standing_rule, suspicion};
 use super::kind::{self, Files};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{self, Page, entry};
-use super::section::is_standing_rule;
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use crate::domain::{
     Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
@@ -379,12 +378,12 @@ impl<'a> Placing<'a> {
         let marks = self.marks.get(&memory.id).into_iter().flatten().cloned();
         let behind: Vec<String> =
             memory.valid_from.map(|at| at.day()).into_iter().chain(marks).collect();
-        let words = match behind.is_empty() {
-            true => words,
-            false if words.is_empty() => words,
-            false => format!("{words} ({})", behind.join("; ")),
-        };
-        (!words.is_empty()).then(|| entry(shape, &words, category, Some(self.tag(memory.id))))
+        if words.is_empty() {
+            return None;
+        }
+        let behind = behind.join("; ");
+        let words = if behind.is_empty() { words } else { format!("{words} ({behind})") };
+        Some(entry(shape, &words, category, Some(self.tag(memory.id))))
     }
 
     /// A term, a standing rule, or another active decision.
@@ -409,16 +408,11 @@ impl<'a> Placing<'a> {
         if !is_standing_rule(memory, it) {
             return in_force;
         }
-        let category = match Category::of_words(&it.chosen) {
-            Some(Category::Pattern) => Category::Pattern,
-            Some(_) | None => Category::Convention,
-        };
-        let of_tests = it
-            .chosen
-            .to_lowercase()
-            .split(|c: char| !c.is_alphanumeric())
-            .any(|word| OF_TESTS.contains(&word));
-        let list = if of_tests { TEST_RULES } else { RULES };
+        let is_pattern = Category::of_words(&it.chosen) == Some(Category::Pattern);
+        let category = if is_pattern { Category::Pattern } else { Category::Convention };
+        let chosen = it.chosen.to_lowercase();
+        let mut words = chosen.split(|c: char| !c.is_alphanumeric());
+        let list = if words.any(|it| OF_TESTS.contains(&it)) { TEST_RULES } else { RULES };
         let line = move || {
             let text = with_reason(&it.chosen, &it.rationale);
             self.line(Shape::Bullet, &text, Some(category), memory)
@@ -441,11 +435,9 @@ impl<'a> Placing<'a> {
 
     pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
         let text = with_result(it);
-        let of_failure = || match Category::of_words(&text) {
-            Some(Category::Bugfix) => Category::Bugfix,
-            Some(_) | None => Category::Learning,
-        };
-        let category = (!it.succeeded).then(of_failure);
+        let is_bugfix = Category::of_words(&text) == Some(Category::Bugfix);
+        let category = if is_bugfix { Category::Bugfix } else { Category::Learning };
+        let category = Some(category).filter(|_| !it.succeeded);
         self.line(Shape::Bullet, &text, category, memory)
     }
 
@@ -454,12 +446,12 @@ impl<'a> Placing<'a> {
         let Claim::Attempt(it) = &memory.claim else { return None };
         let solved = self.solver(memory).map(|solver| &solver.claim);
         let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
-        let failed = with_result(it);
+        let mut failed = with_result(it);
         let head = truncate::words_within(&failed, FAILURE_LETTERS_MAX);
-        let is_cut = head.len() < failed.len();
-        let cut = if is_cut { "…" } else { "" };
-        let head = if is_cut { head.trim_end_matches([';', ',', ':', '.']) } else { head };
-        let text = format!("{head}{cut}; what worked: {}", with_result(by));
+        if head.len() < failed.len() {
+            failed = head.trim_end_matches([';', ',', ':', '.']).to_owned() + "…";
+        }
+        let text = format!("{failed}; what worked: {}", with_result(by));
         let words = words_line(&text, LESSON_LETTERS_MAX, self.facts.gate);
         self.marked(Shape::Bullet, words, Some(Category::Learning), memory)
     }
@@ -501,15 +493,12 @@ impl<'a> Placing<'a> {
         it: &PersonRequest,
     ) -> Option<NewEntry> {
         let summary = summary_of(it);
-        let target = it.target.as_deref().map(str::trim);
-        let target = target.filter(|target| !target.is_empty() && !summary.contains(*target));
-        let text = match target {
-            // The target adds something, such as a path.
-            Some(target) if !is_repeated(target, summary) => {
-                format!("{} ({target})", end_trimmed(summary))
-            }
-            Some(_) | None => end_trimmed(summary).to_owned(),
-        };
+        let target = it.target.as_deref().map(str::trim).unwrap_or_default();
+        let mut text = end_trimmed(summary).to_owned();
+        // It may add something, such as a path.
+        if !target.is_empty() && !summary.contains(target) && !is_repeated(target, summary) {
+            text.push_str(&format!(" ({target})"));
+        }
         self.line(shape, &text, None, memory)
     }
 

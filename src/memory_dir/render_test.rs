@@ -539,7 +539,7 @@ proptest! {
             let (document, odd) = Document::parse(kind, text);
             prop_assert!(odd.is_empty(), "{:?} {}", odd, text);
             prop_assert!(private_spans(text) == (vec![], vec![]), "{}", text);
-            let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
+            let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
             let names: Vec<&str> = sections.map(|block| document.heading_words(block)).collect();
             let archive = ["Decisions", "Discussions", "Attempts", "Requests"];
             let mut expected = kind.sections().iter().copied().chain([LESSONS]).collect::<Vec<_>>();
@@ -549,7 +549,7 @@ proptest! {
             expected.retain(|name| names.contains(name));
             prop_assert_eq!(names, expected, "{}", text);
             let mut of_file = BTreeSet::new();
-            for block in document.blocks() {
+            for block in &document.blocks {
                 let is_ours = matches!(block.part, Part::Entry(_));
                 let is_frame = matches!(
                     block.part,

@@ -71,37 +71,24 @@ const NEXT: &str = "Context for Next Session";
 
 /// One sentence each for decisions, completed work, requests and failures.
 fn summary(memories: &[&Memory]) -> String {
-    let mut sentences = Vec::new();
-    let mut say = |begins: &str, items: Vec<&str>| {
+    let (mut decided, mut done, mut failed, mut asked) = (vec![], vec![], vec![], vec![]);
+    for memory in memories.iter().filter(|memory| memory.state != MemoryState::Retracted) {
+        match &memory.claim {
+            Claim::Decision(it) => decided.push(it.chosen.as_str()),
+            Claim::Attempt(it) if it.succeeded => done.push(it.action.as_str()),
+            Claim::Attempt(it) => failed.push(it.action.as_str()),
+            Claim::Request(it) => asked.push(summary_of(it)),
+            Claim::Discussion(_) => {}
+        }
+    }
+    let sentence = |(begins, items): (&str, Vec<&str>)| {
         let more = items.len().saturating_sub(SUMMARY_ITEMS_MAX);
         let items: Vec<&str> = items.into_iter().take(SUMMARY_ITEMS_MAX).map(end_trimmed).collect();
         let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-        if !items.is_empty() {
-            sentences.push(format!("{begins}: {}{more}.", items.join("; ")));
-        }
+        (!items.is_empty()).then(|| format!("{begins}: {}{more}.", items.join("; ")))
     };
-    let stay = || memories.iter().filter(|memory| memory.state != MemoryState::Retracted);
-    let decided = stay().filter_map(|memory| match &memory.claim {
-        Claim::Decision(it) => Some(it.chosen.as_str()),
-        Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => None,
-    });
-    let tried = |succeeded| {
-        stay().filter_map(move |memory| match &memory.claim {
-            Claim::Attempt(it) if it.succeeded == succeeded => Some(it.action.as_str()),
-            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => {
-                None
-            }
-        })
-    };
-    let asked = stay().filter_map(|memory| match &memory.claim {
-        Claim::Request(it) => Some(summary_of(it)),
-        Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) => None,
-    });
-    say("Decided", decided.collect());
-    say("Done", tried(true).collect());
-    say("Failed", tried(false).collect());
-    say("Asked for", asked.collect());
-    sentences.join(" ")
+    let all = [("Decided", decided), ("Done", done), ("Failed", failed), ("Asked for", asked)];
+    all.into_iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 impl SessionNote {

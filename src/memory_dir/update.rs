@@ -101,7 +101,7 @@ pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
 pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
     let (document, _) = Document::parse(Kind::of_path(path), text);
     let mut edits = Edits::new(&document);
-    for (at, block) in document.blocks().iter().enumerate() {
+    for (at, block) in document.blocks.iter().enumerate() {
         let is_tagged = document.tags(block).any(|tag| tag.ours().is_some());
         if matches!(block.part, Part::Entry(_)) && !is_tagged && !document.holds_private(block) {
             edits.remove(at);
@@ -141,6 +141,11 @@ impl NamedIds {
         let digits = tag.ours().and_then(|it| it.rsplit_once('-')).map(|(_, digits)| digits);
         digits.is_some_and(|it| self.memories.contains(it) || self.sessions.contains(it))
     }
+
+    /// True if `tag` names one of these records.
+    fn has_record(&self, tag: &Tag<'_>) -> bool {
+        record_prefix(tag).is_some_and(|it| self.records.contains(it))
+    }
 }
 
 /// Removes the entries, and the files of records and sessions, whose tags name something in `gone`. Private text and a
@@ -151,33 +156,30 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
         return changes;
     }
     for (path, text) in files {
-        if !text.lines().filter_map(Tag::of_line).any(|tag| is_gone(&tag, gone)) {
+        let is_gone = |tag: Tag<'_>| gone.has(&tag) || gone.has_record(&tag);
+        if !text.lines().filter_map(Tag::of_line).any(is_gone) {
             continue;
         }
         let (document, _) = Document::parse(Kind::of_path(path), text);
-        let change = |path: &str, before: Option<&Arc<str>>, after: Option<String>| FileChange {
-            path: path.to_owned(),
-            before: before.cloned(),
-            after: after.map(Arc::from),
+        let mut change = |path: &str, before: Option<&Arc<str>>, after: Option<String>| {
+            let (before, after) = (before.cloned(), after.map(Arc::from));
+            changes.push(FileChange { path: path.to_owned(), before, after });
         };
-        let is_whole = document
-            .first(Part::Title)
-            .is_some_and(|title| document.tags(title).any(|tag| gone.has(&tag)));
+        let names_gone = |title: &Block| document.tags(title).any(|tag| gone.has(&tag));
+        let is_whole = document.first(Part::Title).is_some_and(names_gone);
         if is_whole && !holds_foreign(&document) {
-            changes.push(change(path, Some(text), None));
+            change(path, Some(text), None);
             continue;
         }
         let mut edits = Edits::new(&document);
-        for (at, block) in document.blocks().iter().enumerate() {
+        for (at, block) in document.blocks.iter().enumerate() {
             let written = words_tag(document.body(block));
             let is_as_written = document.tags(block).any(|tag| tag.value == written);
-            let is_struck = |tag: Tag<'_>| {
-                let record = record_prefix(&tag).is_some_and(|it| gone.records.contains(it));
-                record && is_as_written || gone.has(&tag)
-            };
+            let is_struck = |tag: Tag<'_>| gone.has_record(&tag) && is_as_written || gone.has(&tag);
             let is_entry = matches!(block.part, Part::Entry(_));
             let is_head = matches!(block.part, Part::Title | Part::Meta);
-            let is_ours = is_head || is_entry && is_known_section(&document, block);
+            let is_known = || document.kind.sections().contains(&document.section(block));
+            let is_ours = is_head || is_entry && is_known();
             let is_tagged = is_entry && document.tags(block).any(is_struck);
             if (is_whole && is_ours || is_tagged) && !document.holds_private(block) {
                 edits.remove(at);
@@ -191,34 +193,25 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
             // The later search for erased text reports it.
             continue;
         }
-        match is_whole {
+        if is_whole {
             // The file name was made of forgotten words.
-            true => changes.extend([
-                change(path, Some(text), None),
-                change(&nameless(path), None, Some(edited.text)),
-            ]),
-            false => changes.push(change(path, Some(text), Some(edited.text))),
+            change(path, Some(text), None);
+            change(&nameless(path), None, Some(edited.text));
+        } else {
+            change(path, Some(text), Some(edited.text));
         }
     }
     changes
-}
-
-fn is_gone(tag: &Tag<'_>, gone: &NamedIds) -> bool {
-    gone.has(tag) || record_prefix(tag).is_some_and(|it| gone.records.contains(it))
-}
-
-fn is_known_section(document: &Document<'_>, block: &Block) -> bool {
-    document.kind().sections().contains(&document.section(block))
 }
 
 /// True if a record or session file has private text, or a person's sections.
 fn holds_foreign(document: &Document<'_>) -> bool {
     let is_foreign = |block: &Block| {
         let is_section = block.part == Part::Section;
-        let is_known = document.kind().sections().contains(&document.heading_words(block));
+        let is_known = document.kind.sections().contains(&document.heading_words(block));
         is_section && !is_known || document.holds_private(block)
     };
-    document.is_private() || document.blocks().iter().any(is_foreign)
+    document.is_private() || document.blocks.iter().any(is_foreign)
 }
 
 /// A path of the same kind without a topic.

@@ -7,8 +7,8 @@ use super::lookup::applied_plans;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Asked, Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided,
-    UnsettledPair, Verdicts, Withdrawn, consolidate_with, decide, looked_up_keys,
-    rests_on_nothing_else, withdraw,
+    UnsettledPair, Verdicts, Withdrawn, consolidate, decide, looked_up_keys, rests_on_nothing_else,
+    withdraw,
 };
 use crate::domain::{
     ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
@@ -546,7 +546,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
             findings.extend(wrong);
             let detail = "the verdicts led to a plan that breaks a rule; they are ignored";
             findings.push(Finding::new(Severity::Error, "verdicts-dropped", 0, detail));
-            plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
+            plan = consolidate(&records, &memories, &Verdicts::none()).0;
         }
     }
     let plan = withdraw(plan, &outdated, memories.loaded(), plans);

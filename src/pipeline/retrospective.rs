@@ -51,7 +51,7 @@ impl Reflector {
         mut report: RetrospectiveReport,
         records: &[Record],
     ) -> Result<RetrospectiveOutcome, StoreError> {
-        let (batches, left_out) = lesson_batches(records, self.spec.gate());
+        let (batches, left_out) = lesson_batches(records, &self.spec.gate);
         if left_out > 0 {
             let detail = format!("{left_out} records are not shown: the earliest, or too long");
             report.note("not-shown", detail);

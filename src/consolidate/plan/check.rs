@@ -83,18 +83,11 @@ impl Audit<'_> {
         if let Disposition::Merge { how: Merging::Extend | Merging::Outcome, into } = disposition {
             self.in_use(*into, *record);
         }
-        let makes = match disposition {
-            Disposition::Add { memory }
-            | Disposition::Conflict { memory, .. }
-            | Disposition::Supersede { memory, .. } => Some(*memory),
-            Disposition::Merge { .. }
-            | Disposition::Duplicate { .. }
-            | Disposition::Settle { .. }
-            | Disposition::Withdraw { .. }
-            | Disposition::Restate { .. }
-            | Disposition::Decide { .. }
-            | Disposition::Discard => None,
+        let may_be_new = |it: &&Disposition| {
+            use Disposition::{Add, Conflict, Supersede};
+            matches!(it, Add { .. } | Conflict { .. } | Supersede { .. })
         };
+        let makes = Some(disposition).filter(may_be_new).and_then(Disposition::home);
         if let Some(id) = makes {
             let other = self.running.get(&id).or_else(|| self.state.get(&id));
             let other = other.filter(|memory| !memory.is_hollow());
@@ -110,23 +103,16 @@ impl Audit<'_> {
         for id in operation.touches().filter(|id| !made(id)) {
             self.target(plan, id, *record);
         }
-        let supersede = match disposition {
-            Disposition::Supersede { old, .. } => Some(*old),
-            Disposition::Settle { memory, with, how } => match how {
+        let mut supersede = None;
+        if let Disposition::Supersede { old, .. } = disposition {
+            supersede = Some(*old);
+        } else if let Disposition::Settle { memory, with, how } = disposition {
+            supersede = match how {
                 Settlement::Replaced => Some(*with),
                 Settlement::Joined | Settlement::Dropped => Some(*memory),
                 Settlement::Apart | Settlement::Beside | Settlement::Followed => None,
-            },
-            Disposition::Add { .. }
-            | Disposition::Merge { .. }
-            | Disposition::Conflict { .. }
-            | Disposition::Withdraw { .. }
-            | Disposition::Restate { .. }
-            | Disposition::Decide { .. }
-            | Disposition::Discard
-            | Disposition::Duplicate { .. } => None,
-        };
-        if let Disposition::Restate { memory, .. } = disposition {
+            };
+        } else if let Disposition::Restate { memory, .. } = disposition {
             self.may_be_restated(*memory, *record);
         }
         let effects = operation.effects.iter().filter(|effect| effect.supersedes);
@@ -194,19 +180,11 @@ impl Audit<'_> {
         let mut circles = Vec::new();
         for (walk, start) in self.running.keys().enumerate() {
             let mut at = Some(*start);
-            while let Some(id) = at {
-                match seen.get(&id) {
-                    Some(other) if *other == walk => {
-                        circles.push(id);
-                        break;
-                    }
-                    Some(_) => break,
-                    None => {
-                        seen.insert(id, walk);
-                        at = next(&id);
-                    }
-                }
+            while let Some(id) = at.filter(|id| !seen.contains_key(id)) {
+                seen.insert(id, walk);
+                at = next(&id);
             }
+            circles.extend(at.filter(|id| seen[id] == walk));
         }
         for id in circles {
             self.note("supersede-cycle", format!("memory {id} takes its own place"));

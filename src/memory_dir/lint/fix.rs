@@ -1,7 +1,6 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::check::{doubles, misplaced_footer, needs_headings};
-use super::{FIXABLE, Linting};
+use super::{FIXABLE, Linting, doubles, misplaced_footer, needs_headings};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
@@ -26,15 +25,19 @@ pub(crate) fn fix(linting: &Linting<'_>) -> Files {
 /// Fixes everything in a file. One fix may make room for another, such as the end of a private block for a
 /// footer after it, so all are repeated until nothing changes; a second call does nothing.
 pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String {
-    let mut now = text.to_owned();
-    for _ in 0..ROUNDS_MAX {
-        let before = now.clone();
-        for rule in FIXABLE {
-            now = fix_rule(rule, path, &now, linting);
-        }
-        if now == before {
+    let fixed = |now: String, rule: &&str| fix_rule(rule, path, &now, linting);
+    repeated(text.to_owned(), ROUNDS_MAX, |now| FIXABLE.iter().fold(now.to_owned(), fixed))
+}
+
+/// Repeats `step` until it changes nothing, at most `rounds_max` times.
+fn repeated(text: String, rounds_max: usize, step: impl Fn(&str) -> String) -> String {
+    let mut now = text;
+    for _ in 0..rounds_max {
+        let next = step(&now);
+        if next == now {
             break;
         }
+        now = next;
     }
     now
 }
@@ -68,39 +71,30 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
 
 /// Joins the sides until no marker is left, because removing one may reveal others.
 fn joined_whole(document: &Document<'_>) -> String {
-    let mut now = joined(document);
-    for _ in 0..JOINS_MAX {
-        let (left, _) = Document::parse(document.kind(), &now);
-        if left.is_private() {
-            break;
-        }
-        let next = joined(&left);
-        if next == now {
-            break;
-        }
-        now = next;
-    }
-    now
+    repeated(joined(document), JOINS_MAX, |now| {
+        let (left, _) = Document::parse(document.kind, now);
+        if left.is_private() { now.to_owned() } else { joined(&left) }
+    })
 }
 
 fn with_footer(document: &Document<'_>, day: &str) -> String {
-    let text = document.text().to_owned();
+    let text = document.text.to_owned();
     let is_there = document.first(Part::Footer).is_some();
-    let fits = !is_there && document.open().is_none() && misplaced_footer(document).is_none();
-    let Some(footer) = footer(document.kind(), day).filter(|_| fits) else { return text };
+    let fits = !is_there && document.open.is_none() && misplaced_footer(document).is_none();
+    let Some(footer) = footer(document.kind, day).filter(|_| fits) else { return text };
     let end = document.line_end();
     let bare = text.trim_end().len();
     let kept = text.get(..bare).unwrap_or_default();
     let now = format!("{kept}{end}{end}---{end}{footer}{end}");
     // After unclosed front matter, for example, it would be something else.
-    let (after, _) = Document::parse(document.kind(), &now);
+    let (after, _) = Document::parse(document.kind, &now);
     if after.first(Part::Footer).is_some() { now } else { text }
 }
 
 /// Rewrites tags with exact blanks and lower-case values; leaves other tags as they are.
 fn with_exact_tags(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
-    for (at, block) in document.blocks().iter().enumerate() {
+    for (at, block) in document.blocks.iter().enumerate() {
         let is_stray = block.part == Part::StrayTag;
         let body = if is_stray { "" } else { document.body(block) };
         let tags = document.raw(block).get(body.len()..).unwrap_or_default();
@@ -127,7 +121,7 @@ fn exact(line: &str) -> String {
 
 /// Appends as many closing tags as the last private block needs.
 fn closed(document: &Document<'_>) -> String {
-    let text = document.text();
+    let text = document.text;
     let (spans, remarks) = private_spans(text);
     if !remarks.iter().any(|remark| remark.what == UNCLOSED_PRIVATE) {
         return text.to_owned();
@@ -160,7 +154,7 @@ fn joined(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     let mut side = ' ';
     let mut first: HashSet<&str> = HashSet::new();
-    for (at, block) in document.blocks().iter().enumerate() {
+    for (at, block) in document.blocks.iter().enumerate() {
         let raw = document.raw(block);
         match (block.part, raw.trim_start_matches('\u{feff}').chars().next().unwrap_or(' ')) {
             (Part::Marker, mark) => {

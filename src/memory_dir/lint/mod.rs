@@ -1,18 +1,31 @@
 //! Lint of a directory: every rule has a stable name, a severity and a location.
 
-mod check;
 mod fix;
 #[cfg(test)]
 mod tests;
 
-pub use check::lint;
 pub(crate) use fix::fix;
 
-use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
-use crate::memory_dir::kind::Files;
-use crate::privacy::Gate;
+use crate::domain::{MemoryId, MemoryState, Severity, Timestamp, Tokens};
+use crate::memory_dir::budget::{tokens, tokens_of};
+use crate::memory_dir::config::MemoryConfig;
+use crate::memory_dir::document::{Block, Document, Part};
+use crate::memory_dir::kind::{
+    ACTIVE_CONTEXT, CONFIG, DECISIONS, Files, Kind, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
+};
+use crate::memory_dir::line::{Line, lines};
+use crate::memory_dir::name::{
+    Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day, slug,
+};
+use crate::memory_dir::public::public_lines;
+use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
+use crate::privacy::{
+    Gate, PRIVATE_MENTION, Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private,
+};
+use crate::text::phrase::commas;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 const FIXABLE: [&str; 7] = [
@@ -104,4 +117,478 @@ pub fn print_text(issues: &[Issue]) -> String {
         let _ = writeln!(page, ": {severity}: {} [{}]", issue.message, issue.rule);
     }
     page
+}
+
+struct Checker<'a> {
+    linting: &'a Linting<'a>,
+    path: &'a str,
+    records: BTreeMap<u32, &'a str>,
+    issues: Vec<Issue>,
+}
+
+/// Checks a directory; returns issues in the order of files and lines. Skips private files.
+pub fn lint(linting: &Linting<'_>) -> Vec<Issue> {
+    let mut checker = Checker { linting, path: "", records: BTreeMap::new(), issues: Vec::new() };
+    for path in [ACTIVE_CONTEXT, PRODUCT_CONTEXT] {
+        if !linting.files.contains_key(path) {
+            checker.path = path;
+            checker.add("missing-file", 0, "expected this file: `annalist memory init` makes it");
+        }
+    }
+    checker.record_numbers();
+    for (path, text) in linting.files {
+        checker.path = path;
+        checker.file(text);
+    }
+    checker.budgets();
+    checker.issues.sort();
+    checker.issues.dedup();
+    checker.issues
+}
+
+impl Checker<'_> {
+    fn add(&mut self, rule: &'static str, line: u32, message: impl Into<String>) {
+        self.add_at(rule, line, 0, message);
+    }
+
+    fn add_at(&mut self, rule: &'static str, line: u32, column: u32, message: impl Into<String>) {
+        self.issues.push(Issue {
+            path: self.path.to_owned(),
+            line,
+            column,
+            rule,
+            severity: severity_of(rule),
+            message: message.into(),
+            fixable: FIXABLE.contains(&rule),
+        });
+    }
+
+    fn file(&mut self, text: &str) {
+        let (document, odd) = Document::parse(Kind::of_path(self.path), text);
+        if document.is_private() {
+            return;
+        }
+        let config = (self.path == CONFIG).then(|| MemoryConfig::parse(text).1);
+        for finding in odd.into_iter().chain(config.into_iter().flatten()) {
+            if let Cow::Borrowed(rule) = finding.rule {
+                self.add(rule, finding.line, finding.detail);
+            }
+        }
+        self.file_name();
+        self.title(&document);
+        self.headings(&document);
+        self.footer(&document);
+        self.tags(&document);
+        self.private_tags(&document);
+        self.masked(&document);
+        self.dead_links(&document);
+        self.entries(&document);
+        if document.kind == Kind::Decision
+            && let Some(number) = adr_number(self.path)
+        {
+            self.record_title(&document, number);
+            self.record_meta(&document);
+        }
+    }
+
+    fn file_name(&mut self) {
+        if self.path.starts_with(DECISIONS) && adr_title_slug(self.path).is_none() {
+            let expected = "expected decisions/ADR-NNN-title.md, small letters with hyphens";
+            self.add("file-name", 0, expected);
+        }
+        if self.path.starts_with(SESSIONS) {
+            match session_day(self.path) {
+                None => self.add("file-name", 0, "expected sessions/YYYY-MM-DD-topic.md"),
+                Some(day) => self.future(day, 0),
+            }
+        }
+    }
+
+    fn future(&mut self, day: &str, line: u32) {
+        if is_day(day) && self.linting.today.day().as_str() < day {
+            let message = format!("{day} is behind today: expected a day that has come");
+            self.add("future-date", line, message);
+        }
+    }
+
+    fn title(&mut self, document: &Document<'_>) {
+        let Some(expected) = document.kind.title() else { return };
+        let words = document.title();
+        let is_prefix = matches!(document.kind, Kind::Decision | Kind::Session);
+        let fits = if is_prefix { words.starts_with(expected) } else { words == expected };
+        if !fits {
+            let line = document.first(Part::Title).map_or(1, |block| block.line);
+            let message = format!("expected the heading `# {}`", expected.trim_end());
+            self.add("missing-title", line, message);
+        }
+    }
+
+    fn headings(&mut self, document: &Document<'_>) {
+        let expected = document.kind.sections();
+        let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
+        let found: Vec<(&str, u32)> =
+            sections.map(|block| (document.heading_words(block), block.line)).collect();
+        for name in expected.iter().filter(|_| needs_headings(document.kind)) {
+            if !found.iter().any(|(words, _)| words == name) {
+                self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
+            }
+        }
+        let mut highest = 0;
+        let mut first: HashMap<&str, u32> = HashMap::new();
+        for (words, line) in found {
+            let Some(rank) = expected.iter().position(|name| *name == words) else { continue };
+            if let Some(first) = first.get(words) {
+                let message =
+                    format!("`## {words}` is already on line {first}: move its content there");
+                self.add("duplicate-heading", line, message);
+                continue;
+            }
+            first.insert(words, line);
+            if rank < highest {
+                self.add("heading-order", line, format!("expected `## {words}` further up"));
+            }
+            highest = highest.max(rank);
+        }
+    }
+
+    fn footer(&mut self, document: &Document<'_>) {
+        let Some(head) = document.kind.footer() else { return };
+        let Some(block) = document.first(Part::Footer) else {
+            let Some(line) = misplaced_footer(document) else {
+                let message = format!("expected `---` and `*{head}…*` at the end");
+                return self.add("missing-footer", 0, message);
+            };
+            let message = "expected this as the last line, below a line `---`: move what stands behind it, or \
+                           the private block that it stands in";
+            return self.add("bad-footer", line, message);
+        };
+        let lines = (block.line..).zip(document.raw(block).lines().map(str::trim));
+        let last = lines.filter(|(_, line)| !line.is_empty()).last();
+        let (line, words) = last.unwrap_or((block.line, ""));
+        let value = words.trim_matches('*').strip_prefix(head);
+        let day = value.map(|value| value.split(' ').next().unwrap_or(value));
+        let is_session = document.kind == Kind::Session;
+        let fits = match value {
+            Some(value) if is_session => value == UNKNOWN || is_duration(value),
+            Some(_) => day.is_some_and(is_day),
+            None => false,
+        };
+        if !fits {
+            let form = if is_session { "~Xh Xm" } else { "YYYY-MM-DD" };
+            self.add("bad-footer", line, format!("expected `*{head}{form}*`"));
+        }
+        self.future(day.unwrap_or_default(), line);
+    }
+
+    fn tags(&mut self, document: &Document<'_>) {
+        for block in &document.blocks {
+            let is_stray = block.part == Part::StrayTag;
+            let from = if is_stray { block.span.start } else { block.tags_at };
+            if is_stray {
+                let message = "expected a heading or an item directly above: put it there";
+                self.add("stray-tag", block.line, message);
+            }
+            let text = |from, to| document.text.get(from..to).unwrap_or_default();
+            let above = text(block.span.start, from).lines().count();
+            let line = block.line.saturating_add(u32::try_from(above).unwrap_or(u32::MAX));
+            for (line, raw) in (line..).zip(text(from, block.span.end).lines()) {
+                if let Some(tag) = Tag::parse(raw) {
+                    self.tag(&tag, raw, line, document.kind);
+                    self.source(&tag, line, document.kind, block);
+                }
+            }
+        }
+    }
+
+    fn tag(&mut self, tag: &Tag<'_>, raw: &str, line: u32, kind: Kind) {
+        if raw.trim_end().chars().count() > TAG_LINE_LETTERS_MAX {
+            let message = "expected at most 80 letters on the line of a tag";
+            self.add_at("long-tag", line, 81, message);
+        }
+        if !tag.is_exact {
+            let expected = "expected `<!-- @tag: value -->` with a value of a-z, 0-9 and hyphens";
+            self.add("bad-tag", line, expected);
+        }
+        if tag.name != "category" {
+            return;
+        }
+        let names = |takes: &dyn Fn(&Category) -> bool| {
+            commas(Category::ALL.iter().filter(|it| takes(it)).map(|it| it.name()))
+        };
+        let is_retro = kind == Kind::Retrospective;
+        match tag.category() {
+            None => self.add("bad-category", line, format!("expected one of {}", names(&|_| true))),
+            Some(category) if kind != Kind::Other && category.is_retrospective() != is_retro => {
+                let fitting = names(&|it| it.is_retrospective() == is_retro);
+                self.add("other-category", line, format!("expected one of {fitting} here"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Checks that the memory of a tag exists and is in use. Records and sessions may show
+    /// superseded memories.
+    fn source(&mut self, tag: &Tag<'_>, line: u32, kind: Kind, block: &Block) {
+        let digits = tag.ours().and_then(|value| value.strip_prefix(SOURCE));
+        let (Some(digits), Some(known)) = (digits, self.linting.known) else { return };
+        let lowest: Option<MemoryId> = format!("{digits:0<32}").parse().ok();
+        let from = lowest.into_iter().flat_map(|lowest| known.range(lowest..));
+        let mut named = from.take_while(|(id, _)| id.to_string().starts_with(digits)).peekable();
+        if named.peek().is_none() {
+            let message = "no memory has this id: it was forgotten, or is another project's";
+            return self.add("unknown-source", line, message);
+        }
+        let is_shown =
+            matches!(block.part, Part::Entry(_)) && !matches!(kind, Kind::Decision | Kind::Session);
+        if is_shown && named.all(|(_, state)| *state != MemoryState::Active) {
+            let message = "the memory of this tag is out of use, and this is still shown: take it out, or take the tag \
+                           away where it holds";
+            self.add("retired-source", line, message);
+        }
+    }
+
+    fn private_tags(&mut self, document: &Document<'_>) {
+        let (_, remarks) = private_spans(document.text);
+        if remarks.is_empty() {
+            return;
+        }
+        let lines = lines(document.text);
+        for remark in remarks {
+            let (rule, message) = match remark.what {
+                UNCLOSED_PRIVATE => (
+                    "private-unclosed",
+                    "everything below is private: expected </private> where it ends",
+                ),
+                PRIVATE_MENTION => (
+                    "private-mention",
+                    "this tag does not hide anything: expected it at the start of its line, and </private> where it \
+                     ends; or no tag",
+                ),
+                "nested private block" => (
+                    "private-nested",
+                    "a private block is inside another one: the outer one counts",
+                ),
+                "inline private span" => {
+                    ("private-inline", "expected private tags on lines of their own")
+                }
+                "inexact opening tag" => ("private-tag", "expected exactly <private>"),
+                "closing tag without opening" => {
+                    ("private-tag", "expected <private> further up, or no </private>")
+                }
+                _ => continue,
+            };
+            let (line, column) = place(document.text, &lines, remark.at);
+            self.add_at(rule, line, column, message);
+        }
+    }
+
+    /// Reports what the gate would mask. Checks line by line only if the whole text has something.
+    fn masked(&mut self, document: &Document<'_>) {
+        let gate = self.linting.gate;
+        let mut found = Masked::default();
+        gate.redact_into(&strip_private(document.text), &mut found);
+        if found.total() == 0 {
+            return;
+        }
+        let mut placed: HashSet<&str> = HashSet::new();
+        for (line, shown) in public_lines(document) {
+            let mut of_line = Masked::default();
+            gate.redact_into(&shown, &mut of_line);
+            for masked in of_line.counts.keys() {
+                placed.insert(masked);
+                self.leak(masked, line);
+            }
+        }
+        // A key block, for example, is found only in the text as a whole.
+        for masked in found.counts.keys().filter(|masked| !placed.contains(**masked)) {
+            self.leak(masked, 0);
+        }
+    }
+
+    fn leak(&mut self, masked: &str, line: u32) {
+        let is_pii = Pii::ALL.iter().any(|kind| kind.name() == masked);
+        let rule = if is_pii { "personal-data" } else { "secret" };
+        let message =
+            format!("the gate finds {masked} here: take it out, or put it between <private> tags");
+        self.add(rule, line, message);
+    }
+
+    fn dead_links(&mut self, document: &Document<'_>) {
+        for block in &document.blocks {
+            if matches!(
+                block.part,
+                Part::Private | Part::FrontMatter | Part::Title | Part::Meta | Part::Blank
+            ) {
+                continue;
+            }
+            for (line, link) in links(self.path, &document.public(block)) {
+                let line = block.line.saturating_add(line);
+                let message = match link {
+                    Link::File(target) if !self.linting.files.contains_key(&target) => {
+                        format!("{target} is not there: expected a file of the directory")
+                    }
+                    Link::Record(number) if !self.records.contains_key(&number) => {
+                        let label = adr_label(number);
+                        format!("{label} is not there: expected a record of that number")
+                    }
+                    Link::File(_) | Link::Record(_) => continue,
+                };
+                self.add("dead-link", line, message);
+            }
+        }
+    }
+
+    fn entries(&mut self, document: &Document<'_>) {
+        for block in document.blocks.iter().filter(|block| block.part == Part::Marker) {
+            let message = "git left a merge unfinished here: choose what is to stay";
+            self.add("conflict-markers", block.line, message);
+        }
+        for at in doubles(document) {
+            let line = document.blocks.get(at).map_or(0, |block| block.line);
+            self.add("duplicate-entry", line, "duplicates an entry above: keep one");
+        }
+    }
+
+    fn budgets(&mut self) {
+        let files = self.linting.files;
+        let config = files.get(CONFIG).map(|text| MemoryConfig::parse(text).0).unwrap_or_default();
+        let table = tokens(files, config.token_budget);
+        for row in table.rows.iter().filter(|row| row.is_over()) {
+            let Some((path, text)) = files.get_key_value(&row.path) else { continue };
+            self.path = path;
+            let tokens = written_tokens(path, text);
+            let most = row.range.map_or(0, |(_, most)| most);
+            if tokens > most {
+                let message =
+                    format!("{tokens} tokens, expected at most {most}: move what is old elsewhere");
+                self.add("over-budget", 0, message);
+            }
+        }
+        if table.start_tokens > table.total_max {
+            self.path = ".";
+            let (start, most) = (table.start_tokens, table.total_max);
+            let message = format!(
+                "a session would start with {start} tokens, expected at most {most}: it is cut"
+            );
+            self.add("over-total", 0, message);
+        }
+    }
+
+    fn record_numbers(&mut self) {
+        for path in self.linting.files.keys() {
+            let Some(number) = adr_number(path) else { continue };
+            let Some(first) = self.records.get(&number) else {
+                self.records.insert(number, path);
+                continue;
+            };
+            let message =
+                format!("{} is {first} already: give it the next number", adr_label(number));
+            self.path = path;
+            self.add("adr-number-twice", 0, message);
+        }
+        let mut before = 0;
+        for (number, path) in self.records.clone() {
+            if number > before + 1 {
+                self.path = path;
+                let missing = adr_label(before + 1);
+                let message = format!("{missing} is not there: expected no gap before this");
+                self.add("adr-number-gap", 0, message);
+            }
+            before = number;
+        }
+    }
+
+    fn record_title(&mut self, document: &Document<'_>, number: u32) {
+        let Some(block) = document.first(Part::Title) else { return };
+        let label = adr_label(number);
+        let words = document.title();
+        let Some(title) = words.strip_prefix(&label).and_then(|rest| rest.strip_prefix(':')) else {
+            return self.add("adr-title", block.line, format!("expected `# {label}: title`"));
+        };
+        let (Some(name), Some(slug)) = (adr_title_slug(self.path), slug(title)) else { return };
+        let has = |word: &str| slug.split('-').any(|it| it == word);
+        if !name.split('-').any(has) {
+            let message = "expected a word of this heading in the name of the file";
+            self.add("adr-slug", block.line, message);
+        }
+    }
+
+    fn record_meta(&mut self, document: &Document<'_>) {
+        let top = meta(document);
+        match top.status {
+            Some((Status::SupersededBy(number), at)) if !self.records.contains_key(&number) => {
+                let label = adr_label(number);
+                let message = format!("{label} is not there: expected a record of that number");
+                self.add("adr-successor-missing", at, message);
+            }
+            Some(_) => {}
+            None => {
+                let expected = "expected `**Status:** Proposed`, Accepted, Deprecated or Superseded by ADR-XXX";
+                self.add("adr-status", top.status_line.unwrap_or(0), expected);
+            }
+        }
+        let expected = "expected `**Date:** YYYY-MM-DD`";
+        match top.date {
+            Some((day, at)) if is_day(day) => self.future(day, at),
+            Some((UNKNOWN, _)) => {}
+            Some((_, at)) => self.add("adr-date", at, expected),
+            None => self.add("adr-date", 0, format!("{expected} below the heading")),
+        }
+    }
+}
+
+/// Blocks that repeat an entry above them in the same section.
+pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    let mut is_double = |block: &Block| {
+        let section = document.section(block);
+        let counts = matches!(block.part, Part::Entry(_)) && !section.is_empty();
+        counts
+            && !document.holds_private(block)
+            && !seen.insert((section, document.raw(block).trim()))
+    };
+    let blocks = document.blocks.iter().enumerate();
+    blocks.filter(|(_, block)| is_double(block)).map(|(at, _)| at).collect()
+}
+
+/// First line that would be the footer if it were at the end.
+pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
+    let head = document.kind.footer()?;
+    let is_it = |line: &str| {
+        let line = line.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
+        line.strip_prefix('*').is_some_and(|it| it.starts_with(head) && it.ends_with('*'))
+    };
+    let mut lines = (1..).zip(document.text.split('\n'));
+    lines.find(|(_, line)| is_it(line)).map(|(at, _)| at)
+}
+
+/// True if every heading must be there; in other files a heading without entries may be missing.
+pub(super) fn needs_headings(kind: Kind) -> bool {
+    matches!(kind, Kind::ActiveContext | Kind::ProductContext)
+}
+
+/// Tokens of what people wrote; rendered lists have limits of their own.
+fn written_tokens(path: &str, text: &str) -> Tokens {
+    let (document, _) = Document::parse(Kind::of_path(path), text);
+    let is_written = |block: &&Block| document.tags(block).all(|tag| tag.ours().is_none());
+    let written = document.blocks.iter().filter(is_written);
+    tokens_of(&written.map(|block| document.public(block)).collect::<String>())
+}
+
+/// True for `~Xh Xm`.
+fn is_duration(text: &str) -> bool {
+    let number = |text: &str, unit| {
+        let digits = text.strip_suffix(unit).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let parts = text.strip_prefix('~').and_then(|rest| rest.split_once(' '));
+    parts.is_some_and(|(hours, minutes)| number(hours, 'h') && number(minutes, 'm'))
+}
+
+/// Line and column of a byte of `text`, both from 1.
+fn place(text: &str, lines: &[Line], at: usize) -> (u32, u32) {
+    let line = lines.partition_point(|line| line.end <= at);
+    let start = lines.get(line).map_or(0, |line| line.start);
+    let column = text.get(start..at).unwrap_or_default().chars().count() + 1;
+    (u32::try_from(line + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }

@@ -44,7 +44,7 @@ fn in_words(text: &str) -> Reply {
 
 fn start(records: &[Record]) -> (Dialogue<LessonTask>, Request) {
     let reflecting = reflecting();
-    let (mut batches, left_out) = lesson_batches(records, reflecting.gate());
+    let (mut batches, left_out) = lesson_batches(records, &reflecting.gate);
     assert_eq!((batches.len(), left_out), (1, 0));
     LessonTask::start(&reflecting, batches.remove(0), OutputMode::ForcedTool)
 }
