@@ -1,6 +1,7 @@
 //! `<private>` blocks. When in doubt, redacts more rather than less.
 
 use super::letter::{is_space, is_word};
+use super::redacted::spliced;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -103,7 +104,7 @@ impl<'t> PrivateText<'t> {
             self.remarks.sort_unstable_by_key(|remark| (remark.at, remark.what));
             self.remarks.dedup();
         }
-        self.left = Cow::Owned(without(text, &self.cuts));
+        self.left = Cow::Owned(spliced(text, self.cuts.iter().map(|cut| (cut.clone(), ""))));
     }
 }
 
@@ -193,17 +194,6 @@ fn cuts(text: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
     cuts
 }
 
-fn without(text: &str, cuts: &[Range<usize>]) -> String {
-    let mut public = String::with_capacity(text.len());
-    let mut kept_to = 0;
-    for cut in cuts {
-        public.push_str(text.get(kept_to..cut.start).unwrap_or_default());
-        kept_to = cut.end;
-    }
-    public.push_str(text.get(kept_to..).unwrap_or_default());
-    public
-}
-
 /// Characters that look like the angle brackets of a tag.
 const OPENERS: [char; 7] =
     ['<', '\u{ff1c}', '\u{2039}', '\u{3008}', '\u{2329}', '\u{27e8}', '\u{fe64}'];
@@ -255,22 +245,9 @@ fn tag_head(text: &str, at: usize) -> Option<TagHead> {
 
 /// Returns whether the text has a bracket that looks like `<`, or an invisible character.
 fn is_disguised(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    // Branch-free, so that the compiler vectorises the loop.
-    let disguised = |[a, b, c]: [u8; 3]| {
-        let within = |from: u8, to: u8| (from <= c) & (c <= to);
-        let general = within(0x8b, 0x8f) | within(0xaa, 0xae) | (c == 0xb9);
-        let e2 = (b == 0x80) & general
-            | (b == 0x81) & within(0xa0, 0xa4)
-            | (b == 0x8c) & (c == 0xa9)
-            | (b == 0x9f) & (c == 0xa8);
-        let ef = (b == 0xbb) & (c == 0xbf) | (b == 0xbc) & (c == 0x9c) | (b == 0xb9) & (c == 0xa4);
-        let rest = (a == 0xe3) & (b == 0x80) & (c == 0x88) | (a == 0xc2) & (b == 0xad);
-        (a == 0xe2) & e2 | (a == 0xef) & ef | rest
-    };
-    let behind = |count| bytes.get(count..).unwrap_or_default();
-    let threes = bytes.iter().zip(behind(1)).zip(behind(2));
-    !text.is_ascii() && threes.fold(false, |any, ((a, b), c)| any | disguised([*a, *b, *c]))
+    let disguises =
+        |letter: char| !letter.is_ascii() && (OPENERS.contains(&letter) || is_invisible(letter));
+    !text.is_ascii() && text.contains(disguises)
 }
 
 /// Start and end of each opening bracket in the text.

@@ -5,10 +5,12 @@ use super::block::{before_first_tag, private_spans};
 use super::mask::Gate;
 use super::redacted::{Redacted, Report};
 use super::secret::PLACEHOLDER;
+use regex::{Captures, Regex};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Maximum depth of JSON encoded in JSON strings.
 const ENCODINGS_MAX: usize = 3;
@@ -21,12 +23,10 @@ impl Gate {
         let Some(json) = json_range(&text) else { return self.redact(&text) };
         let (head, json, tail) = (&text[..json.start], &text[json.clone()], &text[json.end..]);
         let around = |json: &str| format!("{head}{json}{tail}");
-        let mut strings = Strings { gate: self, hide_rest: false };
-        let mut values = strings.redact(json, ENCODINGS_MAX);
+        let mut values = self.redact_strings(json, ENCODINGS_MAX, false);
         // Tags in different strings would hide everything between them.
         if !private_spans(&around(&values)).0.is_empty() {
-            strings.hide_rest = true;
-            values = strings.redact(json, ENCODINGS_MAX);
+            values = self.redact_strings(json, ENCODINGS_MAX, true);
         }
         // A key may make its value a secret, so the whole text is redacted once more.
         let whole = around(&values);
@@ -38,6 +38,32 @@ impl Gate {
         self.redact_values(None, &mut value);
         let again = self.redact(&around(&value.to_string()));
         if json_range(again.as_str()).is_some() { again } else { passed }
+    }
+
+    /// Redacts the strings of a JSON text, keys included; all other bytes stay. With `hides_rest`, an unclosed private
+    /// tag hides the rest of its string.
+    fn redact_strings(&self, json: &str, encodings: usize, hides_rest: bool) -> String {
+        static LITERAL: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r#"(?s)"(?:[^"\\]|\\.)*(?:"|\\?\z)"#).ok());
+        let Some(literal) = LITERAL.as_ref() else { return json.to_owned() };
+        let redacted = |found: &Captures<'_>| self.redact_literal(&found[0], encodings, hides_rest);
+        literal.replace_all(json, redacted).into_owned()
+    }
+
+    fn redact_literal(&self, literal: &str, encodings: usize, hides_rest: bool) -> String {
+        let Ok(words) = serde_json::from_str::<String>(literal) else {
+            // Lone surrogate; the answer decoder repairs it later.
+            return self.masked(literal, &mut Report::default()).into_owned();
+        };
+        // The answer decoder drops U+0000, so it must not split a secret here.
+        let words = words.replace('\0', "");
+        let nested = encodings > 0 && words.trim_start().starts_with(['{', '[', '"']);
+        let passed = match json_range(&words).filter(|_| nested) {
+            Some(_) => Cow::Owned(self.redact_strings(&words, encodings - 1, hides_rest)),
+            None => self.masked(&words, &mut Report::default()),
+        };
+        let head = before_first_tag(&passed).filter(|_| hides_rest).unwrap_or(&passed);
+        if head == words { literal.to_owned() } else { Value::from(head).to_string() }
     }
 
     /// Redacts every key and value; `key` is the nearest enclosing one, also that of a list.
@@ -83,66 +109,6 @@ impl Gate {
     }
 }
 
-/// Redacts the strings of a JSON text, keys included; all other bytes stay.
-struct Strings<'a> {
-    gate: &'a Gate,
-    /// An unclosed private tag hides the rest of its string.
-    hide_rest: bool,
-}
-
-impl Strings<'_> {
-    fn redact(&self, json: &str, encodings: usize) -> String {
-        let mut redacted = String::with_capacity(json.len());
-        let mut rest = json;
-        while let Some(start) = rest.find('"') {
-            let (before, literal) = rest.split_at(start);
-            let (literal, after) = literal.split_at(literal_len(literal));
-            redacted.push_str(before);
-            redacted.push_str(&self.redact_literal(literal, encodings));
-            rest = after;
-        }
-        redacted.push_str(rest);
-        redacted
-    }
-
-    fn redact_literal<'t>(&self, literal: &'t str, encodings: usize) -> Cow<'t, str> {
-        let Ok(words) = serde_json::from_str::<String>(literal) else {
-            // Lone surrogate; the answer decoder repairs it later.
-            return self.gate.masked(literal, &mut Report::default());
-        };
-        // The answer decoder drops U+0000, so it must not split a secret here.
-        let words = if words.contains('\0') { words.replace('\0', "") } else { words };
-        let nested = encodings > 0 && words.trim_start().starts_with(['{', '[', '"']);
-        let mut passed = match json_range(&words).filter(|_| nested) {
-            Some(_) => Cow::Owned(self.redact(&words, encodings - 1)),
-            None => self.gate.masked(&words, &mut Report::default()),
-        };
-        if self.hide_rest
-            && let Some(head) = before_first_tag(&passed)
-        {
-            passed = Cow::Owned(head.to_owned());
-        }
-        if *passed == *words {
-            return Cow::Borrowed(literal);
-        }
-        Cow::Owned(Value::from(passed.into_owned()).to_string())
-    }
-}
-
-/// Length of the string literal at the start of `text`.
-fn literal_len(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 /// Range of the JSON in `text`: all of it, or the object or list of texts after prose without a private tag.
 fn json_range(text: &str) -> Option<Range<usize>> {
     let is_json = |range: &Range<usize>| {
@@ -156,54 +122,31 @@ fn json_range(text: &str) -> Option<Range<usize>> {
     // A list within an object is not the outermost value.
     let is_outermost =
         |list: &Range<usize>| text.find('{').is_none_or(|object| list.start < object);
-    let list =
-        list.filter(is_outermost).filter(|range| text.get(range.clone()).is_some_and(is_of_texts));
+    // Lists without a text, such as `[1]`, are marks in prose.
+    let has_texts = |list: &Range<usize>| text.get(list.clone()).is_some_and(|it| it.contains('"'));
+    let list = list.filter(is_outermost).filter(has_texts);
     let is_after_prose = |range: &Range<usize>| {
         text.get(..range.start).is_some_and(|prose| before_first_tag(prose).is_none())
     };
     [list, object].into_iter().flatten().find(|range| is_after_prose(range) && is_json(range))
 }
 
-/// True if a list holds a text; others, such as `[1]`, are marks in prose.
-fn is_of_texts(list: &str) -> bool {
-    list.contains('"')
-}
-
 /// Decodes `\u0061` escapes of printable ASCII, which would hide words from the patterns. The JSON
 /// is equivalent: quotes, backslashes and control characters keep their escapes.
 fn unescape_plain(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\u00") {
+    // A backslash escapes the next character, even another backslash.
+    static ESCAPE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?s)\\(?:u00([2-7][0-9A-Fa-f])|.)").ok());
+    let Some(escape) = ESCAPE.as_ref().filter(|_| text.contains("\\u00")) else {
         return Cow::Borrowed(text);
-    }
-    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        plain.push_str(before);
-        let letter = escape.get(2..6).filter(|_| escape.starts_with("\\u")).and_then(plain_letter);
-        let length = match letter {
-            Some(letter) => {
-                plain.push(letter);
-                6
-            }
-            // A backslash escapes the next character, even another backslash.
-            None => {
-                let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
-                plain.push_str(&escape[..length]);
-                length
-            }
-        };
-        rest = &escape[length..];
-    }
-    plain.push_str(rest);
-    Cow::Owned(plain)
-}
-
-/// Character with this hexadecimal code, if JSON needs no escape for it.
-fn plain_letter(digits: &str) -> Option<char> {
-    let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let number = u8::from_str_radix(digits, 16).ok().filter(|_| hexadecimal)?;
-    let plain = (b' '..=b'~').contains(&number) && !matches!(number, b'"' | b'\\');
-    plain.then(|| char::from(number))
+    };
+    escape.replace_all(text, |found: &Captures<'_>| {
+        let code = found.get(1).and_then(|it| u8::from_str_radix(it.as_str(), 16).ok());
+        match code.map(char::from) {
+            Some(letter @ ' '..='~') if !matches!(letter, '"' | '\\') => letter.to_string(),
+            _ => found[0].to_owned(),
+        }
+    })
 }
 
 #[cfg(test)]

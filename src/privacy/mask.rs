@@ -77,12 +77,6 @@ impl Gate {
         self.redact_into(raw, &mut Report::default())
     }
 
-    /// Names of all rules, as they appear in a [`Report`].
-    pub fn rules() -> Vec<&'static str> {
-        let kinds = Pii::ALL.iter().map(|kind| kind.name());
-        [PRIVATE].into_iter().chain(secret::rules()).chain(kinds).collect()
-    }
-
     fn applies(&self, part: Only) -> bool {
         self.only == Only::Everything || self.only == part
     }

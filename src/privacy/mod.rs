@@ -17,6 +17,7 @@ pub(crate) use mask::Only;
 pub use pii::Pii;
 pub(crate) use redacted::Woven;
 pub use redacted::{Redacted, Report};
+pub(crate) use secret::table_section;
 
 #[cfg(test)]
 mod tests;

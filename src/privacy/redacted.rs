@@ -57,6 +57,22 @@ impl Redacted {
     }
 }
 
+/// Replaces ranges of `text`, which are in order.
+pub(super) fn spliced(
+    text: &str,
+    pieces: impl IntoIterator<Item = (Range<usize>, impl AsRef<str>)>,
+) -> String {
+    let mut spliced = String::with_capacity(text.len());
+    let mut kept_to = 0;
+    for (range, piece) in pieces {
+        spliced.push_str(text.get(kept_to..range.start).unwrap_or_default());
+        spliced.push_str(piece.as_ref());
+        kept_to = range.end;
+    }
+    spliced.push_str(text.get(kept_to..).unwrap_or_default());
+    spliced
+}
+
 /// Replacement for U+0000, as in CommonMark; PostgreSQL stores no text with U+0000.
 const NUL_MARK: &str = "\u{fffd}";
 

@@ -121,12 +121,8 @@ pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
             start = scan.run(start + skipped.len(), is_blank);
         }
     }
-    let word = match scan.quote(start) {
-        Some((quote, start)) => scan.quoted(quote, start),
-        None => {
-            start..scan.run(start, |byte| !byte.is_ascii_whitespace() && !b"|)".contains(&byte))
-        }
-    };
+    let fits = |byte: u8| !byte.is_ascii_whitespace() && !b"|)".contains(&byte);
+    let word = scan.string(start).unwrap_or_else(|| start..scan.run(start, fits));
     let text = scan.piece(word.clone());
     // `user:password` of `chpasswd`, `password\npassword` of `passwd`
     let pair = scan.piece(at).ends_with("chpasswd");
@@ -160,13 +156,8 @@ fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Optio
             next
         }
     };
-    let mut word = match scan.quote(start) {
-        Some((quote, start)) => scan.quoted(quote, start),
-        None => {
-            let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<>".contains(&byte);
-            start..scan.run(start, |byte| !ends(byte))
-        }
-    };
+    let is_inner = |byte: u8| !byte.is_ascii_whitespace() && !b"\"'`\\<>".contains(&byte);
+    let mut word = scan.string(start).unwrap_or_else(|| start..scan.run(start, is_inner));
     let text = scan.piece(word.clone());
     if let Form::Behind(mark) = form {
         let (user, secret) = text.split_once(mark)?;
@@ -248,8 +239,8 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let mut start = scan.gap(at.end);
     for _ in 0..before {
-        let end = match scan.quote(start) {
-            Some((quote, start)) => scan.quote_or(scan.quoted(quote, start).end).1,
+        let end = match scan.string(start) {
+            Some(argument) => scan.quote_or(argument.end).1,
             None => scan.run_within(start, ARGUMENT_MAX, |byte| !b",;)\"'`\n".contains(&byte)),
         };
         if scan.byte(end) != b',' {
@@ -259,8 +250,7 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let wraps = ["b", "Some(", "[]byte(", "Buffer.from("];
     start += wraps.iter().find(|it| scan.from(start).starts_with(**it)).map_or(0, |it| it.len());
-    let Some((quote, start)) = scan.quote(start) else { return };
-    let secret = scan.quoted(quote, start);
+    let Some(secret) = scan.string(start) else { return };
     let text = scan.piece(secret.clone());
     // In other calls than those of logins plain words are names and samples.
     let callee = scan.piece(at).to_ascii_lowercase();
@@ -367,14 +357,8 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
                 .is_some_and(|it| it.starts_with(['`', '"', '\'', '“', '»']));
         let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
         let digits_min = match is_next || is_led {
-            _ if is_subject => 1,
-            true => {
-                if small {
-                    1
-                } else {
-                    2
-                }
-            }
+            is_near if is_subject || is_near && small => 1,
+            true => 2,
             false => usize::MAX,
         };
         value::is_strong(word) && (!is_numbered(word) || is_linked)
@@ -533,18 +517,16 @@ fn is_led(text: &str, place: usize) -> bool {
 /// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
 fn is_numbered(word: &str) -> bool {
     let Some((name, place)) = word.split_once('#') else { return false };
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    name.bytes().all(plain)
+    value::is_of(name, b"_-.")
         && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// True for a long word of upper-case letters, lower-case letters and digits.
 fn is_told_token(word: &str) -> bool {
-    let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
-    let mixed = 2 < has(u8::is_ascii_digit)
-        && 2 < has(u8::is_ascii_uppercase)
-        && 2 < has(u8::is_ascii_lowercase);
+    let classes: [fn(&u8) -> bool; 3] =
+        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+    let mixed = classes.iter().all(|class| 2 < value::count(word, class));
     TOKEN_MIN <= word.len()
         && (mixed || value::is_mixed(word, usize::MAX))
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+/=".contains(&byte))
+        && value::is_of(word, b"_-+/=")
 }

@@ -13,12 +13,6 @@ const LINE_MAX: usize = 1024;
 /// Minimum run of base64 characters in a line of a key.
 const KEY_LINE_MIN: usize = 32;
 
-/// Headers before the body of a private key, and first characters of such bodies.
-pub(super) const KEY_STARTS: [&str; 8] = [
-    "Private-Lines:", "AIBAAKC", "IBADANBgkqhkiG9w0BAQ", "b3BlbnNzaC1rZXktdjE", "MHcCAQEE",
-    "MC4CAQAwBQYDK2V", "MIGHAgEAMBMG", "MIG2AgEAMBAG",
-];
-
 /// Masks a private key whose opening line is missing.
 pub(super) fn headless_key(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.byte(at.end - 1) != b':' {
@@ -133,8 +127,7 @@ fn members(scan: &mut Scan<'_>, brace: usize) {
         let colon = scan.run(at, |byte| byte != b':');
         let value = scan.gap(colon + 1);
         at = value.max(colon + 1);
-        if let Some((quote, start)) = scan.quote(value).filter(|_| value < end) {
-            let content = scan.quoted(quote, start);
+        if let Some(content) = scan.string(value).filter(|_| value < end) {
             at = content.end.max(at);
             if !value::is_reference(scan.piece(content.clone())) {
                 scan.add_hit(content);
@@ -158,10 +151,8 @@ fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
         if text.ends_with(':') || scan.byte(start) == b'#' {
             continue;
         }
-        let content = match scan.quote(value) {
-            Some((quote, start)) => scan.quoted(quote, start),
-            None => value..scan.run(value, |byte| !matches!(byte, b'"' | b'\n' | b'\r' | b'\\')),
-        };
+        let fits = |byte| !matches!(byte, b'"' | b'\n' | b'\r' | b'\\');
+        let content = scan.string(value).unwrap_or_else(|| value..scan.run(value, fits));
         let secret = scan.piece(content.clone()).trim_end();
         if !value::is_reference(secret) && !secret.starts_with(['|', '>']) {
             scan.add_hit(content.start..content.start + secret.len());
@@ -190,8 +181,7 @@ fn string_members(scan: &mut Scan<'_>, object: Range<usize>, names: &[&str], len
             found.map(|(found, _)| object.start + found + name.len()).collect();
         for place in places {
             let Some((_, colon)) = scan.quote(place) else { continue };
-            let Some((quote, start)) = scan.quote(scan.gap(scan.gap(colon) + 1)) else { continue };
-            let content = scan.quoted(quote, start);
+            let Some(content) = scan.string(scan.gap(scan.gap(colon) + 1)) else { continue };
             if length_min <= content.len() && scan.byte(scan.gap(colon)) == b':' {
                 scan.add_hit(content);
             }
@@ -320,11 +310,10 @@ pub(super) fn inserted(scan: &mut Scan<'_>, at: Range<usize>) {
             b',' => column += 1,
             _ => {}
         }
-        let Some((quote, start)) = scan.quote(place) else {
+        let Some(content) = scan.string(place) else {
             place += 1;
             continue;
         };
-        let content = scan.quoted(quote, start);
         let value = scan.piece(content.clone());
         let is_secret = match kinds.get(column).copied().flatten() {
             Some(Kind::Password) => !value::is_no_secret(value, ""),

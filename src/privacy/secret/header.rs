@@ -132,15 +132,14 @@ fn is_word_for_it(login: &str) -> bool {
 
 /// True for a token after `Bearer` in prose: long or with digits, and not a call or template.
 fn is_token(token: &str) -> bool {
-    let plain =
-        token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=|:".contains(&byte));
+    let plain = value::is_of(token, b"-._~+/=|:");
     let digits = token.bytes().any(|byte| byte.is_ascii_digit());
     plain && !value::is_reference(token) && ((8 <= token.len() && digits) || 32 <= token.len())
 }
 
 /// True for base64 after `Basic` in prose, where words such as "authentication" also follow.
 fn is_basic(token: &str) -> bool {
-    let has = |fits: fn(&u8) -> bool| token.bytes().any(|byte| fits(&byte));
+    let has = |fits: fn(&u8) -> bool| 0 < value::count(token, fits);
     12 <= token.len()
         && token.len().is_multiple_of(4)
         && token.bytes().all(super::shape::is_base64)

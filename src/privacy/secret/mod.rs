@@ -17,16 +17,11 @@ mod shape;
 mod value;
 mod words;
 
-use super::redacted::Report;
+use super::redacted::{Report, spliced};
 use rules::{KEYWORDS, RULES};
 pub(super) use scan::PLACEHOLDER;
 use scan::{Hit, Scan};
-
-pub(super) fn rules() -> impl Iterator<Item = &'static str> {
-    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-    names.dedup();
-    names.into_iter()
-}
+pub(crate) use words::table_section;
 
 /// Masks every secret and counts them; `None` if there is nothing to mask.
 pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
@@ -41,7 +36,12 @@ pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
     if scan.hits.is_empty() {
         return None;
     }
-    Some(replace(text, joined(scan.hits), report))
+    let masks = joined(scan.hits).into_iter().map(|hit| {
+        report.add(hit.rule, 1);
+        let quote = hit.quotes.map(|depth| "\\".repeat(depth) + "\"").unwrap_or_default();
+        (hit.at, format!("{quote}{PLACEHOLDER}{quote}"))
+    });
+    Some(spliced(text, masks))
 }
 
 /// Sorts the hits and merges overlapping ones.
@@ -61,27 +61,6 @@ fn joined(mut hits: Vec<Hit>) -> Vec<Hit> {
         }
     }
     joined
-}
-
-fn replace(text: &str, hits: Vec<Hit>, report: &mut Report) -> String {
-    let mut masked = String::with_capacity(text.len());
-    let mut kept_to = 0;
-    for hit in hits {
-        masked.push_str(text.get(kept_to..hit.at.start).unwrap_or_default());
-        let quote = |masked: &mut String| {
-            if let Some(depth) = hit.quotes {
-                masked.extend(std::iter::repeat_n('\\', depth));
-                masked.push('"');
-            }
-        };
-        quote(&mut masked);
-        masked.push_str(PLACEHOLDER);
-        quote(&mut masked);
-        report.add(hit.rule, 1);
-        kept_to = hit.at.end;
-    }
-    masked.push_str(text.get(kept_to..).unwrap_or_default());
-    masked
 }
 
 #[cfg(test)]

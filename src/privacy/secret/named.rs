@@ -65,11 +65,9 @@ fn wrapper(scan: &Scan<'_>, at: usize) -> usize {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"[]:._".contains(&byte);
     let end = scan.run_within(at, WRAPPER_MAX, fits);
     let name = scan.piece(at..end).rsplit([':', '.', ']']).next().unwrap_or_default();
-    let closes = |(quote, start): (Quote, usize)| {
-        let after = scan.quote_or(scan.quoted(quote, start).end).1;
-        matches!(scan.byte(after), b')' | b'.' | b',')
-    };
-    let wraps = scan.byte(end) == b'(' && scan.quote(end + 1).is_some_and(closes);
+    let closes =
+        |string: Range<usize>| matches!(scan.byte(scan.quote_or(string.end).1), b')' | b'.' | b',');
+    let wraps = scan.byte(end) == b'(' && scan.string(end + 1).is_some_and(closes);
     if wraps && words::WRAPPERS.contains(name) { end + 1 - at } else { 0 }
 }
 

@@ -3,7 +3,8 @@
 //! cycles per byte, however many keywords there are: half the time of an automaton.
 
 use super::scan::Scan;
-use super::{command, file, header, named, shape, words};
+use super::words::{self, phrases};
+use super::{command, file, header, named, shape};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,47 +22,37 @@ pub(super) struct Rule {
 
 /// Every rule. If two mark the same range, the earlier one is counted.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let rule = |name, read, words| Rule { name, words, read };
     let tokens = words::sections(shape::TOKENS).map(|(name, lines)| {
-        let prefixes = lines.into_iter().filter_map(shape::prefix);
-        Rule { name, words: prefixes.collect(), read: shape::prefixed }
+        rule(name, shape::prefixed, lines.into_iter().filter_map(shape::prefix).collect())
     });
-    let rule = |name, read, words: &[&'static str]| Rule { name, words: words.to_vec(), read };
-    let key = "private-key";
     let first = [
-        rule(key, shape::private_key, &["-----BEGIN "]),
-        rule(key, file::headless_key, &file::KEY_STARTS),
-        rule(key, file::headless_end, &["-----END "]),
-        rule("jwt", shape::jwt, &["eyJ"]),
+        rule("private-key", shape::private_key, vec!["-----BEGIN "]),
+        rule("private-key", file::headless_key, phrases("key-starts")),
+        rule("private-key", file::headless_end, vec!["-----END "]),
+        rule("jwt", shape::jwt, vec!["eyJ"]),
     ];
     let last = [
-        rule("webhook-url", shape::webhook, &shape::HOOKS),
-        rule("authorization", header::authorization, &["authorization", "bearer ", "basic "]),
-        rule("cookie", header::cookie, &["cookie"]),
-        rule("url-password", shape::url_password, &["://"]),
-        rule("url-password", shape::data_source, &["@tcp(", "@unix("]),
-        Rule { name: "basic-login", words: command::names(), read: command::login },
-        Rule { name: "basic-login", words: words::phrases("piped"), read: command::piped },
-        rule("secret-file", file::password_line, &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"]),
-        rule(
-            "secret-file",
-            file::manifest,
-            &["stringData", "kind: Secret", "\"Secret\\", "\"Secret\""],
-        ),
-        rule("secret-file", file::web_key, &["\"kty"]),
-        rule("secret-file", file::generated, &["random_password\""]),
-        rule("named-secret", file::inserted, &["insert into "]),
-        Rule {
-            name: "named-secret",
-            words: words::phrases("login-pairs"),
-            read: command::login_pair,
-        },
-        rule("named-secret", command::identified, &["identified "]),
-        Rule { name: "named-secret", words: command::callees(), read: command::called },
-        Rule { name: "named-secret", words: words::phrases("names"), read: named::read },
-        Rule { name: "named-secret", words: words::phrases("told"), read: command::told },
-        Rule { name: "named-secret", words: words::phrases("told-tokens"), read: command::told },
-        Rule { name: "named-secret", words: words::phrases("prints"), read: command::printed },
-        Rule { name: "named-secret", words: words::phrases("seeds"), read: command::seed },
+        rule("webhook-url", shape::webhook, phrases("hooks")),
+        rule("authorization", header::authorization, vec!["authorization", "bearer ", "basic "]),
+        rule("cookie", header::cookie, vec!["cookie"]),
+        rule("url-password", shape::url_password, vec!["://"]),
+        rule("url-password", shape::data_source, vec!["@tcp(", "@unix("]),
+        rule("basic-login", command::login, command::names()),
+        rule("basic-login", command::piped, phrases("piped")),
+        rule("secret-file", file::password_line, phrases("password-lines")),
+        rule("secret-file", file::manifest, phrases("manifests")),
+        rule("secret-file", file::web_key, vec!["\"kty"]),
+        rule("secret-file", file::generated, vec!["random_password\""]),
+        rule("named-secret", file::inserted, vec!["insert into "]),
+        rule("named-secret", command::login_pair, phrases("login-pairs")),
+        rule("named-secret", command::identified, vec!["identified "]),
+        rule("named-secret", command::called, command::callees()),
+        rule("named-secret", named::read, phrases("names")),
+        rule("named-secret", command::told, phrases("told")),
+        rule("named-secret", command::told, phrases("told-tokens")),
+        rule("named-secret", command::printed, phrases("prints")),
+        rule("named-secret", command::seed, phrases("seeds")),
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });

@@ -99,9 +99,7 @@ impl Scan<'_> {
         let head = self.bytes.get(at.saturating_sub(most)..at).unwrap_or_default();
         at - head.iter().rev().take_while(|byte| fits(**byte)).count()
     }
-}
 
-impl Scan<'_> {
     /// Returns whether a word starts at `at`; the preceding letter may end an escape, a colour code
     /// or a percent code.
     pub(super) fn word_starts(&self, at: usize) -> bool {
@@ -216,6 +214,11 @@ impl Scan<'_> {
         is_quote.then_some((Quote { mark, depth }, mark_at + 1))
     }
 
+    /// Range inside the string at `at`.
+    pub(super) fn string(&self, at: usize) -> Option<Range<usize>> {
+        self.quote(at).map(|(quote, start)| self.quoted(quote, start))
+    }
+
     /// Like [`Scan::quote`], but returns `at` itself if there is no quote.
     pub(super) fn quote_or(&self, at: usize) -> (Option<Quote>, usize) {
         self.quote(at).map_or((None, at), |(quote, after)| (Some(quote), after))
@@ -239,8 +242,9 @@ impl Scan<'_> {
             let closes = if mark == quote.mark {
                 over + 1 != unit
             } else {
-                // Another quote closes a surrounding string only if that string goes on after it.
-                mark == b'"' && quote.mark != b'"' && self.goes_on_outside(end + 1)
+                // Another quote closes a surrounding string only if what may follow a JSON string goes on after it.
+                let after = self.byte(end + 1);
+                mark == b'"' && quote.mark != b'"' && b"\0,:}]\\ \n\r\t".contains(&after)
             };
             if closes {
                 let kept = if mark == quote.mark { over } else { slashes };
@@ -248,14 +252,6 @@ impl Scan<'_> {
             }
             at = end + 1;
         }
-    }
-
-    /// Returns whether the text at `at` could follow the end of a JSON string.
-    fn goes_on_outside(&self, at: usize) -> bool {
-        matches!(
-            self.byte(at),
-            0 | b',' | b':' | b'}' | b']' | b'\\' | b' ' | b'\n' | b'\r' | b'\t'
-        )
     }
 
     /// Returns whether `at` is inside a string that such a quote opened on the same line.

@@ -2,6 +2,7 @@
 
 use super::scan::Scan;
 use super::value;
+use regex::Regex;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -157,22 +158,14 @@ pub(super) fn three_parts(scan: &mut Scan<'_>) {
 
 /// Marks a token of three parts, the first two of them encoded JSON, or of five if encrypted.
 pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
-    if scan.piece(at.clone()) != "eyJ" || !scan.word_starts(at.start) {
-        return;
+    static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let part = "[A-Za-z0-9_-]";
+        Regex::new(&format!(r"\AeyJ{part}{{6,}}\.{part}{{6,}}\.{part}*(?:\.{part}+){{0,2}}")).ok()
+    });
+    let token = TOKEN.as_ref().and_then(|token| token.find(scan.from(at.start)));
+    if let Some(token) = token.filter(|_| scan.word_starts(at.start)) {
+        scan.add_hit(at.start..at.start + token.len());
     }
-    let header = scan.run(at.end, dash);
-    let payload = scan.run(header + 1, dash);
-    let long = 6 <= header - at.end && scan.byte(header) == b'.' && 6 < payload - header;
-    if !long || scan.byte(payload) != b'.' {
-        return;
-    }
-    let mut end = scan.run(payload + 1, dash);
-    for _ in 0..2 {
-        if scan.byte(end) == b'.' && dash(scan.byte(end + 1)) {
-            end = scan.run(end + 1, dash);
-        }
-    }
-    scan.add_hit(at.start..end);
 }
 
 /// Marks a private key or an encrypted message, from its opening line to the closing one, or as far
@@ -333,21 +326,6 @@ pub(super) fn data_source(scan: &mut Scan<'_>, at: Range<usize>) {
         scan.add_hit(start + user.len() + 1..at.start);
     }
 }
-
-/// URLs whose path is a key.
-pub(super) const HOOKS: [&str; 11] = [
-    "hooks.slack.com/",
-    "/api/webhooks/",
-    "/IncomingWebhook/",
-    "hooks.zapier.com/",
-    "hook.make.com/",
-    "hook.eu1.make.com/",
-    "hook.eu2.make.com/",
-    "hook.us1.make.com/",
-    "/bot/v2/hook/",
-    "maker.ifttt.com/",
-    "chat.googleapis.com/v1/spaces/",
-];
 
 /// Marks the key in the path of a webhook.
 pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {

@@ -3,7 +3,8 @@
 
 mod places;
 
-use super::mask;
+use super::{RULES, mask};
+use crate::privacy::Pii;
 use crate::privacy::redacted::Report;
 use proptest::prelude::*;
 
@@ -16,6 +17,19 @@ fn check(text: &str, expected: &str) {
     let once = masked(text);
     assert_eq!(once, expected);
     assert_eq!(masked(&once), once, "masking twice changes nothing");
+}
+
+#[test]
+fn rules_have_names_of_their_own() {
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    names.dedup();
+    assert!(names.contains(&"jwt"));
+    names.push("private");
+    names.extend(Pii::ALL.map(Pii::name));
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
 }
 
 /// Made-up secrets of known shapes, split in two so that no secret scanner reports this file.

@@ -1,43 +1,45 @@
 //! Classification of values: a secret, or a reference, placeholder, type or sentence.
 
-use super::scan::PLACEHOLDER;
 use super::words;
+use regex::Regex;
+use std::sync::LazyLock;
 
-const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
-/// Characters used to blank out a value.
-const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}', ' '];
 /// Maximum bytes of a secret of which only the end is shown: `...ab12`.
 const SHOWN_MAX: usize = 8;
-/// Prefixes of references to secret stores.
-const STORE_PREFIXES: [&str; 10] = [
-    "@Microsoft.", "op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:",
-    "urn:",
-];
 
 /// Minimum length of a plain secret.
 const PLAIN_MIN: usize = 3;
 /// Minimum length at which `/` and `+` are base64 rather than arithmetic.
 const ENCODED_MIN: usize = 20;
 
+/// Values that refer to a secret, or stand for none. `(?s)`: a value may have line ends.
+static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let forms = [
+        // Characters that blank out a value, perhaps none; `xxx`.
+        r"[*.\-_\#?\u{2022}\u{2026} ]*",
+        "[xX]{3,}",
+        "(?i-u:null|none|nil|true|false|undefined|empty|unset)",
+        "(?i-u:redacted).*",
+        // In brackets, or with the marks of templates, formats and earlier masks.
+        r"<.*>|\[.*\]|\{.*\}|\(.*\)|%[svqdr@]",
+        r".*(?:\$\{|\{\{|\$\(|\#\{|<SECRET>).*",
+        // `%NAME%`; `$NAME`, `$env:NAME`, `$config.token`, `$user->token`; but not the hash `$2b$…`.
+        r"%+(?:[A-Za-z0-9_:.\->\[\]']*%+)?",
+        r"\$+[A-Za-z_][A-Za-z0-9_:.\->\[\]']*",
+        // Secret stores.
+        r"(?:@Microsoft\.|op://|vault:|env[:.]|file:|arn:aws:|urn:).*",
+    ];
+    Regex::new(&format!(r"(?s)\A(?:{})\z", forms.join("|"))).ok()
+});
+
 /// Returns whether the value refers to a secret, is already masked, or is empty.
 pub(super) fn is_reference(value: &str) -> bool {
     let value = value.trim();
-    let enclosed = |open: char, close: char| value.starts_with(open) && value.ends_with(close);
-    value.trim_matches(FILLING).is_empty()
-        || (3 <= value.len() && value.trim_matches(['x', 'X']).is_empty())
-        || (value.starts_with("...") && value.len() <= SHOWN_MAX)
-        || is_masked(value)
-        || NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
-        || enclosed('<', '>')
-        || enclosed('[', ']')
-        || enclosed('{', '}')
-        || enclosed('(', ')')
-        || (enclosed('%', '%') && is_path(value.trim_matches('%')))
-        || matches!(value, "%s" | "%v" | "%q" | "%d" | "{}" | "%r" | "%@")
-        || ["${", "{{", "$(", "#{", PLACEHOLDER].iter().any(|mark| value.contains(mark))
-        || (value.starts_with('$') && is_variable(value))
-        || STORE_PREFIXES.iter().any(|keeper| value.starts_with(keeper))
-        || value.to_ascii_lowercase().starts_with("redacted")
+    // At least half of a masked value is stars.
+    let is_masked = value.contains("***") && value.len() <= 2 * value.matches('*').count();
+    is_masked
+        || value.starts_with("...") && value.len() <= SHOWN_MAX
+        || REFERENCES.as_ref().is_some_and(|forms| forms.is_match(value))
         || is_placeholder(value)
 }
 
@@ -57,23 +59,29 @@ fn is_placeholder(value: &str) -> bool {
             && filled.len() + 3 <= lower.len()
 }
 
+/// Number of the bytes of a word that are of a class.
+pub(super) fn count(word: &str, fits: impl Fn(&u8) -> bool) -> usize {
+    word.bytes().filter(|byte| fits(byte)).count()
+}
+
+/// True for a word of ASCII letters, digits and these marks.
+pub(super) fn is_of(word: &str, marks: &[u8]) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_alphanumeric() || marks.contains(&byte))
+}
+
 /// Returns whether a word is distinctive: it has letters, digits and marks, and is not part of a
 /// URL, a path or an expression.
 pub(super) fn is_strong(word: &str) -> bool {
     /// Minimum length of such a word.
     const STRONG_MIN: usize = 8;
-    let count = |fits: fn(u8) -> bool| word.bytes().filter(|byte| fits(*byte)).count();
-    let is_mark = |byte: u8| b"!#$%?".contains(&byte);
     let is_escape =
         |two: &[u8]| matches!(two, [b'%', b'2'] | [b'$', b'a'..=b'z' | b'A'..=b'Z' | b'_']);
     STRONG_MIN <= word.len()
-        && 3 <= count(|byte| byte.is_ascii_alphabetic())
-        && 1 <= count(|byte| byte.is_ascii_digit())
-        && (1..=4).contains(&count(is_mark))
-        && word.bytes().all(|byte| {
-            byte.is_ascii_alphanumeric() || is_mark(byte) || b"_-.+~^&*@".contains(&byte)
-        })
-        && word.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && 3 <= count(word, u8::is_ascii_alphabetic)
+        && 1 <= count(word, u8::is_ascii_digit)
+        && (1..=4).contains(&count(word, |byte| b"!#$%?".contains(byte)))
+        && is_of(word, b"!#$%?_-.+~^&*@")
+        && word.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && !word.as_bytes().windows(2).any(is_escape)
 }
 
@@ -82,19 +90,16 @@ pub(super) fn is_strong(word: &str) -> bool {
 /// `Sha256Digest`, and no name with underscores.
 pub(super) fn is_mixed(word: &str, digits_min: usize) -> bool {
     let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
-    let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
     let turns = word.as_bytes().windows(2).filter(|two| class(two[0]) != class(two[1])).count();
-    let (digits, irregular) =
-        (has(u8::is_ascii_digit), 10 <= word.len() && 2 * word.len() <= 5 * turns);
+    let digits = count(word, u8::is_ascii_digit);
+    let irregular = 10 <= word.len() && 2 * word.len() <= 5 * turns;
+    let joint: &[u8] = if irregular && digits_min <= digits { b"_" } else { b"" };
     8 <= word.len()
         && 0 < digits
         && (digits_min <= digits || irregular && is_made_up(word))
-        && 0 < has(u8::is_ascii_uppercase)
-        && 0 < has(u8::is_ascii_lowercase)
-        && word.bytes().all(|byte| {
-            let joins = byte == b'_' && irregular && digits_min <= digits;
-            byte.is_ascii_alphanumeric() || b"-^*&@~+".contains(&byte) || joins
-        })
+        && 0 < count(word, u8::is_ascii_uppercase)
+        && 0 < count(word, u8::is_ascii_lowercase)
+        && is_of(word, &[&b"-^*&@~+"[..], joint].concat())
         && is_random(word)
         && !names_algorithm(word)
 }
@@ -102,8 +107,7 @@ pub(super) fn is_mixed(word: &str, digits_min: usize) -> bool {
 /// Returns whether no name is built like this word: it has digits and, twice or in letters of both
 /// cases, a small letter after a digit (`dei5quaweIs`) or a case for a single letter (`xPpr`).
 pub(super) fn is_made_up(word: &str) -> bool {
-    let bytes = word.as_bytes();
-    let has = |fits: fn(&u8) -> bool| bytes.iter().any(fits);
+    let has = |fits: fn(&u8) -> bool| 0 < count(word, fits);
     let is_odd = |three: &&[u8]| match three {
         [a, b, _] if a.is_ascii_digit() && b.is_ascii_lowercase() => true,
         [a, b, c] => {
@@ -115,14 +119,13 @@ pub(super) fn is_made_up(word: &str) -> bool {
         }
         _ => false,
     };
-    let odd = bytes.windows(3).filter(is_odd).count();
+    let odd = word.as_bytes().windows(3).filter(is_odd).count();
     let cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    let plain = bytes.iter().all(u8::is_ascii_alphanumeric);
-    let hex = bytes.iter().all(u8::is_ascii_hexdigit);
+    let hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
     8 <= word.len()
         && has(u8::is_ascii_digit)
-        && (0 < odd && cases || 1 < odd && plain && !hex)
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_^*&@~+!#%?".contains(byte))
+        && (0 < odd && cases || 1 < odd && is_of(word, b"") && !hex)
+        && is_of(word, b"-_^*&@~+!#%?")
         && is_random(word)
         && !names_algorithm(word)
 }
@@ -144,7 +147,7 @@ pub(super) fn is_divided(word: &str) -> bool {
     let divides =
         |three: &[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
     8 <= word.len()
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && is_of(word, b"")
         && word.as_bytes().windows(3).any(divides)
         && !is_hex_key(word)
         && is_random(word)
@@ -185,13 +188,14 @@ pub(super) fn is_phrase(word: &str) -> bool {
 pub(super) fn is_answer(word: &str) -> bool {
     let hex = word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
     let digest = hex && (word.len() < 16 || matches!(word.len(), 40 | 64));
-    let has = |fits: fn(&u8) -> bool| word.bytes().filter(fits).count();
-    let digits = has(u8::is_ascii_digit) + usize::from(0 < has(u8::is_ascii_uppercase));
-    let slash = word.contains('+') || word.ends_with('=');
-    let fits = |byte: u8| {
-        byte.is_ascii_alphanumeric() || b"-_+=.!#$%^*?@&".contains(&byte) || slash && byte == b'/'
-    };
-    8 <= word.len() && 2 <= digits && !digest && word.bytes().all(fits) && is_random(word)
+    let capital = usize::from(0 < count(word, u8::is_ascii_uppercase));
+    let has_slash = word.contains('+') || word.ends_with('=');
+    let slash: &[u8] = if has_slash { b"/" } else { b"" };
+    8 <= word.len()
+        && 2 <= count(word, u8::is_ascii_digit) + capital
+        && !digest
+        && is_of(word, &[&b"-_+=.!#$%^*?@&"[..], slash].concat())
+        && is_random(word)
 }
 
 /// Returns whether `word` is a type and `behind` starts with its parameters, as in
@@ -207,22 +211,16 @@ pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     is_name(word) && !placeholder && (plain || capital)
 }
 
-/// At least half of it is stars: already masked.
-fn is_masked(value: &str) -> bool {
-    value.contains("***") && value.len() <= 2 * value.matches('*').count()
-}
-
-/// `$NAME`, `$env:NAME`, `$config.token`, `$user->token`; but not the hash `$2b$…`.
-fn is_variable(value: &str) -> bool {
-    let name = value.trim_start_matches('$');
-    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    starts && is_path(name)
-}
-
-/// True for names and the separators between them.
-fn is_path(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
-}
+/// Prompts such as `Password:`, paths and flags of letters only, and variables that hold a key: `OPENAI_API_KEY`.
+static NO_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let part = "(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|CREDENTIALS)";
+    let forms = [
+        r"[\p{Alphabetic} ]*:",
+        r"(?:\./|\.\./|~/|--)[A-Za-z./~_-]*",
+        &format!("(?:[A-Z0-9]*_)+{part}(?:_[A-Z0-9]*)*|{part}(?:_[A-Z0-9]*)+"),
+    ];
+    Regex::new(&format!(r"\A(?:{})\z", forms.join("|"))).ok()
+});
 
 /// Returns whether a quoted value under a secret's name is no secret: a word about it, a sentence,
 /// a variable name, a path.
@@ -231,42 +229,8 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     is_reference(value)
         || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
         || word.eq_ignore_ascii_case(name)
-        || is_name_of_variable(word)
-        || is_prompt(word)
-        || is_template(value)
-        || is_place(word)
+        || NO_SECRETS.as_ref().is_some_and(|forms| forms.is_match(word))
         || is_sentence(value)
-}
-
-/// `Password:`, as a program asks for it.
-fn is_prompt(word: &str) -> bool {
-    let is_letter = |letter: char| letter.is_alphabetic() || letter == ' ';
-    word.strip_suffix(':').is_some_and(|name| name.chars().all(is_letter))
-}
-
-/// A path or flag of letters only.
-fn is_place(word: &str) -> bool {
-    let starts = ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start));
-    starts && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"./~_-".contains(&byte))
-}
-
-/// `OPENAI_API_KEY`: the variable that holds the key.
-fn is_name_of_variable(word: &str) -> bool {
-    let capitals =
-        word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
-    let parts = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASS", "PWD", "CREDENTIALS"];
-    capitals
-        && word.contains('_')
-        && parts.iter().any(|part| word.split('_').any(|word| word == *part))
-}
-
-/// `{name}`, with only blanks and formatting around it.
-fn is_template(value: &str) -> bool {
-    let Some((head, rest)) = value.split_once('{') else { return false };
-    let Some((name, tail)) = rest.split_once('}') else { return false };
-    let is_name =
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]()!?".contains(&byte));
-    is_name && head.trim().is_empty() && tail.trim().is_empty()
 }
 
 /// At least three words with enough function words among them; a passphrase has few.
@@ -283,13 +247,12 @@ fn is_sentence(value: &str) -> bool {
 /// Returns whether an unquoted word looks like a secret rather than code or prose: it mixes digits
 /// or marks with letters and is not a name, type, path, version or date.
 pub(super) fn is_random(word: &str) -> bool {
-    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let marks = word.bytes().filter(|byte| b"!@#$%^&*+=?~".contains(byte)).count();
-    let others = !word.is_ascii();
-    let mixed = 0 < letters && (0 < digits || 0 < marks) || (0 < digits && 0 < marks);
-    let long = 6 <= word.len();
-    long && (mixed || others && 0 < digits || is_scrambled(word))
+    let letters = 0 < count(word, u8::is_ascii_alphabetic);
+    let digits = 0 < count(word, u8::is_ascii_digit);
+    let marks = 0 < count(word, |byte| b"!@#$%^&*+=?~".contains(byte));
+    let mixed = letters && (digits || marks) || digits && marks;
+    6 <= word.len()
+        && (mixed || !word.is_ascii() && digits || is_scrambled(word))
         && !is_code(word)
         && !is_reference(word)
 }
@@ -298,12 +261,11 @@ pub(super) fn is_random(word: &str) -> bool {
 pub(super) fn is_key(word: &str) -> bool {
     /// Minimum length of a key.
     const KEY_MIN: usize = 20;
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
     let id = word.matches('-').count() == 4 && word.len() == 36;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/=~.".contains(&byte);
-    let mixed = 3 <= digits && 3 <= letters || is_scrambled(word);
-    KEY_MIN <= word.len() && mixed && !id && word.bytes().all(fits) && !is_code(word)
+    let has_both =
+        3 <= count(word, u8::is_ascii_digit) && 3 <= count(word, u8::is_ascii_alphabetic);
+    let mixed = has_both || is_scrambled(word);
+    KEY_MIN <= word.len() && mixed && !id && is_of(word, b"_-+/=~.") && !is_code(word)
 }
 
 /// True for a long word in one case, or in two cases that alternate more often than in camel case.
@@ -347,7 +309,7 @@ pub(super) fn is_code_or_name(word: &str) -> bool {
 pub(super) fn is_name(word: &str) -> bool {
     let first = word.bytes().next();
     let starts = first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    starts && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    starts && is_of(word, b"_")
 }
 
 /// Returns whether a part of the name says that it holds a secret: `new_password2`, `apiToken1`.
@@ -363,7 +325,7 @@ fn holds_secret_name(lower: &str) -> bool {
 fn is_path_of_names(word: &str) -> bool {
     /// Maximum digits in dotted names; a token with dots has more.
     const DIGITS_MAX: usize = 3;
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let digits = count(word, u8::is_ascii_digit);
     let host = word.split(':').next().unwrap_or_default();
     digits <= DIGITS_MAX && host.split('.').all(|part| is_name(part) || part.is_empty())
         || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -393,10 +355,7 @@ pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
     let bytes = word.as_bytes();
     let digits = bytes.iter().any(u8::is_ascii_digit);
     let encoded = ENCODED_MIN <= bytes.len();
-    let fits = |byte: &u8| {
-        let mark = b"_-.!@#$%^&*=~?".contains(byte) || (encoded && b"/+".contains(byte));
-        byte.is_ascii_alphanumeric() || mark
-    };
+    let marks: &[u8] = if encoded { b"_-.!@#$%^&*=~?/+" } else { b"_-.!@#$%^&*=~?" };
     let starts = bytes.first().is_some_and(u8::is_ascii_alphanumeric);
     let is_type = colon && bytes.first().is_some_and(u8::is_ascii_uppercase);
     let joined = bytes.windows(2).any(|two| match two {
@@ -407,7 +366,7 @@ pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
     });
     PLAIN_MIN <= bytes.len()
         && starts
-        && bytes.iter().all(fits)
+        && is_of(word, marks)
         && (digits || encoded || !(is_type || joined))
         && !is_about(word)
         && !words::PLAIN.contains(word.to_ascii_lowercase().as_str())

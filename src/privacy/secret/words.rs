@@ -7,38 +7,26 @@ use std::sync::LazyLock;
 
 type Words = LazyLock<HashSet<&'static str>>;
 
-/// Words that code and prose use as values of such names.
+// Sections of `words.txt`, which says what they are.
 pub(super) static PLAIN: Words = LazyLock::new(|| list("plain"));
-/// Words that may follow the noun in a secret's name.
+static PASSWORDS: Words = LazyLock::new(|| list("passwords"));
+static ENDINGS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| lines("endings").into_iter().flat_map(str::split_whitespace).collect());
 static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
-/// Purposes of secret keys.
 static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
-/// Keys that are not secret.
 pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
-/// Words that may occur between a name and its separator.
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
-/// Link words that need no separator.
 pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
-/// Words that introduce a password of mixed letters and digits.
 pub(super) static LEADS: Words = LazyLock::new(|| list("leads"));
-/// Functions that only wrap a literal.
 pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
-/// Code between the name of a field and the string that fills it.
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
-/// Commands that print what their argument names.
 pub(super) static READERS: Words = LazyLock::new(|| list("readers"));
-/// Names that a blank separates from the value.
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
-/// Tokens of texts, pages and tests, not credentials.
 static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
-/// Words that schemas and forms use to describe a secret.
 pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
-/// Parts of variable names that hold a secret.
 pub(super) static HOLDERS: Words = LazyLock::new(|| list("holders"));
-/// Types and method names that contain digits.
 pub(super) static TYPES: Words = LazyLock::new(|| list("types"));
-/// Function words that mark several words as a sentence.
 pub(super) static GRAMMAR: Words = LazyLock::new(|| list("grammar"));
 
 /// Parses a table into sections: a name in brackets, then lines.
@@ -53,10 +41,13 @@ pub(super) fn sections(
     })
 }
 
+/// Lines of one section of a table.
+pub(crate) fn table_section(table: &'static str, name: &str) -> Vec<&'static str> {
+    sections(table).find(|(found, _)| *found == name).map_or_else(Vec::new, |it| it.1)
+}
+
 pub(super) fn lines(section: &str) -> Vec<&'static str> {
-    sections(include_str!("words.txt"))
-        .find(|(name, _)| *name == section)
-        .map_or_else(Vec::new, |it| it.1)
+    table_section(include_str!("words.txt"), section)
 }
 
 /// Phrases of a section, which may contain blanks.
@@ -81,20 +72,6 @@ pub(super) enum Kind {
     Key,
 }
 
-const PASSWORDS: [&str; 31] = [
-    "password", "passwd", "passphrase", "passcode", "pwd", "pw", "psk", "passwort", "kennwort",
-    "motdepasse", "mdp", "contraseña", "contrasena", "senha", "wachtwoord", "hasło", "şifre",
-    "пароль", "密码", "密碼", "パスワード", "비밀번호", "requirepass", "masterauth", "storepass",
-    "keypass", "lösenord", "adgangskode", "heslo", "jelszó", "salasana",
-];
-/// Suffixes that names are joined to without a separator.
-const ENDINGS: [&str; 25] = [
-    "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
-    "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring", "sshpass",
-    "storepass", "keypass", "ftppass", "dbpass", "rootpass", "userpass", "adminpass", "dbpw",
-    "rootpw", "authtok",
-];
-
 /// Confidence that `name` denotes a secret; `None` if it does not.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let mut words = split(name);
@@ -108,7 +85,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     let before_last = before.last().map_or("", String::as_str);
     let is_login = !TOKENS_OF.contains(before_last);
     match last {
-        _ if PASSWORDS.contains(&last) => Some(Kind::Password),
+        _ if PASSWORDS.contains(last) => Some(Kind::Password),
         "pass" => Some(if before.is_empty() { Kind::Maybe } else { Kind::Password }),
         "secret" | "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
             Some(Kind::Token)
@@ -153,7 +130,7 @@ pub(super) fn is_login(name: &str) -> bool {
         "token" => TOKENS.contains(&before_last),
         "passe" => true,
         last => {
-            PASSWORDS.contains(&last)
+            PASSWORDS.contains(last)
                 || JOINED.contains(&last)
                 || ["wort", "password"].iter().any(|end| last.ends_with(end))
         }
