@@ -84,11 +84,8 @@ fn name_of(word: &str, before: &str, is_quoted: bool) -> Option<CodeName> {
     if bare.contains("://") || bare.starts_with(['/', '~', '@', '-']) || bare.contains('@') {
         return None;
     }
-    if let Some(port) = port(bare, before) {
-        return Some(CodeName::Text(port.to_owned()));
-    }
-    if is_version(bare) {
-        return Some(CodeName::Text(bare.to_owned()));
+    if let Some(number) = port(bare, before).or_else(|| is_version(bare).then_some(bare)) {
+        return Some(CodeName::Text(number.to_owned()));
     }
     let path = bare.trim_start_matches("./").trim_end_matches('/');
     if is_path(path, is_quoted) {

@@ -30,14 +30,10 @@ pub(crate) fn difference(before: &str, after: &str) -> String {
                 shown += 1;
                 let from = match op {
                     DiffOp::Replace { old_index, new_index, .. } => {
-                        let replaced_by =
-                            change.old_index().map(|at| new.get(at - old_index + new_index));
-                        let replaces =
-                            change.new_index().map(|at| old.get(at - new_index + old_index));
-                        replaced_by
-                            .or(replaces)
-                            .flatten()
-                            .map_or(0, |it| first_shown(change.value(), it))
+                        let of_old = change.old_index().map(|at| at - old_index + new_index);
+                        let of_new = change.new_index().map(|at| at - new_index + old_index);
+                        let partner = of_old.map_or_else(|| old.get(of_new?), |at| new.get(at));
+                        partner.map_or(0, |it| first_shown(change.value(), it))
                     }
                     DiffOp::Equal { .. } | DiffOp::Delete { .. } | DiffOp::Insert { .. } => 0,
                 };

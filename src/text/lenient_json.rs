@@ -282,11 +282,6 @@ impl Parsed {
         Parsed { value: Some(value), whole: true }
     }
 
-    /// A truncated list or object.
-    fn half(value: Value) -> Parsed {
-        Parsed { value: Some(value), whole: false }
-    }
-
     const CUT: Parsed = Parsed { value: None, whole: false };
     const DROPPED: Parsed = Parsed { value: None, whole: true };
 }
@@ -302,8 +297,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             None => self.cut(),
             Some(b'{' | b'[') if depth >= JSON_DEPTH_MAX => self.skip_nested(),
-            Some(b'{') => self.object(depth + 1),
-            Some(b'[') => self.list(depth + 1),
+            Some(b'{' | b'[') => self.nested(depth + 1),
             Some(quote @ (b'"' | b'\'')) => match self.string(quote) {
                 (text, true) => Parsed::whole(Value::String(text)),
                 (_, false) => self.cut(),
@@ -331,68 +325,52 @@ impl<'a> Parser<'a> {
         self.at = self.text.len();
     }
 
-    fn list(&mut self, depth: usize) -> Parsed {
+    /// Parses the list or object that begins here.
+    fn nested(&mut self, depth: usize) -> Parsed {
+        let is_object = self.peek() == Some(b'{');
         self.at += 1;
-        let mut items = Vec::new();
-        let mut comma = Comma::Begin;
-        loop {
+        let (mut items, mut members, mut comma) = (Vec::new(), Map::new(), Comma::Begin);
+        let whole = loop {
             self.skip_blanks();
             match self.peek() {
                 None => {
                     self.repairs.add(Repair::Cut);
-                    return Parsed::half(Value::Array(items));
+                    break false;
                 }
                 Some(b',') => self.comma(&mut comma),
-                Some(b']') => {
-                    self.close(comma);
-                    return Parsed::whole(Value::Array(items));
-                }
-                Some(b'}' | b':') => self.give_up(),
+                Some(b'}') if is_object => break self.close(comma),
+                Some(b']') if !is_object => break self.close(comma),
+                Some(b'}' | b']' | b':') => self.give_up(),
+                Some(b'[' | b'{') if is_object => self.give_up(),
                 Some(_) => {
-                    self.element(&mut comma);
-                    let item = self.value(depth);
-                    if !item.whole {
-                        return Parsed::half(Value::Array(items));
+                    if comma == Comma::Wanted {
+                        self.repairs.add(Repair::MissingComma);
                     }
-                    items.extend(item.value);
-                }
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Parsed {
-        self.at += 1;
-        let mut members = Map::new();
-        let mut comma = Comma::Begin;
-        loop {
-            self.skip_blanks();
-            match self.peek() {
-                None => {
-                    self.repairs.add(Repair::Cut);
-                    return Parsed::half(Value::Object(members));
-                }
-                Some(b',') => self.comma(&mut comma),
-                Some(b'}') => {
-                    self.close(comma);
-                    return Parsed::whole(Value::Object(members));
-                }
-                Some(b'[' | b']' | b'{' | b':') => self.give_up(),
-                Some(_) => {
-                    self.element(&mut comma);
-                    let Some(key) = self.key() else { continue };
-                    let member = self.value(depth);
-                    let nested = matches!(member.value, Some(Value::Array(_) | Value::Object(_)));
-                    if let Some(value) = member.value.filter(|_| member.whole || nested)
-                        && put(&mut members, key, value)
-                    {
-                        self.repairs.add(Repair::DuplicateKey);
+                    comma = Comma::Wanted;
+                    let key = if is_object { self.key() } else { None };
+                    if is_object && key.is_none() {
+                        continue;
                     }
-                    if !member.whole {
-                        return Parsed::half(Value::Object(members));
+                    let Parsed { value, whole } = self.value(depth);
+                    let is_kept = |value: &Value| {
+                        whole || is_object && matches!(value, Value::Array(_) | Value::Object(_))
+                    };
+                    let value = value.filter(is_kept);
+                    if let Some(key) = key {
+                        if value.is_some_and(|value| put(&mut members, key, value)) {
+                            self.repairs.add(Repair::DuplicateKey);
+                        }
+                    } else {
+                        items.extend(value);
+                    }
+                    if !whole {
+                        break false;
                     }
                 }
             }
-        }
+        };
+        let value = if is_object { Value::Object(members) } else { Value::Array(items) };
+        Parsed { value: Some(value), whole }
     }
 
     /// Parses a key and its colon. If there is none, parsing ends.
@@ -424,18 +402,13 @@ impl<'a> Parser<'a> {
         self.at += 1;
     }
 
-    fn element(&mut self, comma: &mut Comma) {
-        if *comma == Comma::Wanted {
-            self.repairs.add(Repair::MissingComma);
-        }
-        *comma = Comma::Wanted;
-    }
-
-    fn close(&mut self, comma: Comma) {
+    /// Ends a list or an object; true, since it is whole.
+    fn close(&mut self, comma: Comma) -> bool {
         if comma == Comma::Seen {
             self.repairs.add(Repair::ExtraComma);
         }
         self.at += 1;
+        true
     }
 
     /// A number, a literal, or a word that does not belong here.

@@ -299,28 +299,19 @@ pub(crate) const fn hash(text: &str) -> u64 {
     hash
 }
 
-/// Result of folding a letter.
-pub(crate) enum Fold {
-    /// The letter in lower case, by [`lower`].
-    Letter,
-    /// A blank; runs of blanks count as one.
-    Blank,
-    /// Removed.
-    Nothing,
-    /// Another letter.
-    As(char),
-}
-
-/// Folds `letter`: lower case, one kind of blank, quote and dash, no Markdown marks.
-pub(crate) fn fold(letter: char) -> Fold {
+/// Appends `letter` folded: lower case, one kind of quote and dash, one blank for a run of blanks, no Markdown marks.
+pub(crate) fn fold_into(letter: char, to: &mut String) {
     match letter {
-        '‘' | '’' | '‚' | '′' => Fold::As('\''),
-        '“' | '”' | '„' | '«' | '»' | '″' => Fold::As('"'),
-        '‐' | '‑' | '‒' | '–' | '—' | '−' => Fold::As('-'),
-        '`' | '*' | '\u{200b}' | '\u{feff}' | '\u{ad}' => Fold::Nothing,
-        '\0' => Fold::Blank,
-        _ if letter.is_whitespace() => Fold::Blank,
-        _ => Fold::Letter,
+        '‘' | '’' | '‚' | '′' => to.push('\''),
+        '“' | '”' | '„' | '«' | '»' | '″' => to.push('"'),
+        '‐' | '‑' | '‒' | '–' | '—' | '−' => to.push('-'),
+        '`' | '*' | '\u{200b}' | '\u{feff}' | '\u{ad}' => {}
+        _ if letter == '\0' || letter.is_whitespace() => {
+            if !to.is_empty() && !to.ends_with(' ') {
+                to.push(' ');
+            }
+        }
+        _ => lower(letter, to),
     }
 }
 
@@ -336,15 +327,7 @@ pub(crate) fn lower(letter: char, to: &mut String) {
 /// Folds all of `text`, and trims blanks.
 pub(crate) fn folded(text: &str) -> String {
     let mut to = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match fold(letter) {
-            Fold::Blank if to.is_empty() || to.ends_with(' ') => {}
-            Fold::Blank => to.push(' '),
-            Fold::Nothing => {}
-            Fold::As(other) => to.push(other),
-            Fold::Letter => lower(letter, &mut to),
-        }
-    }
+    text.chars().for_each(|letter| fold_into(letter, &mut to));
     to.truncate(to.trim_end().len());
     to
 }

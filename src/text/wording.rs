@@ -1,58 +1,49 @@
-//! Detects standing rules and definitions of terms in the text of a claim. If in doubt, it is neither.
+//! Detects standing rules and definitions of terms in the text of a claim. If in doubt, it is neither. The words are in
+//! `wording.txt`.
 
 use super::stems::is_no;
 use super::tokens::folded;
+use crate::privacy::table_section;
+use std::sync::LazyLock;
 
-/// Words of standing rules, folded.
-const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
-     doit|doivent|siempre|nunca|jamás|debe|deben|sempre|deve|devem|altijd|nooit|moet|moeten|asla|daima";
-/// Same, in scripts without blanks between words.
-const ALWAYS_JOINED: [&str; 6] =
-    ["必ず", "常に", "決して", "禁止", "てはいけない", "なければならない"];
-/// Words that forbid or ask, if one of [`UNLESS`] follows.
-const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|nichts|niemand|fragt|fragen|frag|aucun|\
-     aucune|rien|pas|demander|ningún|ninguna|nada|preguntar|geen|niets|não|nenhum";
-/// Words that begin the condition of a prohibition.
-const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
-     voor|zonder|depois|sem";
-/// Words that begin a rule for everybody, folded.
-const NOBODY: &str = "nobody|niemand|personne|nadie|nessuno|ninguém";
-/// Words that ask to be asked, those for who is to be asked, and those before what it is about.
-const ASK: &str =
-    "ask|frag|frage|fragt|demande|demander|demandez|pregunta|pregunten|chiedi|chiedete|pergunte";
-const ASKED: &str = "me|us|first|user|mich|uns|nutzer|benutzer|moi|nous|utilisateur|usuario|utente";
-const BEFORE: &str = "before|bevor|vor|avant|antes|prima";
-/// First words of the scope of a rule, and the maximum number of its words.
-const FOR: &str = "for|in|on|für|im|auf|pour|dans|para|en|per|voor";
+/// Maximum number of words of the scope of a rule.
 const SCOPE_WORDS_MAX: usize = 5;
-/// Words before a rule that begins to hold, folded, and polite ones.
-const FROM_NOW_ON: &str = "from now on|ab jetzt|ab sofort|künftig|von nun an|désormais|dorénavant|à partir de maintenant|\
-     de ahora en adelante|a partir de ahora|d'ora in poi|bundan sonra|今後";
-const PLEASE: &str = "please|bitte|por favor|per favore|lütfen|s'il te plaît|s'il vous plaît";
-/// Words that limit a prohibition to the present.
-const FOR_NOW: &str = "yet|now|today|tonight|until|till|this time|for the moment|noch|jetzt|heute|vorerst|vorläufig|bis|\
-     encore|pour l'instant|aujourd'hui|jusqu'à|aún|todavía|por ahora|hoy|hasta|ancora|per ora|oggi|ainda|por enquanto|şimdilik|henüz";
-/// Words of a request to keep something as it is.
-const STAYS: &str = "as it is|as they are|as is|unchanged|out of";
-/// Words by which a rationale names a rule.
-const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
+
+type Words = LazyLock<Vec<&'static str>>;
+
+static ALWAYS: Words = LazyLock::new(|| section("always"));
+static ALWAYS_JOINED: Words = LazyLock::new(|| section("always-joined"));
+static FORBIDS: Words = LazyLock::new(|| section("forbids"));
+static UNLESS: Words = LazyLock::new(|| section("unless"));
+static NOBODY: Words = LazyLock::new(|| section("nobody"));
+static ASK: Words = LazyLock::new(|| section("ask"));
+static ASKED: Words = LazyLock::new(|| section("asked"));
+static BEFORE: Words = LazyLock::new(|| section("before"));
+static FOR: Words = LazyLock::new(|| section("for"));
+static FROM_NOW_ON: Words = LazyLock::new(|| section("from-now-on"));
+static PLEASE: Words = LazyLock::new(|| section("please"));
+static FOR_NOW: Words = LazyLock::new(|| section("for-now"));
+static STAYS: Words = LazyLock::new(|| section("stays"));
+static RULE: Words = LazyLock::new(|| section("rule"));
+static KINDS: Words = LazyLock::new(|| section("kinds"));
+static NO_TERM: Words = LazyLock::new(|| section("no-term"));
+
+fn section(name: &str) -> Vec<&'static str> {
+    let lines = table_section(include_str!("wording.txt"), name);
+    lines.into_iter().flat_map(|line| line.split('|')).collect()
+}
 
 /// True if the decision is a standing rule.
 pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
-    let says = |words: &[&str], list: &str| words.iter().position(|it| is_in(list, it));
+    let says = |words: &[&str], list: &Words| words.iter().position(|it| list.contains(it));
     let (text, reason) = (folded(chosen), folded(reason));
     let words = split(&text);
-    let forbids = says(&words, FORBIDS).and_then(|at| words.get(at + 1..));
-    says(&words, ALWAYS).is_some()
-        || words.first().is_some_and(|it| is_in(NOBODY, it))
+    let forbids = says(&words, &FORBIDS).and_then(|at| words.get(at + 1..));
+    says(&words, &ALWAYS).is_some()
+        || words.first().is_some_and(|it| NOBODY.contains(it))
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| says(rest, UNLESS).is_some())
-        || says(&split(&reason), RULE).is_some()
-}
-
-/// True if `list`, which has bars between words, has `word`.
-fn is_in(list: &str, word: &str) -> bool {
-    list.split('|').any(|it| it == word)
+        || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some())
+        || says(&split(&reason), &RULE).is_some()
 }
 
 /// True if a request states a standing rule, such as `never touch vendor/` or `ask me before you add a crate`.
@@ -60,19 +51,19 @@ pub(crate) fn is_standing(request: &str) -> bool {
     let text = folded(request);
     let words = split(without_scope(without_please(&text)));
     let first = words.first().copied().unwrap_or_default();
-    let asks_first = is_in(ASK, first)
-        && words.iter().take(3).any(|word| is_in(ASKED, word))
-        && words.iter().any(|word| is_in(BEFORE, word));
-    FROM_NOW_ON.split('|').any(|words| without_please(&text).starts_with(words))
+    let asks_first = ASK.contains(&first)
+        && words.iter().take(3).any(|word| ASKED.contains(word))
+        && words.iter().any(|word| BEFORE.contains(word));
+    FROM_NOW_ON.iter().any(|words| without_please(&text).starts_with(*words))
         || asks_first
-        || (first != "must" && is_in(ALWAYS, first))
+        || (first != "must" && ALWAYS.contains(&first))
 }
 
 /// Text behind the scope of a rule, as in `for the whole project: never …`.
 fn without_scope(folded: &str) -> &str {
     let scope = folded.split_once([':', ',']).filter(|(scope, _)| {
         let words = split(scope);
-        words.len() <= SCOPE_WORDS_MAX && words.first().is_some_and(|it| is_in(FOR, it))
+        words.len() <= SCOPE_WORDS_MAX && words.first().is_some_and(|it| FOR.contains(it))
     });
     scope.map_or(folded, |(_, rest)| rest.trim_start())
 }
@@ -82,13 +73,13 @@ fn without_scope(folded: &str) -> &str {
 pub(crate) fn is_constraint(request: &str) -> bool {
     let text = folded(request);
     let stays = without_please(&text).starts_with("keep ")
-        && STAYS.split('|').any(|words| has_words(&text, words));
+        && STAYS.iter().any(|words| has_words(&text, words));
     is_standing(request) || !is_for_now(&text) && (stays || is_prohibition(request))
 }
 
 /// True if a folded text holds only for the present.
 pub(crate) fn is_for_now(folded: &str) -> bool {
-    FOR_NOW.split('|').any(|words| has_words(folded, words))
+    FOR_NOW.iter().any(|words| has_words(folded, words))
 }
 
 /// True if `text` has these whole words in this order.
@@ -101,11 +92,11 @@ fn has_words(text: &str, words: &str) -> bool {
 pub(crate) fn is_prohibition(request: &str) -> bool {
     let text = folded(request);
     let words = split(without_scope(without_please(&text)));
-    words.into_iter().take(2).any(|word| is_no(word) && !is_in(UNLESS, word))
+    words.into_iter().take(2).any(|word| is_no(word) && !UNLESS.contains(&word))
 }
 
 fn without_please(folded: &str) -> &str {
-    let rest = PLEASE.split('|').find_map(|word| folded.strip_prefix(word));
+    let rest = PLEASE.iter().find_map(|word| folded.strip_prefix(word));
     rest.unwrap_or(folded).trim_start_matches([' ', ','])
 }
 
@@ -134,11 +125,6 @@ const CALLED: [(&str, &str); 5] = [
 const ARTICLES: [&str; 11] =
     ["a ", "an ", "the ", "ein ", "eine ", "der ", "die ", "das ", "un ", "une ", "una "];
 const DEFINITE: [&str; 4] = ["the ", "der ", "die ", "das "];
-/// First words of the kind in a definition.
-const KINDS: &str = "a|an|the|one|all|any|every|each|what|when|where|ein|eine|einen|der|die|das|den|alle|jede|jeder|\
-     jedes|wenn|un|une|le|la|les|tout|toute|tous|una|el|los|las|todo|todos|lo|een|het|de";
-/// Words that no term contains.
-const NO_TERM: &str = "that|which|who|this|it|there|with|without|we|das|dies|es|wir|ce|cela|esto|que|qui|if|when|wenn|not";
 /// Maximum number of words of a term.
 const TERM_WORDS_MAX: usize = 4;
 
@@ -157,14 +143,14 @@ pub(crate) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, 
         let article = article(term);
         let is_any = article.is_some_and(|it| !DEFINITE.contains(&it));
         let kind = meaning.split_whitespace().next().unwrap_or_default().to_lowercase();
-        (is_said || is_any && is_in(KINDS, &kind)).then_some((term, meaning))
+        (is_said || is_any && KINDS.contains(&kind.as_str())).then_some((term, meaning))
     })?;
     let bare = article(term).and_then(|it| term.get(it.len()..)).unwrap_or(term);
     let term = bare.trim().trim_matches(QUOTES);
     let words = split(term);
     let is_term = (1..=TERM_WORDS_MAX).contains(&words.len())
         && !term.contains([',', ';', '(', ':'])
-        && !words.iter().any(|word| is_in(NO_TERM, &word.to_lowercase()));
+        && !words.iter().any(|word| NO_TERM.contains(&word.to_lowercase().as_str()));
     (is_term && !meaning.trim().is_empty())
         .then(|| (term, meaning.trim().trim_start_matches("dass ")))
 }
