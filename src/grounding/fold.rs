@@ -4,7 +4,7 @@
 use super::numbers::{SpokenNumbers, unit_after};
 use crate::domain::Slice;
 use crate::text::numbers::Unit;
-use crate::text::tokens::{Fold, fold, lower};
+use crate::text::tokens::fold_into;
 use regex::Regex;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -93,16 +93,8 @@ impl Folded {
         let Folded { text, from, .. } = self;
         for (at, letter) in original.char_indices() {
             let before = text.len();
-            match fold(letter) {
-                Fold::Blank => {
-                    if !text.is_empty() && !text.ends_with(' ') {
-                        text.push(' ');
-                    }
-                }
-                Fold::Nothing => {}
-                Fold::As(other) => text.push(other),
-                Fold::Letter if is_initialism(original, at) => {}
-                Fold::Letter => lower(letter, text),
+            if !is_initialism(original, at) {
+                fold_into(letter, text);
             }
             let at = u32::try_from(offset + at).unwrap_or(u32::MAX);
             from.extend(std::iter::repeat_n(at, text.len() - before));

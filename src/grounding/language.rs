@@ -48,21 +48,13 @@ impl Language {
             None => Cow::Borrowed(text),
         };
         let own: Vec<Cow<'_, str>> = texts.map(own).collect();
-        let counts = Counts::of(own.iter().map(|text| &**text));
-        // A name such as "van der Berg" is not a language.
-        let language = counts.language();
-        let is_clear = language != Language::OtherLatin || counts.are_clear();
-        if is_clear { language } else { Language::Unknown }
+        Counts::of(own.iter().map(|text| &**text)).clear_language()
     }
 
     /// True if the words of a claim in `claim` cannot be compared with a slice in this language.
     pub(super) fn is_foreign_to(self, claim: Language) -> bool {
-        match self {
-            Language::Unknown => false,
-            Language::English => matches!(claim, Language::OtherLatin | Language::OtherScript),
-            Language::OtherLatin => matches!(claim, Language::English | Language::OtherScript),
-            Language::OtherScript => claim != Language::OtherScript,
-        }
+        let are_known = self != Language::Unknown && claim != Language::Unknown;
+        self != claim && (are_known || self == Language::OtherScript)
     }
 }
 
@@ -77,9 +69,7 @@ pub(super) fn foreign_passage(slice: &Slice) -> Option<Slice> {
         let is_said = matches!(part.speaker, Speaker::Person | Speaker::Assistant);
         if is_said && part.kind != EntryKind::ToolCall {
             let text = slice.text.as_str().get(part.span.clone());
-            let counts = Counts::of(text.into_iter());
-            is_foreign = match counts.language() {
-                Language::OtherLatin if !counts.are_clear() => is_foreign,
+            is_foreign = match Counts::of(text.into_iter()).clear_language() {
                 Language::OtherLatin | Language::OtherScript => true,
                 Language::English => false,
                 Language::Unknown => is_foreign,
@@ -116,11 +106,6 @@ impl Counts {
         counts
     }
 
-    /// True if a text in another language is clearly not English.
-    fn are_clear(&self) -> bool {
-        self.other >= self.english + CLEAR_WORDS_MIN
-    }
-
     fn add(&mut self, text: &str) {
         self.looked += text.len();
         for letter in text.chars().filter(|letter| letter.is_alphabetic()) {
@@ -149,6 +134,13 @@ impl Counts {
             Ordering::Less => Language::English,
             Ordering::Equal => Language::Unknown,
         }
+    }
+
+    /// Language; unknown if a name such as "van der Berg" may be all that is not English.
+    fn clear_language(&self) -> Language {
+        let is_clear = self.other >= self.english + CLEAR_WORDS_MIN;
+        let language = self.language();
+        if language == Language::OtherLatin && !is_clear { Language::Unknown } else { language }
     }
 }
 

@@ -4,12 +4,10 @@
 mod fold;
 mod language;
 mod literal;
-mod names;
 mod negation;
 mod numbers;
 mod overlap;
 mod preference;
-mod sentence;
 mod verdict;
 
 pub use verdict::{Grounded, ground};

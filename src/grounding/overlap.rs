@@ -3,8 +3,7 @@
 
 use super::fold::Folded;
 use super::negation::negations;
-use super::preference::{ClaimWords, Preference};
-use super::sentence::{Sentence, sentences};
+use super::preference::{ClaimWords, Preference, Sentence, sentences, words_in};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Part, Slice};
 use crate::text::numbers::translations;
@@ -210,10 +209,10 @@ impl<'a> WordIndex<'a> {
         let mut ids: Vec<u32> = strings.flat_map(|string| self.wanted(string)).collect();
         ids.sort_unstable();
         ids.dedup();
-        let of_word = |(word, id): (u32, &u32)| {
+        let of_word = |(word, id): (usize, &u32)| {
             self.places[*id as usize].iter().map(move |sentence| (*sentence, word))
         };
-        let places = (0u32..).zip(&ids).flat_map(of_word).collect();
+        let places = ids.iter().enumerate().flat_map(of_word).collect();
         ClaimWords::new(places, ids.iter().map(|id| self.weight(*id)).collect())
     }
 
@@ -550,13 +549,7 @@ impl Field {
 
     /// Indices of the words in a range of sentences.
     fn held(&self, sentences: Range<usize>) -> Vec<usize> {
-        let first = self.places.partition_point(|(at, _)| (*at as usize) < sentences.start);
-        let here = self.places[first..].iter();
-        let here = here.take_while(|(at, _)| (*at as usize) < sentences.end);
-        let mut held: Vec<usize> = here.map(|(_, word)| *word).collect();
-        held.sort_unstable();
-        held.dedup();
-        held
+        words_in(&self.places, &sentences)
     }
 }
 

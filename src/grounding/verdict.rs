@@ -3,10 +3,9 @@
 use super::fold::Folded;
 use super::language::{Language, foreign_passage};
 use super::literal::{Literal, find, literals};
-use super::names::SpeakerNames;
 use super::negation::negated;
 use super::overlap::{EvidenceWindow, WordIndex};
-use super::preference::{ClaimWords, Preference};
+use super::preference::{ClaimWords, Preference, SpeakerNames};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
     Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
@@ -266,10 +265,22 @@ impl<'a> Grounder<'a> {
         weight: f64,
         proof: &mut ClaimSupport,
     ) {
-        if let Some(evidence) = self.evidence(field, span, how) {
-            proof.weight_by_speaker.push((evidence.speaker, weight));
-            proof.evidence.push(evidence);
-        }
+        let Some(part) = self.slice.part_at(span.start) else { return };
+        let text = &self.slice.text;
+        let end = span.end.min(part.span.end).min(span.start + EVIDENCE_BYTES_MAX);
+        let end = text.as_str().floor_char_boundary(end);
+        let bytes = |at: usize| part.entry_offset + at - part.span.start;
+        proof.weight_by_speaker.push((part.speaker, weight));
+        proof.evidence.push(Evidence {
+            field: field.to_owned(),
+            ordinal: part.ordinal,
+            line: part.line,
+            bytes: bytes(span.start)..bytes(end),
+            speaker: part.speaker,
+            name: self.names.of_span(part, &span).map(|name| text.cut(name)),
+            found: how,
+            words: text.cut(span.start..end),
+        });
     }
 
     /// Position of all of `text` in one entry, preferably by a person.
@@ -302,24 +313,6 @@ impl<'a> Grounder<'a> {
         });
         let rank = |(speaker, span): &(Speaker, Range<usize>)| (*speaker, span.start);
         spans.min_by_key(rank).map(|(_, span)| span)
-    }
-
-    fn evidence(&self, field: &str, span: Range<usize>, found: Match) -> Option<Evidence> {
-        let part = self.slice.part_at(span.start)?;
-        let text = self.slice.text.as_str();
-        let end = span.end.min(part.span.end).min(span.start + EVIDENCE_BYTES_MAX);
-        let end = text.floor_char_boundary(end);
-        let bytes = |at: usize| part.entry_offset + at - part.span.start;
-        Some(Evidence {
-            field: field.to_owned(),
-            ordinal: part.ordinal,
-            line: part.line,
-            bytes: bytes(span.start)..bytes(end),
-            speaker: part.speaker,
-            name: self.names.of_span(part, &span).map(|name| self.slice.text.cut(name)),
-            found,
-            words: self.slice.text.cut(span.start..end),
-        })
     }
 
     fn reason(&self, claim: &Claim, proof: &ClaimSupport, score: f64) -> Option<String> {
