@@ -167,7 +167,7 @@ fn read(
         })?,
         Err(unknown) => {
             let text = source.text(HANDED_BYTES_MAX as u64)?;
-            let turns = document(text.trim_start_matches('\u{feff}'), rules);
+            let turns = document(text.trim_start_matches('\u{feff}'), rules.gate);
             let (turns, wrong) = turns.ok_or_else(|| {
                 let or = match unknown {
                     DetectError::Nothing => {

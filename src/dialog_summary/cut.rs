@@ -43,10 +43,6 @@ impl Size {
         let chars = self.chars.checked_sub(taken.chars)?;
         Some(Size { chars, words: self.words.checked_sub(taken.words)? })
     }
-
-    fn holds(self, other: Size) -> bool {
-        other.chars <= self.chars && other.words <= self.words
-    }
 }
 
 impl Add for Size {
@@ -69,7 +65,7 @@ pub(super) fn within(text: &Redacted, room: Size, gate: &Gate) -> Redacted {
         }
         kept = gate.redact(&neat);
     }
-    if room.holds(Size::of(kept.as_str())) { kept } else { Redacted::default() }
+    if room.less(Size::of(kept.as_str())).is_some() { kept } else { Redacted::default() }
 }
 
 /// Longest prefix of `text` that fits into `room`.
@@ -81,7 +77,7 @@ fn cut(text: &str, room: Size) -> String {
         let gap = usize::from(!kept.is_empty());
         let chars = word.chars().take(room.chars.saturating_add(1)).count();
         let more = taken + Size { chars: gap + chars, words: 1 };
-        if !room.holds(more) {
+        if room.less(more).is_none() {
             return marked(kept, word, room);
         }
         if gap > 0 {

@@ -6,7 +6,6 @@
 
 mod block;
 mod cut;
-mod document;
 #[cfg(test)]
 mod laws;
 mod phrases;
@@ -17,6 +16,5 @@ mod turn;
 
 pub(crate) use block::{Block, DIALOG_TOKENS_MIN};
 pub use block::{DialogLimits, DialogRules};
-pub(crate) use document::document;
 pub use summary::DialogSummary;
-pub(crate) use turn::CompactSummary;
+pub(crate) use turn::{CompactSummary, document};

@@ -1,7 +1,10 @@
-//! Word lists and rules that classify user messages and assistant questions: small talk, intents to act, questions,
+//! Rules that classify user messages and assistant questions: small talk, intents to act, questions,
 //! and requests for permission. English, Turkish, German, Spanish, French, Japanese, Chinese.
+//! Their word lists are in `phrases.txt`.
 
+use crate::privacy::table_section;
 use aho_corasick::AhoCorasick;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Maximum bytes of small talk; longer texts have content.
@@ -9,83 +12,28 @@ const SMALLTALK_BYTES_MAX: usize = 100;
 /// Bytes that are searched for a question.
 const QUESTION_BYTES_MAX: usize = 800;
 
-/// Greetings, thanks and farewells, folded. Small talk consists only of these.
-const SMALLTALK: &str = "\
-    hi, hi there, hello, hello there, hey, hey there, howdy, greetings, welcome, \
-    good morning, good afternoon, good evening, good night, good day, morning, how are you, \
-    how are you doing, how are you today, how is it going, how s it going, what s up, \
-    whats up, nice to meet you, thanks, thanks a lot, thanks so much, many thanks, \
-    thank you, thank you very much, thank you so much, cheers, you re welcome, bye, \
-    bye bye, goodbye, good bye, see you, see you later, see you tomorrow, take care, \
-    have a nice day, have a good day, selam, selamlar, merhaba, merhabalar, gunaydin, \
-    tunaydin, iyi gunler, iyi aksamlar, iyi geceler, iyi sabahlar, iyi haftalar, \
-    iyi calismalar, kolay gelsin, hos geldin, hos geldiniz, hos bulduk, nasilsin, \
-    nasilsiniz, iyi misin, iyi misiniz, naber, ne haber, nasil gidiyor, tesekkurler, \
-    tesekkur ederim, cok tesekkurler, cok tesekkur ederim, sagol, sag ol, sagolun, \
-    sag olun, eyvallah, eline saglik, ellerine saglik, rica ederim, hosca kal, hoscakal, \
-    hoscakalin, gorusuruz, yarin gorusuruz, gule gule, kendine iyi bak, hallo, moin, \
-    guten morgen, guten tag, guten abend, gute nacht, wie geht s, wie geht es dir, danke, \
-    danke schon, vielen dank, tschuss, bis bald, bis morgen, auf wiedersehen, hola, \
-    buenos días, buenas tardes, buenas noches, qué tal, cómo estás, gracias, \
-    muchas gracias, adiós, hasta luego, hasta mañana, bonjour, bonsoir, salut, ca va, merci, \
-    merci beaucoup, bonne nuit, bonne journée, au revoir, à bientôt, こんにちは, おはよう, \
-    おはようございます, こんばんは, ありがとう, ありがとうございます, さようなら, 你好, 您好, \
-    早上好, 谢谢, 謝謝, 再见, 再見";
-/// Verbs in intent names that change or send something.
-const DOING: &str = "\
-    create, add, book, schedule, set, make, insert, update, edit, change, modify, move, \
-    reschedule, rename, delete, remove, cancel, clear, send, write, reply, forward, share, \
-    invite, call, start, stop, play, open, close, buy, order, pay, erstellen, anlegen, \
-    hinzufugen, planen, buchen, ändern, verschieben, loschen, entfernen, absagen, \
-    stornieren, senden, schicken, schreiben, antworten, teilen, einladen, kaufen, bestellen, \
-    bezahlen, crear, añadir, agregar, programar, reservar, actualizar, cambiar, mover, borrar, \
-    eliminar, cancelar, enviar, escribir, responder, compartir, invitar, comprar, pagar, \
-    créer, ajouter, planifier, réserver, modifier, changer, déplacer, supprimer, annuler, \
-    envoyer, écrire, répondre, partager, inviter, acheter, commander, payer";
-/// The same in Turkish, as stems.
-const DOING_STEMS: &str = "\
-    olustur, ekle, ayarla, planla, duzenle, guncelle, degistir, tasi, ertele, sil, kaldir, \
-    iptal, gonder, yolla, yaz, yanitla, cevapla, ilet, paylas, davet, baslat, durdur, cal, \
-    ac, kapat, al, ode";
+type Phrases = LazyLock<HashSet<&'static str>>;
+
+static SMALLTALK: Phrases = LazyLock::new(|| section("smalltalk"));
+static DOING: Phrases = LazyLock::new(|| section("doing"));
+static DOING_STEMS: Phrases = LazyLock::new(|| section("doing-stems"));
+static ASKING: Phrases = LazyLock::new(|| section("asking"));
+static ASKING_INSIDE: Phrases = LazyLock::new(|| section("asking-inside"));
+static PARTICLES: Phrases = LazyLock::new(|| section("particles"));
+static PERMISSION: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(section("permission")).ok());
+
+fn section(name: &str) -> HashSet<&'static str> {
+    let lines = table_section(include_str!("phrases.txt"), name);
+    lines.into_iter().flat_map(|line| line.split(", ")).collect()
+}
+
 /// Suffixes that may follow a stem in an intent name.
 const NOUN_ENDINGS: &[&str] = &["", "me", "ma", "mek", "mak", "et", "etme", "etmek"];
 
 const ENDS: [char; 6] = ['.', '!', '?', '…', '？', '。'];
 /// Characters that may surround a sentence: quotes, brackets, Markdown and list marks.
 const AROUND: &str = "*_`\"'”“’»«)(][#>";
-
-/// Phrases of a question that asks for permission, folded; `_` is a space or a text boundary.
-const PERMISSION: &str = "\
-    _shall_i_|_shall_we_|_should_i_|_should_we_|_may_i_|_do_you_want_me_to_|\
-    _would_you_like_me_to_|_want_me_to_|_can_i_go_ahead_|_go_ahead_|_proceed_|_confirm_|\
-    _approve_|_ok_to_|_okay_to_|_is_that_ok_|_is_that_okay_|_is_it_ok_|_is_it_okay_|\
-    _is_this_ok_|_is_this_okay_|_are_you_sure_|_sound_good_|_sounds_good_|_look_good_|\
-    _looks_good_|_emin_misin|_uygun_mu_|_tamam_mi_|_olur_mu_|_ister_misin|_istiyor_musun|\
-    _kabul_ediyor_mu|_onayliyor_mu|_onay|eyim_mi_|ayim_mi_|elim_mi_|alim_mi_|\
-    _soll_ich_|_sollen_wir_|_darf_ich_|_kann_ich_fortfahren_|_dass_ich_|_bist_du_sicher_|\
-    _sind_sie_sicher_|_einverstanden_|_in_ordnung_|_passt_das_|_quieres_que_|_quiere_que_|\
-    _desea_que_|_deseas_que_|_puedo_|_debo_|_procedo_|_estás_segur|_está_segur|_de_acuerdo_|\
-    _te_parece_bien_|_confirmas_|_dois_je_|_puis_je_|_tu_que_je_|_vous_que_je_|_es_tu_sur|\
-    _êtes_vous_sur|_d_accord_|_je_continue_|_tu_confirmes_|_vous_confirmez_|ましょうか|\
-    てもいいですか|てもよいですか|よろしいですか|要我|我可以|是否继续|可以吗|可以嗎|好吗|好嗎|确认吗";
-static PERMISSION_PHRASES: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(PERMISSION.split('|')).ok());
-/// First words of a question that asks for information, not permission.
-const ASKING: &str = "\
-    which, what, where, when, who, whom, whose, how, why, hangi, hangisi, hangisini, ne, \
-    neyi, nerede, nereye, nereden, kim, kimi, kime, nasil, neden, nicin, niye, kac, kacta, \
-    was, welche, welcher, welches, welchen, welchem, wo, wohin, woher, wann, wer, wen, wem, \
-    wie, warum, wieso, weshalb, qué, cuál, cuáles, dónde, cuándo, quién, cómo, cuánto, \
-    cuántos, quel, quelle, quels, quelles, qu, où, quand, qui, comment, pourquoi, combien";
-/// The same for scripts without spaces, anywhere in a question.
-const ASKING_INSIDE: [&str; 15] = [
-    "どの", "どれ", "どちら", "どこ", "どう", "何", "いつ", "誰", "なぜ", "哪", "什么", "什麼",
-    "怎么", "怎麼", "谁",
-];
-/// Inflected forms of the Turkish question particle, folded.
-const PARTICLES: &str = "\
-    mi, mu, misin, misiniz, musun, musunuz, miyim, muyum, miyiz, muyuz, midir, mudur, \
-    miydi, muydu";
 
 pub(super) fn is_smalltalk(text: &str) -> bool {
     if text.len() > SMALLTALK_BYTES_MAX {
@@ -95,7 +43,7 @@ pub(super) fn is_smalltalk(text: &str) -> bool {
     let mut rest = words.as_str();
     // Each round removes a phrase, so there are at most as many rounds as words.
     while !rest.is_empty() {
-        let behind = SMALLTALK.split(", ").filter_map(|phrase| behind(rest, phrase));
+        let behind = SMALLTALK.iter().filter_map(|phrase| behind(rest, phrase));
         let Some(behind) = behind.min_by_key(|it| it.len()) else { return false };
         rest = behind;
     }
@@ -111,14 +59,10 @@ fn behind<'t>(text: &'t str, phrase: &str) -> Option<&'t str> {
 /// Returns whether an intent of this name asks for an action rather than for information.
 pub(super) fn wants_doing(intent: &str) -> bool {
     let has_stem = |word: &str| {
-        let mut endings = DOING_STEMS.split(", ").filter_map(|stem| word.strip_prefix(stem));
+        let mut endings = DOING_STEMS.iter().filter_map(|stem| word.strip_prefix(stem));
         endings.any(|ending| NOUN_ENDINGS.contains(&ending))
     };
-    words(intent).split(' ').any(|word| is_among(DOING, word) || has_stem(word))
-}
-
-fn is_among(list: &str, word: &str) -> bool {
-    list.split(", ").any(|it| it == word)
+    words(intent).split(' ').any(|word| DOING.contains(word) || has_stem(word))
 }
 
 /// The last question in the last line of `text`, if there is one.
@@ -141,11 +85,11 @@ pub(super) fn asks_permission(question: &str) -> bool {
     let words = words(question);
     // Includes the second word: "On which port should I listen?"
     let mut first = words.split(' ').take(2);
-    let asks = first.any(|word| is_among(ASKING, word))
+    let asks = first.any(|word| ASKING.contains(word))
         || words.starts_with("que ")
         || ASKING_INSIDE.iter().any(|word| words.contains(word));
     let padded = format!("_{}_", words.replace(' ', "_"));
-    !asks && PERMISSION_PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&padded))
+    !asks && PERMISSION.as_ref().is_some_and(|phrases| phrases.is_match(&padded))
 }
 
 /// Sentences of a line; each ends at a blank after its punctuation.
@@ -185,7 +129,7 @@ fn ends_with_particle(sentence: &str) -> bool {
     let Some((before, last)) = words.rsplit_once(' ') else { return false };
     let word = before.rsplit(' ').next().unwrap_or_default();
     // After a number it is a distance in miles.
-    is_among(PARTICLES, last) && word.chars().all(char::is_alphabetic)
+    PARTICLES.contains(last) && word.chars().all(char::is_alphabetic)
 }
 
 /// Folds a text for comparison: lower case, without the diacritics that users often omit. All four variants of the
@@ -255,7 +199,7 @@ mod tests {
 
         #[test]
         fn lists_are_folded() {
-            for phrase in [SMALLTALK, DOING, DOING_STEMS].iter().flat_map(|list| list.split(", ")) {
+            for phrase in SMALLTALK.iter().chain(DOING.iter()).chain(DOING_STEMS.iter()) {
                 assert_eq!(*phrase, words(phrase));
             }
         }

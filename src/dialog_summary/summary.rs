@@ -8,7 +8,10 @@ use super::turn::{
 };
 use crate::domain::{Branch, Claim, Entry, EntryKind, Record, RecordState, Speaker, Timestamp};
 use crate::privacy::{Gate, Redacted, Woven};
+use regex::Regex;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Maximum length of a stored field, in characters; blocks are far shorter.
 const FIELD_CHARS_MAX: usize = 8_000;
@@ -164,30 +167,18 @@ impl OpenTurn {
     fn does(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         let name = entry.tool.as_ref().map(|tool| &tool.name);
         let waits = name.is_some_and(|name| waits(name.as_str()));
-        match entry.kind {
-            EntryKind::Text if entry.speaker == Speaker::Assistant => {
-                (self.answered, self.turn.replied) = (true, true);
-                self.turn.asked = asked(last_question(entry.text.as_str()), rules);
-            }
-            EntryKind::ToolCall => {
-                self.answered = true;
-                name.inspect(|name| self.calls(name, rules));
-                self.turn.asked = AskedQuestion::default();
-                if waits && let Some(name) = name {
-                    self.turn.asked = asked_by_tool(name.as_str(), entry.text.as_str(), rules);
-                }
-            }
-            EntryKind::ToolResult if waits => self.turn.asked = AskedQuestion::default(),
-            EntryKind::Text
-            | EntryKind::ToolResult
-            | EntryKind::Prompt
-            | EntryKind::Command
-            | EntryKind::Steering
-            | EntryKind::Answer
-            | EntryKind::Rejection
-            | EntryKind::Summary
-            | EntryKind::Injected
-            | EntryKind::Notice => {}
+        if entry.kind == EntryKind::Text && entry.speaker == Speaker::Assistant {
+            (self.answered, self.turn.replied) = (true, true);
+            self.turn.asked = asked(last_question(entry.text.as_str()), rules);
+        } else if entry.kind == EntryKind::ToolCall {
+            self.answered = true;
+            name.inspect(|name| self.calls(name, rules));
+            let asking = name.filter(|_| waits);
+            self.turn.asked = asking.map_or_else(AskedQuestion::default, |name| {
+                asked_by_tool(name.as_str(), entry.text.as_str(), rules)
+            });
+        } else if entry.kind == EntryKind::ToolResult && waits {
+            self.turn.asked = AskedQuestion::default();
         }
     }
 
@@ -214,15 +205,10 @@ fn said(entry: &Entry, rules: DialogRules<'_>) -> (Redacted, Weight) {
     (said, weight)
 }
 
-/// Removes the tags with which clients wrap a command.
-fn untagged(text: &str) -> String {
-    let pieces = text.split('<').enumerate();
-    pieces.map(|(at, piece)| if at == 0 { piece } else { behind_tag(piece) }).collect()
-}
-
-fn behind_tag(piece: &str) -> &str {
-    let is_name = |tag: &str| tag.chars().all(|c| c.is_ascii_lowercase() || "-/".contains(c));
-    piece.split_once('>').filter(|(tag, _)| is_name(tag)).map_or(piece, |(_, rest)| rest)
+/// Removes the tags with which clients wrap a command, and other `<`.
+fn untagged(text: &str) -> Cow<'_, str> {
+    static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("<(?:[a-z/-]*>)?").ok());
+    TAG.as_ref().map_or(Cow::Borrowed(text), |tag| tag.replace_all(text, ""))
 }
 
 fn asked(question: Option<&str>, rules: DialogRules<'_>) -> AskedQuestion {
@@ -274,22 +260,18 @@ fn unanswered() -> Redacted {
 
 /// Adds the claims of staged `records` to the turns in which they were settled.
 fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
-    let proven = records.iter().filter(|record| record.state == RecordState::Staged);
-    let settled: Vec<(u32, &Claim)> = proven.filter_map(|record| settled(record)).collect();
     for turn in turns {
         let Some((first, last)) = turn.entries else { continue };
-        let of_it = settled.iter().filter(|(said, _)| (first..=last).contains(said));
-        let claims: Vec<&Claim> = of_it.map(|(_, claim)| *claim).collect();
-        add_claims(turn, &claims, gate);
+        let is_settled = |record: &&&Record| {
+            let settled = record.evidence.iter().map(|evidence| evidence.ordinal).max();
+            record.state == RecordState::Staged
+                && settled.is_some_and(|at| (first..=last).contains(&at))
+        };
+        add_claims(turn, records.iter().filter(is_settled).map(|it| &it.claim), gate);
     }
 }
 
-fn settled(record: &Record) -> Option<(u32, &Claim)> {
-    let last = record.evidence.iter().map(|evidence| evidence.ordinal).max()?;
-    Some((last, &record.claim))
-}
-
-fn add_claims(turn: &mut CompactSummary, claims: &[&Claim], gate: &Gate) {
+fn add_claims<'r>(turn: &mut CompactSummary, claims: impl Iterator<Item = &'r Claim>, gate: &Gate) {
     let (mut wanted, mut topic, mut done) = (None, None, Vec::new());
     for claim in claims {
         let passed = gate.redact(claim.headline());

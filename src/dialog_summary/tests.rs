@@ -318,7 +318,7 @@ fn documents_are_read_turn_by_turn() {
         {"user_intent": "x", "action_taken": "y", "mood": "z"},
         {"user_intent": "", "action_taken": "", "pending_items": ["call 555-123-4567", ""],
          "timestamp": "2026-11-21T09:00:00Z"}], "more": 1}"#;
-    let (turns, findings) = document(text, rules).unwrap();
+    let (turns, findings) = document(text, rules.gate).unwrap();
     let rules_of: Vec<(&str, u32)> =
         findings.iter().map(|it| (it.rule.as_ref(), it.line)).collect();
     assert_eq!(rules_of, [("unknown-field", 0), ("bad-turn", 2), ("bad-turn", 3)]);
@@ -332,7 +332,7 @@ fn documents_are_read_turn_by_turn() {
          Turn 2: User unclear request, I have not answered yet. Pending: call <PHONE>"
     );
     for other in ["", "[]", "{}", r#"{"turns": 1}"#, "turns", r#"{"turns": ["#] {
-        assert_eq!(document(other, rules), None, "{other}");
+        assert_eq!(document(other, rules.gate), None, "{other}");
     }
 }
 

@@ -1,10 +1,11 @@
-//! One turn: its facts, and its line in the summary.
+//! One turn: its facts, from a transcript or a document of turns, and its line in the summary.
 
 use super::cut::{Size, within};
 use super::phrases::{fold, is_smalltalk, wants_doing};
-use crate::domain::{Timestamp, Tokens};
+use crate::domain::{Finding, Severity, Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted, Woven};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Maximum quoted characters of the user's words.
 pub(super) const SAID_CHARS_MAX: usize = 60;
@@ -108,21 +109,19 @@ impl DialogTurn {
             let known = !matches!(fold(name.as_str()).as_str(), "" | "none" | "unknown");
             known.then_some(name)
         };
-        let (route, intent) = (name(&self.route), name(&self.intent));
-        match (&route, &intent) {
-            (Some(route), _) if fold(route.as_str()) == "smalltalk" => casual_chat(),
-            (Some(route), Some(intent)) => {
-                let verb = if wants_doing(intent.as_str()) { "requested " } else { "asked about " };
-                let words = [Woven::Passed(route), Woven::Ours(" "), Woven::Passed(intent)];
-                Redacted::weave(&[&[Woven::Ours(verb)], &words[..]].concat())
-            }
-            (Some(_), None) => self.requested(gate),
-            (None, _) if is_smalltalk(self.said.as_str()) => casual_chat(),
-            (None, _) => self.requested(gate),
+        let route = name(&self.route);
+        let is_chat = match &route {
+            Some(route) => fold(route.as_str()) == "smalltalk",
+            None => is_smalltalk(self.said.as_str()),
+        };
+        if is_chat {
+            return ours("casual chat");
         }
-    }
-
-    fn requested(&self, gate: &Gate) -> Redacted {
+        if let (Some(route), Some(intent)) = (route, name(&self.intent)) {
+            let verb = if wants_doing(intent.as_str()) { "requested " } else { "asked about " };
+            let words = [Woven::Passed(&route), Woven::Ours(" "), Woven::Passed(&intent)];
+            return Redacted::weave(&[&[Woven::Ours(verb)], &words[..]].concat());
+        }
         let said = within(&self.said, Size::chars(SAID_CHARS_MAX), gate);
         if !has_words(said.as_str()) {
             return ours("unclear request");
@@ -162,20 +161,15 @@ impl DialogTurn {
     }
 
     fn pending_items(&self, gate: &Gate) -> Vec<Redacted> {
-        let mut items = Vec::new();
-        if self.asked.leave {
-            items.push(ours("waiting for confirmation"));
-        }
-        if let Some(question) = &self.asked.question {
+        let leave = self.asked.leave.then(|| ours("waiting for confirmation"));
+        let question = self.asked.question.as_ref().map(|question| {
             let question = within(question, Size::chars(QUESTION_CHARS_MAX), gate);
-            let words = [Woven::Ours("need: "), Woven::Passed(&question)];
-            items.push(if has_words(question.as_str()) {
-                Redacted::weave(&words)
-            } else {
-                ours("need: an answer")
-            });
-        }
-        items
+            if !has_words(question.as_str()) {
+                return ours("need: an answer");
+            }
+            Redacted::weave(&[Woven::Ours("need: "), Woven::Passed(&question)])
+        });
+        leave.into_iter().chain(question).collect()
     }
 }
 
@@ -189,11 +183,98 @@ pub(super) fn ours(words: &'static str) -> Redacted {
     Redacted::weave(&[Woven::Ours(words)])
 }
 
-fn casual_chat() -> Redacted {
-    ours("casual chat")
-}
-
 /// True if a text contains more than punctuation.
 pub(super) fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum GivenTurn {
+    Summarised {
+        user_intent: String,
+        action_taken: String,
+        #[serde(default)]
+        pending_items: Vec<String>,
+        /// RFC 3339.
+        timestamp: Option<String>,
+    },
+    Routed {
+        user_input: String,
+        output: RoutedOutput,
+        /// RFC 3339.
+        timestamp: Option<String>,
+    },
+}
+
+/// Output of a router; every field is optional, and others are ignored.
+#[derive(Deserialize)]
+struct RoutedOutput {
+    route: Option<String>,
+    #[serde(alias = "intent")]
+    calendar_intent: Option<String>,
+    tool_plan: Option<Vec<String>>,
+    assistant_reply: Option<String>,
+    requires_confirmation: Option<bool>,
+    ask_user: Option<bool>,
+    question: Option<String>,
+}
+
+/// Parses the turns of a document of a program that routes turns itself, `{"turns": [...]}`, and reports invalid ones;
+/// `None` if `text` is not such a document. Each turn is already summarised (`user_intent`, `action_taken`,
+/// `pending_items`) or has the router's output (`user_input`, `output`).
+///
+/// Findings have the rule `bad-turn` or `unknown-field`; their line is the turn's position, from 1.
+pub(crate) fn document(text: &str, gate: &Gate) -> Option<(Vec<CompactSummary>, Vec<Finding>)> {
+    let Ok(Value::Object(mut object)) = serde_json::from_str(text) else { return None };
+    let Some(Value::Array(given)) = object.shift_remove("turns") else { return None };
+    let (mut turns, mut findings) = (Vec::new(), Vec::new());
+    if !object.is_empty() {
+        let detail = format!("{} fields beside `turns` are not read", object.len());
+        findings.push(Finding::new(Severity::Warning, "unknown-field", 0, detail));
+    }
+    for (place, turn) in (1..).zip(given) {
+        match serde_json::from_value::<GivenTurn>(turn) {
+            Ok(given) => turns.push(compact(given, gate)),
+            Err(_) => findings.push(Finding::new(Severity::Error, "bad-turn", place, EXPECTED)),
+        }
+    }
+    Some((turns, findings))
+}
+
+/// Expected form of a turn. Does not show the found value, which may be conversation text.
+const EXPECTED: &str = "no turn: expected `user_intent` and `action_taken`, texts, and perhaps \
+    `pending_items`, a list of texts, and `timestamp`; or `user_input`, a text, and `output` with \
+    `route`, `calendar_intent`, `tool_plan`, `assistant_reply`, `requires_confirmation`, `ask_user`, \
+    `question`; left out";
+
+fn compact(given: GivenTurn, gate: &Gate) -> CompactSummary {
+    let pass = |text: &String| gate.redact(text);
+    let (turn, timestamp) = match given {
+        GivenTurn::Summarised { user_intent, action_taken, pending_items, timestamp } => {
+            let turn = CompactSummary {
+                user_intent: pass(&user_intent),
+                action_taken: pass(&action_taken),
+                pending_items: pending_items.iter().map(pass).collect(),
+                ..CompactSummary::default()
+            };
+            (turn, timestamp)
+        }
+        GivenTurn::Routed { user_input, output, timestamp } => {
+            let question = output.question.filter(|_| output.ask_user == Some(true));
+            let turn = DialogTurn {
+                said: pass(&user_input),
+                route: output.route.as_ref().map(pass),
+                intent: output.calendar_intent.as_ref().map(pass),
+                tools: output.tool_plan.iter().flatten().map(pass).collect(),
+                replied: output.assistant_reply.is_some_and(|reply| !reply.trim().is_empty()),
+                asked: AskedQuestion {
+                    leave: output.requires_confirmation == Some(true),
+                    question: question.as_ref().map(pass),
+                },
+            };
+            (turn.compact(gate), timestamp)
+        }
+    };
+    CompactSummary { timestamp: timestamp.as_deref().and_then(Timestamp::parse), ..turn }
 }
