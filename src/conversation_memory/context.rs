@@ -1,10 +1,9 @@
 //! Context of a slice: consumes transcript entries and renders the messages that the strategy keeps, truncated to a
 //! token budget at message boundaries.
 
-use super::memory::{ConversationMemory, create};
+use super::memory::{ConversationMemory, ConversationSettings, MemoryError, create};
 use super::message::MemoryMessage;
 use super::snapshot::from_json;
-use super::strategy::{ConversationSettings, MemoryError};
 use super::summary::Absorbed;
 use crate::domain::{
     Branch, Entry, EntryKind, Format, Message, Role, Skip, Speaker, Tokens, estimate_tokens,
@@ -213,10 +212,8 @@ fn joined(view: &[Message], kept: &[bool], from: usize) -> Vec<Message> {
 }
 
 fn mark(left_out: usize) -> String {
-    match left_out {
-        1 => "[… 1 message left out …]".to_owned(),
-        more => format!("[… {more} messages left out …]"),
-    }
+    let plural = if left_out == 1 { "" } else { "s" };
+    format!("[… {left_out} message{plural} left out …]")
 }
 
 struct Room(Tokens);
@@ -225,13 +222,9 @@ impl Room {
     /// Reserves the message's tokens; false if there is not enough room.
     fn takes(&mut self, message: &Message) -> bool {
         let cost = estimate_tokens(message.content.as_str()).saturating_add(LABEL_TOKENS);
-        match self.0.checked_sub(cost) {
-            Some(left) => {
-                self.0 = left;
-                true
-            }
-            None => false,
-        }
+        let left = self.0.checked_sub(cost);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
     }
 }
 

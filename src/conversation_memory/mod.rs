@@ -19,18 +19,16 @@ mod laws;
 mod memory;
 mod message;
 mod snapshot;
-mod strategy;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use context::{BranchFilter, SliceContext};
 pub use context::{render, summarise_by_rule, within};
-pub use memory::{ConversationMemory, create};
+pub use memory::{ConversationLimits, ConversationMemory, MemoryType, create};
+pub(crate) use memory::{ConversationSettings, MemoryError};
 pub use message::{MemoryMessage, Metadata};
 pub(crate) use message::{MessageAccount, MessageCount};
 pub use snapshot::from_json;
 pub(crate) use snapshot::{Snapshot, messages_with_metadata};
-pub use strategy::{ConversationLimits, MemoryType};
-pub(crate) use strategy::{ConversationSettings, MemoryError};
 pub(crate) use summary::Absorbed;

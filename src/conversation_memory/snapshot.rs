@@ -2,9 +2,9 @@
 //! to the file by hand is masked.
 
 use super::entity::MENTIONS;
-use super::memory::{ConversationMemory, create};
+use super::memory::{ConversationLimits, ConversationMemory, MemoryError, MemoryType, create};
 use super::message::{MemoryMessage, MessageCount, Metadata, StoredMessage};
-use super::strategy::{ConversationLimits, MemoryError, MemoryType};
+use super::summary::SummaryState;
 use crate::domain::{Role, Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted};
 use crate::text::lenient_json::expectation;
@@ -165,15 +165,23 @@ impl Snapshot {
             let expected = format!("expected at most {most} besides system messages");
             return Err(wrong("messages", &expected));
         }
-        let has_entities = self.entities.is_some() || self.entities_evicted.is_some();
         if self.summary.is_some() && kind != MemoryType::Summary {
             return Err(wrong("summary", "expected only in a memory of type summary"));
         }
+        let has_entities = self.entities.is_some() || self.entities_evicted.is_some();
         if has_entities && kind != MemoryType::Entity {
             return Err(wrong("entities", "expected only in a memory of type entity"));
         }
         if let Some(saved) = self.summary {
-            restore_summary(&mut memory, saved, gate)?;
+            let (history, before) = (&memory.history, saved.before.unwrap_or(0));
+            let first = history.others.front().map_or(history.read.messages, |it| it.ordinal);
+            if before > first {
+                let expected = "expected no place behind a message that is not in it";
+                return Err(wrong("summary.before", expected));
+            }
+            let text = saved.text.map(|text| gate.redact(text.as_str()));
+            let (count, tried_at) = (saved.of.unwrap_or_default(), saved.tried_at);
+            memory.summary = SummaryState { text, before, count, tried_at };
         }
         memory.entities.evicted = self.entities_evicted.unwrap_or(0);
         restore_entities(&mut memory, &self.entities.unwrap_or_default(), gate)?;
@@ -260,25 +268,6 @@ impl SavedMessage {
             token_count: self.token_count,
             metadata: Metadata::seal(self.metadata.unwrap_or_default(), gate),
         })
-    }
-}
-
-fn restore_summary(
-    memory: &mut ConversationMemory,
-    saved: SavedSummary,
-    gate: &Gate,
-) -> Result<(), MemoryError> {
-    let (history, summary) = (&memory.history, &mut memory.summary);
-    summary.text = saved.text.map(|text| gate.redact(text.as_str()));
-    summary.before = saved.before.unwrap_or(0);
-    summary.count = saved.of.unwrap_or_default();
-    summary.tried_at = saved.tried_at;
-    let first = history.others.front().map_or(history.read.messages, |stored| stored.ordinal);
-    match summary.before > first {
-        true => {
-            Err(wrong("summary.before", "expected no place behind a message that is not in it"))
-        }
-        false => Ok(()),
     }
 }
 

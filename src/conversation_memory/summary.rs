@@ -1,7 +1,6 @@
 //! The summary strategy: the request to a model, its reply, and a rule-based summary for callers without a model.
 
 use super::message::{History, MessageCount};
-use super::strategy::ConversationLimits;
 use crate::domain::{Message, Role};
 use crate::llm::prompt::SummaryPrompt;
 use crate::privacy::{Gate, Redacted, Woven};
@@ -117,23 +116,6 @@ impl SummaryState {
         }
         messages.extend(summary);
         messages
-    }
-
-    pub(super) fn due(
-        &self,
-        history: &History,
-        limits: &ConversationLimits,
-    ) -> Option<SummaryRequest> {
-        let others = &history.others;
-        let is_due = others.len() >= limits.summary_threshold as usize
-            && self.tried_at != Some(history.read.messages);
-        let taken = others.len().checked_sub(limits.keep_recent as usize).filter(|_| is_due)?;
-        let last = others.get(taken.checked_sub(1)?)?;
-        Some(SummaryRequest {
-            existing: self.text.clone(),
-            messages: others.iter().take(taken).map(|stored| stored.message.shown()).collect(),
-            through: last.ordinal,
-        })
     }
 
     pub(super) fn absorb(
