@@ -125,32 +125,25 @@ impl Claim {
 
     /// Returns every string with the name of its field, such as `options[1]`.
     pub fn strings(&self) -> Vec<(String, &str)> {
-        fn list<'a>(name: &str, items: &'a [String], into: &mut Vec<(String, &'a str)>) {
-            let named = items.iter().enumerate();
-            into.extend(named.map(|(n, item)| (format!("{name}[{n}]"), item.as_str())));
-        }
-        let mut strings = Vec::new();
-        match self {
-            Claim::Decision(it) => {
-                strings.push(("chosen".to_owned(), it.chosen.as_str()));
-                strings.push(("rationale".to_owned(), it.rationale.as_str()));
-                list("options", &it.options, &mut strings);
-            }
-            Claim::Discussion(it) => {
-                strings.push(("topic".to_owned(), it.topic.as_str()));
-                list("points", &it.points, &mut strings);
-            }
-            Claim::Attempt(it) => {
-                strings.push(("action".to_owned(), it.action.as_str()));
-                strings.push(("result".to_owned(), it.result.as_str()));
-            }
+        let none: &[String] = &[];
+        let (fields, list, items) = match self {
+            Claim::Decision(it) => (
+                vec![("chosen", &it.chosen), ("rationale", &it.rationale)],
+                "options",
+                &*it.options,
+            ),
+            Claim::Discussion(it) => (vec![("topic", &it.topic)], "points", &*it.points),
+            Claim::Attempt(it) => (vec![("action", &it.action), ("result", &it.result)], "", none),
             Claim::Request(it) => {
-                strings.push(("intent".to_owned(), it.intent.as_str()));
-                strings.extend(it.target.as_deref().map(|text| ("target".to_owned(), text)));
-                strings.push(("summary".to_owned(), it.summary.as_str()));
+                let mut fields = vec![("intent", &it.intent)];
+                fields.extend(it.target.as_ref().map(|text| ("target", text)));
+                fields.push(("summary", &it.summary));
+                (fields, "", none)
             }
-        }
-        strings
+        };
+        let fields = fields.into_iter().map(|(name, text)| (name.to_owned(), text.as_str()));
+        let numbered = items.iter().enumerate();
+        fields.chain(numbered.map(|(n, item)| (format!("{list}[{n}]"), item.as_str()))).collect()
     }
 
     /// Applies `change` to every string.

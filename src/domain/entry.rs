@@ -1,10 +1,11 @@
 //! Transcripts: one conversation with an agent, and its items with their positions in the source.
-//! Their texts are redacted.
+//! Their texts are redacted. Bad content is a finding, never an error; the rest goes on.
 
 use super::{Digest, SessionId, Timestamp};
 use crate::privacy::Redacted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -212,26 +213,24 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds `entries` entries in `state`.
-    pub fn add(&mut self, state: CoverageState, entries: u64) {
-        *match state {
+    fn number(&mut self, state: CoverageState) -> &mut u64 {
+        match state {
             CoverageState::Extracted => &mut self.extracted,
             CoverageState::Nothing => &mut self.nothing,
             CoverageState::Skipped => &mut self.skipped,
             CoverageState::Failed => &mut self.failed,
             CoverageState::Pending => &mut self.pending,
-        } += entries;
+        }
+    }
+
+    /// Adds `entries` entries in `state`.
+    pub fn add(&mut self, state: CoverageState, entries: u64) {
+        *self.number(state) += entries;
     }
 
     /// Returns the number of entries in `state`.
-    pub fn of(&self, state: CoverageState) -> u64 {
-        match state {
-            CoverageState::Extracted => self.extracted,
-            CoverageState::Nothing => self.nothing,
-            CoverageState::Skipped => self.skipped,
-            CoverageState::Failed => self.failed,
-            CoverageState::Pending => self.pending,
-        }
+    pub fn of(mut self, state: CoverageState) -> u64 {
+        *self.number(state)
     }
 
     /// Returns the number of all entries.
@@ -343,5 +342,53 @@ impl Session {
     /// Returns the id of the conversation `native_id` of `format` in `namespace`.
     pub fn id_of(namespace: &str, format: Format, native_id: &str) -> SessionId {
         SessionId(Digest::of(&["session", namespace, format.name(), native_id]))
+    }
+}
+
+/// Severity of a finding.
+#[derive(
+    Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, schemars::JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; nothing was lost.
+    Info,
+    /// Something was repaired or left out.
+    Warning,
+    /// Something could not be used.
+    Error,
+}
+
+/// A rule, a place and a sentence. The sentence holds no words of any conversation.
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Severity.
+    pub severity: Severity,
+    /// The rule's stable name, such as `bad-line`.
+    pub rule: Cow<'static, str>,
+    /// Where: a line of the file from 1, or 0 for the whole.
+    pub line: u32,
+    /// The expectation, for a person to read.
+    pub detail: String,
+}
+
+impl Finding {
+    /// Creates a finding of `rule` at `line`.
+    pub fn new(
+        severity: Severity,
+        rule: &'static str,
+        line: u32,
+        detail: impl Into<String>,
+    ) -> Finding {
+        Finding { severity, rule: Cow::Borrowed(rule), line, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        write!(f, "{} [{}]", self.detail, self.rule)
     }
 }

@@ -107,7 +107,7 @@ pub struct BadDigest;
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[derive(schemars::JsonSchema, Serialize, Deserialize)]
         #[serde(transparent)]
         #[schemars(inline)]
@@ -119,11 +119,7 @@ macro_rules! ids {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), self.0)
-            }
-        }
+
 
         impl FromStr for $name {
             type Err = BadDigest;

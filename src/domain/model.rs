@@ -70,10 +70,7 @@ impl OutputMode {
 
     /// Returns true if the answer is a tool call.
     pub fn is_tool(self) -> bool {
-        match self {
-            OutputMode::ForcedTool | OutputMode::RequiredTool | OutputMode::OfferedTool => true,
-            OutputMode::JsonSchema | OutputMode::JsonObject | OutputMode::Text => false,
-        }
+        matches!(self, OutputMode::ForcedTool | OutputMode::RequiredTool | OutputMode::OfferedTool)
     }
 }
 

@@ -149,35 +149,26 @@ impl Disposition {
             | Disposition::Conflict { memory, .. }
             | Disposition::Settle { memory, .. }
             | Disposition::Restate { memory, .. }
-            | Disposition::Decide { memory } => Some(*memory),
-            Disposition::Merge { into, .. } => Some(*into),
-            Disposition::Duplicate { of } => Some(*of),
+            | Disposition::Decide { memory }
+            | Disposition::Merge { into: memory, .. }
+            | Disposition::Duplicate { of: memory } => Some(*memory),
             Disposition::Discard | Disposition::Withdraw { .. } => None,
         }
     }
 
     /// Returns true if an earlier plan already decided on the record.
     pub fn is_revision(&self) -> bool {
-        match self {
-            Disposition::Settle { .. }
-            | Disposition::Withdraw { .. }
-            | Disposition::Restate { .. }
-            | Disposition::Decide { .. } => true,
-            Disposition::Add { .. }
-            | Disposition::Merge { .. }
-            | Disposition::Supersede { .. }
-            | Disposition::Conflict { .. }
-            | Disposition::Discard
-            | Disposition::Duplicate { .. } => false,
-        }
+        use Disposition::{Decide, Restate, Settle, Withdraw};
+        matches!(self, Settle { .. } | Withdraw { .. } | Restate { .. } | Decide { .. })
     }
 
     /// Returns the other memory involved: superseded, in conflict, or no longer resting on the record.
     pub fn other(&self) -> Option<MemoryId> {
         match self {
-            Disposition::Supersede { old, .. } => Some(*old),
-            Disposition::Conflict { with, .. } | Disposition::Settle { with, .. } => Some(*with),
-            Disposition::Withdraw { memory } => Some(*memory),
+            Disposition::Supersede { old: other, .. }
+            | Disposition::Conflict { with: other, .. }
+            | Disposition::Settle { with: other, .. }
+            | Disposition::Withdraw { memory: other } => Some(*other),
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Restate { .. }

@@ -95,10 +95,7 @@ named! {
 impl JobState {
     /// Returns true for terminal states.
     pub fn is_final(self) -> bool {
-        match self {
-            JobState::Waiting | JobState::Ready | JobState::Leased => false,
-            JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled => true,
-        }
+        !matches!(self, JobState::Waiting | JobState::Ready | JobState::Leased)
     }
 }
 

@@ -49,22 +49,31 @@ pub(super) fn assemble(
     entries: Vec<Entry>,
     stretches: Vec<Stretch>,
 ) -> Cutting {
-    let labels: Vec<String> =
-        entries.iter().zip(&stretches).map(|(entry, it)| label(entry, it.part, it.parts)).collect();
-    let cut = |entry: &Entry, stretch: &Stretch| {
-        let whole = stretch.range == (0..entry.text.len());
-        if whole { entry.text.clone() } else { entry.text.cut(stretch.range.clone()) }
+    let labelled = |(entry, stretch): (&Entry, &Stretch)| {
+        let Stretch { range, part, parts } = stretch.clone();
+        let is_whole = range == (0..entry.text.len());
+        let words = if is_whole { entry.text.clone() } else { entry.text.cut(range) };
+        (label(entry, part, parts), words)
     };
-    let words: Vec<Redacted> =
-        entries.iter().zip(&stretches).map(|(entry, it)| cut(entry, it)).collect();
+    let labelled: Vec<(String, Redacted)> = entries.iter().zip(&stretches).map(labelled).collect();
     let (mut woven, mut parts) = (Vec::with_capacity(entries.len() * 3), Vec::new());
     let mut length = 0;
-    for (((entry, stretch), label), words) in entries.iter().zip(stretches).zip(&labels).zip(&words)
-    {
+    for ((entry, stretch), (label, words)) in entries.iter().zip(stretches).zip(&labelled) {
         let start = length + label.len();
         let span = start..start + words.len();
         length = span.end + SEPARATOR.len();
-        parts.push(part_of(entry, stretch, span));
+        parts.push(Part {
+            ordinal: entry.ordinal,
+            line: entry.line,
+            part: stretch.part,
+            parts: stretch.parts,
+            speaker: entry.speaker,
+            kind: entry.kind,
+            branch: entry.branch,
+            at: entry.at,
+            span,
+            entry_offset: stretch.range.start,
+        });
         woven.extend([Woven::Label(label), Woven::Passed(words), Woven::Ours(SEPARATOR)]);
     }
     let text = Redacted::weave(&woven);
@@ -77,21 +86,6 @@ pub(super) fn assemble(
         parts,
     };
     Cutting { slice, entries }
-}
-
-fn part_of(entry: &Entry, stretch: Stretch, span: Range<usize>) -> Part {
-    Part {
-        ordinal: entry.ordinal,
-        line: entry.line,
-        part: stretch.part,
-        parts: stretch.parts,
-        speaker: entry.speaker,
-        kind: entry.kind,
-        branch: entry.branch,
-        at: entry.at,
-        span,
-        entry_offset: stretch.range.start,
-    }
 }
 
 /// Heading of an entry, such as `ToolResult Bash: failed, exit 1`.
@@ -142,12 +136,9 @@ fn push_speaker(entry: &Entry, label: &mut String) {
         label.push(' ');
         label.extend(bytes(name, NAME_BYTES_MAX).chars().filter(is_plain));
     }
-    match entry.outcome {
-        Some(Outcome::Succeeded) => label.push_str(": succeeded"),
-        Some(Outcome::Failed) => label.push_str(": failed"),
-        Some(Outcome::Aborted) => label.push_str(": aborted"),
-        Some(Outcome::Running) => label.push_str(": still running"),
-        None => {}
+    if let Some(outcome) = entry.outcome {
+        let still = if outcome == Outcome::Running { "still " } else { "" };
+        label.push_str(&format!(": {still}{}", outcome.name()));
     }
     if let Some(code) = entry.exit_code {
         label.push_str(&format!(", exit {code}"));

@@ -105,35 +105,25 @@ struct Numbers(u32, Vec<Vec<u64>>);
 
 impl From<SliceCut> for Numbers {
     fn from(cut: SliceCut) -> Numbers {
-        let mut lists: Vec<Vec<u64>> = Vec::new();
-        let mut run: Option<(u32, u32)> = None;
+        let (mut lists, mut in_run) = (Vec::<Vec<u64>>::new(), false);
         for piece in cut.pieces {
-            let whole = piece == SlicePiece::whole(piece.ordinal);
-            match run {
-                Some((first, last)) if whole && last.checked_add(1) == Some(piece.ordinal) => {
-                    run = Some((first, piece.ordinal));
-                    continue;
-                }
-                Some(_) | None => {
-                    lists.extend(run.take().map(|(first, last)| numbers_of_run(first, last)))
-                }
-            }
-            if whole {
-                run = Some((piece.ordinal, piece.ordinal));
+            let is_whole = piece == SlicePiece::whole(piece.ordinal);
+            let [ordinal, part, of] = [piece.ordinal, piece.part, piece.parts].map(u64::from);
+            let run = lists.last_mut().filter(|_| in_run && is_whole);
+            if let Some(run) = run.filter(|run| run.last().is_some_and(|last| last + 1 == ordinal))
+            {
+                run.truncate(1);
+                run.push(ordinal);
+            } else if is_whole {
+                lists.push(vec![ordinal]);
             } else {
-                let [ordinal, part, of] = [piece.ordinal, piece.part, piece.parts].map(u64::from);
                 let list = [ordinal, part, of, piece.start as u64].into_iter();
                 lists.push(list.chain(piece.end.map(|end| end as u64)).collect());
             }
+            in_run = is_whole;
         }
-        lists.extend(run.map(|(first, last)| numbers_of_run(first, last)));
         Numbers(cut.index, lists)
     }
-}
-
-fn numbers_of_run(first: u32, last: u32) -> Vec<u64> {
-    let first_alone = [u64::from(first)].into_iter();
-    first_alone.chain((first < last).then_some(u64::from(last))).collect()
 }
 
 /// Malformed JSON of a [`SliceCut`].

@@ -144,7 +144,7 @@ impl Slicer {
     }
 
     fn place(&mut self, unit: Unit) {
-        let tokens = unit.iter().map(weight).fold(0, Tokens::saturating_add);
+        let tokens = weights(&unit);
         if tokens <= self.settings.tokens {
             let mut cut = self.quality(&unit);
             self.make_room(tokens, cut);
@@ -157,12 +157,10 @@ impl Slicer {
         } else if unit.len() == 1 {
             unit.into_iter().for_each(|entry| self.add_parts(entry));
         } else {
-            let smaller = pairs(unit);
             // A pair that is still too long has a result that outgrew its call. Placing its entries one by
             // one terminates.
-            for unit in smaller {
-                let whole = unit.iter().map(weight).fold(0, Tokens::saturating_add);
-                if unit.len() > 1 && whole > self.settings.tokens {
+            for unit in pairs(unit) {
+                if unit.len() > 1 && weights(&unit) > self.settings.tokens {
                     unit.into_iter().for_each(|entry| self.place(vec![entry]));
                 } else {
                     self.place(unit);
@@ -188,33 +186,21 @@ impl Slicer {
 
     /// Quality of a cut before `unit`.
     fn quality(&self, unit: &Unit) -> CutQuality {
+        use EntryKind::{Answer, Command, Prompt, Rejection, Steering, Text, ToolCall};
         let before = self.current.last().or(self.held.last()).map(|piece| &piece.entry);
         let (Some(before), Some(next)) = (before, unit.first()) else { return CutQuality::Best };
         let asked = before.speaker == Speaker::Assistant && is_question(before.text.as_str());
-        match next.kind {
-            EntryKind::Prompt | EntryKind::Steering | EntryKind::Command | EntryKind::Text
-                if next.speaker == Speaker::Person =>
-            {
-                if asked {
-                    CutQuality::Poor
-                } else {
-                    CutQuality::Best
-                }
-            }
-            EntryKind::Answer | EntryKind::Rejection => CutQuality::Poor,
-            EntryKind::Text if is_tool(before) => CutQuality::Good,
-            EntryKind::ToolCall if before.kind == EntryKind::Text => CutQuality::Poor,
-            EntryKind::Text if before.speaker == Speaker::Person => CutQuality::Poor,
-            EntryKind::Prompt
-            | EntryKind::Steering
-            | EntryKind::Command
-            | EntryKind::Text
-            | EntryKind::ToolCall
-            | EntryKind::ToolResult
-            | EntryKind::Summary
-            | EntryKind::Injected
-            | EntryKind::Notice => CutQuality::Fair,
+        let is_turn = matches!(next.kind, Prompt | Steering | Command | Text);
+        if is_turn && next.speaker == Speaker::Person {
+            return if asked { CutQuality::Poor } else { CutQuality::Best };
         }
+        if next.kind == Text && is_tool(before) {
+            return CutQuality::Good;
+        }
+        let is_poor = matches!(next.kind, Answer | Rejection)
+            || (next.kind == ToolCall && before.kind == Text)
+            || (next.kind == Text && before.speaker == Speaker::Person);
+        if is_poor { CutQuality::Poor } else { CutQuality::Fair }
     }
 
     /// Makes room for `tokens` more: ends the slice at the best place after its first half. A cut at its
@@ -309,6 +295,10 @@ fn weight(entry: &Entry) -> Tokens {
     estimate_tokens(entry.text.as_str()).saturating_add(label)
 }
 
+fn weights(unit: &Unit) -> Tokens {
+    unit.iter().map(weight).fold(0, Tokens::saturating_add)
+}
+
 /// Maximum number of entries that wait for results; a call without one by then never ended.
 const WAITING_ENTRIES_MAX: usize = 256;
 
@@ -325,27 +315,15 @@ struct Grouper {
 impl Grouper {
     /// Adds the next entry; returns a unit once one is complete.
     fn push(&mut self, entry: Entry) -> Option<Unit> {
-        let call_id = || entry.tool.as_ref().and_then(|tool| tool.call_id.clone());
-        match entry.kind {
-            EntryKind::ToolCall => self.open.push(call_id()),
-            EntryKind::ToolResult => {
-                let id = call_id();
-                // A result without an id answers the call before it.
-                let found = match &id {
-                    Some(_) => self.open.iter().position(|open| *open == id),
-                    None => self.open.len().checked_sub(1),
-                };
-                found.map(|at| self.open.remove(at));
-            }
-            EntryKind::Prompt
-            | EntryKind::Steering
-            | EntryKind::Answer
-            | EntryKind::Rejection
-            | EntryKind::Command
-            | EntryKind::Text
-            | EntryKind::Summary
-            | EntryKind::Injected
-            | EntryKind::Notice => {}
+        if entry.kind == EntryKind::ToolCall {
+            self.open.push(call_id(&entry).cloned());
+        } else if entry.kind == EntryKind::ToolResult {
+            // A result without an id answers the call before it.
+            let answered = match call_id(&entry) {
+                Some(id) => self.open.iter().position(|open| open.as_ref() == Some(id)),
+                None => self.open.len().checked_sub(1),
+            };
+            answered.map(|at| self.open.remove(at));
         }
         self.waiting.push(entry);
         let whole = self.open.is_empty() || self.waiting.len() >= WAITING_ENTRIES_MAX;
@@ -364,13 +342,13 @@ impl Grouper {
 fn pairs(unit: Unit) -> Vec<Unit> {
     let mut pairs: Vec<Unit> = Vec::new();
     for entry in unit {
-        let home = match (&entry.kind, &entry.tool) {
-            (EntryKind::ToolResult, Some(tool)) => {
-                pairs.iter_mut().find(|pair| is_call(pair, tool.call_id.as_ref()))
-            }
-            _ => None,
+        let answers = entry.kind == EntryKind::ToolResult && entry.tool.is_some();
+        // A call without a result so far.
+        let is_open = |pair: &&mut Unit| match pair.as_slice() {
+            [call] => call.kind == EntryKind::ToolCall && call_id(call) == call_id(&entry),
+            _ => false,
         };
-        match home {
+        match pairs.iter_mut().find(is_open).filter(|_| answers) {
             Some(pair) => pair.push(entry),
             None => pairs.push(vec![entry]),
         }
@@ -378,11 +356,8 @@ fn pairs(unit: Unit) -> Vec<Unit> {
     pairs
 }
 
-/// True if `pair` is a call with this id that has no result yet.
-fn is_call(pair: &Unit, call_id: Option<&Redacted>) -> bool {
-    let [call] = pair.as_slice() else { return false };
-    let id = call.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
-    call.kind == EntryKind::ToolCall && id == call_id
+fn call_id(entry: &Entry) -> Option<&Redacted> {
+    entry.tool.as_ref()?.call_id.as_ref()
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //! function that passes the record on to a [`Conversation`]. Walks JSONL, lists and documents.
 
 use super::conversation::Conversation;
-use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
+use super::cutter::{Cut, Cutter, Element, FIELD_BYTES_MAX, Layout, each_line, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
-use super::lines::Lines;
+
 use super::raw::{Input, Sink};
 use crate::domain::{Format, LINE_BYTES_MAX, Severity};
 use serde_json::{Map, Value};
@@ -33,16 +33,12 @@ pub(super) struct Client {
 pub(super) fn ignore(_: &Value, _: &mut Conversation<'_>) {}
 
 /// Reads a file twice: replacements, rewinds and titles must be known before the first entry.
-pub(super) fn read(
-    client: &Client,
-    mut input: &mut dyn Input,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
-    input.rewind()?;
-    let layout = layout(&mut input)?;
+pub(super) fn read(client: &Client, input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
+    let layout = layout(input)?;
     let mut nothing = |_| ControlFlow::Continue(());
     let mut first = Conversation::new(Emit::new(&mut nothing));
-    walk(client, layout, &mut *input, &mut first)?;
+    walk(client, layout, input, &mut first)?;
+    input.rewind()?;
     let mut second = first.again(Emit::new(sink));
     walk(client, layout, input, &mut second)?;
     second.finish();
@@ -55,50 +51,33 @@ fn walk(
     input: &mut dyn Input,
     talk: &mut Conversation<'_>,
 ) -> io::Result<()> {
-    input.rewind()?;
     match layout {
-        Layout::Lines => lines(client, input, talk),
+        Layout::Lines => each_line(input, |line| {
+            if talk.emit.accepts(&line) && !line.text.trim().is_empty() {
+                talk.line = line.number;
+                match json::parse(&line.text) {
+                    Ok(json) => record(client, &json, talk),
+                    Err(expected) => talk.emit.unreadable(&line, &expected),
+                }
+            }
+            !talk.emit.stopped()
+        }),
         Layout::Array => {
             let mut cutter = Cutter::new(input);
-            let cut = elements(client, &mut cutter, talk)?;
+            let cut = cutter.elements(LINE_BYTES_MAX, |it| element(client, &it, talk))?;
             talk.emit.rest(&mut cutter, cut)
         }
         Layout::Object => document(client, input, talk),
     }
 }
 
-fn lines(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>) -> io::Result<()> {
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if talk.emit.stopped() {
-            break;
-        }
-        if !talk.emit.accepts(&line) || line.text.trim().is_empty() {
-            continue;
-        }
-        talk.line = line.number;
-        match json::parse(&line.text) {
-            Ok(json) => record(client, &json, talk),
-            Err(expected) => talk.emit.unreadable(&line, &expected),
-        }
+/// Reads one element of a list; returns whether to continue.
+fn element(client: &Client, element: &Element<'_>, talk: &mut Conversation<'_>) -> bool {
+    talk.line = element.number;
+    if let Some(json) = talk.emit.element(element) {
+        record(client, &json, talk);
     }
-    Ok(())
-}
-
-fn elements(
-    client: &Client,
-    cutter: &mut Cutter<impl io::Read>,
-    talk: &mut Conversation<'_>,
-) -> io::Result<Cut> {
-    let mut number = 0;
-    cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-        number += 1;
-        talk.line = number;
-        if let Some(json) = talk.emit.value(cut, bytes, line) {
-            record(client, &json, talk);
-        }
-        !talk.emit.stopped()
-    })
+    !talk.emit.stopped()
 }
 
 /// Reads one object: the fields beside its list, then the list.
@@ -121,16 +100,10 @@ fn document(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>)
     record(client, &Value::Object(beside), talk);
     input.rewind()?;
     let mut cutter = Cutter::new(input);
-    let mut reported = false;
-    let cut = cutter.fields(|cutter, key, buffer| {
-        if !is_list(client, key) || cutter.peek()? != Some(b'[') {
-            return cutter.value(buffer, 0);
-        }
-        let cut = elements(client, cutter, talk)?;
-        reported = cut != Cut::Whole;
-        Ok(cut)
-    })?;
-    if !reported {
+    let is_list = |key: &str| is_list(client, key);
+    let (cut, is_reported) =
+        cutter.lists(LINE_BYTES_MAX, is_list, |it| element(client, &it, talk))?;
+    if !is_reported {
         talk.emit.cut(cut, cutter.line());
     }
     talk.emit.rest(&mut cutter, cut)
@@ -149,8 +122,17 @@ pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_>)
         let detail = "expected a JSON object; skipped";
         return talk.emit.finding(Severity::Warning, "bad-line", talk.line, detail);
     }
-    let kind = (client.kind)(json);
-    match read_of(client.kinds, kind) {
+    read_as(client.kinds, (client.kind)(json), json, talk);
+}
+
+/// Reads a record of `kind`; reports it if the table does not have it.
+pub(super) fn read_as(
+    kinds: &[(&'static str, ReadRecord)],
+    kind: &str,
+    json: &Value,
+    talk: &mut Conversation<'_>,
+) {
+    match read_of(kinds, kind) {
         Some(read) => read(json, talk),
         None => talk.unknown(kind),
     }

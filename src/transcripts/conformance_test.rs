@@ -1,8 +1,8 @@
 //! Rules for the reader of every client, checked on the samples in its folder: `sample*.json[l]`
 //! with expected output in `.txt`. Text to be read holds `say-N`, text never to be read `hidden`.
 
+use super::CLIENTS;
 use super::detect;
-use super::formats::CLIENTS;
 use super::raw::TranscriptItem;
 use super::testing::{entries, items, show_item};
 use crate::domain::{EntryKind, Format, Severity};

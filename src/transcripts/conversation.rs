@@ -2,7 +2,7 @@
 //! and drops repetitions.
 
 use super::chat::{MessageReader, call_text, is_shell};
-use super::client_text::{ClientText, own_result, split_message};
+use super::client_text::{own_result, split_message};
 use super::emit::Emit;
 use super::marks::{FileIndex, NameMap, NameSet, name_of};
 use super::raw::{RawEntry, RawSession, short_title};
@@ -192,9 +192,8 @@ impl<'e> Conversation<'e> {
 
     /// Sets the working directory; the first one wins.
     pub(super) fn cwd(&mut self, cwd: &str) {
-        let head = self.head();
-        if head.cwd.is_none() && !cwd.is_empty() {
-            head.cwd = Some(cwd.to_owned());
+        if !cwd.is_empty() {
+            self.head().cwd.get_or_insert_with(|| cwd.to_owned());
         }
     }
 
@@ -276,11 +275,11 @@ impl<'e> Conversation<'e> {
     pub(super) fn user(&mut self, text: &str) {
         let sidechain = self.is_sidechain;
         for part in split_message(text) {
-            let part = match sidechain && part.is_prompt() {
-                true => ClientText { speaker: Speaker::Client, ..part },
-                false => part,
-            };
-            let entry = part.entry(self.line);
+            let is_parents = sidechain && part.is_prompt();
+            let mut entry = part.entry(self.line);
+            if is_parents {
+                entry.speaker = Speaker::Client;
+            }
             self.push(entry);
         }
     }

@@ -1,7 +1,7 @@
-//! Cuts a JSON document that may be larger than memory into values small enough to parse. Looks at
-//! brackets and quotes only, so that a value that does not parse never affects the next one.
+//! Cuts a file that may be larger than memory into lines, or a JSON document into values small
+//! enough to parse. Looks at brackets and quotes only, so that a value that does not parse never
+//! affects the next one.
 
-use super::lines::{Line, Lines};
 use super::raw::Input;
 use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX};
 use memchr::memmem;
@@ -14,6 +14,73 @@ pub(super) const FIELD_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of fields of an object; a document has a dozen.
 const FIELDS_MAX: usize = 10_000;
 
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) number: u32,
+    /// Text without its line end; invalid UTF-8 is replaced. Empty if the line was too long.
+    pub(super) text: Cow<'a, str>,
+    /// False for a last line without a line end, which may still be being written.
+    pub(super) complete: bool,
+    /// True if the line was longer than [`LINE_BYTES_MAX`] and skipped.
+    pub(super) too_long: bool,
+    pub(super) repaired: bool,
+    /// Number of bytes up to the end of the line, line ends included.
+    pub(super) end: u64,
+}
+
+/// Text of `bytes`; invalid UTF-8 is replaced.
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    // Checking first is several times faster than replacing at once, and most text is valid.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Visits each line until `take` returns false. A leading byte order mark and carriage returns at
+/// line ends are dropped; a line that is too long is skipped.
+pub(super) fn each_line(input: impl Read, take: impl FnMut(Line<'_>) -> bool) -> io::Result<()> {
+    lines_within(LINE_BYTES_MAX, input, take)
+}
+
+fn lines_within(
+    bytes_max: usize,
+    input: impl Read,
+    mut take: impl FnMut(Line<'_>) -> bool,
+) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
+    let (mut buffer, mut number, mut end) = (Vec::new(), 0u32, 0);
+    loop {
+        buffer.clear();
+        let (begin, mut too_long, mut complete) = (end, false, false);
+        while !complete {
+            let chunk = input.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let line_end = memchr::memchr(b'\n', chunk);
+            let used = line_end.map_or(chunk.len(), |at| at + 1);
+            complete = line_end.is_some();
+            if buffer.len() + used > bytes_max {
+                too_long = true;
+                buffer = Vec::new();
+            } else if !too_long {
+                buffer.extend_from_slice(&chunk[..used]);
+            }
+            input.consume(used);
+            end += used as u64;
+        }
+        number = number.saturating_add(1);
+        let mut bytes = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
+        bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if number == 1 {
+            bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        }
+        let text = lossy(bytes);
+        let repaired = matches!(text, Cow::Owned(_));
+        if begin == end || !take(Line { number, text, complete, too_long, repaired, end }) {
+            return Ok(());
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Cut {
     Whole,
@@ -23,6 +90,23 @@ pub(super) enum Cut {
     Unfinished,
     /// The next byte cannot begin a value.
     Missing,
+}
+
+impl Cut {
+    /// True if nothing can be cut out behind it.
+    pub(super) fn is_end(self) -> bool {
+        matches!(self, Cut::Unfinished | Cut::Missing)
+    }
+}
+
+/// Element of a list.
+pub(super) struct Element<'b> {
+    pub(super) cut: Cut,
+    pub(super) bytes: &'b [u8],
+    /// Line on which it begins.
+    pub(super) line: u32,
+    /// Number in its list, from 1.
+    pub(super) number: u32,
 }
 
 pub(super) struct Cutter<R> {
@@ -106,10 +190,10 @@ impl<R: Read> Cutter<R> {
     pub(super) fn elements(
         &mut self,
         bytes_max: usize,
-        mut each: impl FnMut(Cut, &[u8], u32) -> bool,
+        mut each: impl FnMut(Element<'_>) -> bool,
     ) -> io::Result<Cut> {
         let in_array = self.take(b'[')?;
-        let mut buffer = Vec::new();
+        let (mut buffer, mut number) = (Vec::new(), 0u32);
         loop {
             let ended = if in_array { self.take(b']')? } else { self.peek()?.is_none() };
             if ended {
@@ -118,8 +202,9 @@ impl<R: Read> Cutter<R> {
             self.peek()?;
             let line = self.line;
             let cut = self.value(&mut buffer, bytes_max)?;
-            let goes_on = each(cut, &buffer, line);
-            if matches!(cut, Cut::Unfinished | Cut::Missing) {
+            number = number.saturating_add(1);
+            let goes_on = each(Element { cut, bytes: &buffer, line, number });
+            if cut.is_end() {
                 return Ok(cut);
             }
             if !goes_on {
@@ -143,7 +228,7 @@ impl<R: Read> Cutter<R> {
                 break;
             }
             let cut = self.value(&mut buffer, FIELD_BYTES_MAX)?;
-            if cut == Cut::Missing || cut == Cut::Unfinished {
+            if cut.is_end() {
                 return Ok(cut);
             }
             let key = serde_json::from_slice::<String>(&buffer).unwrap_or_default();
@@ -151,12 +236,36 @@ impl<R: Read> Cutter<R> {
                 return Ok(Cut::Missing);
             }
             let cut = each(self, &key, &mut buffer)?;
-            if cut == Cut::Missing || cut == Cut::Unfinished {
+            if cut.is_end() {
                 return Ok(cut);
             }
             self.take(b',')?;
         }
         Ok(Cut::Whole)
+    }
+
+    /// Visits the elements of an object's lists whose keys fulfil `is_list`, until `each` returns
+    /// false. Returns the cut that ended the walk, and true if `each` has seen it.
+    pub(super) fn lists(
+        &mut self,
+        bytes_max: usize,
+        is_list: impl Fn(&str) -> bool,
+        mut each: impl FnMut(Element<'_>) -> bool,
+    ) -> io::Result<(Cut, bool)> {
+        let (mut is_seen, mut stopped) = (false, false);
+        let cut = self.fields(|cutter, key, buffer| {
+            if stopped || !is_list(key) || cutter.peek()? != Some(b'[') {
+                return cutter.value(buffer, 0);
+            }
+            let cut = cutter.elements(bytes_max, |element| {
+                let goes_on = each(element);
+                stopped |= !goes_on;
+                goes_on
+            })?;
+            is_seen = cut.is_end();
+            Ok(cut)
+        })?;
+        Ok((if stopped && !is_seen { Cut::Whole } else { cut }, is_seen))
     }
 
     fn pass(&mut self, count: usize) {
@@ -239,8 +348,10 @@ pub(super) enum Layout {
     Object,
 }
 
-/// Determines the layout from the end of the first value; file extensions are not reliable.
+/// Determines the layout from the end of the first value, since file extensions are not reliable.
+/// Leaves the input at its beginning.
 pub(super) fn layout(input: &mut dyn Input) -> io::Result<Layout> {
+    input.rewind()?;
     let head = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
     let mut cutter = Cutter::new(head);
     let alone = match cutter.peek()? {
@@ -257,32 +368,35 @@ pub(super) fn layout(input: &mut dyn Input) -> io::Result<Layout> {
         && begun == ended
         && cutter.line() > ended
         && length <= LINE_BYTES_MAX as u64;
-    Ok(match cut {
-        Cut::Whole | Cut::TooLong if (more && begun == ended) || first_of_lines => Layout::Lines,
-        Cut::Whole | Cut::TooLong => alone,
+    input.rewind()?;
+    let of_lines = match cut {
+        Cut::Whole | Cut::TooLong => (more && begun == ended) || first_of_lines,
         // A broken line hides its end.
-        Cut::Unfinished if alone == Layout::Object && ended > begun => {
-            input.rewind()?;
-            if breaks_at_records(input)? { Layout::Lines } else { alone }
+        Cut::Unfinished => {
+            alone == Layout::Object && ended > begun && breaks_at_records(&mut *input)?
         }
-        Cut::Unfinished => alone,
-        Cut::Missing => Layout::Lines,
-    })
+        Cut::Missing => true,
+    };
+    input.rewind()?;
+    Ok(if of_lines { Layout::Lines } else { alone })
 }
 
 /// True if the second line begins a value of its own, not one nested in the first line's.
 fn breaks_at_records(input: &mut dyn Input) -> io::Result<bool> {
-    let mut lines = Lines::new(input);
-    let mut first = None;
-    while let Some(line) = lines.next()? {
+    let (mut first, mut breaks) = (None, false);
+    each_line(input, |line| {
         let text = line.text.trim_end();
         match first {
             _ if text.is_empty() && !line.too_long => {}
             None => first = Some(text.ends_with(['[', ',', ':', '{'])),
-            Some(goes_on) => return Ok(!goes_on && text.starts_with('{')),
+            Some(goes_on) => {
+                breaks = !goes_on && text.starts_with('{');
+                return false;
+            }
         }
-    }
-    Ok(false)
+        true
+    })?;
+    Ok(breaks)
 }
 
 /// Visits each record from the beginning until `take` returns false: the elements of the list
@@ -290,33 +404,25 @@ fn breaks_at_records(input: &mut dyn Input) -> io::Result<bool> {
 pub(super) fn each_record(
     input: &mut dyn Input,
     key: Option<&str>,
-    mut take: impl FnMut(Line<'_>) -> bool,
+    take: impl FnMut(Line<'_>) -> bool,
 ) -> io::Result<Cut> {
     input.rewind()?;
-    if let Some(key) = key {
-        return each_element(input, key, LINE_BYTES_MAX, take);
+    match key {
+        Some(key) => each_element(input, key, LINE_BYTES_MAX, take),
+        None => each_line(input, take).map(|()| Cut::Whole),
     }
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if !take(line) {
-            break;
-        }
-    }
-    Ok(Cut::Whole)
 }
 
 /// True if the input is one object with a list under `key`.
 pub(super) fn has_list(input: &mut dyn Input, key: &str) -> io::Result<bool> {
-    let limit = u64::try_from(DETECT_BYTES_MAX).unwrap_or(u64::MAX);
     let mut head = Vec::new();
     input.rewind()?;
-    Read::take(&mut *input, limit).read_to_end(&mut head)?;
+    Read::take(&mut *input, DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
     if memmem::find(&head, format!("\"{key}\"").as_bytes()).is_none() {
         return Ok(false);
     }
-    input.rewind()?;
     let mut any = false;
-    each_element(input, key, LINE_BYTES_MAX, |_| {
+    each_record(input, Some(key), |_| {
         any = true;
         false
     })?;
@@ -330,24 +436,18 @@ fn each_element(
     bytes_max: usize,
     mut take: impl FnMut(Line<'_>) -> bool,
 ) -> io::Result<Cut> {
-    let (mut number, mut stopped) = (0u32, false);
-    let end = Cutter::new(input).fields(|cutter, name, buffer| {
-        if stopped || name != key || cutter.peek()? != Some(b'[') {
-            return cutter.value(buffer, 0);
-        }
-        cutter.elements(bytes_max, |cut, bytes, _| {
-            if matches!(cut, Cut::Unfinished | Cut::Missing) {
-                return false;
-            }
-            number = number.saturating_add(1);
-            let text = String::from_utf8_lossy(bytes);
+    let mut cutter = Cutter::new(input);
+    let (cut, _) = cutter.lists(
+        bytes_max,
+        |name| name == key,
+        |Element { cut, bytes, number, .. }| {
+            let (text, too_long) = (lossy(bytes), cut == Cut::TooLong);
             let repaired = matches!(text, Cow::Owned(_));
-            let too_long = cut == Cut::TooLong;
-            stopped = !take(Line { number, text, complete: true, too_long, repaired });
-            !stopped
-        })
-    })?;
-    Ok(if stopped { Cut::Whole } else { end })
+            let line = Line { number, text, complete: true, too_long, repaired, end: 0 };
+            !cut.is_end() && take(line)
+        },
+    )?;
+    Ok(cut)
 }
 
 #[cfg(test)]
@@ -451,5 +551,43 @@ mod record_tests {
     fn a_long_or_broken_element_costs_itself_only() {
         let long = format!("{{\"list\":[\"{}\",{{oops}},3]}}", "x".repeat(30));
         check(&long, &["…", "{oops}", "3"], Cut::Whole);
+    }
+}
+
+#[cfg(test)]
+mod line_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &[u8], expected: &[(&str, bool, bool)]) {
+        let mut got = Vec::new();
+        let read = lines_within(8, input, |line| {
+            got.push((line.text.into_owned(), line.complete, line.too_long));
+            true
+        });
+        read.unwrap();
+        let got: Vec<_> = got.iter().map(|(t, c, l)| (t.as_str(), *c, *l)).collect();
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn marks_and_line_ends_are_dropped() {
+        check(b"\xef\xbb\xbfa\r\nb\n", &[("a", true, false), ("b", true, false)]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_complete() {
+        check(b"a\nb", &[("a", true, false), ("b", false, false)]);
+        check(b"", &[]);
+    }
+
+    #[test]
+    fn a_long_line_is_passed_over_and_the_next_is_read() {
+        check(b"123456789012\nb\n", &[("", true, true), ("b", true, false)]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_replaced() {
+        check(b"a\xff\n", &[("a\u{fffd}", true, false)]);
     }
 }

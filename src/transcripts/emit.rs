@@ -1,9 +1,9 @@
 //! Output of a reader. Findings are bounded and use the same rules for every format.
 
 use super::client_text::persons_words;
-use super::cutter::{Cut, Cutter};
+use super::cutter::{Cut, Cutter, Element, Line, lossy};
 use super::json::{self, Parsed};
-use super::lines::Line;
+
 use super::marks::{NameSet, name_of};
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
 use crate::domain::{
@@ -55,8 +55,7 @@ impl<'e> Emit<'e> {
             entry.outcome = is_refused.then_some(Outcome::Aborted).or(entry.outcome);
         }
         self.own.mark(&mut entry);
-        let failed =
-            entry.outcome == Some(Outcome::Failed) || entry.exit_code.is_some_and(|it| it != 0);
+        let failed = entry.outcome == Some(Outcome::Failed) || entry.exit_code.unwrap_or(0) != 0;
         if failed && entry.text.trim().is_empty() {
             entry.text = "[no output]".to_owned();
         }
@@ -90,13 +89,11 @@ impl<'e> Emit<'e> {
 
     /// Converts bytes to text; invalid UTF-8 is replaced and counted.
     pub(super) fn text<'b>(&mut self, bytes: &'b [u8], line: u32) -> Cow<'b, str> {
-        std::str::from_utf8(bytes).map_or_else(
-            |_| {
-                self.repaired(line);
-                String::from_utf8_lossy(bytes)
-            },
-            Cow::Borrowed,
-        )
+        let text = lossy(bytes);
+        if matches!(text, Cow::Owned(_)) {
+            self.repaired(line);
+        }
+        text
     }
 
     pub(super) fn parsed(&mut self, line: &Line<'_>, parsed: Parsed, expected: &str) {
@@ -119,20 +116,21 @@ impl<'e> Emit<'e> {
 
     /// Reports a value that could not be cut out of a document.
     pub(super) fn cut(&mut self, cut: Cut, line: u32) {
-        let (rule, detail) = match cut {
+        let detail = match cut {
             Cut::Whole => return,
             Cut::TooLong => {
-                let detail = format!("expected at most {LINE_BYTES_MAX} bytes a value");
-                ("line-too-long", format!("{detail}; passed over"))
+                &format!("expected at most {LINE_BYTES_MAX} bytes a value; passed over")
             }
-            Cut::Unfinished => {
-                ("bad-json", "expected the end of the value, found the end of the file".into())
-            }
-            Cut::Missing => {
-                ("bad-json", "expected a value; the rest of the file is not read".into())
-            }
+            Cut::Unfinished => "expected the end of the value, found the end of the file",
+            Cut::Missing => "expected a value; the rest of the file is not read",
         };
+        let rule = if cut == Cut::TooLong { "line-too-long" } else { "bad-json" };
         self.finding(Severity::Warning, rule, line, detail);
+    }
+
+    /// Parses an element that was cut out of a document; reports one that is incomplete or broken.
+    pub(super) fn element(&mut self, element: &Element<'_>) -> Option<Value> {
+        self.value(element.cut, element.bytes, element.line)
     }
 
     /// Parses a value that was cut out of a document; reports one that is incomplete or broken.

@@ -131,14 +131,8 @@ impl<'de> Deserialize<'de> for Int {
 }
 
 /// An object, or `None` for any other value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Obj<T>(pub(super) Option<T>);
-
-impl<T> Default for Obj<T> {
-    fn default() -> Obj<T> {
-        Obj(None)
-    }
-}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Obj<T>, D::Error> {
@@ -148,18 +142,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
 }
 
 /// A string, or an object with the fields of `T`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum TextOr<'a, T> {
+    #[default]
     None,
     Text(Cow<'a, str>),
     Fields(T),
-}
-
-#[expect(clippy::derivable_impls, reason = "the derive would ask for `T: Default`")]
-impl<T> Default for TextOr<'_, T> {
-    fn default() -> Self {
-        TextOr::None
-    }
 }
 
 impl<T> TextOr<'_, T> {

@@ -49,18 +49,14 @@ pub(crate) fn read_session<R: Read + Seek>(
         ControlFlow::Continue(())
     };
     let mut emit = Emit::new(&mut sink);
-    Cutter::new(input).fields(|cutter, key, buffer| {
-        if key != MESSAGES || cutter.peek()? != Some(b'[') {
-            return cutter.value(buffer, 0);
+    let is_list = |key: &str| key == MESSAGES;
+    Cutter::new(input).lists(LINE_BYTES_MAX, is_list, |it| {
+        let json = emit.element(&it);
+        if let Some(message) = json.and_then(|json| message(&json, it.line, &mut emit)) {
+            count += 1;
+            each(message);
         }
-        cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-            let json = emit.value(cut, bytes, line);
-            if let Some(message) = json.and_then(|json| message(&json, line, &mut emit)) {
-                count += 1;
-                each(message);
-            }
-            true
-        })
+        true
     })?;
     emit.finish();
     Ok(Some(RawSessionDocument { session_id, messages: count, findings }))

@@ -27,14 +27,8 @@ pub(super) fn is_web(name: &str) -> bool {
 const CALLS_MAX: usize = 4096;
 
 /// Tool calls whose results have not been read yet, by id.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OpenCalls<V>(NameMap<V>);
-
-impl<V> Default for OpenCalls<V> {
-    fn default() -> OpenCalls<V> {
-        OpenCalls(NameMap::default())
-    }
-}
 
 impl<V> OpenCalls<V> {
     pub(super) fn open(&mut self, call_id: &str, call: V) {
@@ -147,24 +141,17 @@ pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
     let last = lines.rfind(|line| !line.starts_with("</")).unwrap_or(first);
     let begins =
         |heads: &[&str]| heads.iter().any(|it| first.starts_with(it) || last.starts_with(it));
-    match () {
-        () if begins(&STOPPED) => Some(Outcome::Aborted),
-        () if begins(&IN_BACKGROUND) => Some(Outcome::Running),
-        () => None,
-    }
+    let is_aborted = begins(&STOPPED).then_some(Outcome::Aborted);
+    is_aborted.or(begins(&IN_BACKGROUND).then_some(Outcome::Running))
 }
 
 fn printed_code(output: &str) -> Option<i32> {
     let code = |line: &str, prefix: &str| {
         line.strip_prefix(prefix)?.trim_start_matches(':').trim().parse::<i32>().ok()
     };
-    if let Some(first) = output.lines().next()
-        && let Some(code) = code(first, "Exit code")
-    {
-        return Some(code);
-    }
+    let first = output.lines().next().and_then(|line| code(line, "Exit code"));
     let mut head = output.lines().take(HEAD_LINES_MAX);
-    head.find_map(|line| code(line, "Process exited with code"))
+    first.or_else(|| head.find_map(|line| code(line, "Process exited with code")))
 }
 
 fn flags(output: &str) -> Flags {

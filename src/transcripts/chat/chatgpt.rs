@@ -8,6 +8,7 @@ use crate::transcripts::cutter::Cutter;
 use crate::transcripts::emit::Emit;
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
+use crate::transcripts::text::push_piece;
 use crate::transcripts::tools;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -19,12 +20,10 @@ const CALL_DISTANCE_MAX: usize = 16;
 pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
     let mut cutter = Cutter::new(input);
-    let mut number = 0;
-    let cut = cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-        if let Some(json) = emit.value(cut, bytes, line) {
-            conversation(&json, number, line, &mut emit);
+    let cut = cutter.elements(LINE_BYTES_MAX, |it| {
+        if let Some(json) = emit.element(&it) {
+            conversation(&json, it.number - 1, it.line, &mut emit);
         }
-        number += 1;
         !emit.stopped()
     })?;
     emit.rest(&mut cutter, cut)?;
@@ -74,9 +73,8 @@ fn linear(json: &Value, emit: &mut Emit<'_>) {
             emit.finding(Severity::Warning, "unknown-role", number, detail);
         }
         let files = ["attachments", "files"].iter().flat_map(|key| message[key].list());
-        let marks: Vec<String> = files.map(file_mark).collect();
         if let Some(entry) = entries.last_mut() {
-            add_marks(&mut entry.text, &marks);
+            add_marks(&mut entry.text, files);
         }
         entries.drain(..).for_each(|entry| emit.entry(entry));
     }
@@ -220,29 +218,25 @@ fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
     let text = words(message, kind)?;
     let (role, name) = (author.first_text(&["role"]), author.first_text(&["name"]));
     let recipient = message.first_text(&["recipient"]).unwrap_or("all");
-    let mut entry = match role {
-        _ if is_context(message, kind) => {
-            RawEntry::new(number, Speaker::Client, EntryKind::Injected, text)
-        }
-        Some("user") => RawEntry::new(number, Speaker::Person, EntryKind::Prompt, text),
-        Some("assistant") if recipient != "all" => {
-            let mut entry = RawEntry::new(number, Speaker::Assistant, EntryKind::ToolCall, text);
-            entry.tool = Some(recipient.to_owned());
-            entry.call_id = Some(node.id.to_owned());
-            entry
-        }
-        Some("assistant") => RawEntry::new(number, Speaker::Assistant, EntryKind::Text, text),
-        Some("tool") => {
-            let web = name.is_some_and(tools::is_web) || kind.starts_with("tether");
-            let speaker = if web { Speaker::Web } else { Speaker::Tool };
-            let mut entry = RawEntry::new(number, speaker, EntryKind::ToolResult, text);
-            entry.tool = Some(name.unwrap_or("tool").to_owned());
-            entry.call_id = call_above(nodes, at).map(str::to_owned);
-            entry.outcome = (kind == "system_error").then_some(Outcome::Failed);
-            entry
-        }
-        Some(_) | None => RawEntry::new(number, Speaker::Client, EntryKind::Injected, text),
+    let is_web = name.is_some_and(tools::is_web) || kind.starts_with("tether");
+    let (speaker, sort) = match role {
+        _ if is_context(message, kind) => (Speaker::Client, EntryKind::Injected),
+        Some("user") => (Speaker::Person, EntryKind::Prompt),
+        Some("assistant") if recipient != "all" => (Speaker::Assistant, EntryKind::ToolCall),
+        Some("assistant") => (Speaker::Assistant, EntryKind::Text),
+        Some("tool") if is_web => (Speaker::Web, EntryKind::ToolResult),
+        Some("tool") => (Speaker::Tool, EntryKind::ToolResult),
+        Some(_) | None => (Speaker::Client, EntryKind::Injected),
     };
+    let mut entry = RawEntry::new(number, speaker, sort, text);
+    if sort == EntryKind::ToolCall {
+        entry.tool = Some(recipient.to_owned());
+        entry.call_id = Some(node.id.to_owned());
+    } else if sort == EntryKind::ToolResult {
+        entry.tool = Some(name.unwrap_or("tool").to_owned());
+        entry.call_id = call_above(nodes, at).map(str::to_owned);
+        entry.outcome = (kind == "system_error").then_some(Outcome::Failed);
+    }
     entry.branch = if node.active { Branch::Active } else { Branch::Abandoned };
     entry.native_id = Some(message.first_text(&["id"]).unwrap_or(node.id).to_owned());
     entry.at = time_of(message);
@@ -273,12 +267,11 @@ fn words(message: &Value, kind: &str) -> Option<String> {
     {
         return None;
     }
-    let mut words = Words::default();
-    words.push(&words_of(&content["parts"]));
-    const FIELDS: [&str; 8] = [
-        "title", "text", "result", "summary", "user_profile", "user_instructions",
+    const FIELDS: [&str; 9] = [
+        "parts", "title", "text", "result", "summary", "user_profile", "user_instructions",
         "model_set_context", "content",
     ];
+    let mut words = Words::default();
     for field in FIELDS {
         words.push(&words_of(&content[field]));
     }
@@ -290,21 +283,13 @@ fn words(message: &Value, kind: &str) -> Option<String> {
     let attached = attached.filter(|file| {
         !file.first_text(&["mime_type", "mimeType"]).is_some_and(|kind| kind.starts_with("image"))
     });
-    add_marks(&mut text, &attached.map(file_mark).collect::<Vec<_>>());
+    add_marks(&mut text, attached);
     (!text.is_empty()).then_some(text)
 }
 
-fn file_mark(file: &Value) -> String {
-    mark("file", file.first_text(&["name", "file_name"]))
-}
-
-fn add_marks(text: &mut String, marks: &[String]) {
-    for mark in marks {
-        if !text.is_empty() {
-            text.push_str("\n\n");
-        }
-        text.push_str(mark);
-    }
+fn add_marks<'j>(text: &mut String, files: impl Iterator<Item = &'j Value>) {
+    let marks = files.map(|file| mark("file", file.first_text(&["name", "file_name"])));
+    marks.for_each(|mark| push_piece(text, &mark, "\n\n"));
 }
 
 /// Finds the call of a result; other results of the same call may lie between them.

@@ -38,8 +38,8 @@ pub(super) struct ChatLog<'e> {
 
 struct OpenSession {
     head: RawSession,
-    waiting: Vec<RawEntry>,
-    emitted: bool,
+    /// First entries; `None` once the session is emitted.
+    waiting: Option<Vec<RawEntry>>,
 }
 
 impl<'e> ChatLog<'e> {
@@ -65,11 +65,10 @@ impl<'e> ChatLog<'e> {
         self.close();
         let Some(record) = Record::of(json) else {
             self.records += 1;
-            if is_empty(json) {
-                return;
+            if !is_empty(json) {
+                let detail = "expected a conversation: `messages` of `role` and `content`";
+                self.emit.finding(Severity::Warning, "no-messages", file_line, detail);
             }
-            let detail = "expected a conversation: `messages` of `role` and `content`";
-            self.emit.finding(Severity::Warning, "no-messages", file_line, detail);
             return;
         };
         let RecordEntries { entries, messages } = self.read(&record, line, file_line);
@@ -87,9 +86,8 @@ impl<'e> ChatLog<'e> {
         let mut from = 0;
         self.messages = MessageReader::of_file();
         messages::injected(record.system, line.unwrap_or(1), &mut entries);
-        for (number, message) in
-            (0..).zip([None].into_iter().chain(record.messages.iter().map(Some)))
-        {
+        let told = [None].into_iter().chain(record.messages.iter().map(Some));
+        for (number, message) in (0..).zip(told) {
             if let Some(message) = message
                 && !self.messages.read(message, line.unwrap_or(number), &mut entries)
             {
@@ -122,7 +120,7 @@ impl<'e> ChatLog<'e> {
         self.close();
         self.history.clear();
         self.messages = MessageReader::of_file();
-        self.open = Some(OpenSession { head, waiting: Vec::new(), emitted: false });
+        self.open = Some(OpenSession { head, waiting: Some(Vec::new()) });
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -139,8 +137,7 @@ impl<'e> ChatLog<'e> {
     pub(super) fn message(&mut self, json: &Value, line: u32, file_line: u32) {
         if !is_message(json) {
             let detail = "expected a message: `role` and `content`";
-            self.emit.finding(Severity::Warning, "no-message", file_line, detail);
-            return;
+            return self.emit.finding(Severity::Warning, "no-message", file_line, detail);
         }
         let mut entries = Vec::new();
         if !self.messages.read(json, line, &mut entries) {
@@ -153,36 +150,39 @@ impl<'e> ChatLog<'e> {
         self.add(entries);
     }
 
+    /// Reads a message without a conversation around it; begins a session if none is open.
+    pub(super) fn lone_message(&mut self, json: &Value, line: u32, file_line: u32) {
+        if self.open.is_none() {
+            self.open(RawSession::default());
+        }
+        self.message(json, line, file_line);
+    }
+
     fn add(&mut self, mut entries: Vec<RawEntry>) {
         let Some(open) = &mut self.open else { return };
-        if open.emitted {
+        let Some(waiting) = &mut open.waiting else {
             return entries.into_iter().for_each(|entry| self.emit.entry(entry));
-        }
+        };
         let known = entries.iter().any(|entry| entry.kind != EntryKind::Injected);
-        open.waiting.append(&mut entries);
-        if known || open.waiting.len() >= WAITING_MAX {
+        waiting.append(&mut entries);
+        if known || waiting.len() >= WAITING_MAX {
             self.release();
         }
     }
 
+    /// Emits the header and the first entries of the open session, if there are any.
     fn release(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
-        if !open.emitted {
-            open.emitted = true;
-            let waiting = std::mem::take(&mut open.waiting);
-            self.begin(std::mem::take(&mut open.head), &waiting);
+        let Some(open) = &mut self.open else { return };
+        if let Some(waiting) = open.waiting.take_if(|waiting| !waiting.is_empty()) {
+            let head = std::mem::take(&mut open.head);
+            self.begin(head, &waiting);
             waiting.into_iter().for_each(|entry| self.emit.entry(entry));
         }
-        self.open = Some(open);
     }
 
     pub(super) fn close(&mut self) {
-        if self.open.as_ref().is_some_and(|open| !open.waiting.is_empty()) {
-            self.release();
-        }
-        if self.open.take().is_some() {
-            self.records += 1;
-        }
+        self.release();
+        self.records += u64::from(self.open.take().is_some());
     }
 
     fn begin(&mut self, mut head: RawSession, entries: &[RawEntry]) {
@@ -258,12 +258,8 @@ impl<'j> Record<'j> {
     pub(super) fn of(json: &'j Value) -> Option<Record<'j>> {
         if json.is_array() {
             let messages: Vec<_> = json.list().iter().filter(|m| is_message(m)).collect();
-            let head = RawSession::default();
-            return (!messages.is_empty()).then_some(Record {
-                head,
-                system: &Value::Null,
-                messages,
-            });
+            let (head, system) = (RawSession::default(), &Value::Null);
+            return (!messages.is_empty()).then_some(Record { head, system, messages });
         }
         let inner = ["request", "body", "input", "data"].iter().map(|key| &json[key]);
         let carriers = [json].into_iter().chain(inner.filter(|inner| inner.is_object()));

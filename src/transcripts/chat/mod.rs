@@ -13,10 +13,10 @@ pub(super) use messages::{
 };
 pub(super) use parts::words_of;
 
-use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
+use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, Line, each_line, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
-use super::lines::Lines;
+
 use super::raw::{Input, Sink};
 use crate::domain::LINE_BYTES_MAX;
 use log::{ChatLog, LISTS, Record, SYSTEMS, head};
@@ -25,10 +25,11 @@ use std::io;
 
 pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut log = ChatLog::new(Emit::new(sink));
-    let layout = layout(input)?;
-    input.rewind()?;
-    match layout {
-        Layout::Lines => lines(input, &mut log)?,
+    match layout(input)? {
+        Layout::Lines => each_line(input, |line| {
+            read_line(&line, &mut log);
+            !log.emit.stopped()
+        })?,
         Layout::Array => array(&mut Cutter::new(input), &mut log)?,
         Layout::Object => object(input, &mut log)?,
     }
@@ -37,80 +38,48 @@ pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
     Ok(())
 }
 
-fn lines(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if log.emit.stopped() {
-            break;
+fn read_line(line: &Line<'_>, log: &mut ChatLog<'_>) {
+    let number = line.number;
+    if !log.emit.accepts(line) {
+        return log.pass();
+    }
+    if line.text.trim().is_empty() {
+        return;
+    }
+    match json::parse(&line.text) {
+        // One message per line: one session.
+        Ok(json) if json.is_object() && Record::of(&json).is_none() && is_message(&json) => {
+            log.lone_message(&json, number, number);
         }
-        let number = line.number;
-        if !log.emit.accepts(&line) {
-            log.pass();
-            continue;
-        }
-        if line.text.trim().is_empty() {
-            continue;
-        }
-        match json::parse(&line.text) {
-            // One message per line: one session.
-            Ok(json) if json.is_object() && Record::of(&json).is_none() && is_message(&json) => {
-                if !log.is_open() {
-                    log.open(head(&Value::Null));
-                }
-                log.message(&json, number, number);
+        Ok(json) => log.record(&json, Some(number), number),
+        Err(expected) => {
+            if line.complete {
+                log.pass();
             }
-            Ok(json) => log.record(&json, Some(number), number),
-            Err(expected) => {
-                if line.complete {
-                    log.pass();
-                }
-                log.emit.unreadable(&line, &expected);
-            }
+            log.emit.unreadable(line, &expected);
         }
     }
-    Ok(())
 }
 
 /// Streams an array of messages (one session) or of records (a session each).
 fn array(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Result<()> {
-    let mut number = 0;
-    elements(cutter, log, |log, json, line| {
-        number += 1;
-        let Some(json) = json else {
-            if !log.is_open() {
-                log.pass();
+    let cut = cutter.elements(LINE_BYTES_MAX, |it| {
+        match log.emit.element(&it) {
+            // An element that is neither message nor record does not end the session around it.
+            Some(json)
+                if (is_message(&json) && log.is_open())
+                    || (Record::of(&json).is_none() && (is_message(&json) || log.is_open())) =>
+            {
+                log.lone_message(&json, it.number, it.line);
             }
-            return;
-        };
-        // An element that is neither message nor record does not end the session around it.
-        let alone = (is_message(json) && log.is_open())
-            || (Record::of(json).is_none() && (is_message(json) || log.is_open()));
-        if alone && !log.is_open() {
-            log.open(head(&Value::Null));
-        }
-        if alone {
-            log.message(json, number, line);
-        } else {
-            log.record(json, None, line);
-        }
-    })
-    .and_then(|cut| log.emit.rest(cutter, cut))
-}
-
-/// Visits every element of an array. Unreadable elements are reported and visited as `None`, so that
-/// they count. Returns the cut that ended the walk, already reported.
-fn elements(
-    cutter: &mut Cutter<&mut dyn Input>,
-    log: &mut ChatLog<'_>,
-    mut each: impl FnMut(&mut ChatLog<'_>, Option<&Value>, u32),
-) -> io::Result<Cut> {
-    cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
-        let json = log.emit.value(cut, bytes, line);
-        if matches!(cut, Cut::Whole | Cut::TooLong) {
-            each(log, json.as_ref(), line);
+            Some(json) => log.record(&json, None, it.line),
+            // An unreadable record counts.
+            None if !it.cut.is_end() && !log.is_open() => log.pass(),
+            None => {}
         }
         !log.emit.stopped()
-    })
+    })?;
+    log.emit.rest(cutter, cut)
 }
 
 /// Reads one object. Streams its messages after the fields around them are known.
@@ -134,22 +103,17 @@ fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     let beside = json::parse(&beside).unwrap_or(Value::Null);
     log.open(head(&beside));
     log.system(beside.first(&SYSTEMS), 1);
-    let mut reported = false;
-    let cut = cutter.fields(|cutter, key, buffer| {
-        if key != list {
-            return cutter.value(buffer, 0);
-        }
-        let mut number = 0;
-        let cut = elements(cutter, log, |log, json, line| {
-            number += 1;
-            if let Some(json) = json {
-                log.message(json, number, line);
+    let (cut, is_reported) = cutter.lists(
+        LINE_BYTES_MAX,
+        |key| key == list,
+        |it| {
+            if let Some(json) = log.emit.element(&it) {
+                log.message(&json, it.number, it.line);
             }
-        })?;
-        reported = cut != Cut::Whole;
-        Ok(cut)
-    })?;
-    if !reported {
+            !log.emit.stopped()
+        },
+    )?;
+    if !is_reported {
         log.emit.cut(cut, cutter.line());
     }
     log.emit.rest(&mut cutter, cut)

@@ -71,16 +71,6 @@ struct SessionIds {
     digest: Option<String>,
 }
 
-impl SessionIds {
-    fn assistant(&mut self, id: &str) {
-        match &mut self.assistant {
-            Some((_, last)) if last == id => {}
-            Some((_, last)) => id.clone_into(last),
-            None => self.assistant = Some((id.to_owned(), id.to_owned())),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct Titles {
     custom: Option<String>,
@@ -123,7 +113,8 @@ impl Indexer {
         if let Some(id) = head.session_id() {
             self.ids.first.get_or_insert_with(|| id.to_owned());
             if head.kind.is("assistant") {
-                self.ids.assistant(id);
+                let ids = self.ids.assistant.get_or_insert_with(|| (id.to_owned(), String::new()));
+                id.clone_into(&mut ids.1);
             }
         }
         if session.cwd.is_none() {
@@ -154,8 +145,7 @@ impl Indexer {
 
     fn node(&mut self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) {
         let Some(uuid) = head.uuid.some().filter(|id| is_id(id)) else {
-            self.tree.push(None, self.node_of(line, head, prompt), None);
-            return;
+            return self.tree.push(None, self.node_of(line, head, prompt), None);
         };
         let name = name_of(uuid);
         let session = name_of(head.session_id().unwrap_or_default());
@@ -189,7 +179,8 @@ impl Indexer {
         };
         let name = || name_of(&format!("{} {:?}", self.compactions, head.session_id()));
         let beginning = prompt.filter(begins).map(|_| name());
-        Node::new(line, prompt.is_some() && !sidechain, speaks, sidechain).beginning(beginning)
+        let prompt = prompt.is_some() && !sidechain;
+        Node { line, parent: None, message: None, prompt, speaks, sidechain, beginning }
     }
 
     fn conversation(&mut self, line: u32, head: &Head<'_>) {
@@ -339,50 +330,34 @@ fn is_id(text: &str) -> bool {
 }
 
 pub(super) fn has_result(content: &Content<'_>) -> bool {
-    if let Content::Blocks(blocks) = content {
-        return blocks.iter().any(|block| block.kind.is("tool_result"));
-    }
-    false
+    matches!(content, Content::Blocks(it) if it.iter().any(|it| it.kind.is("tool_result")))
 }
 
 pub(super) fn queued_name(text: &str) -> u64 {
     name_of(text.trim())
 }
 
-const NONE: u32 = u32::MAX;
 /// Bit that distinguishes hashes of first prompts from node numbers.
 const BEGINNING: u64 = 1 << 63;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     line: u32,
-    parent: u32,
+    parent: Option<u32>,
     /// Nearest message above, skipping progress, hooks and attachments.
-    message: u32,
+    message: Option<u32>,
     prompt: bool,
     speaks: bool,
     sidechain: bool,
-    /// Key of a first prompt that may have replaced another.
+    /// Key of a first prompt that may have replaced another: of two with one key, one was rewound.
     beginning: Option<u64>,
 }
 
 impl Node {
-    fn new(line: u32, prompt: bool, speaks: bool, sidechain: bool) -> Node {
-        Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain, beginning: None }
-    }
-
-    /// Sets the key of a first prompt. Of two prompts with one key, one was rewound.
-    fn beginning(self, name: Option<u64>) -> Node {
-        Node { beginning: name, ..self }
-    }
-
     /// Position of a prompt; two prompts at one position are a fork.
     fn position(&self) -> Option<u64> {
-        match self.message {
-            NONE if self.parent == NONE => self.beginning.map(|name| name | BEGINNING),
-            NONE => None,
-            message => Some(u64::from(message)),
-        }
+        let first = self.beginning.filter(|_| self.parent.is_none());
+        self.message.map(u64::from).or(first.map(|name| name | BEGINNING))
     }
 }
 
@@ -397,31 +372,19 @@ impl Tree {
     /// Adds a record with its name and parent: `None` if unknown, `Some(None)` for a root. A record
     /// whose parent is unknown or missing follows the previous record in the file.
     fn push(&mut self, name: Option<u64>, mut node: Node, parent: Option<Option<u64>>) {
-        let at = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        if at == NONE {
-            return;
+        let Ok(at) = u32::try_from(self.nodes.len()) else { return };
+        let is_root = parent == Some(None);
+        let named = parent.flatten().and_then(|name| self.by_name.get(&name).copied());
+        node.parent = named.or(at.checked_sub(1)).filter(|_| !is_root);
+        if let Some(parent) = node.parent.map(|parent| &self.nodes[parent as usize]) {
+            // The parent of a first prompt is the hook that began the session.
+            let above = parent.message.filter(|_| !parent.speaks || parent.sidechain);
+            node.message = above.or(node.parent);
         }
-        let previous = at.checked_sub(1).unwrap_or(NONE);
-        node.parent = match parent {
-            Some(None) => NONE,
-            Some(Some(name)) => self.by_name.get(&name).copied().unwrap_or(previous),
-            None => previous,
-        };
-        node.message = match self.get(node.parent) {
-            Some(parent) if parent.speaks && !parent.sidechain => node.parent,
-            // The parent of a first prompt: the hook that began the session.
-            Some(parent) if parent.message == NONE => node.parent,
-            Some(parent) => parent.message,
-            None => NONE,
-        };
         self.nodes.push(node);
         if let Some(name) = name {
             self.by_name.insert(name, at);
         }
-    }
-
-    fn get(&self, at: u32) -> Option<&Node> {
-        self.nodes.get(at as usize)
     }
 
     /// Lines of all records abandoned by a rewind.
@@ -431,35 +394,27 @@ impl Tree {
             return Vec::new();
         }
         let (active, linked) = (self.active(), self.linked());
-        let is_linked = |at: u32| linked.get(at as usize).copied().unwrap_or(false);
-        let on = |at: u32| active.get(at as usize).copied().unwrap_or(false);
         let mut left = vec![false; self.nodes.len()];
         for prompts in forked {
             // Without an active prompt, the last one was continued.
-            let kept = prompts.iter().rev().find(|at| on(**at)).or(prompts.last()).copied();
-            let rewound = |at: &u32| Some(*at) != kept && is_linked(*at);
-            for prompt in prompts.into_iter().filter(rewound) {
-                if let Some(left) = left.get_mut(prompt as usize) {
-                    *left = true;
-                }
+            let kept = prompts.iter().rev().find(|at| active[**at]).or(prompts.last()).copied();
+            for at in prompts {
+                left[at] |= Some(at) != kept && linked[at];
             }
         }
         let mut lines = Vec::new();
         for (at, node) in self.nodes.iter().enumerate() {
-            let below = left.get(node.parent as usize).copied().unwrap_or(false);
-            if let Some(left) = left.get_mut(at) {
-                *left |= below;
-                lines.extend(left.then_some(node.line));
-            }
+            left[at] |= node.parent.is_some_and(|parent| left[parent as usize]);
+            lines.extend(left[at].then_some(node.line));
         }
         lines
     }
 
     /// Groups of two or more prompts that follow the same message.
-    fn forked(&self) -> Vec<Vec<u32>> {
-        let mut below: NameMap<Vec<u32>> = NameMap::default();
+    fn forked(&self) -> Vec<Vec<usize>> {
+        let mut below: NameMap<Vec<usize>> = NameMap::default();
         let mut parents = Vec::new();
-        for (at, node) in (0u32..).zip(&self.nodes) {
+        for (at, node) in self.nodes.iter().enumerate() {
             if let Some(position) = node.position().filter(|_| node.prompt && !node.sidechain) {
                 let prompts = below.entry(position).or_default();
                 prompts.push(at);
@@ -474,11 +429,9 @@ impl Tree {
     /// Flags records that have a parent or a message below them. In a file without links every
     /// prompt seems to begin a tree, and none was rewound.
     fn linked(&self) -> Vec<bool> {
-        let mut linked: Vec<bool> = self.nodes.iter().map(|node| node.parent != NONE).collect();
-        for node in self.nodes.iter().filter(|node| node.speaks) {
-            if let Some(linked) = linked.get_mut(node.parent as usize) {
-                *linked = true;
-            }
+        let mut linked: Vec<bool> = self.nodes.iter().map(|node| node.parent.is_some()).collect();
+        for parent in self.nodes.iter().filter(|node| node.speaks).filter_map(|node| node.parent) {
+            linked[parent as usize] = true;
         }
         linked
     }
@@ -486,14 +439,10 @@ impl Tree {
     /// Flags records on the path from the last message to its root.
     fn active(&self) -> Vec<bool> {
         let mut active = vec![false; self.nodes.len()];
-        let last = self.nodes.iter().rposition(|node| node.speaks && !node.sidechain);
-        let mut at = last.and_then(|last| u32::try_from(last).ok()).unwrap_or(NONE);
-        for _ in 0..self.nodes.len() {
-            let Some(node) = self.get(at) else { break };
-            if let Some(active) = active.get_mut(at as usize) {
-                *active = true;
-            }
-            at = node.parent;
+        let mut at = self.nodes.iter().rposition(|node| node.speaks && !node.sidechain);
+        while let Some(here) = at {
+            active[here] = true;
+            at = self.nodes[here].parent.map(|parent| parent as usize);
         }
         active
     }
@@ -512,8 +461,9 @@ mod tree_tests {
         for (line, record) in (1..).zip(records.split(' ')) {
             let (name, parent) = record.split_once('<').unwrap();
             let prompt = name.chars().all(char::is_uppercase);
-            let node = Node::new(line, prompt, !name.starts_with('.'), false);
-            let node = node.beginning((parent == "+").then_some(1));
+            let (speaks, beginning) = (!name.starts_with('.'), (parent == "+").then_some(1));
+            let (at, sidechain) = (None, false);
+            let node = Node { line, parent: at, message: at, prompt, speaks, sidechain, beginning };
             let parent = (!matches!(parent, "-" | "+")).then(|| name_of(parent));
             tree.push(Some(name_of(name)), node, Some(parent));
         }

@@ -71,9 +71,7 @@ impl<'a> RecordReader<'a> {
             "assistant" => self.assistant(&frame, record),
             "queue-operation" => self.queued(&frame, &record.content),
             "attachment" => {
-                if let Some(attachment) = record.attachment.0 {
-                    self.attachment(&frame, attachment);
-                }
+                record.attachment.0.into_iter().for_each(|it| self.attachment(&frame, it));
             }
             "system" => self.system(&frame, &record),
             "pr-link" => self.link(&frame, &record),
@@ -109,7 +107,8 @@ impl<'a> RecordReader<'a> {
         let generated = record.is_generated();
         let answers = index::has_result(&record.message.content);
         if record.compact.on() {
-            return self.summary(frame, record.message.content);
+            let is_copy = self.index.marks.has(frame.line, index::SUMMARISED);
+            return self.summary(frame, &flatten(record.message.content), is_copy);
         }
         match record.message.content {
             Content::Blocks(blocks) if answers => {
@@ -121,9 +120,8 @@ impl<'a> RecordReader<'a> {
                     (false, true) => Author::Client,
                     (false, false) => Author::Unknown,
                 };
-                for text in user_text::read_all(content) {
-                    self.user_text(frame, text, author);
-                }
+                let texts = user_text::read_all(content);
+                texts.into_iter().for_each(|text| self.user_text(frame, text, author));
             }
         }
     }
@@ -149,11 +147,9 @@ impl<'a> RecordReader<'a> {
         self.emit(entry);
     }
 
-    fn summary(&mut self, frame: &RawEntry, content: Content<'_>) {
-        let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, flatten(content));
-        if self.index.marks.has(frame.line, index::SUMMARISED) {
-            entry.skip = frame.skip.or(Some(Skip::Summarised));
-        }
+    fn summary(&mut self, frame: &RawEntry, text: &str, is_copy: bool) {
+        let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
+        entry.skip = frame.skip.or(is_copy.then_some(Skip::Summarised));
         self.emit(entry);
     }
 
@@ -185,15 +181,12 @@ impl<'a> RecordReader<'a> {
     fn answer(&mut self, frame: &RawEntry, block: Block<'_>, structured: &ToolUseResult<'_>) {
         let call_id = block.tool_use_id.owned();
         let call = call_id.as_deref().and_then(|id| self.calls.close(id));
-        let answer = tools::read_result(block, structured, call.as_ref());
-        let mut entry = frame.entry(answer.speaker, answer.kind, answer.text);
+        let mut entry = tools::read_result(frame, block, structured, call.as_ref());
         if frame.branch == Branch::Sidechain && entry.speaker == Speaker::Person {
             entry.speaker = Speaker::Client;
         }
         entry.tool = call.map(|call| call.name);
         entry.call_id = call_id;
-        entry.outcome = Some(answer.outcome);
-        entry.exit_code = answer.exit_code;
         self.emit(entry);
     }
 
@@ -211,9 +204,7 @@ impl<'a> RecordReader<'a> {
             Content::None => {}
             Content::Text(text) => self.words(frame, id, &clean(text)),
             Content::Blocks(blocks) => {
-                for block in blocks {
-                    self.block(frame, id, block);
-                }
+                blocks.into_iter().for_each(|block| self.block(frame, id, block));
             }
         }
         if id.is_none() {
@@ -337,15 +328,10 @@ impl<'a> RecordReader<'a> {
         let text = record.content.get();
         match record.subtype.get() {
             "local_command" => {
-                for text in user_text::read_all(Content::Text(Cow::Borrowed(text))) {
-                    self.user_text(frame, text, Author::Unknown);
-                }
+                let texts = user_text::read_all(Content::Text(Cow::Borrowed(text)));
+                texts.into_iter().for_each(|text| self.user_text(frame, text, Author::Unknown));
             }
-            "away_summary" => {
-                let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
-                entry.skip = frame.skip.or(Some(Skip::Summarised));
-                self.emit(entry);
-            }
+            "away_summary" => self.summary(frame, text, true),
             "api_error" | "error" | "api_refusal" | "model_refusal_fallback" | "informational" => {
                 let error = record.error.0.as_ref();
                 let status = error.and_then(|error| error.status.0);
@@ -394,11 +380,7 @@ impl<'a> RecordReader<'a> {
     }
 
     fn flush(&mut self) {
-        if let Some((_, entry)) = self.text.take() {
-            self.emit.entry(entry);
-        }
-        for entry in self.waiting.drain(..) {
-            self.emit.entry(entry);
-        }
+        let text = self.text.take().map(|(_, entry)| entry);
+        text.into_iter().chain(self.waiting.drain(..)).for_each(|entry| self.emit.entry(entry));
     }
 }

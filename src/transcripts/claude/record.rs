@@ -1,8 +1,10 @@
 //! Fields read from Claude Code's records; others are ignored.
 
 use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
+use crate::transcripts::json::JsonExt;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -45,7 +47,7 @@ pub(super) struct AnyRecord<'a, M, T> {
     pub(super) compact: Flag,
     #[serde(rename = "isApiErrorMessage")]
     pub(super) api_error: Flag,
-    origin: Obj<Origin<'a>>,
+    origin: Value,
     #[serde(rename = "promptSource")]
     prompt_source: Str<'a>,
     pub(super) message: M,
@@ -89,8 +91,8 @@ impl<M, T> AnyRecord<'_, M, T> {
 }
 
 /// True if an origin is not a person. Redacted names say nothing.
-pub(super) fn is_generated(origin: &Obj<Origin<'_>>) -> bool {
-    let name = origin.0.as_ref().map(|origin| origin.kind.get()).unwrap_or_default();
+pub(super) fn is_generated(origin: &Value) -> bool {
+    let name = origin.text("kind");
     let known = !name.is_empty() && !name.contains([' ', '[']) && name != "REDACTED";
     known && !["human", "user", "cli", "sdk", "typed", "queued"].contains(&name)
 }
@@ -117,12 +119,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "'de: 'a")]
-pub(super) struct Origin<'a> {
-    kind: Str<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
 pub(super) struct ApiError<'a> {
     pub(super) message: Str<'a>,
     pub(super) status: Int,
@@ -138,7 +134,7 @@ pub(super) struct Attachment<'a> {
     #[serde(rename = "commandMode")]
     pub(super) mode: Str<'a>,
     pub(super) filename: Str<'a>,
-    pub(super) origin: Obj<Origin<'a>>,
+    pub(super) origin: Value,
 }
 
 /// Message in API form; a bare string in old files.

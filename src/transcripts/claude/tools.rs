@@ -6,6 +6,7 @@ use crate::domain::{EntryKind, Outcome, Speaker};
 use crate::transcripts::fields::Block;
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::name_of;
+use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{flatten, push_piece};
 use crate::transcripts::tools::is_web;
 use serde_json::Value;
@@ -73,40 +74,50 @@ fn questions(json: &Value) -> Option<String> {
     Some(words)
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OpenCall {
     pub(super) name: String,
     pub(super) plan: Option<u64>,
 }
 
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct ToolResult {
-    pub(super) speaker: Speaker,
-    pub(super) kind: EntryKind,
-    pub(super) text: String,
-    pub(super) outcome: Outcome,
-    pub(super) exit_code: Option<i32>,
-}
-
 /// Reads the result in `block`; `structured` is its structured form, `call` the call it answers.
 pub(super) fn read_result(
+    frame: &RawEntry,
     block: Block<'_>,
     structured: &ToolUseResult<'_>,
     call: Option<&OpenCall>,
-) -> ToolResult {
+) -> RawEntry {
     let failed = block.is_error.on();
     let text = flatten(block.content);
     let name = call.map(|call| call.name.as_str()).unwrap_or_default();
-    let person = refusal(&text).or_else(|| match name {
+    if let Some((speaker, words)) = refusal(&text) {
+        let outcome = Some(Outcome::Aborted);
+        return RawEntry { outcome, ..frame.entry(speaker, EntryKind::Rejection, words) };
+    }
+    let answer = match name {
         "ExitPlanMode" | "exit_plan_mode" if !failed => Some(approval(&text, structured, call)),
         "AskUserQuestion" | "" if !failed => chosen(&text, structured),
         _ => None,
-    });
-    person.unwrap_or_else(|| tool_result(text, failed, structured, name))
+    };
+    if let Some(answer) = answer {
+        let outcome = Some(Outcome::Succeeded);
+        return RawEntry { outcome, ..frame.entry(Speaker::Person, EntryKind::Answer, answer) };
+    }
+    let exit = exit_code(&text);
+    let outcome = outcome(&text, failed, structured, exit);
+    let shell = matches!(name, "Bash" | "bash") && outcome == Outcome::Succeeded;
+    let text = match text.strip_prefix("<tool_use_error>") {
+        Some(inner) => inner.trim_end().trim_end_matches("</tool_use_error>").to_owned(),
+        None => text,
+    };
+    let speaker = if is_web(name) { Speaker::Web } else { Speaker::Tool };
+    let mut entry = frame.entry(speaker, EntryKind::ToolResult, text);
+    (entry.outcome, entry.exit_code) = (Some(outcome), exit.or(shell.then_some(0)));
+    entry
 }
 
 /// Reads a user's refusal and the words given with it, if any.
-fn refusal(text: &str) -> Option<ToolResult> {
+fn refusal(text: &str) -> Option<(Speaker, &str)> {
     const REFUSALS: [&str; 5] = [
         "The user doesn't want to proceed with this tool use",
         "The user doesn't want to take this action right now",
@@ -121,24 +132,15 @@ fn refusal(text: &str) -> Option<ToolResult> {
         // Newer clients append a remark for the model.
         words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim()
     });
-    let (speaker, text) = match words.filter(|words| !words.is_empty()) {
-        Some(words) => (Speaker::Person, words),
-        None => (Speaker::Client, "[tool use refused]"),
-    };
-    let (text, outcome) = (text.to_owned(), Outcome::Aborted);
-    Some(ToolResult { speaker, kind: EntryKind::Rejection, text, outcome, exit_code: None })
-}
-
-fn answer(text: String) -> ToolResult {
-    let (speaker, kind, outcome) = (Speaker::Person, EntryKind::Answer, Outcome::Succeeded);
-    ToolResult { speaker, kind, text, outcome, exit_code: None }
+    let words = words.filter(|words| !words.is_empty()).map(|words| (Speaker::Person, words));
+    Some(words.unwrap_or((Speaker::Client, "[tool use refused]")))
 }
 
 /// Reads a user's answers to the agent's questions, one per line.
-fn chosen(text: &str, structured: &ToolUseResult<'_>) -> Option<ToolResult> {
+fn chosen(text: &str, structured: &ToolUseResult<'_>) -> Option<String> {
     let fields = structured.fields();
     let answers = fields.and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
-    answers.or_else(|| written_answers(text)).map(answer)
+    answers.or_else(|| written_answers(text))
 }
 
 fn pairs(answers: &str, annotations: Option<&RawValue>) -> Option<String> {
@@ -174,34 +176,16 @@ fn written_answers(text: &str) -> Option<String> {
 }
 
 /// Reads a user's approval of a plan; includes the plan if the user edited it.
-fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>) -> ToolResult {
+fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>) -> String {
     let approved = structured.fields().and_then(|fields| fields.plan.some());
     let differs = match (approved, call.and_then(|call| call.plan)) {
         (Some(approved), Some(proposed)) => name_of(approved.trim()) != proposed,
         _ => text.contains("(edited by user)"),
     };
-    answer(match approved.filter(|_| differs) {
+    match approved.filter(|_| differs) {
         Some(plan) => format!("[plan approved, as edited]\n{plan}"),
         None => "[plan approved]".to_owned(),
-    })
-}
-
-fn tool_result(
-    text: String,
-    failed: bool,
-    structured: &ToolUseResult<'_>,
-    name: &str,
-) -> ToolResult {
-    let speaker = if is_web(name) { Speaker::Web } else { Speaker::Tool };
-    let exit = exit_code(&text);
-    let outcome = outcome(&text, failed, structured, exit);
-    let shell = matches!(name, "Bash" | "bash") && outcome == Outcome::Succeeded;
-    let exit_code = exit.or(shell.then_some(0));
-    let text = match text.strip_prefix("<tool_use_error>") {
-        Some(inner) => inner.trim_end().trim_end_matches("</tool_use_error>").to_owned(),
-        None => text,
-    };
-    ToolResult { speaker, kind: EntryKind::ToolResult, text, outcome, exit_code }
+    }
 }
 
 /// Exit code of a failed command, from the beginning of its result.
@@ -279,9 +263,11 @@ mod result_tests {
         let block = serde_json::from_str(block).unwrap();
         let twin = serde_json::from_str(twin).unwrap();
         let call = OpenCall { name: tool.to_owned(), plan: Some(name_of("step one")) };
-        let got = read_result(block, &twin, Some(&call));
+        let frame = RawEntry::new(1, Speaker::Client, EntryKind::Notice, "");
+        let got = read_result(&frame, block, &twin, Some(&call));
         let code = got.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
-        let (speaker, kind, outcome) = (got.speaker.name(), got.kind.name(), got.outcome.name());
+        let (speaker, kind, outcome) =
+            (got.speaker.name(), got.kind.name(), got.outcome.unwrap().name());
         assert_eq!(format!("{speaker} {kind} {outcome}{code}: {}", got.text), expected);
     }
 

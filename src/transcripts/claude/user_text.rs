@@ -45,18 +45,9 @@ fn without_context(text: &str) -> (&str, bool) {
     let mut rest = text.trim_start();
     let mut any = false;
     // Each iteration removes at least one byte.
-    for _ in 0..text.len() {
-        let tag = BLOCKS.iter().find(|tag| {
-            let opened = rest.strip_prefix('<').and_then(|rest| rest.strip_prefix(**tag));
-            opened.is_some_and(|rest| rest.starts_with('>'))
-        });
-        let Some(tag) = tag else { break };
-        let close = format!("</{tag}>");
-        any = true;
-        rest = match rest.find(&close) {
-            Some(at) => rest.get(at + close.len()..).unwrap_or_default().trim_start(),
-            None => "",
-        };
+    while let Some(tag) = BLOCKS.iter().find(|tag| rest.starts_with(&format!("<{tag}>"))) {
+        let inner = rest.split_once(&format!("</{tag}>"));
+        (rest, any) = (inner.map_or("", |(_, rest)| rest.trim_start()), true);
     }
     (rest, any)
 }
@@ -82,18 +73,17 @@ fn inner(text: &str, tags: &[&str]) -> String {
 /// Reads every text of a user record's content; merges adjacent texts of one speaker and kind.
 pub(super) fn read_all(content: Content<'_>) -> Vec<ClientText> {
     let mut all: Vec<ClientText> = Vec::new();
-    match content {
-        Content::None => {}
-        Content::Text(text) => all.push(read(&clean(text))),
-        Content::Blocks(blocks) => {
-            for text in blocks.into_iter().filter_map(read_block) {
-                match all.last_mut() {
-                    Some(last) if (last.speaker, last.kind) == (text.speaker, text.kind) => {
-                        push_piece(&mut last.text, &text.text, "\n\n");
-                    }
-                    _ => all.push(text),
-                }
+    let texts = match content {
+        Content::None => Vec::new(),
+        Content::Text(text) => vec![read(&clean(text))],
+        Content::Blocks(blocks) => blocks.into_iter().filter_map(read_block).collect(),
+    };
+    for text in texts {
+        match all.last_mut() {
+            Some(last) if (last.speaker, last.kind) == (text.speaker, text.kind) => {
+                push_piece(&mut last.text, &text.text, "\n\n");
             }
+            _ => all.push(text),
         }
     }
     all.retain(|text| !text.text.is_empty());

@@ -5,8 +5,10 @@ use super::record::{AnyPayload, Envelope, Head};
 use super::tools::{self, CallEnd};
 use crate::domain::{Digest, Outcome, Timestamp};
 use crate::transcripts::client_text::SUMMARY_HEAD;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
+use crate::transcripts::tools::outcome_of_flag;
 use std::ops::Range;
 
 /// Line copied from the session that this one was forked from.
@@ -43,8 +45,7 @@ pub(super) struct Indexer {
     digest: Option<String>,
     fork: Fork,
     prompts: Vec<u32>,
-    /// Ranges of rolled-back lines, exclusive of the end.
-    rolled_back: Vec<(u32, u32)>,
+    rolled_back: Vec<Range<u32>>,
     calls: NameSet,
     /// Scripts without output so far, each with the hash of its call id.
     scripts: Vec<(u64, String)>,
@@ -88,17 +89,13 @@ impl Indexer {
             self.id = head.id.owned();
             let session = &mut self.index.session;
             session.cwd = head.cwd.owned();
-            if let Some(branch) = head.git.0.as_ref().and_then(|git| git.branch.some()) {
+            if let Some(branch) = head.git.first_text(&["branch"]) {
                 session.on_branch(branch);
             }
             session.started_at = head.timestamp.some().and_then(Timestamp::parse).or(at);
-            let origin = head.source.fields();
-            let subagent = origin.map(|origin| &origin.subagent);
-            let spawn = subagent.and_then(|sub| sub.fields()).and_then(|sub| {
-                sub.thread_spawn.0.as_ref().and_then(|spawn| spawn.parent_thread_id.some())
-            });
-            self.index.subagent =
-                subagent.is_some_and(|sub| sub.fields().is_some() || sub.text().is_some());
+            let subagent = &head.source["subagent"];
+            self.index.subagent = subagent.is_object() || subagent.is_string();
+            let spawn = subagent["thread_spawn"].first_text(&["parent_thread_id"]);
             let parents = [head.forked_from_id.some(), head.parent_thread_id.some(), spawn];
             session.parent = parents.into_iter().flatten().next().map(str::to_owned);
             let ordinal = head.subagent_history_start_ordinal.0;
@@ -177,7 +174,7 @@ impl Indexer {
         let turns = turns.and_then(|turns| usize::try_from(turns).ok()).unwrap_or(0);
         let kept = self.prompts.len().saturating_sub(turns);
         if let Some(first) = self.prompts.get(kept) {
-            self.rolled_back.push((*first, line));
+            self.rolled_back.push(*first..line);
             self.prompts.truncate(kept);
         }
     }
@@ -186,10 +183,8 @@ impl Indexer {
         for line in self.fork.copied() {
             self.index.marks.set(line, COPIED);
         }
-        for (first, after) in std::mem::take(&mut self.rolled_back) {
-            for line in first..after {
-                self.index.marks.set(line, ABANDONED);
-            }
+        for line in self.rolled_back.iter().cloned().flatten() {
+            self.index.marks.set(line, ABANDONED);
         }
         let digest = || Digest::of(&["codex", ""]).to_string();
         self.index.session.native_id = self.id.or(self.digest).unwrap_or_else(digest);
@@ -199,16 +194,17 @@ impl Indexer {
 
 fn end_of<C>(head: &AnyPayload<'_, C>) -> CallEnd {
     let result = head.result.fields();
-    let outcome = match (head.exit_code.0, head.success.0, head.status.get()) {
-        (_, _, "declined") => Some(Outcome::Aborted),
-        (Some(0), ..) | (None, Some(true), _) => Some(Outcome::Succeeded),
-        (Some(_), ..) | (None, Some(false), _) | (None, None, "failed") => Some(Outcome::Failed),
-        (None, None, _) => match result {
-            Some(result) if result.err.is_some() => Some(Outcome::Failed),
-            Some(result) if result.ok.is_some() => Some(Outcome::Succeeded),
-            Some(_) | None => None,
-        },
+    let told = result.and_then(|it| match (&it.err, &it.ok) {
+        (Some(_), _) => Some(false),
+        (None, ok) => ok.map(|_| true),
+    });
+    let success = match (head.exit_code.0, head.status.get()) {
+        (Some(code), _) => Some(code == 0),
+        (None, "failed") if head.success.0.is_none() => Some(false),
+        (None, _) => head.success.0.or(told),
     };
+    let declined = (head.status.get() == "declined").then_some(Outcome::Aborted);
+    let outcome = declined.or(success.map(outcome_of_flag));
     CallEnd { outcome, exit_code: head.exit_code.0.and_then(|code| i32::try_from(code).ok()) }
 }
 

@@ -61,14 +61,12 @@ impl<'a> RecordReader<'a> {
             ..RawEntry::new(line, Speaker::Client, EntryKind::Notice, "")
         };
         match envelope.kind.get() {
-            "event_msg" => {
-                match payload.item.0.take().filter(|_| payload.kind.is("item_completed")) {
-                    Some(item) => {
-                        item.of_item().into_iter().for_each(|it| self.event(&frame, it, true))
-                    }
-                    None => self.event(&frame, payload, false),
+            "event_msg" => match payload.item.0.take_if(|_| payload.kind.is("item_completed")) {
+                Some(item) => {
+                    item.of_item().into_iter().for_each(|it| self.event(&frame, it, true))
                 }
-            }
+                None => self.event(&frame, payload, false),
+            },
             "response_item" => self.item(&frame, payload),
             "compacted" => {
                 let text = clean(Cow::Borrowed(payload.message.get()));
@@ -94,8 +92,7 @@ impl<'a> RecordReader<'a> {
             "agent_message" => self.says(frame, &clean(Cow::Borrowed(payload.message.get()))),
             "turn_aborted" => self.aborted(frame, payload.reason.some().unwrap_or("unknown")),
             "entered_review_mode" => {
-                let hint = payload.user_facing_hint.get();
-                let text = format!("[review began] {hint}");
+                let text = format!("[review began] {}", payload.user_facing_hint.get());
                 self.emit_words(frame.notice(text.trim()));
             }
             "exited_review_mode" => {
@@ -104,18 +101,16 @@ impl<'a> RecordReader<'a> {
                 self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
             }
             "error" | "stream_error" => {
-                let text = format!("[error] {}", payload.message.get());
-                self.emit_words(frame.notice(text));
+                self.emit_words(frame.notice(format!("[error] {}", payload.message.get())));
             }
             "task_complete" => {
                 let error = payload.error.fields().map(|error| error.message.get());
                 if let Some(error) = error.or(payload.error.text()).filter(|e| !e.is_empty()) {
-                    let text = format!("[error] {error}");
-                    self.emit_words(frame.notice(text));
+                    self.emit_words(frame.notice(format!("[error] {error}")));
                 }
             }
             "undo_completed" | "thread_rolled_back" => {
-                let text = format!("[{}] {}", payload.kind.get(), payload.message.get());
+                let text = format!("[{kind}] {}", payload.message.get());
                 self.emit_words(frame.notice(text.trim()));
             }
             _ => {}
@@ -133,8 +128,8 @@ impl<'a> RecordReader<'a> {
                 push_piece(&mut pictures, &picture, "\n");
             }
         }
-        let injected =
-            ["environment_context", "user_instructions"].contains(&payload.message_kind.get());
+        let kind = payload.message_kind.get();
+        let injected = matches!(kind, "environment_context" | "user_instructions");
         self.user(frame, &message, &pictures, injected);
     }
 
@@ -199,15 +194,12 @@ impl<'a> RecordReader<'a> {
                 let text = tools::render(&name, &arguments);
                 self.call(call(frame, Speaker::Assistant, text), &name, payload.call_id.some());
             }
-            "local_shell_call" => {
+            kind @ ("local_shell_call" | "web_search_call") => {
+                let is_web = kind == "web_search_call";
+                let speaker = if is_web { Speaker::Web } else { Speaker::Assistant };
                 let id = payload.call_id.some().or(payload.id.some());
-                let entry = call(frame, Speaker::Assistant, tools::action(payload.action));
-                self.call(entry, "local_shell", id);
-            }
-            "web_search_call" => {
-                let id = payload.call_id.some().or(payload.id.some());
-                let entry = call(frame, Speaker::Web, tools::action(payload.action));
-                self.call(entry, "web_search", id);
+                let entry = call(frame, speaker, tools::action(payload.action));
+                self.call(entry, kind.trim_end_matches("_call"), id);
             }
             "image_generation_call" => {
                 let text = payload.revised_prompt.get().to_owned();

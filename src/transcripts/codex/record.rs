@@ -4,6 +4,7 @@ use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
 use crate::transcripts::text::flatten;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Line: an envelope with a payload, or, in old files, the item itself.
@@ -49,8 +50,9 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) id: Str<'a>,
     pub(super) timestamp: Str<'a>,
     pub(super) cwd: Str<'a>,
-    pub(super) git: Obj<GitState<'a>>,
-    pub(super) source: TextOr<'a, SessionOrigin<'a>>,
+    pub(super) git: Value,
+    /// Origin of the session, if it is structured.
+    pub(super) source: Value,
     pub(super) forked_from_id: Str<'a>,
     pub(super) parent_thread_id: Str<'a>,
     pub(super) subagent_history_start_ordinal: Int,
@@ -108,32 +110,6 @@ impl<'a> Payload<'a> {
         let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
         Some(Payload { kind: Str(Some(kind.into())), message, call_id, ..self })
     }
-}
-
-/// State of the repository when the session began.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct GitState<'a> {
-    pub(super) branch: Str<'a>,
-}
-
-/// Origin of a session, if it is structured.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct SessionOrigin<'a> {
-    pub(super) subagent: TextOr<'a, Subagent<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct Subagent<'a> {
-    pub(super) thread_spawn: Obj<ThreadSpawn<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct ThreadSpawn<'a> {
-    pub(super) parent_thread_id: Str<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -76,12 +76,8 @@ fn stdin(json: &Value) -> Option<String> {
 /// Renders a web search or a local shell item.
 pub(super) fn action(action: Option<&RawValue>) -> String {
     let Some(action) = action else { return String::new() };
-    let Ok(json) = serde_json::from_str::<Value>(action.get()) else {
-        return action.get().to_owned();
-    };
-    if !json.is_object() {
-        return action.get().to_owned();
-    }
+    let json = serde_json::from_str(action.get()).ok().filter(Value::is_object);
+    let Some(json) = json else { return action.get().to_owned() };
     let mut words = String::new();
     for key in ["query", "url", "pattern"] {
         push_piece(&mut words, json.text(key), " ");
@@ -90,10 +86,9 @@ pub(super) fn action(action: Option<&RawValue>) -> String {
 }
 
 pub(super) fn review(json: &str) -> String {
-    let Ok(review) = serde_json::from_str::<Value>(json) else { return json.to_owned() };
-    if !review.is_object() && !review.is_null() {
-        return json.to_owned();
-    }
+    let review = serde_json::from_str(json).ok();
+    let review = review.filter(|review: &Value| review.is_object() || review.is_null());
+    let Some(review) = review else { return json.to_owned() };
     let mut words = review.text("overall_correctness").to_owned();
     push_piece(&mut words, review.text("overall_explanation"), "\n");
     for finding in review["findings"].list() {
@@ -202,10 +197,8 @@ fn header(text: &str, found: &mut CallEnd) -> Option<String> {
         used += line.len();
         let line = line.trim();
         if line == "Output:" {
-            *found = CallEnd {
-                outcome: end.outcome.or(found.outcome),
-                exit_code: end.exit_code.or(found.exit_code),
-            };
+            found.outcome = end.outcome.or(found.outcome);
+            found.exit_code = end.exit_code.or(found.exit_code);
             let rest = text.get(used..).unwrap_or_default();
             return Some(rest.strip_prefix('\n').unwrap_or(rest).to_owned());
         }

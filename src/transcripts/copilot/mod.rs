@@ -1,15 +1,15 @@
-//! Sessions of GitHub Copilot: the event log of its CLI (JSONL), and VS Code's chat sessions (a
-//! document with requests, or the log of its changes).
-
-mod vscode;
+//! Sessions of GitHub Copilot: the event log of its CLI (JSONL), and VS Code's chat sessions: a
+//! document with requests, each with the answers in rounds of tool calls, or the log of its changes,
+//! as VS Code's `ObjectMutationLog` appends it. A line of the log holds the whole session, a value set
+//! at a path, elements of a list, or a path to remove.
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
 use super::conversation::{Conversation, ToolCall, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_flag;
-use crate::domain::{Format, Timestamp};
-use serde_json::Value;
+use crate::domain::{Format, Outcome, Timestamp};
+use serde_json::{Value, json};
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Copilot,
@@ -29,7 +29,7 @@ pub(super) const CLIENT: Client = Client {
     kind,
     kinds: &[
         ("session.start", start),
-        ("session.title_changed", title),
+        ("session.title_changed", |json, talk| talk.title(json["data"].text("title"))),
         ("user.message", user),
         ("assistant.message", assistant),
         ("tool.execution_start|tool.user_requested", execution),
@@ -38,9 +38,9 @@ pub(super) const CLIENT: Client = Client {
         ("system.message|skill.invoked", system),
         ("session.compaction_complete", compaction),
         (BOOKKEEPING, ignore),
-        ("delta", vscode::delta),
-        ("chat", vscode::chat),
-        ("request", vscode::request),
+        ("delta", delta),
+        ("chat", chat),
+        ("request", request),
     ],
 };
 
@@ -78,10 +78,6 @@ fn start(json: &Value, talk: &mut Conversation<'_>) {
     talk.branch(data["context"].text("branch"));
     let head = talk.head();
     head.started_at = head.started_at.or(Timestamp::parse(data.text("startTime")));
-}
-
-fn title(json: &Value, talk: &mut Conversation<'_>) {
-    talk.title(json["data"].text("title"));
 }
 
 fn user(json: &Value, talk: &mut Conversation<'_>) {
@@ -141,4 +137,202 @@ fn system(json: &Value, talk: &mut Conversation<'_>) {
 fn compaction(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.summary(data.text("summaryContent"));
+}
+
+/// Ways in which the user answered a request for permission: denied, and skipped.
+const REFUSED: [u64; 2] = [0, 5];
+
+/// Kinds of changes.
+const INITIAL: u64 = 0;
+const SET: u64 = 1;
+const PUSH: u64 = 2;
+const DELETE: u64 = 3;
+/// States of an answer that is not finished yet: pending, and waiting for the user.
+const UNFINISHED: [u64; 2] = [0, 4];
+
+/// Reads the header and the requests of a chat.
+pub(super) fn chat(json: &Value, talk: &mut Conversation<'_>) {
+    talk.name(json.text("sessionId"));
+    talk.title(json.text("customTitle"));
+    let begun = json["creationDate"].as_i64().map(Timestamp);
+    talk.head().started_at = begun;
+    json["requests"].list().iter().for_each(|json| request(json, talk));
+}
+
+pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("requestId"), time_of(json));
+    talk.user(json["message"].text("text"));
+    for variable in json["variableData"]["variables"].list() {
+        talk.injected(&format!("[file {}]", variable.text("name")));
+    }
+    let known = &json["result"]["metadata"];
+    for round in known["toolCallRounds"].list() {
+        talk.assistant(&words_of(&round["response"]));
+        for call in round["toolCalls"].list() {
+            let (id, name) = (call.text("id"), call.text("name"));
+            talk.call(ToolCall { id, name, arguments: &call["arguments"] });
+            let result = &known["toolCallResults"][id];
+            if !result.is_null() {
+                talk.result(ToolResult { id, name, text: texts(result), ..ToolResult::default() });
+            }
+        }
+    }
+    if known["toolCallRounds"].list().is_empty() {
+        json["response"].list().iter().for_each(|part| shown(part, talk));
+    }
+    talk.notice(json["result"]["errorDetails"].text("message"));
+    if json["isCanceled"] == true {
+        talk.notice("[canceled]");
+    }
+}
+
+/// Reads a part of an answer as VS Code shows it.
+fn shown(part: &Value, talk: &mut Conversation<'_>) {
+    match part.text("kind") {
+        "" => talk.assistant(part.first_text(&["value"]).unwrap_or(part["value"].text("value"))),
+        "markdownContent" => talk.assistant(part["content"].text("value")),
+        "toolInvocationSerialized" => {
+            let (id, name) = (part.text("toolCallId"), part.text("toolId"));
+            let command = &part["toolSpecificData"]["commandLine"];
+            let said = [&part["pastTenseMessage"], &part["invocationMessage"]].map(words_of);
+            let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+            let line = command.first_text(&["userEdited", "toolEdited", "original"]);
+            let arguments = Value::String(line.unwrap_or(&said).to_owned());
+            talk.call(ToolCall { id, name, arguments: &arguments });
+            if let Some(result) = result(part) {
+                talk.result(result);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Result of a call as VS Code shows it: a terminal's output, or the details of another tool.
+fn result(part: &Value) -> Option<ToolResult<'_>> {
+    let (terminal, details) = (&part["toolSpecificData"], &part["resultDetails"]);
+    let code = terminal["terminalCommandState"]["exitCode"].int();
+    let mut text = terminal["terminalCommandOutput"].text("text").to_owned();
+    if text.is_empty() {
+        text = details["output"].list().iter().map(output).collect::<Vec<_>>().join("\n");
+    }
+    let confirmed = &part["isConfirmed"];
+    let refused = *confirmed == false
+        || confirmed["type"].as_u64().is_some_and(|answer| REFUSED.contains(&answer));
+    let outcome = match details["isError"].as_bool() {
+        Some(failed) => Some(outcome_of_flag(!failed)),
+        None => (refused || part["isComplete"] == false).then_some(Outcome::Aborted),
+    };
+    let is_told = outcome.is_some() || code.is_some() || !text.is_empty();
+    is_told.then(|| ToolResult {
+        id: part.text("toolCallId"),
+        name: part.text("toolId"),
+        text,
+        outcome,
+        exit_code: code,
+    })
+}
+
+/// Part of a tool's output; what is not text is base64.
+fn output(part: &Value) -> String {
+    match part["isText"] == false {
+        true => format!("[file {}]", part.text("mimeType")),
+        false => texts(part),
+    }
+}
+
+/// All texts of a tool's result, which may be a tree.
+fn texts(json: &Value) -> String {
+    match json {
+        Value::Array(list) => {
+            list.iter().map(texts).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(fields) => match json.first_text(&["text", "value"]) {
+            Some(text) => text.to_owned(),
+            None => ["content", "value", "node", "children"]
+                .iter()
+                .filter_map(|key| fields.get(*key))
+                .map(texts)
+                .collect(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// Applies a change. The session as all changes leave it is read at the first of them.
+pub(super) fn delta(json: &Value, talk: &mut Conversation<'_>) {
+    if let Some(session) = talk.rebuilt() {
+        rebuilt(session, talk);
+    }
+    let session = talk.rebuild();
+    let (path, kind) = (json["k"].list(), json["kind"].as_u64().unwrap_or_default());
+    match kind {
+        INITIAL => *session = json["v"].clone(),
+        SET => at(session, path).into_iter().for_each(|old| *old = json["v"].clone()),
+        PUSH => push(session, json),
+        DELETE => delete(session, path),
+        _ => talk.unknown(&kind.to_string()),
+    }
+}
+
+/// Reads the session. The last answer is left out until it is finished, since it will change.
+fn rebuilt(mut session: Value, talk: &mut Conversation<'_>) {
+    let mut requests = session["requests"].take();
+    chat(&session, talk);
+    if let Some(last) = requests.as_array_mut().and_then(|all| all.last_mut())
+        && !is_finished(last)
+        && last.is_object()
+    {
+        last["response"] = Value::Null;
+    }
+    for (asked, number) in requests.list().iter().zip(1..) {
+        talk.line = number;
+        request(asked, talk);
+    }
+}
+
+fn is_finished(request: &Value) -> bool {
+    let state = request["modelState"]["value"].as_u64();
+    request.has("result")
+        || request["isCanceled"] == true
+        || state.is_some_and(|state| !UNFINISHED.contains(&state))
+}
+
+/// Value at a path. Missing objects are created, and elements at the ends of lists.
+fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
+    for step in path {
+        if value.is_null() {
+            *value = if step.is_u64() { json!([]) } else { json!({}) };
+        }
+        value = if let Value::Array(list) = value {
+            let index = usize::try_from(step.as_u64()?).ok()?;
+            if index == list.len() {
+                list.push(Value::Null);
+            }
+            list.get_mut(index)?
+        } else {
+            value.as_object_mut()?.entry(step.as_str()?).or_insert(Value::Null)
+        };
+    }
+    Some(value)
+}
+
+/// Appends elements to a list, which is first cut off at the index `i`, if there is one.
+fn push(session: &mut Value, json: &Value) {
+    let Some(list) = at(session, json["k"].list()) else { return };
+    if list.is_null() {
+        *list = json!([]);
+    }
+    let Value::Array(list) = list else { return };
+    if let Some(end) = json["i"].as_u64().and_then(|end| usize::try_from(end).ok()) {
+        list.truncate(end);
+    }
+    list.extend_from_slice(json["v"].list());
+}
+
+fn delete(session: &mut Value, path: &[Value]) {
+    let Some((Value::String(key), parents)) = path.split_last() else { return };
+    if let Some(Value::Object(fields)) = at(session, parents) {
+        fields.remove(key);
+    }
 }

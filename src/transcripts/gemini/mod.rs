@@ -20,7 +20,7 @@ pub(super) const CLIENT: Client = Client {
     kinds: &[
         ("head", begin),
         ("$set", set),
-        ("$rewindTo", rewind),
+        ("$rewindTo", |json, talk| talk.rewind(json.text("$rewindTo"))),
         ("user", user),
         ("gemini|model", model),
         ("info|warning|error", notice),
@@ -43,9 +43,7 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("summary"));
     talk.is_sidechain |= json["kind"] == "subagent";
-    if let Some(cwd) = json["directories"].list().first().and_then(Value::as_str) {
-        talk.cwd(cwd);
-    }
+    talk.cwd(json["directories"][0].as_str().unwrap_or_default());
     let started_at = Timestamp::parse(json.text("startTime"));
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
@@ -56,17 +54,11 @@ fn set(json: &Value, talk: &mut Conversation<'_>) {
     json["$set"]["messages"].list().iter().for_each(|message| record(&CLIENT, message, talk));
 }
 
-fn rewind(json: &Value, talk: &mut Conversation<'_>) {
-    talk.rewind(json.text("$rewindTo"));
-}
-
 fn user(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     talk.at(json.text("id"), time_of(&json));
     let content = content(&json);
-    if let Some(cwd) = folder(&words_of(content)) {
-        talk.cwd(cwd);
-    }
+    talk.cwd(folder(&words_of(content)).unwrap_or_default());
     parts(content, true, None, talk);
 }
 
@@ -96,9 +88,8 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
             talk.result(ToolResult { id, name, ..response(result, outcome) });
         }
         if results.is_empty() && (call.has("result") || call.has("resultDisplay")) {
-            let shown = if call.has("result") { &call["result"] } else { &call["resultDisplay"] };
-            let result = ToolResult { id, name, text: words_of(shown), outcome, exit_code: None };
-            talk.result(result);
+            let text = words_of(call.first(&["result", "resultDisplay"]));
+            talk.result(ToolResult { id, name, text, outcome, exit_code: None });
         }
     }
 }
@@ -110,7 +101,7 @@ fn notice(json: &Value, talk: &mut Conversation<'_>) {
 }
 
 fn content(json: &Value) -> &Value {
-    if json.has("content") { &json["content"] } else { &json["parts"] }
+    json.first(&["content", "parts"])
 }
 
 /// Working directory named in the client's context.
@@ -177,12 +168,8 @@ fn say(words: &mut String, is_user: bool, talk: &mut Conversation<'_>) {
 
 fn text_of(part: &Value) -> String {
     match () {
-        () if part.has("inlineData") => {
-            format!("[file {}]", part["inlineData"].text("mimeType"))
-        }
-        () if part.has("fileData") => {
-            format!("[file {}]", part["fileData"].text("fileUri"))
-        }
+        () if part.has("inlineData") => format!("[file {}]", part["inlineData"].text("mimeType")),
+        () if part.has("fileData") => format!("[file {}]", part["fileData"].text("fileUri")),
         () if part.has("executableCode") => part["executableCode"].text("code").into(),
         () if part.has("codeExecutionResult") => part["codeExecutionResult"].text("output").into(),
         () => words_of(part),

@@ -160,13 +160,8 @@ impl AiderReader<'_> {
         if let Some((_, answer)) = line.strip_prefix("(y/n").and_then(|rest| rest.split_once(") "))
         {
             self.flush();
-            let answer = answer.trim_end();
-            return self.emit.entry(RawEntry::new(
-                number,
-                Speaker::Person,
-                EntryKind::Answer,
-                answer,
-            ));
+            let (person, kind) = (Speaker::Person, EntryKind::Answer);
+            return self.emit.entry(RawEntry::new(number, person, kind, answer.trim_end()));
         }
         let author = self.block.as_ref().map_or(Author::Tool, |block| block.author);
         self.add(author, line.trim_end(), number);
@@ -174,21 +169,14 @@ impl AiderReader<'_> {
 
     /// Reads a line printed by aider or a tool.
     fn print(&mut self, words: &str, number: u32) {
-        let mut entry = RawEntry::new(number, Speaker::Tool, EntryKind::ToolResult, words);
-        entry.tool = Some("aider".to_owned());
-        entry.outcome = Some(Outcome::Succeeded);
-        if is_commit(words) {
-            entry.tool = Some("commit".to_owned());
-        } else if words.starts_with("Applied edit to ") {
-            entry.tool = Some("edit".to_owned());
-        } else if let Some(answered) = question(words) {
-            let (speaker, kind) = match answered {
-                true => (Speaker::Person, EntryKind::Answer),
-                false => (Speaker::Client, EntryKind::Notice),
-            };
-            entry = RawEntry::new(number, speaker, kind, words);
-        } else if words.starts_with("^C") || words == "KeyboardInterrupt" {
-            entry = RawEntry::new(number, Speaker::Client, EntryKind::Notice, words);
+        let is_commit = is_commit(words);
+        let answered = question(words);
+        let (speaker, kind) = if is_commit || words.starts_with("Applied edit to ") {
+            (Speaker::Tool, EntryKind::ToolResult)
+        } else if answered == Some(true) {
+            (Speaker::Person, EntryKind::Answer)
+        } else if answered.is_some() || words.starts_with("^C") || words == "KeyboardInterrupt" {
+            (Speaker::Client, EntryKind::Notice)
         } else {
             let noise = is_noise(words);
             // An empty line belongs to the text around it.
@@ -198,6 +186,11 @@ impl AiderReader<'_> {
                 Some(_) | None => Author::Tool,
             };
             return self.add(author, words, number);
+        };
+        let mut entry = RawEntry::new(number, speaker, kind, words);
+        if kind == EntryKind::ToolResult {
+            entry.tool = Some(if is_commit { "commit" } else { "edit" }.to_owned());
+            entry.outcome = Some(Outcome::Succeeded);
         }
         self.flush();
         self.emit.entry(entry);
@@ -219,31 +212,26 @@ impl AiderReader<'_> {
             self.block = Some(Block { author, line: number, text: String::new() });
         }
         if let Some(block) = &mut self.block {
-            block.text.push_str(words);
-            block.text.push('\n');
+            block.text.extend([words, "\n"]);
         }
     }
 
     fn flush(&mut self) {
         let Some(block) = self.block.take_if(|_| self.in_session) else { return };
         let text = block.text.trim_matches('\n').trim_end();
+        let new = |speaker, kind| RawEntry::new(block.line, speaker, kind, text);
         let mut entry = match block.author {
             Author::Person => self.typed(text, block.line),
-            Author::Assistant => {
-                RawEntry::new(block.line, Speaker::Assistant, EntryKind::Text, text)
-            }
-            Author::Noise => RawEntry::new(block.line, Speaker::Client, EntryKind::Notice, text),
-            Author::Tool => {
-                let mut entry =
-                    RawEntry::new(block.line, Speaker::Tool, EntryKind::ToolResult, text);
-                let failed = FAILURES.iter().any(|sign| text.contains(sign));
-                entry.outcome = failed.then_some(Outcome::Failed);
-                entry.tool = Some(self.command.clone().unwrap_or_else(|| "aider".to_owned()));
-                entry
-            }
+            Author::Assistant => new(Speaker::Assistant, EntryKind::Text),
+            Author::Noise => new(Speaker::Client, EntryKind::Notice),
+            Author::Tool => new(Speaker::Tool, EntryKind::ToolResult),
         };
         if block.author == Author::Noise {
             entry.skip = Some(Skip::Injected);
+        } else if block.author == Author::Tool {
+            let failed = FAILURES.iter().any(|sign| text.contains(sign));
+            entry.outcome = failed.then_some(Outcome::Failed);
+            entry.tool = Some(self.command.clone().unwrap_or_else(|| "aider".to_owned()));
         }
         if !entry.text.trim().is_empty() {
             self.emit.entry(entry);
@@ -270,13 +258,8 @@ impl AiderReader<'_> {
 /// Time of a chat's start, if the line holds nothing else.
 pub(crate) fn start_of(line: &str) -> Option<&str> {
     let time = line.strip_prefix(START)?.trim_end();
-    let shape = "dddd-dd-dd dd:dd:dd";
-    let fits = time.len() == shape.len()
-        && time.chars().zip(shape.chars()).all(|(c, s)| match s {
-            'd' => c.is_ascii_digit(),
-            _ => c == s,
-        });
-    fits.then_some(time)
+    let shape: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    (shape == "0000-00-00 00:00:00").then_some(time)
 }
 
 fn typed(line: &str) -> Option<&str> {
@@ -297,11 +280,11 @@ fn ends_a_reply(words: &str) -> bool {
 }
 
 fn is_commit(words: &str) -> bool {
-    let Some(rest) = words.strip_prefix("Commit ") else { return false };
-    let Some((sha, message)) = rest.split_once(' ') else { return false };
-    (7..=40).contains(&sha.len())
-        && sha.bytes().all(|b| b.is_ascii_hexdigit())
-        && !message.trim().is_empty()
+    let parts = words.strip_prefix("Commit ").and_then(|rest| rest.split_once(' '));
+    parts.is_some_and(|(sha, message)| {
+        let is_sha = (7..=40).contains(&sha.len()) && sha.bytes().all(|b| b.is_ascii_hexdigit());
+        is_sha && !message.trim().is_empty()
+    })
 }
 
 /// True if a line belongs to the banner or to aider's token counts.

@@ -4,8 +4,8 @@ pub(super) mod aider;
 pub(super) mod plain;
 pub(super) mod specstory;
 
+use super::cutter::each_line;
 use super::emit::Emit;
-use super::lines::Lines;
 use super::raw::Input;
 use std::io;
 
@@ -20,15 +20,12 @@ trait LineReader<'e> {
 
 /// Reads all lines of `input`, until the sink stops.
 fn read_lines<'e>(input: &mut dyn Input, reader: &mut impl LineReader<'e>) -> io::Result<()> {
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if reader.emit().stopped() {
-            break;
-        }
+    each_line(input, |line| {
         if reader.emit().accepts(&line) {
             reader.line(&line.text, line.number);
         }
-    }
+        !reader.emit().stopped()
+    })?;
     reader.end();
     reader.emit().finish();
     Ok(())

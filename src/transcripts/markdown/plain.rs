@@ -8,12 +8,13 @@ use crate::transcripts::emit::Emit;
 use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
 use std::io;
 
-/// Role names in lower case.
-const PEOPLE: [&str; 5] = ["user", "human", "me", "person", "prompt"];
-const ASSISTANTS: [&str; 9] =
-    ["assistant", "ai", "bot", "agent", "model", "claude", "gpt", "chatgpt", "codex"];
-const SYSTEMS: [&str; 2] = ["system", "developer"];
-const TOOLS: [&str; 2] = ["tool", "function"];
+/// Role names in lower case, separated by `|`.
+const ROLES: [(Speaker, &str); 4] = [
+    (Speaker::Person, "user|human|me|person|prompt"),
+    (Speaker::Assistant, "assistant|ai|bot|agent|model|claude|gpt|chatgpt|codex"),
+    (Speaker::Client, "system|developer"),
+    (Speaker::Tool, "tool|function"),
+];
 /// Maximum size of a timestamp before a role.
 const STAMP_BYTES_MAX: usize = 40;
 
@@ -72,18 +73,7 @@ pub(crate) fn role_line(line: &str) -> Option<RoleLine<'_>> {
         return None;
     }
     let lower = name.to_ascii_lowercase();
-    let among = |names: &[&str]| names.contains(&lower.as_str());
-    let speaker = if among(&PEOPLE) {
-        Speaker::Person
-    } else if among(&ASSISTANTS) {
-        Speaker::Assistant
-    } else if among(&SYSTEMS) {
-        Speaker::Client
-    } else if among(&TOOLS) {
-        Speaker::Tool
-    } else {
-        return None;
-    };
+    let (speaker, _) = *ROLES.iter().find(|(_, names)| names.split('|').any(|it| it == lower))?;
     let case = match name {
         _ if name == lower => Case::Lower,
         "AI" | "GPT" => Case::Any,
@@ -129,24 +119,20 @@ impl<'e> LineReader<'e> for PlainReader<'e> {
             self.flush();
             self.style.get_or_insert(role.style);
             let at = role.stamp.and_then(Timestamp::parse);
-            let mut text = role.words.to_owned();
-            text.push('\n');
+            let text = format!("{}\n", role.words);
             self.fence.line(role.words);
             self.message = Some(Message { line: number, speaker: role.speaker, at, text });
             return;
         }
-        let full = |message: &Message| message.text.len() + line.len() > LINE_BYTES_MAX;
-        if let Some(message) = &self.message
-            && full(message)
-        {
-            let (speaker, at) = (message.speaker, message.at);
+        let is_full = |it: &&Message| it.text.len() + line.len() > LINE_BYTES_MAX;
+        let full = self.message.as_ref().filter(is_full).map(|it| (it.speaker, it.at));
+        if let Some((speaker, at)) = full {
             self.flush();
             self.message = Some(Message { line: number, speaker, at, text: String::new() });
         }
         match &mut self.message {
             Some(message) => {
-                message.text.push_str(line);
-                message.text.push('\n');
+                message.text.extend([line, "\n"]);
             }
             None if line.trim().is_empty() => {}
             None => {

@@ -44,10 +44,8 @@ pub(crate) fn heading(line: &str) -> Option<Heading> {
         Some((name, rest)) => (name, rest.strip_suffix(')')?),
         None => (inner, ""),
     };
-    let (name, sidechain) = match name.strip_suffix(" - sidechain") {
-        Some(name) => (name, true),
-        None => (name, false),
-    };
+    let main = name.strip_suffix(" - sidechain");
+    let (name, sidechain) = (main.unwrap_or(name), main.is_some());
     let person = match name {
         "User" => true,
         "Agent" | "Assistant" => false,
@@ -67,10 +65,6 @@ struct EntryText {
 }
 
 impl EntryText {
-    fn ends_with_rule(&self) -> bool {
-        self.words.trim_end().ends_with("\n---")
-    }
-
     fn add(&mut self, line: &str, number: u32) {
         if self.words.is_empty() {
             if line.trim().is_empty() {
@@ -78,8 +72,7 @@ impl EntryText {
             }
             self.line = number;
         }
-        self.words.push_str(line);
-        self.words.push('\n');
+        self.words.extend([line, "\n"]);
     }
 }
 
@@ -121,11 +114,8 @@ impl<'e> LineReader<'e> for SpecstoryReader<'e> {
             return self.header(line, number);
         }
         match &mut self.state {
-            State::Thinking => {
-                if line.contains("</think>") {
-                    self.state = State::Words;
-                }
-            }
+            State::Thinking if line.contains("</think>") => self.state = State::Words,
+            State::Thinking => {}
             State::Tool(tool) => {
                 if tool.line(line) {
                     self.flush();
@@ -136,7 +126,10 @@ impl<'e> LineReader<'e> for SpecstoryReader<'e> {
     }
 
     fn end(&mut self) {
-        self.finish();
+        self.flush();
+        if !self.begun && !self.head.native_id.is_empty() {
+            self.begin("");
+        }
     }
 }
 
@@ -144,7 +137,8 @@ impl SpecstoryReader<'_> {
     fn words(&mut self, line: &str, number: u32) {
         let inside = self.fence.line(line);
         // Older files have tools without tags, between horizontal rules.
-        let begins_tool = line.starts_with(ToolBlock::PLAIN) && self.text.ends_with_rule();
+        let begins_tool =
+            line.starts_with(ToolBlock::PLAIN) && self.text.words.trim_end().ends_with("\n---");
         let ends_tool = line.trim_end() == "---" && self.text.words.starts_with(ToolBlock::PLAIN);
         if !inside && (begins_tool || ends_tool) {
             let fence = std::mem::take(&mut self.fence);
@@ -207,9 +201,7 @@ impl SpecstoryReader<'_> {
         if head.native_id.is_empty() {
             head.native_id = Digest::of(&[&self.header, words]).to_string();
         }
-        if head.started_at.is_none() {
-            head.started_at = self.heading.and_then(|heading| heading.at);
-        }
+        head.started_at = head.started_at.or(self.heading.and_then(|heading| heading.at));
         self.emit.session(head);
     }
 
@@ -219,8 +211,7 @@ impl SpecstoryReader<'_> {
         let state = std::mem::replace(&mut self.state, State::Words);
         let Some(heading) = self.heading else { return };
         if let State::Tool(tool) = state {
-            tool.entries().into_iter().for_each(|entry| self.entry(entry, heading));
-            return;
+            return tool.entries().into_iter().for_each(|entry| self.entry(entry, heading));
         }
         let mut words = text.words.trim_end();
         // SpecStory writes a rule between turns.
@@ -231,23 +222,17 @@ impl SpecstoryReader<'_> {
         if !heading.person
             && let Some(entries) = ToolBlock::plain(words, text.line)
         {
-            entries.into_iter().for_each(|entry| self.entry(entry, heading));
-            return;
+            return entries.into_iter().for_each(|entry| self.entry(entry, heading));
         }
-        match (heading.person, heading.sidechain) {
+        let (speaker, kind) = match (heading.person, heading.sidechain) {
             (true, false) => {
                 let parts = split_message(words).into_iter();
-                parts.for_each(|part| self.entry(part.entry(text.line), heading));
+                return parts.for_each(|part| self.entry(part.entry(text.line), heading));
             }
-            (true, true) => {
-                let prompt = RawEntry::new(text.line, Speaker::Client, EntryKind::Prompt, words);
-                self.entry(prompt, heading);
-            }
-            (false, _) => {
-                let reply = RawEntry::new(text.line, Speaker::Assistant, EntryKind::Text, words);
-                self.entry(reply, heading);
-            }
-        }
+            (true, true) => (Speaker::Client, EntryKind::Prompt),
+            (false, _) => (Speaker::Assistant, EntryKind::Text),
+        };
+        self.entry(RawEntry::new(text.line, speaker, kind, words), heading);
     }
 
     fn entry(&mut self, mut entry: RawEntry, heading: Heading) {
@@ -257,13 +242,6 @@ impl SpecstoryReader<'_> {
         }
         self.begin(&entry.text);
         self.emit.entry(entry);
-    }
-
-    fn finish(&mut self) {
-        self.flush();
-        if !self.begun && !self.head.native_id.is_empty() {
-            self.begin("");
-        }
     }
 }
 
@@ -275,18 +253,13 @@ struct ToolBlock {
     /// Rest of the summary after the tool's name.
     summary: String,
     request: String,
-    output: Option<ToolOutput>,
+    output: Option<EntryText>,
     /// True if a fence of the request is open.
     in_request: bool,
     seen: u32,
     /// True if a closing tag would end the block now.
     closable: bool,
     closing: &'static str,
-}
-
-struct ToolOutput {
-    line: u32,
-    text: String,
 }
 
 impl ToolBlock {
@@ -342,9 +315,8 @@ impl ToolBlock {
         if let Some(output) = &mut self.output {
             let blank = line.trim().is_empty() || line.trim() == "</details>";
             self.closable = line.trim_end() == "```" || (self.closable && blank);
-            if output.text.len() + line.len() <= LINE_BYTES_MAX {
-                output.text.push_str(line);
-                output.text.push('\n');
+            if output.words.len() + line.len() <= LINE_BYTES_MAX {
+                output.words.extend([line, "\n"]);
             }
             return false;
         }
@@ -355,22 +327,21 @@ impl ToolBlock {
     /// Adds a line before the output.
     fn before(&mut self, line: &str) {
         let fence = line.strip_prefix("```");
+        let is_request = |kind: &str| REQUEST_FENCES.iter().any(|fence| kind.starts_with(fence));
         if self.in_request {
             self.in_request = fence.is_none();
-        } else if fence
-            .is_some_and(|kind| REQUEST_FENCES.iter().any(|fence| kind.starts_with(fence)))
-        {
+        } else if fence.is_some_and(is_request) {
             self.in_request = true;
         } else if fence.is_some_and(|kind| !kind.contains('`')) {
-            self.output = Some(ToolOutput { line: self.line + self.seen + 1, text: String::new() });
+            let line = self.line + self.seen + 1;
+            self.output = Some(EntryText { line, words: String::new() });
             self.closable = false;
             return;
         }
         if line.contains("<summary>") {
             self.summarise(line);
         } else if !matches!(line.trim(), "<details>" | "</details>") {
-            self.request.push_str(line);
-            self.request.push('\n');
+            self.request.extend([line, "\n"]);
         }
     }
 
@@ -398,7 +369,7 @@ impl ToolBlock {
         call.call_id = Some(id.clone());
         let mut entries = vec![call];
         if let Some(output) = self.output {
-            let text = output.text.trim_end();
+            let text = output.words.trim_end();
             let text = text.strip_suffix("</details>").unwrap_or(text).trim_end();
             let text = unquote(text.strip_suffix("```").unwrap_or(text).trim_end());
             let speaker = if tools::is_web(&self.name) { Speaker::Web } else { Speaker::Tool };

@@ -2,7 +2,7 @@
 //! its database, and the events that `opencode run --format json` prints.
 
 use super::chat::time_of;
-use super::client::{Client, ReadRecord, ignore, read_of, record};
+use super::client::{Client, ReadRecord, ignore, read_as, record};
 use super::conversation::{Conversation, ToolCall, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_status;
@@ -69,12 +69,8 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     let parent = info.first_text(&["parentID"]).map(str::to_owned);
     talk.is_sidechain = parent.is_some();
     let head = talk.head();
-    head.started_at = head.started_at.or(created(info));
+    head.started_at = head.started_at.or(time_of(&info["time"]));
     head.parent = parent;
-}
-
-fn created(info: &Value) -> Option<Timestamp> {
-    time_of(&info["time"])
 }
 
 fn message(json: &Value, talk: &mut Conversation<'_>) {
@@ -82,17 +78,17 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(info.text("sessionID"));
     talk.cwd(info["path"].text("cwd"));
     for part in json["parts"].list() {
-        talk.at(info.text("id"), created(info));
+        talk.at(info.text("id"), time_of(&info["time"]));
         let is_own = info["role"] == "user" && part["type"] == "text";
         if is_own && part["synthetic"] != true {
             talk.user(part.text("text"));
         } else if info["summary"] == true && part["type"] == "text" {
             talk.summary(part.text("text"));
         } else {
-            read_part(part, talk);
+            read_as(PARTS, part.text("type"), part, talk);
         }
     }
-    talk.at(info.text("id"), created(info));
+    talk.at(info.text("id"), time_of(&info["time"]));
     failure(info, talk);
 }
 
@@ -100,15 +96,8 @@ fn event(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionID"));
     talk.at(json["part"].text("messageID"), time_of(json));
     match json.has("part") {
-        true => read_part(&json["part"], talk),
+        true => read_as(PARTS, json["part"].text("type"), &json["part"], talk),
         false => failure(json, talk),
-    }
-}
-
-fn read_part(part: &Value, talk: &mut Conversation<'_>) {
-    match read_of(PARTS, part.text("type")) {
-        Some(read) => read(part, talk),
-        None => talk.unknown(part.text("type")),
     }
 }
 
@@ -121,9 +110,9 @@ fn text(part: &Value, talk: &mut Conversation<'_>) {
 
 fn tool(part: &Value, talk: &mut Conversation<'_>) {
     let (id, name, state) = (part.text("callID"), part.text("tool"), &part["state"]);
-    talk.time(millis(&state["time"]["start"]));
+    talk.time(state["time"]["start"].as_i64().map(Timestamp));
     talk.call(ToolCall { id, name, arguments: &state["input"] });
-    talk.time(millis(&state["time"]["end"]));
+    talk.time(state["time"]["end"].as_i64().map(Timestamp));
     let exit_code = state["metadata"]["exit"].int();
     let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();
     let was_stopped = STOPPED.iter().any(|it| text.contains(it));
@@ -134,10 +123,6 @@ fn tool(part: &Value, talk: &mut Conversation<'_>) {
     if outcome != Some(Outcome::Running) {
         talk.result(ToolResult { id, name, text, outcome, exit_code });
     }
-}
-
-fn millis(value: &Value) -> Option<Timestamp> {
-    value.as_i64().map(Timestamp)
 }
 
 fn file(part: &Value, talk: &mut Conversation<'_>) {

@@ -140,12 +140,10 @@ fn action(json: &Value, talk: &mut Conversation<'_>) {
     let arguments = call.map(|call| &call["function"]["arguments"]).filter(|it| !it.is_null());
     let keys = ["command", "code", "url", "browser_actions"];
     let plain = keys.iter().map(|key| &args[key]).find(|it| it.is_string());
+    let other = ["thought", "action", "blocking", "hidden", "confirmation_state", "action_risk"];
     let mut rest = args.clone();
     if let Value::Object(rest) = &mut rest {
-        for key in ["thought", "action", "blocking", "hidden", "confirmation_state", "action_risk"]
-        {
-            rest.remove(key);
-        }
+        other.iter().for_each(|key| drop(rest.remove(*key)));
     }
     let arguments = arguments.or(plain).unwrap_or(&rest);
     talk.call(ToolCall { id: &id, name, arguments });

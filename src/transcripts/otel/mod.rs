@@ -33,7 +33,7 @@ pub(super) const CLIENT: Client = Client {
     kinds: &[
         ("batch", batch),
         ("span", span),
-        ("attributes", plain),
+        ("attributes", |json, talk| told(json, "", time(json), talk)),
         ("message", lone_message),
         ("document", ignore),
     ],
@@ -77,34 +77,24 @@ fn batch(json: &Value, talk: &mut Conversation<'_>) {
 fn span(json: &Value, talk: &mut Conversation<'_>) {
     let mut fields = attributes(&json["attributes"]);
     let body = any_value(&json["body"]);
-    if let Value::Object(body) = &body {
-        for (key, value) in body.iter().filter(|(key, _)| key.starts_with("gen_ai.")) {
-            fields.insert(key.clone(), value.clone());
-        }
-    }
+    let told_in_body = body.map().filter(|(key, _)| key.starts_with("gen_ai."));
+    fields.extend(told_in_body.map(|(key, value)| (key.clone(), value.clone())));
+    let fields = Value::Object(fields);
     let trace = json.first_text(&["traceId", "trace_id"]);
     let trace = trace.or(json["context"].first_text(&["trace_id", "traceId"])).unwrap_or_default();
-    let at = time(json);
-    told(&Value::Object(fields.clone()), trace, at, talk);
-    let own = [
-        json.text("eventName"),
-        fields.get("event.name").and_then(Value::as_str).unwrap_or_default(),
-    ];
+    told(&fields, trace, time(json), talk);
+    let own = [json.text("eventName"), fields.text("event.name")];
     if let Some(name) = own.into_iter().find(|name| name.starts_with("gen_ai.")) {
         event(name, &body, talk);
     }
     for inner in json["events"].list() {
-        let mut fields = Value::Object(attributes(&inner["attributes"]));
+        let fields = Value::Object(attributes(&inner["attributes"]));
         talk.time(time(inner));
         event(inner.text("name"), &fields, talk);
         if fields.map().any(|(key, _)| key.ends_with(".messages")) {
-            messages(&fields.take(), talk);
+            messages(&fields, talk);
         }
     }
-}
-
-fn plain(json: &Value, talk: &mut Conversation<'_>) {
-    told(json, "", time(json), talk);
 }
 
 fn lone_message(json: &Value, talk: &mut Conversation<'_>) {
@@ -125,9 +115,8 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     messages(json, talk);
     let id = json.text("gen_ai.tool.call.id");
     if json.has("gen_ai.tool.name") && (id.is_empty() || !talk.has_call(id)) {
-        let (name, arguments) =
-            (json.text("gen_ai.tool.name"), &json["gen_ai.tool.call.arguments"]);
-        talk.call(ToolCall { id, name, arguments });
+        let name = json.text("gen_ai.tool.name");
+        talk.call(ToolCall { id, name, arguments: &json["gen_ai.tool.call.arguments"] });
     }
     if json.has("gen_ai.tool.call.result") || json.has("gen_ai.tool.name") && json.has("error.type")
     {
@@ -199,8 +188,7 @@ fn event(name: &str, body: &Value, talk: &mut Conversation<'_>) {
     if role == "tool" {
         json["tool_call_id"] = body["id"].clone();
     }
-    let calls = structured(&json["tool_calls"]);
-    json["tool_calls"] = calls;
+    json["tool_calls"] = structured(&json["tool_calls"]);
     if !talk.repeats(&format!("{role} {} {}", json["content"], json["tool_calls"])) {
         talk.message(&json);
     }
@@ -223,9 +211,7 @@ fn attributes(json: &Value) -> Map<String, Value> {
 
 /// Unwraps an OTLP `AnyValue`.
 fn any_value(json: &Value) -> Value {
-    let Some((kind, value)) =
-        json.map().next().filter(|_| json.as_object().is_some_and(|it| it.len() == 1))
-    else {
+    let Some((kind, value)) = json.map().next().filter(|_| json.map().count() == 1) else {
         return json.clone();
     };
     match kind.as_str() {

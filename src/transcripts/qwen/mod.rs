@@ -1,7 +1,7 @@
 //! Sessions of Qwen Code: one envelope per line, with messages in the form of Google's API.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, ReadRecord, ignore, read_of};
+use super::client::{Client, ReadRecord, ignore, read_as};
 use super::conversation::Conversation;
 use super::gemini::parts;
 use super::json::JsonExt;
@@ -24,9 +24,9 @@ pub(super) const CLIENT: Client = Client {
 };
 
 const SUBTYPES: &[(&str, ReadRecord)] = &[
-    ("custom_title", title),
+    ("custom_title", |json, talk| talk.title(json["systemPayload"].text("customTitle"))),
     ("slash_command", command),
-    ("notification", notice),
+    ("notification", |json, talk| talk.notice(json["systemPayload"].text("displayText"))),
     ("chat_compression", compression),
     ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot", ignore),
 ];
@@ -63,14 +63,7 @@ fn tool_result(json: &Value, talk: &mut Conversation<'_>) {
 
 fn system(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
-    match read_of(SUBTYPES, json.text("subtype")) {
-        Some(read) => read(json, talk),
-        None => talk.unknown(json.text("subtype")),
-    }
-}
-
-fn title(json: &Value, talk: &mut Conversation<'_>) {
-    talk.title(json["systemPayload"].text("customTitle"));
+    read_as(SUBTYPES, json.text("subtype"), json, talk);
 }
 
 /// Reads a slash command; its result record repeats it.
@@ -81,14 +74,7 @@ fn command(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
-fn notice(json: &Value, talk: &mut Conversation<'_>) {
-    talk.notice(json["systemPayload"].text("displayText"));
-}
-
 /// Reads a compression: the client replaces the conversation with a summary in a user message.
 fn compression(json: &Value, talk: &mut Conversation<'_>) {
-    let history = json["systemPayload"]["compressedHistory"].list();
-    if let Some(first) = history.first() {
-        talk.summary(&words_of(&first["parts"]));
-    }
+    talk.summary(&words_of(&json["systemPayload"]["compressedHistory"][0]["parts"]));
 }

@@ -2,7 +2,7 @@
 //! without `previous_response_id` repeats the conversation before it.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, ReadRecord, ignore, read_of};
+use super::client::{Client, ReadRecord, ignore, read_as};
 use super::conversation::{Conversation, ToolCall, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_status;
@@ -15,11 +15,14 @@ pub(super) const CLIENT: Client = Client {
     documents: &[&["object=response"], &["response.output"]],
     list: "",
     kind,
-    kinds: &[("response", exchange), ("list", list)],
+    kinds: &[
+        ("response", exchange),
+        ("list", |json, talk| json["data"].list().iter().for_each(|json| exchange(json, talk))),
+    ],
 };
 
 const ITEMS: &[(&str, ReadRecord)] = &[
-    ("message", message),
+    ("message", |item, talk| talk.message(item)),
     ("function_call|custom_tool_call|mcp_call|mcp_approval_request", call),
     ("local_shell_call|shell_call|apply_patch_call|computer_call", call),
     ("web_search_call|file_search_call|code_interpreter_call", call),
@@ -37,10 +40,6 @@ fn kind(json: &Value) -> &str {
         false if json["data"].is_array() => "list",
         false => json.first_text(&["object", "type"]).unwrap_or_default(),
     }
-}
-
-fn list(json: &Value, talk: &mut Conversation<'_>) {
-    json["data"].list().iter().for_each(|json| exchange(json, talk));
 }
 
 /// Reads the request, if it was logged, and the response.
@@ -74,7 +73,8 @@ fn exchange(json: &Value, talk: &mut Conversation<'_>) {
             let is_told = talk.repeats(&key(item)) && is_input && is_whole;
             if !is_told {
                 talk.at(item.text("id"), at.or(time_of(json)));
-                read_item(item, talk);
+                let kind = if item.has("role") { "message" } else { item.text("type") };
+                read_as(ITEMS, kind, item, talk);
             }
         }
     }
@@ -92,18 +92,6 @@ fn key(item: &Value) -> String {
         None if role.is_empty() => item.to_string(),
         None => format!("{role} {content}"),
     }
-}
-
-fn read_item(item: &Value, talk: &mut Conversation<'_>) {
-    let kind = if item.has("role") { "message" } else { item.text("type") };
-    match read_of(ITEMS, kind) {
-        Some(read) => read(item, talk),
-        None => talk.unknown(kind),
-    }
-}
-
-fn message(item: &Value, talk: &mut Conversation<'_>) {
-    talk.message(item);
 }
 
 /// Reads a call. Calls of tools that the API runs itself include the result.

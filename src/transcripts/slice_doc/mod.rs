@@ -3,22 +3,20 @@
 //! of several sessions may be interleaved; those of one session are read together.
 
 mod document;
-mod parse;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use document::{schema as slice_schema, schema_file};
-pub(crate) use parse::{SliceError, parse_slice};
+pub(crate) use document::{SliceError, parse_slice, schema as slice_schema, schema_file};
 
 use crate::domain::{HANDED_BYTES_MAX, Severity};
-use crate::transcripts::cutter::{Cut, Cutter, Layout, layout};
+use crate::transcripts::cutter::{Cut, Cutter, Layout, Line, each_line, layout};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::json::JsonExt;
-use crate::transcripts::lines::{Line, Lines};
+
 use crate::transcripts::marks::name_of;
 use crate::transcripts::raw::{Input, RawSession, Sink};
-use document::SliceDocument;
-use parse::{EntryReader, parse};
+use crate::transcripts::tools::OpenCalls;
+use document::{SliceDocument, parse};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -34,9 +32,7 @@ pub(super) fn is_slice(json: &Value) -> bool {
 /// Reads a file of documents. A refused document becomes a finding and contributes nothing.
 pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
-    let layout = layout(input)?;
-    input.rewind()?;
-    match layout {
+    match layout(input)? {
         Layout::Lines => lines(input, &mut emit)?,
         Layout::Array | Layout::Object => single(input, &mut emit)?,
     }
@@ -44,10 +40,17 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
     Ok(())
 }
 
-/// Parses a document that must have a session id, since a file has no envelope to name one.
-fn parse_named(bytes: &[u8]) -> Result<(SliceDocument, bool), SliceError> {
+/// Parses the document on `line`, which must have a session id, since a file has no envelope to
+/// name one.
+fn parse_named(bytes: &[u8], line: u32, emit: &mut Emit<'_>) -> Result<SliceDocument, SliceError> {
     let (document, repaired) = parse(bytes)?;
-    if document.session.is_none() { Err(SliceError::unnamed()) } else { Ok((document, repaired)) }
+    if document.session.is_none() {
+        return Err(SliceError::unnamed());
+    }
+    if repaired {
+        emit.repaired(line);
+    }
+    Ok(document)
 }
 
 /// Reads one document over many lines; its entries use their positions as line numbers.
@@ -58,11 +61,8 @@ fn single(input: &mut dyn Input, emit: &mut Emit<'_>) -> io::Result<()> {
     let cut = cutter.value(&mut bytes, HANDED_BYTES_MAX)?;
     emit.cut(cut, number);
     if cut == Cut::Whole {
-        match parse_named(&bytes) {
-            Ok((document, repaired)) => {
-                if repaired {
-                    emit.repaired(number);
-                }
+        match parse_named(&bytes, number, emit) {
+            Ok(document) => {
                 emit.session(document.head());
                 let mut session = SessionEntries { numbered: true, ..SessionEntries::default() };
                 session.emit(document, number, emit);
@@ -73,20 +73,12 @@ fn single(input: &mut dyn Input, emit: &mut Emit<'_>) -> io::Result<()> {
     emit.rest(&mut cutter, cut)
 }
 
-struct LinePosition {
-    offset: u64,
-    bytes: u64,
-    number: u32,
-    complete: bool,
-    too_long: bool,
-}
-
-/// Lines of one session in file order. An unreadable line belongs to the session of the line before
-/// it.
+/// Lines of one session in file order, without their text, and the offset of each. An unreadable
+/// line belongs to the session of the line before it.
 #[derive(Default)]
 struct SessionLines {
     head: RawSession,
-    lines: Vec<LinePosition>,
+    lines: Vec<(u64, Line<'static>)>,
 }
 
 fn lines(input: &mut dyn Input, emit: &mut Emit<'_>) -> io::Result<()> {
@@ -98,21 +90,26 @@ fn lines(input: &mut dyn Input, emit: &mut Emit<'_>) -> io::Result<()> {
             emit.session(session.head);
         }
         let mut entries = SessionEntries::default();
-        for line in &session.lines {
+        for (offset, line) in &session.lines {
             if emit.stopped() {
                 return Ok(());
             }
-            let mut bytes = Vec::new();
-            if !line.too_long {
-                // Seeking would drop the buffer; lines are mostly consecutive.
-                if position != line.offset {
-                    input.seek(SeekFrom::Start(line.offset))?;
-                }
-                Read::take(&mut *input, line.bytes).read_to_end(&mut bytes)?;
-                position = line.offset + bytes.len() as u64;
+            if !emit.accepts(line) {
+                continue;
             }
-            if let Some(document) = document(&bytes, line, emit) {
-                entries.emit(document, line.number, emit);
+            // Seeking would drop the buffer; lines are mostly consecutive.
+            if position != *offset {
+                input.seek(SeekFrom::Start(*offset))?;
+            }
+            let mut bytes = Vec::new();
+            Read::take(&mut *input, line.end - offset).read_to_end(&mut bytes)?;
+            position = offset + bytes.len() as u64;
+            match parse_named(&bytes, line.number, emit) {
+                Ok(document) => entries.emit(document, line.number, emit),
+                Err(error) if error.unfinished => emit.unreadable(line, &error.to_string()),
+                Err(error) => {
+                    emit.finding(Severity::Warning, "bad-line", line.number, error.to_string());
+                }
             }
         }
     }
@@ -124,15 +121,11 @@ fn index(input: &mut dyn Input) -> io::Result<Vec<SessionLines>> {
     let mut sessions = vec![SessionLines::default()];
     let mut known: HashMap<(Option<String>, String), usize> = HashMap::new();
     let (mut current, mut offset) = (0, 0);
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        let Line { number, complete, too_long, .. } = line;
-        let blank = line.text.trim().is_empty() && !too_long;
-        let parsed = if blank || too_long { None } else { parse_named(line.text.as_bytes()).ok() };
-        let bytes = lines.passed() - offset;
-        let position = LinePosition { offset, bytes, number, complete, too_long };
-        offset = lines.passed();
-        if let Some((document, _)) = parsed {
+    each_line(input, |line| {
+        let Line { number, complete, too_long, repaired: _, end, text } = line;
+        let is_blank = text.trim().is_empty() && !too_long;
+        let parsed = if is_blank || too_long { None } else { parse(text.as_bytes()).ok() };
+        if let Some((document, _)) = parsed.filter(|(document, _)| document.session.is_some()) {
             let head = document.head();
             let key = (head.namespace.clone(), head.native_id.clone());
             current = *known.entry(key).or_insert(sessions.len());
@@ -143,10 +136,14 @@ fn index(input: &mut dyn Input) -> io::Result<Vec<SessionLines>> {
                 complete_head(&mut session.head, head);
             }
         }
-        if let Some(session) = sessions.get_mut(current).filter(|_| !blank) {
-            session.lines.push(position);
+        if let Some(session) = sessions.get_mut(current).filter(|_| !is_blank) {
+            let text = Cow::Borrowed("");
+            let line = Line { number, text, complete, too_long, repaired: false, end };
+            session.lines.push((offset, line));
         }
-    }
+        offset = end;
+        true
+    })?;
     Ok(sessions)
 }
 
@@ -162,30 +159,11 @@ fn complete_head(session: &mut RawSession, head: RawSession) {
     session.started_at = session.started_at.or(started_at);
 }
 
-/// Parses the document on a line and reports its problems.
-fn document(bytes: &[u8], at: &LinePosition, emit: &mut Emit<'_>) -> Option<SliceDocument> {
-    let LinePosition { number, complete, too_long, .. } = *at;
-    let line = Line { number, text: Cow::Borrowed(""), complete, too_long, repaired: false };
-    if !emit.accepts(&line) {
-        return None;
-    }
-    match parse_named(bytes) {
-        Ok((document, repaired)) => {
-            if repaired {
-                emit.repaired(number);
-            }
-            return Some(document);
-        }
-        Err(error) if error.unfinished => emit.unreadable(&line, &error.to_string()),
-        Err(error) => emit.finding(Severity::Warning, "bad-line", number, error.to_string()),
-    }
-    None
-}
-
 /// State of one session's emitted entries.
 #[derive(Default)]
 struct SessionEntries {
-    reader: EntryReader,
+    /// Results find their calls across documents.
+    calls: OpenCalls<String>,
     /// True if entries use their position as line number, for a file with one document.
     numbered: bool,
     /// Ordinal of the next entry, as counted by the sender.
@@ -205,7 +183,7 @@ impl SessionEntries {
         }
         let (mut again, mut changed) = (0u32, 0u32);
         for (number, entry) in (1..).zip(document.entries) {
-            let raw = self.reader.entry(entry, if self.numbered { number } else { line });
+            let raw = entry.read(if self.numbered { number } else { line }, &mut self.calls);
             let ordinal = from.saturating_add(number - 1);
             let words = name_of(&raw.text);
             match self.words.get(&ordinal) {

@@ -1,7 +1,6 @@
 //! Rules of slice documents and of files of them.
 
-use super::document::{ENTRIES_MAX, schema_file};
-use super::parse::parse_slice;
+use super::document::{ENTRIES_MAX, parse_slice, schema_file};
 use crate::domain::{HANDED_BYTES_MAX, Timestamp};
 use crate::transcripts::testing::show;
 use proptest::prelude::*;
