@@ -147,28 +147,19 @@ impl Claim {
     }
 
     /// Applies `change` to every string.
-    pub fn map(self, change: &dyn Fn(&str) -> String) -> Claim {
-        let list = |items: Vec<String>| items.iter().map(|item| change(item)).collect();
-        match self {
-            Claim::Decision(it) => Claim::Decision(Decision {
-                options: list(it.options),
-                chosen: change(&it.chosen),
-                rationale: change(&it.rationale),
-            }),
-            Claim::Discussion(it) => {
-                Claim::Discussion(Discussion { topic: change(&it.topic), points: list(it.points) })
+    pub fn map(mut self, change: &dyn Fn(&str) -> String) -> Claim {
+        let apply = |text: &mut String| *text = change(text);
+        match &mut self {
+            Claim::Decision(it) => {
+                it.options.iter_mut().chain([&mut it.chosen, &mut it.rationale]).for_each(apply);
             }
-            Claim::Attempt(it) => Claim::Attempt(Attempt {
-                action: change(&it.action),
-                result: change(&it.result),
-                succeeded: it.succeeded,
-            }),
-            Claim::Request(it) => Claim::Request(PersonRequest {
-                intent: change(&it.intent),
-                target: it.target.as_deref().map(change),
-                summary: change(&it.summary),
-            }),
+            Claim::Discussion(it) => it.points.iter_mut().chain([&mut it.topic]).for_each(apply),
+            Claim::Attempt(it) => [&mut it.action, &mut it.result].into_iter().for_each(apply),
+            Claim::Request(it) => {
+                it.target.iter_mut().chain([&mut it.intent, &mut it.summary]).for_each(apply);
+            }
         }
+        self
     }
 
     /// Returns the string that best identifies the claim in a list.

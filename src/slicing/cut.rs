@@ -1,8 +1,8 @@
 //! A slice as a job stores it: positions in entries instead of their text. The slice is rebuilt from the stored entries
 //! when the job is claimed, and cut in two if it is too long for the model's window.
 
-use super::assemble::{Cutting, Stretch, assemble, label};
 use super::slicer::{SLICE_TOKENS_MIN, SliceSettings, Slicer};
+use super::{Cutting, Stretch, assemble, label};
 use crate::domain::{Entry, SessionId, Tokens, estimate_tokens};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};

@@ -1,7 +1,7 @@
 //! The slicer: entries in, slices out. Holds no more than two slices and the entries that wait for tool results.
 
-use super::assemble::{Cutting, LABEL_TOKENS_MAX, Stretch, assemble, label};
 use super::bound::{MARK_TOKENS_MAX, bound, split};
+use super::{Cutting, LABEL_TOKENS_MAX, Stretch, assemble, label};
 use crate::domain::{Entry, EntryKind, Outcome, SessionId, Speaker, Tokens, estimate_tokens};
 use crate::privacy::Redacted;
 use std::collections::BTreeSet;
@@ -150,7 +150,7 @@ impl Slicer {
             self.make_room(tokens, cut);
             for entry in unit {
                 let tokens = weight(&entry);
-                let stretch = Stretch::whole(&entry);
+                let stretch = Stretch { range: 0..entry.text.len(), part: 0, parts: 1 };
                 self.current.push(Piece { entry, stretch, tokens, cut });
                 cut = CutQuality::Never;
             }
@@ -189,7 +189,8 @@ impl Slicer {
         use EntryKind::{Answer, Command, Prompt, Rejection, Steering, Text, ToolCall};
         let before = self.current.last().or(self.held.last()).map(|piece| &piece.entry);
         let (Some(before), Some(next)) = (before, unit.first()) else { return CutQuality::Best };
-        let asked = before.speaker == Speaker::Assistant && is_question(before.text.as_str());
+        let is_question = before.text.as_str().trim_end().ends_with(['?', '？']);
+        let asked = before.speaker == Speaker::Assistant && is_question;
         let is_turn = matches!(next.kind, Prompt | Steering | Command | Text);
         if is_turn && next.speaker == Speaker::Person {
             return if asked { CutQuality::Poor } else { CutQuality::Best };
@@ -275,10 +276,6 @@ fn best_cut(pieces: &[Piece], before: RangeInclusive<Tokens>) -> Option<usize> {
 
 fn percent(tokens: Tokens, share: u64) -> Tokens {
     Tokens::try_from(u64::from(tokens) * share / 100).unwrap_or(tokens)
-}
-
-fn is_question(text: &str) -> bool {
-    text.trim_end().ends_with(['?', '？'])
 }
 
 fn is_tool(entry: &Entry) -> bool {

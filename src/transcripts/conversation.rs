@@ -48,13 +48,6 @@ pub(super) struct Conversation<'e> {
     unknown: BTreeSet<String>,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct ToolCall<'j> {
-    pub(super) id: &'j str,
-    pub(super) name: &'j str,
-    pub(super) arguments: &'j Value,
-}
-
 /// Result of a tool call. An empty name stands for the name of its call.
 #[derive(Default)]
 pub(super) struct ToolResult<'j> {
@@ -157,7 +150,6 @@ impl<'e> Conversation<'e> {
         is_told
     }
 
-    /// True if a call with this id was read.
     pub(super) fn has_call(&self, id: &str) -> bool {
         self.called.contains(&self.key(id))
     }
@@ -197,7 +189,6 @@ impl<'e> Conversation<'e> {
         }
     }
 
-    /// Adds a git branch of the session.
     pub(super) fn branch(&mut self, branch: &str) {
         if !branch.is_empty() {
             self.head().on_branch(branch);
@@ -325,8 +316,7 @@ impl<'e> Conversation<'e> {
         }
     }
 
-    pub(super) fn call(&mut self, call: ToolCall<'_>) {
-        let ToolCall { id, name, arguments } = call;
+    pub(super) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
         let name = if name.is_empty() { "tool" } else { name };
         let text = call_text(name, arguments);
         let mut entry = RawEntry::new(self.line, Speaker::Assistant, EntryKind::ToolCall, text);

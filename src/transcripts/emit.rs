@@ -130,11 +130,7 @@ impl<'e> Emit<'e> {
 
     /// Parses an element that was cut out of a document; reports one that is incomplete or broken.
     pub(super) fn element(&mut self, element: &Element<'_>) -> Option<Value> {
-        self.value(element.cut, element.bytes, element.line)
-    }
-
-    /// Parses a value that was cut out of a document; reports one that is incomplete or broken.
-    pub(super) fn value(&mut self, cut: Cut, bytes: &[u8], line: u32) -> Option<Value> {
+        let Element { cut, bytes, line, .. } = *element;
         self.cut(cut, line);
         if cut != Cut::Whole {
             return None;

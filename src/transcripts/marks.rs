@@ -30,9 +30,7 @@ impl LineMarks {
         if self.0.len() <= at {
             self.0.resize(at + 1, 0);
         }
-        if let Some(mark) = self.0.get_mut(at) {
-            *mark |= bits;
-        }
+        self.0[at] |= bits;
     }
 
     pub(super) fn has(&self, line: u32, bits: u8) -> bool {

@@ -176,18 +176,15 @@ impl MessageReader {
         for words in [json.first_text(&["refusal"]), spoken].into_iter().flatten() {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, words));
         }
-        for call in json["tool_calls"].list() {
+        let function = Some(&json["function_call"]).filter(|it| it.is_object());
+        for call in json["tool_calls"].list().iter().chain(function) {
             self.call(call, line, out);
-        }
-        if json["function_call"].is_object() {
-            self.call(&json["function_call"], line, out);
         }
     }
 
     fn call(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
-        let body =
-            ["function", "custom"].iter().map(|key| &json[key]).find(|body| body.is_object());
-        let body = body.unwrap_or(json);
+        let bodies = [&json["function"], &json["custom"]];
+        let body = bodies.into_iter().find(|body| body.is_object()).unwrap_or(json);
         let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
         let arguments = body.first(&["arguments", "input", "parameters", "args"]);
         let id = json.first_text(&["id", "call_id", "tool_use_id", "toolCallId"]);
@@ -326,12 +323,10 @@ pub(crate) fn call_text(name: &str, arguments: &Value) -> String {
     {
         return command;
     }
-    match arguments {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            arguments.to_string()
-        }
+    match (arguments.as_str(), arguments.is_null()) {
+        (Some(text), _) => text.to_owned(),
+        (None, true) => String::new(),
+        (None, false) => arguments.to_string(),
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) use messages::{
 };
 pub(super) use parts::words_of;
 
-use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, Line, each_line, layout};
+use super::cutter::{Cut, Cutter, Element, FIELD_BYTES_MAX, Layout, Line, each_line, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
 
@@ -84,23 +84,28 @@ fn array(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Resu
 
 /// Reads one object. Streams its messages after the fields around them are known.
 fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
-    let mut fields = Fields::default();
+    let (mut beside, mut list) = (String::new(), None);
     Cutter::new(&mut *input).fields(|cutter, key, buffer| {
-        if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && fields.list.is_none() {
-            fields.list = Some(key.to_owned());
+        if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && list.is_none() {
+            list = Some(key.to_owned());
             return cutter.value(buffer, 0);
         }
         let cut = cutter.value(buffer, FIELD_BYTES_MAX)?;
         if cut == Cut::Whole {
-            fields.add(key, &log.emit.text(buffer, cutter.line()));
+            let value = log.emit.text(buffer, cutter.line());
+            // A broken field is dropped alone.
+            let is_valid = serde_json::from_str::<serde::de::IgnoredAny>(&value).is_ok();
+            if is_valid && beside.len() + value.len() <= FIELD_BYTES_MAX {
+                let comma = if beside.is_empty() { "" } else { "," };
+                beside += &format!("{comma}{}:{value}", Value::from(key));
+            }
         }
         Ok(cut)
     })?;
     input.rewind()?;
     let mut cutter = Cutter::new(input);
-    let Some(list) = fields.list.take() else { return nested(&mut cutter, log) };
-    let beside = format!("{{{}}}", fields.json);
-    let beside = json::parse(&beside).unwrap_or(Value::Null);
+    let Some(list) = list else { return nested(&mut cutter, log) };
+    let beside = json::parse(&format!("{{{beside}}}")).unwrap_or(Value::Null);
     log.open(head(&beside));
     log.system(beside.first(&SYSTEMS), 1);
     let (cut, is_reported) = cutter.lists(
@@ -124,29 +129,8 @@ fn nested(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Res
     let mut buffer = Vec::new();
     let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
     let line = if cut == Cut::Whole { 1 } else { cutter.line() };
-    if let Some(json) = log.emit.value(cut, &buffer, line) {
+    if let Some(json) = log.emit.element(&Element { cut, bytes: &buffer, line, number: 1 }) {
         log.record(&json, None, 1);
     }
     Ok(())
-}
-
-/// Fields beside the messages, as the inside of a JSON object.
-#[derive(Default)]
-struct Fields {
-    json: String,
-    list: Option<String>,
-}
-
-impl Fields {
-    fn add(&mut self, key: &str, value: &str) {
-        // A broken field is dropped alone.
-        let valid = serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
-        if !valid || self.json.len() + value.len() > FIELD_BYTES_MAX {
-            return;
-        }
-        if !self.json.is_empty() {
-            self.json.push(',');
-        }
-        self.json += &format!("{}:{value}", Value::from(key));
-    }
 }

@@ -5,7 +5,7 @@ use super::record::{Head, Link, Message};
 use super::user_text;
 use crate::domain::{Digest, Timestamp};
 use crate::transcripts::client_text::{ClientText, HOOK_STOPPED};
-use crate::transcripts::fields::Content;
+use crate::transcripts::fields::{Content, TextOr};
 use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
 use serde::Deserialize;
@@ -53,7 +53,7 @@ pub(super) struct Indexer {
     words: u64,
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
-    blocked: VecDeque<(u32, u64)>,
+    blocked: Vec<(u32, u64)>,
     titles: Titles,
     ids: SessionIds,
     conversational: u32,
@@ -82,11 +82,8 @@ struct Titles {
 const SUMMARIES_MAX: usize = 256;
 
 impl Indexer {
-    /// Adds the record on `line`, whose full text is `text`.
     pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
-        if self.ids.digest.is_none() {
-            self.ids.digest = Some(Digest::of(&["claude-code", text]).to_string());
-        }
+        self.ids.digest.get_or_insert_with(|| Digest::of(&["claude-code", text]).to_string());
         self.head(head);
         self.words = words_of(head, text);
         match head.kind.get() {
@@ -117,18 +114,13 @@ impl Indexer {
                 id.clone_into(&mut ids.1);
             }
         }
-        if session.cwd.is_none() {
-            session.cwd = head.cwd.owned();
-        }
-        if let Some(branch) = head.branch.some() {
+        session.cwd = session.cwd.take().or_else(|| head.cwd.owned());
+        if let Some(branch) = head.git_branch.some() {
             session.on_branch(branch);
         }
-        if session.started_at.is_none() {
-            session.started_at = head.timestamp.some().and_then(Timestamp::parse);
-        }
-        if self.ids.agent.is_none() {
-            self.ids.agent = head.agent.owned();
-        }
+        let at = || head.timestamp.some().and_then(Timestamp::parse);
+        session.started_at = session.started_at.or_else(at);
+        self.ids.agent = self.ids.agent.take().or_else(|| head.agent_id.owned());
     }
 
     fn title(&mut self, kind: &str, head: &Head<'_>) {
@@ -137,7 +129,7 @@ impl Indexer {
             "ai-title" => self.titles.ai = head.ai_title.some().map(short_title),
             "summary" if self.titles.summaries.len() < SUMMARIES_MAX => {
                 let Some(summary) = head.summary.some().map(short_title) else { return };
-                self.titles.summaries.push((name_of(head.leaf.get()), summary));
+                self.titles.summaries.push((name_of(head.leaf_uuid.get()), summary));
             }
             _ => {}
         }
@@ -159,7 +151,7 @@ impl Indexer {
         if !self.known.insert(name) {
             self.index.marks.set(line, REUSED);
         }
-        let parent = match (&head.parent, head.logical_parent.some()) {
+        let parent = match (&head.parent_uuid, head.logical_parent_uuid.some()) {
             (Link::Null, Some(logical)) => Some(Some(name_of(logical))),
             (Link::Null, None) => Some(None),
             (Link::To(parent), _) if is_id(parent) => Some(Some(name_of(parent))),
@@ -173,8 +165,8 @@ impl Indexer {
         let sidechain = head.is_sidechain();
         let speaks = matches!(head.kind.get(), "user" | "assistant");
         let begins = |text: &&ClientText| {
-            matches!(head.parent, Link::Null)
-                && head.plan.is_none()
+            matches!(head.parent_uuid, Link::Null)
+                && head.plan_content.is_none()
                 && !text.text.trim_start().starts_with(PLAN_HEAD)
         };
         let name = || name_of(&format!("{} {:?}", self.compactions, head.session_id()));
@@ -191,17 +183,17 @@ impl Indexer {
             return;
         }
         self.main |= !head.is_sidechain();
-        if head.compact.on() && 0 < self.conversational {
+        if head.is_compact_summary.on() && 0 < self.conversational {
             self.index.marks.set(line, SUMMARISED);
         }
-        self.conversational += u32::from(!head.meta.on());
+        self.conversational += u32::from(!head.is_meta.on());
         match text {
             Some(text) if text.is_prompt() => self.prompt(line, &text),
             Some(text) if text.text.starts_with(HOOK_STOPPED) => {
                 if let Some(blocked) = self.last_prompt.take()
                     && self.blocked.len() < BLOCKED_MAX
                 {
-                    self.blocked.push_back(blocked);
+                    self.blocked.push(blocked);
                 }
             }
             Some(_) | None => {}
@@ -210,11 +202,13 @@ impl Indexer {
 
     /// Prompt of a user record without tool result, or its first text if it has no prompt.
     fn user_text(head: &Head<'_>) -> Option<ClientText> {
-        let generated = head.meta.on() || head.compact.on() || head.tool_result.is_some();
+        let generated =
+            head.is_meta.on() || head.is_compact_summary.on() || head.tool_use_result.is_some();
         if generated || head.is_generated() || !head.kind.is("user") {
             return None;
         }
-        let message: Message<'_> = serde_json::from_str(head.message?.get()).ok()?;
+        let message: TextOr<'_, Message<'_>> = serde_json::from_str(head.message?.get()).ok()?;
+        let message = message.message();
         if has_result(&message.content) {
             return None;
         }
@@ -225,13 +219,9 @@ impl Indexer {
 
     fn prompt(&mut self, line: u32, text: &ClientText) {
         let name = queued_name(&text.text);
-        self.blocked.retain(|(blocked, text)| {
-            let again = *text == name;
-            if again {
-                self.index.marks.set(*blocked, COPIED);
-            }
-            !again
-        });
+        for (blocked, _) in self.blocked.extract_if(.., |(_, text)| *text == name) {
+            self.index.marks.set(blocked, COPIED);
+        }
         self.last_prompt = Some((line, name));
     }
 

@@ -105,17 +105,18 @@ impl<'a> RecordReader<'a> {
 
     fn user(&mut self, frame: &RawEntry, record: Record<'_>) {
         let generated = record.is_generated();
-        let answers = index::has_result(&record.message.content);
-        if record.compact.on() {
+        let content = record.message.message().content;
+        let answers = index::has_result(&content);
+        if record.is_compact_summary.on() {
             let is_copy = self.index.marks.has(frame.line, index::SUMMARISED);
-            return self.summary(frame, &flatten(record.message.content), is_copy);
+            return self.summary(frame, &flatten(content), is_copy);
         }
-        match record.message.content {
+        match content {
             Content::Blocks(blocks) if answers => {
-                self.answers(frame, blocks, &record.tool_result);
+                self.answers(frame, blocks, &record.tool_use_result);
             }
             content @ (Content::None | Content::Text(_) | Content::Blocks(_)) => {
-                let author = match (record.meta.on(), generated) {
+                let author = match (record.is_meta.on(), generated) {
                     (true, _) => Author::Context,
                     (false, true) => Author::Client,
                     (false, false) => Author::Unknown,
@@ -191,8 +192,8 @@ impl<'a> RecordReader<'a> {
     }
 
     fn assistant(&mut self, frame: &RawEntry, record: Record<'_>) {
-        let message = record.message;
-        if record.api_error.on() || message.model.is("<synthetic>") {
+        let message = record.message.message();
+        if record.is_api_error_message.on() || message.model.is("<synthetic>") {
             let text = flatten(message.content);
             return self.emit(frame.notice(text));
         }
@@ -310,12 +311,9 @@ impl<'a> RecordReader<'a> {
     /// True if the prompt was read from the queue; decrements its count.
     fn is_steered(&mut self, prompt: &Content<'_>) -> bool {
         let steering = &mut self.index.steering;
-        let mut take = |text: &str| match steering.get_mut(&index::queued_name(text)) {
-            Some(left) if 0 < *left => {
-                *left -= 1;
-                true
-            }
-            Some(_) | None => false,
+        let mut take = |text: &str| {
+            let left = steering.get_mut(&index::queued_name(text)).filter(|left| 0 < **left);
+            left.map(|left| *left -= 1).is_some()
         };
         match prompt {
             Content::None => false,

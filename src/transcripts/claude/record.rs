@@ -11,11 +11,12 @@ use std::borrow::Cow;
 /// Record as the first pass reads it: without its message and its tool result.
 pub(super) type Head<'a> = AnyRecord<'a, Option<&'a RawValue>, Option<IgnoredAny>>;
 /// Record as the second pass reads it.
-pub(super) type Record<'a> = AnyRecord<'a, Message<'a>, ToolUseResult<'a>>;
+pub(super) type Record<'a> = AnyRecord<'a, TextOr<'a, Message<'a>>, ToolUseResult<'a>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(
     default,
+    rename_all = "camelCase",
     bound(deserialize = "'de: 'a, M: Default + Deserialize<'de>, T: Default + Deserialize<'de>")
 )]
 pub(super) struct AnyRecord<'a, M, T> {
@@ -23,65 +24,49 @@ pub(super) struct AnyRecord<'a, M, T> {
     pub(super) kind: Str<'a>,
     pub(super) subtype: Str<'a>,
     pub(super) uuid: Str<'a>,
-    #[serde(rename = "parentUuid")]
-    pub(super) parent: Link<'a>,
-    #[serde(rename = "logicalParentUuid")]
-    pub(super) logical_parent: Str<'a>,
-    #[serde(rename = "sessionId")]
-    session: Str<'a>,
+    pub(super) parent_uuid: Link<'a>,
+    pub(super) logical_parent_uuid: Str<'a>,
+    session_id: Str<'a>,
     #[serde(rename = "session_id")]
     session_snake: Str<'a>,
-    #[serde(rename = "agentId")]
-    pub(super) agent: Str<'a>,
+    pub(super) agent_id: Str<'a>,
     pub(super) timestamp: Str<'a>,
     pub(super) cwd: Str<'a>,
-    #[serde(rename = "gitBranch")]
-    pub(super) branch: Str<'a>,
-    #[serde(rename = "isSidechain")]
-    sidechain: Flag,
+    pub(super) git_branch: Str<'a>,
+    is_sidechain: Flag,
     #[serde(rename = "parent_tool_use_id")]
     parent_tool: Str<'a>,
-    #[serde(rename = "isMeta")]
-    pub(super) meta: Flag,
-    #[serde(rename = "isCompactSummary")]
-    pub(super) compact: Flag,
-    #[serde(rename = "isApiErrorMessage")]
-    pub(super) api_error: Flag,
+    pub(super) is_meta: Flag,
+    pub(super) is_compact_summary: Flag,
+    pub(super) is_api_error_message: Flag,
     origin: Value,
-    #[serde(rename = "promptSource")]
     prompt_source: Str<'a>,
     pub(super) message: M,
-    #[serde(rename = "toolUseResult")]
-    pub(super) tool_result: T,
+    pub(super) tool_use_result: T,
     /// Plan that the prompt carries out with a cleared context.
-    #[serde(rename = "planContent")]
-    pub(super) plan: Option<IgnoredAny>,
+    pub(super) plan_content: Option<IgnoredAny>,
     pub(super) operation: Str<'a>,
     pub(super) attachment: Obj<Attachment<'a>>,
     pub(super) content: Str<'a>,
     pub(super) error: Obj<ApiError<'a>>,
     pub(super) result: Str<'a>,
+    #[serde(rename = "is_error")]
     pub(super) is_error: Flag,
-    #[serde(rename = "prNumber")]
     pub(super) pr_number: Int,
-    #[serde(rename = "prUrl")]
     pub(super) pr_url: Str<'a>,
     pub(super) summary: Str<'a>,
-    #[serde(rename = "leafUuid")]
-    pub(super) leaf: Str<'a>,
-    #[serde(rename = "aiTitle")]
+    pub(super) leaf_uuid: Str<'a>,
     pub(super) ai_title: Str<'a>,
-    #[serde(rename = "customTitle")]
     pub(super) custom_title: Str<'a>,
 }
 
 impl<M, T> AnyRecord<'_, M, T> {
     pub(super) fn is_sidechain(&self) -> bool {
-        self.sidechain.on() || self.parent_tool.some().is_some()
+        self.is_sidechain.on() || self.parent_tool.some().is_some()
     }
 
     pub(super) fn session_id(&self) -> Option<&str> {
-        self.session.some().or(self.session_snake.some())
+        self.session_id.some().or(self.session_snake.some())
     }
 
     /// True if the client made the record, not a person.
@@ -137,28 +122,23 @@ pub(super) struct Attachment<'a> {
     pub(super) origin: Value,
 }
 
-/// Message in API form; a bare string in old files.
-#[derive(Debug, Default)]
+/// Message in API form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
 pub(super) struct Message<'a> {
     pub(super) id: Str<'a>,
     pub(super) model: Str<'a>,
     pub(super) content: Content<'a>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message<'a>, D::Error> {
-        #[derive(Default, Deserialize)]
-        #[serde(default, bound = "'de: 'a")]
-        struct Fields<'a> {
-            id: Str<'a>,
-            model: Str<'a>,
-            content: Content<'a>,
-        }
-        Ok(match TextOr::<Fields<'de>>::deserialize(deserializer)? {
+impl<'a> TextOr<'a, Message<'a>> {
+    /// Returns the message, which is a bare string in old files.
+    pub(super) fn message(self) -> Message<'a> {
+        match self {
             TextOr::None => Message::default(),
             TextOr::Text(text) => Message { content: Content::Text(text), ..Message::default() },
-            TextOr::Fields(Fields { id, model, content }) => Message { id, model, content },
-        })
+            TextOr::Fields(message) => message,
+        }
     }
 }
 
@@ -166,13 +146,11 @@ pub(super) type ToolUseResult<'a> = TextOr<'a, ResultFields<'a>>;
 
 /// Fields of a structured result that give its outcome or the user's choice.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(super) struct ResultFields<'a> {
     pub(super) interrupted: Flag,
-    #[serde(rename = "isAsync")]
     pub(super) is_async: Flag,
-    #[serde(rename = "backgroundTaskId")]
-    pub(super) background: Str<'a>,
+    pub(super) background_task_id: Str<'a>,
     pub(super) plan: Str<'a>,
     pub(super) answers: Option<&'a RawValue>,
     pub(super) annotations: Option<&'a RawValue>,

@@ -199,8 +199,8 @@ fn outcome(text: &str, failed: bool, structured: &ToolUseResult<'_>, exit: Optio
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
     let fields = structured.fields();
     let interrupted = fields.is_some_and(|fields| fields.interrupted.on());
-    let running =
-        fields.is_some_and(|fields| fields.is_async.on() || fields.background.some().is_some());
+    let running = fields
+        .is_some_and(|fields| fields.is_async.on() || fields.background_task_id.some().is_some());
     let timed_out = || (failed || exit.is_some()) && text.contains("Command timed out after");
     let stopped = ["[Request interrupted", "Command timed out", "Interrupted by user"];
     if interrupted || starts(&stopped) || timed_out() {

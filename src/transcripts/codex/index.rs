@@ -55,7 +55,6 @@ pub(super) struct Indexer {
 const SCRIPTS_MAX: usize = 64;
 
 impl Indexer {
-    /// Adds a line with the payload `head` and the full text `text`.
     pub(super) fn add(
         &mut self,
         line: u32,
@@ -63,9 +62,7 @@ impl Indexer {
         mut head: Head<'_>,
         text: &str,
     ) {
-        if self.digest.is_none() {
-            self.digest = Some(Digest::of(&["codex", text]).to_string());
-        }
+        self.digest.get_or_insert_with(|| Digest::of(&["codex", text]).to_string());
         let at = envelope.timestamp.some().and_then(Timestamp::parse);
         let kind = envelope.kind.get();
         let bare = envelope.payload.is_none() && envelope.record_type.some().is_none();
@@ -293,7 +290,6 @@ impl Fork {
         COPY_GAP_MILLIS_MAX < at.0.saturating_sub(previous.0)
     }
 
-    /// Range of copied lines.
     fn copied(&self) -> Range<u32> {
         if !self.forked {
             return 0..0;

@@ -8,23 +8,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Line: an envelope with a payload, or, in old files, the item itself.
-#[derive(Debug, Deserialize)]
-#[serde(bound = "'de: 'a, P: Deserialize<'de>")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a, P: Default + Deserialize<'de>")]
 pub(super) struct Envelope<'a, P> {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Str<'a>,
-    #[serde(default)]
     pub(super) timestamp: Str<'a>,
-    #[serde(default)]
     pub(super) ordinal: Int,
-    #[serde(default = "none")]
     pub(super) payload: Option<Obj<P>>,
-    #[serde(default)]
     pub(super) record_type: Str<'a>,
-}
-
-fn none<T>() -> Option<T> {
-    None
 }
 
 impl<'a, P: Default + Deserialize<'a>> Envelope<'a, P> {

@@ -5,7 +5,7 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_flag;
 use crate::domain::{Format, Outcome, Timestamp};
@@ -97,17 +97,16 @@ fn assistant(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     talk.assistant(data.text("content"));
     for call in data["toolRequests"].list() {
-        let (id, name) = (call.text("toolCallId"), call.text("name"));
-        talk.call(ToolCall { id, name, arguments: &call["arguments"] });
+        talk.call(call.text("toolCallId"), call.text("name"), &call["arguments"]);
     }
 }
 
 /// Reads a call that no assistant message requested.
 fn execution(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
-    let (id, name) = (data.text("toolCallId"), data.text("toolName"));
+    let id = data.text("toolCallId");
     if !talk.has_call(id) {
-        talk.call(ToolCall { id, name, arguments: &data["arguments"] });
+        talk.call(id, data.text("toolName"), &data["arguments"]);
     }
 }
 
@@ -170,7 +169,7 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
         talk.assistant(&words_of(&round["response"]));
         for call in round["toolCalls"].list() {
             let (id, name) = (call.text("id"), call.text("name"));
-            talk.call(ToolCall { id, name, arguments: &call["arguments"] });
+            talk.call(id, name, &call["arguments"]);
             let result = &known["toolCallResults"][id];
             if !result.is_null() {
                 talk.result(ToolResult { id, name, text: texts(result), ..ToolResult::default() });
@@ -197,11 +196,8 @@ fn shown(part: &Value, talk: &mut Conversation<'_>) {
             let said = [&part["pastTenseMessage"], &part["invocationMessage"]].map(words_of);
             let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
             let line = command.first_text(&["userEdited", "toolEdited", "original"]);
-            let arguments = Value::String(line.unwrap_or(&said).to_owned());
-            talk.call(ToolCall { id, name, arguments: &arguments });
-            if let Some(result) = result(part) {
-                talk.result(result);
-            }
+            talk.call(id, name, &Value::from(line.unwrap_or(&said)));
+            result(part).into_iter().for_each(|result| talk.result(result));
         }
         _ => {}
     }

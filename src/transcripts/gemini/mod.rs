@@ -4,7 +4,7 @@
 use super::chat::{time_of, words_of};
 use super::client::{Client, record};
 use super::client_text::is_prompt;
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::text::push_piece;
 use super::tools::outcome_of_status;
@@ -79,7 +79,7 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
     for call in calls {
         let (id, name) = (call.text("id"), call.text("name"));
         talk.time(at);
-        talk.call(ToolCall { id, name, arguments: &call["args"] });
+        talk.call(id, name, &call["args"]);
         talk.time(time_of(call));
         let outcome = outcome_of_status(call.text("status"));
         let results = call["result"].list().iter().map(|part| &part["functionResponse"]);
@@ -135,8 +135,7 @@ pub(super) fn parts(
         }
         if part.has("functionCall") {
             let call = &part["functionCall"];
-            let (id, name) = (call.text("id"), call.text("name"));
-            talk.call(ToolCall { id, name, arguments: &call["args"] });
+            talk.call(call.text("id"), call.text("name"), &call["args"]);
         } else if part.has("functionResponse") {
             talk.result(response(&part["functionResponse"], outcome));
         } else {

@@ -246,6 +246,7 @@ impl SpecstoryReader<'_> {
 }
 
 /// `<tool-use>` block: a summary, the request, and the output in a fence.
+#[derive(Default)]
 struct ToolBlock {
     line: u32,
     name: String,
@@ -266,7 +267,6 @@ impl ToolBlock {
     /// Beginning of a tool without tags.
     const PLAIN: &str = "Tool use: **";
 
-    /// Opens a block if the line begins one.
     fn open(line: &str, number: u32) -> Option<ToolBlock> {
         if let Some(summary) = line.strip_prefix("<details><summary>") {
             let (name, _) = summary.strip_prefix(ToolBlock::PLAIN)?.split_once("**")?;
@@ -286,18 +286,7 @@ impl ToolBlock {
     }
 
     fn new(name: &str, line: u32, closing: &'static str) -> ToolBlock {
-        ToolBlock {
-            line,
-            name: unquote(name),
-            shell: false,
-            summary: String::new(),
-            request: String::new(),
-            output: None,
-            in_request: false,
-            seen: 0,
-            closable: true,
-            closing,
-        }
+        ToolBlock { line, name: unquote(name), closable: true, closing, ..ToolBlock::default() }
     }
 
     /// True if the next line is the tool's output, in which nothing is markup.
@@ -404,7 +393,6 @@ fn rest_of_summary(summary: &str) -> &str {
     rest.trim().trim_start_matches('•').trim()
 }
 
-/// Returns the command in a separate fence.
 fn script(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("```bash\n").or_else(|| text.split_once("```sh\n"))?;
     rest.split_once("\n```").map(|(script, _)| script)
@@ -417,7 +405,6 @@ fn command(text: &str) -> Option<&str> {
     (!command.trim().is_empty()).then_some(command)
 }
 
-/// Removes the backticks around a text.
 fn bare(text: &str) -> &str {
     text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text)
 }

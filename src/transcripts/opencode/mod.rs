@@ -3,7 +3,7 @@
 
 use super::chat::time_of;
 use super::client::{Client, ReadRecord, ignore, read_as, record};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_status;
 use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
@@ -111,7 +111,7 @@ fn text(part: &Value, talk: &mut Conversation<'_>) {
 fn tool(part: &Value, talk: &mut Conversation<'_>) {
     let (id, name, state) = (part.text("callID"), part.text("tool"), &part["state"]);
     talk.time(state["time"]["start"].as_i64().map(Timestamp));
-    talk.call(ToolCall { id, name, arguments: &state["input"] });
+    talk.call(id, name, &state["input"]);
     talk.time(state["time"]["end"].as_i64().map(Timestamp));
     let exit_code = state["metadata"]["exit"].int();
     let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();

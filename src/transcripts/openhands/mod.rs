@@ -3,7 +3,7 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore, record};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_flag;
 use crate::domain::{Format, Outcome};
@@ -146,7 +146,7 @@ fn action(json: &Value, talk: &mut Conversation<'_>) {
         other.iter().for_each(|key| drop(rest.remove(*key)));
     }
     let arguments = arguments.or(plain).unwrap_or(&rest);
-    talk.call(ToolCall { id: &id, name, arguments });
+    talk.call(&id, name, arguments);
 }
 
 fn observation(json: &Value, talk: &mut Conversation<'_>) {
@@ -201,8 +201,7 @@ fn sdk_action(json: &Value, talk: &mut Conversation<'_>) {
             let own = call.first(&["arguments", "function"]);
             let own = if own.has("arguments") { &own["arguments"] } else { own };
             let arguments = if own.is_null() { &json["action"] } else { own };
-            let (id, name) = (json.text("tool_call_id"), json.text("tool_name"));
-            talk.call(ToolCall { id, name, arguments });
+            talk.call(json.text("tool_call_id"), json.text("tool_name"), arguments);
         }
     }
 }

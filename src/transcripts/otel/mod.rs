@@ -3,7 +3,7 @@
 
 use super::chat::words_of;
 use super::client::{Client, ReadRecord, ignore, read_of};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::{JsonExt, parse};
 use crate::domain::{Format, Outcome, Timestamp};
 use serde_json::{Map, Value};
@@ -115,8 +115,7 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     messages(json, talk);
     let id = json.text("gen_ai.tool.call.id");
     if json.has("gen_ai.tool.name") && (id.is_empty() || !talk.has_call(id)) {
-        let name = json.text("gen_ai.tool.name");
-        talk.call(ToolCall { id, name, arguments: &json["gen_ai.tool.call.arguments"] });
+        talk.call(id, json.text("gen_ai.tool.name"), &json["gen_ai.tool.call.arguments"]);
     }
     if json.has("gen_ai.tool.call.result") || json.has("gen_ai.tool.name") && json.has("error.type")
     {
@@ -163,9 +162,8 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 }
 
 fn call(part: &Value, talk: &mut Conversation<'_>) {
-    let (id, name) = (part.text("id"), part.text("name"));
     let arguments = part.first(&["arguments", "server_tool_call"]);
-    talk.call(ToolCall { id, name, arguments });
+    talk.call(part.text("id"), part.text("name"), arguments);
 }
 
 fn response(part: &Value, talk: &mut Conversation<'_>) {

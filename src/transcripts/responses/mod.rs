@@ -3,7 +3,7 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ReadRecord, ignore, read_as};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_status;
 use crate::domain::{Format, Outcome, Timestamp};
@@ -100,7 +100,7 @@ fn call(item: &Value, talk: &mut Conversation<'_>) {
     let kind = item.text("type").trim_end_matches("_call");
     let name = item.first_text(&["name"]).unwrap_or(kind);
     let keys = ["arguments", "input", "action", "code", "queries", "operation"];
-    talk.call(ToolCall { id, name, arguments: item.first(&keys) });
+    talk.call(id, name, item.first(&keys));
     let keys = ["error", "output", "outputs", "results"];
     let output = keys.into_iter().find(|key| item.has(key));
     if let Some(key) = output {

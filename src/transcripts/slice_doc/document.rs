@@ -24,7 +24,6 @@ pub(super) const ENTRIES_MAX: usize = 100_000;
 const FROM_MAX: u32 = u32::MAX - 100_000;
 /// Maximum length of an id, a name or a path, in characters: Linux's `PATH_MAX`.
 const NAME_CHARS_MAX: usize = 4_096;
-/// Minimum and maximum priority.
 const PRIORITIES: (i32, i32) = (-100, 100);
 
 const _: () = assert!(ENTRIES_MAX <= (u32::MAX - FROM_MAX) as usize);
@@ -377,7 +376,6 @@ fn constants(schema: &Value) -> Vec<&str> {
     choices.filter_map(|choice| choice["const"].as_str()).collect()
 }
 
-/// Describes the expected value.
 fn wanted(schema: &Value) -> String {
     let names = constants(schema);
     if !names.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
-use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::text::between;
 use crate::domain::Format;
@@ -85,8 +85,7 @@ fn act(json: &Value, talk: &mut Conversation<'_>) {
     let words = words.as_deref().unwrap_or(&said);
     talk.assistant(json.first_text(&["thought", "response"]).unwrap_or(words));
     if let Some(action) = json.first_text(&["action"]).or(command) {
-        let arguments = Value::String(action.trim_end().to_owned());
-        talk.call(ToolCall { id: "", name: SHELL, arguments: &arguments });
+        talk.call("", SHELL, &Value::from(action.trim_end()));
     }
 }
 
