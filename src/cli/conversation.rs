@@ -328,10 +328,7 @@ impl<'a> Conversation<'a> {
 fn print(messages: &[Message]) -> Result<(), Failure> {
     let block = |it: &Message| format!("{BOLD}{}:{BOLD:#} {}", it.role.name(), it.content.as_str());
     let blocks: Vec<String> = messages.iter().map(block).collect();
-    match blocks.is_empty() {
-        true => Ok(()),
-        false => output::line(&blocks.join("\n\n")),
-    }
+    if blocks.is_empty() { Ok(()) } else { output::line(&blocks.join("\n\n")) }
 }
 
 fn shown(messages: &[Message]) -> MessageCount {

@@ -94,10 +94,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
 
 async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure> {
     // One more than is shown, to detect that there are more.
-    let limit = match args.json {
-        true => args.limit,
-        false => Some(args.limit.unwrap_or(LISTED_MAX + 1)),
-    };
+    let limit = if args.json { args.limit } else { Some(args.limit.unwrap_or(LISTED_MAX + 1)) };
     let filter = JobFilter {
         states: args.state.clone(),
         namespace: args.namespace.clone(),

@@ -118,8 +118,5 @@ async fn rename(
         }
     }
     let namespaces = Namespaces { store, gate, clock: Some(clock::now) };
-    match namespaces.moved(old, new).await? {
-        true => Ok(()),
-        false => Err(output::busy(&[old, new])),
-    }
+    if namespaces.moved(old, new).await? { Ok(()) } else { Err(output::busy(&[old, new])) }
 }

@@ -13,10 +13,11 @@ use crate::config::Config;
 use crate::domain::{Coverage, JobState, Timestamp};
 use crate::pipeline::Embedder;
 use crate::privacy::Gate;
-use crate::server::{HttpServer, Intake, IntakeParts, ServerState, mcp};
-use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
+use crate::server::{HttpServer, Intake, IntakeParts, Project, ServerState, mcp};
+use crate::store::{OpenMode, Store, StoreError};
 #[cfg(fuzzing)]
 use crate::store::{Token, TokenRight};
+use axum::Router;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -67,11 +68,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let embedder = embedder(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
-    let meters = meters();
-    let page_secret = match args.behind_proxy {
-        true => None,
-        false => Some(process::secret().map_err(Failure::failed)?),
-    };
+    let secret = (!args.behind_proxy).then(process::secret);
+    let page_secret = secret.transpose().map_err(Failure::failed)?;
     settings::runtime()?.block_on(async {
         let until =
             cancelled_with_note("stopping".to_owned(), || "received content is kept".to_owned())?;
@@ -87,8 +85,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             output::note(&format!("tools at http://{addr}/mcp"));
         }
         let hosts = args.host.clone();
-        let server = Composition { config, store, embedder, meters, page_secret, mcp, hosts };
-        listener.serve(server.compose(until.clone()).router(until.clone()), until).await;
+        let server = Composition { config, store, embedder, page_secret, mcp, hosts };
+        listener.serve(server.router(until.clone()), until).await;
         Ok(())
     })
 }
@@ -100,12 +98,10 @@ fn host(text: &str) -> Result<String, String> {
         !name.is_empty() && name.chars().all(plain)
     };
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    match is_name(text) || inner.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
-        true => Ok(text.to_owned()),
-        false => {
-            Err("expected a name without scheme, port or path, such as memory.example".to_owned())
-        }
+    if is_name(text) || inner.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
+        return Ok(text.to_owned());
     }
+    Err("expected a name without scheme, port or path, such as memory.example".to_owned())
 }
 
 pub(super) fn meters() -> Arc<Meters> {
@@ -116,15 +112,15 @@ struct Composition {
     config: Config,
     store: Store,
     embedder: Option<Embedder>,
-    meters: Arc<Meters>,
     page_secret: Option<String>,
     mcp: Option<mcp::Server>,
     hosts: Vec<String>,
 }
 
 impl Composition {
-    fn compose(self, until: CancellationToken) -> HttpServer {
-        let Composition { config, store, embedder, meters, page_secret, mcp, hosts } = self;
+    fn router(self, until: CancellationToken) -> Router {
+        let Composition { config, store, embedder, page_secret, mcp, hosts } = self;
+        let meters = meters();
         let status = status_pages(store.clone(), Arc::clone(&meters), until.clone());
         let intake = Intake::new(IntakeParts {
             enqueuer: enqueuer_of(&config, store.clone(), &config.model.model),
@@ -132,20 +128,21 @@ impl Composition {
             clock: clock::now,
             jobs_max: config.queue.intake_jobs_max,
             meters,
-            closing: until,
+            closing: until.clone(),
         });
-        let state = ServerState {
-            gate: Gate::new(&config.pii),
-            config,
-            store,
-            embedder: embedder.map(Arc::new),
-            clock: clock::now,
-            folders: settings::project_folders(),
-            home: settings::home(),
-            page_secret,
-            intake,
-        };
-        HttpServer { state: Arc::new(state), mcp, status, hosts }
+        let (project, embedder) = (project(config), embedder.map(Arc::new));
+        let state = ServerState { project, store, embedder, intake, page_secret };
+        HttpServer { state: Arc::new(state), mcp, status, hosts }.router(until)
+    }
+}
+
+fn project(config: Config) -> Project {
+    Project {
+        gate: Gate::new(&config.pii),
+        config,
+        folders: settings::project_folders(),
+        home: settings::home(),
+        clock: clock::now,
     }
 }
 
@@ -169,23 +166,9 @@ pub(super) fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<(), Failure> {
 fn server(file: Option<&Path>) -> Result<mcp::Server, Failure> {
     let config = settings::load(file)?;
     let embedder = embedder(&config)?;
-    let gate = Gate::new(&config.pii);
     let of_store = config.clone();
-    let open = move |how| match settings::store_of(&of_store, how) {
-        Ok(store) => Ok(Some(store)),
-        Err(error) if error.kind == StoreErrorKind::Missing => Ok(None),
-        Err(error) => Err(error),
-    };
-    Ok(mcp::Server {
-        config,
-        folders: settings::project_folders(),
-        home: settings::home(),
-        open: Arc::new(open),
-        store: OnceLock::new(),
-        gate,
-        embedder,
-        clock: clock::now,
-    })
+    let open = Arc::new(move |how| settings::unless_missing(settings::store_of(&of_store, how)));
+    Ok(mcp::Server { project: project(config), open, store: OnceLock::new(), embedder })
 }
 
 /// Maximum age of cached entry counts; counting reads every session.
@@ -226,25 +209,15 @@ async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, Store
     snapshot.jobs.insert(JobState::Dead, dead);
     let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
     snapshot.jobs.insert(JobState::Cancelled, cancelled);
-    snapshot.coverage = coverage(&store, now, &cache).await?;
+    let cached = || cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_fresh = |at: Timestamp| at <= now && now.since(at) < COVERAGE_AGE_MAX;
+    let known = (*cached()).filter(|(at, _)| is_fresh(*at));
+    snapshot.coverage = match known {
+        Some((_, coverage)) => coverage,
+        None => store.status().await?.coverage(),
+    };
+    *cached() = Some(known.unwrap_or((now, snapshot.coverage)));
     Ok(snapshot)
-}
-
-async fn coverage(
-    store: &Store,
-    now: Timestamp,
-    cache: &CachedCoverage,
-) -> Result<Coverage, StoreError> {
-    let known = *cache.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((at, coverage)) = known
-        && at <= now
-        && now.since(at) < COVERAGE_AGE_MAX
-    {
-        return Ok(coverage);
-    }
-    let sum = store.status().await?.coverage();
-    *cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, sum));
-    Ok(sum)
 }
 
 /// Router of `annalist serve --mcp` with the settings in `file`, for the fuzz target `http`. Its token and the page
@@ -254,7 +227,7 @@ async fn coverage(
 /// If the settings or the store cannot be opened.
 #[cfg(fuzzing)]
 #[expect(clippy::unwrap_used, reason = "a fuzz target that cannot be set up ends")]
-pub async fn router_for_fuzzing(file: &Path) -> axum::Router {
+pub async fn router_for_fuzzing(file: &Path) -> Router {
     let config = settings::load(Some(file)).map_err(|it| it.line).unwrap();
     let store = settings::open_store(&config, OpenMode::Create).map_err(|it| it.line).unwrap();
     let token = Token {
@@ -269,9 +242,6 @@ pub async fn router_for_fuzzing(file: &Path) -> axum::Router {
     store.keep_token(token, crate::server::token_digest(b"fuzz")).await.unwrap();
     let mcp = server(Some(file)).map_err(|it| it.line).unwrap();
     let (page_secret, hosts) = (Some("fuzz".to_owned()), Vec::new());
-    let meters = meters();
-    let until = CancellationToken::new();
-    let parts =
-        Composition { config, store, embedder: None, meters, page_secret, mcp: Some(mcp), hosts };
-    parts.compose(until.clone()).router(until)
+    Composition { config, store, embedder: None, page_secret, mcp: Some(mcp), hosts }
+        .router(CancellationToken::new())
 }

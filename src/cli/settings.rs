@@ -253,11 +253,17 @@ pub(super) fn in_force(config: &Config, store: &Store) -> String {
     format!("settings: {}; store: {}", config.source, store.place())
 }
 
-pub(super) fn known_store(config: &Config) -> Result<Option<Store>, Failure> {
-    match Store::open(&config.store_url, OpenMode::Existing) {
-        Ok(store) => Ok(Some(store)),
+/// Opens the store of the settings; `None` if it does not exist.
+pub(super) fn known_store(config: &Config) -> Result<Option<Store>, StoreError> {
+    unless_missing(Store::open(&config.store_url, OpenMode::Existing))
+}
+
+pub(super) fn unless_missing(
+    opened: Result<Store, StoreError>,
+) -> Result<Option<Store>, StoreError> {
+    match opened {
         Err(error) if error.kind == StoreErrorKind::Missing => Ok(None),
-        Err(error) => Err(error.into()),
+        opened => opened.map(Some),
     }
 }
 

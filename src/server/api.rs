@@ -1,20 +1,27 @@
-//! Version 1 of the API: conversations in, records and memories out, all in the namespace of the token.
+//! Version 1 of the API: conversations in, records and memories out, all in the namespace of the token; and its OpenAPI
+//! document, generated from the types that the handlers read and write.
 
-use super::access::Caller;
 use super::error::ApiError;
-use super::intake::receive;
-use super::openapi::openapi;
-use super::query::{Parameters, SlicesQuery, TranscriptQuery};
-use super::reading;
-use super::state::ServerState;
+use super::intake::{receive, too_large};
+use super::reading::{
+    self, ContextQuery, MemoryQuery, NamespaceStatus, Page, Parameters, RecordsQuery, SearchQuery,
+    SlicesQuery, TranscriptQuery,
+};
+use super::state::{Caller, ServerState};
+use crate::context::Block;
 use crate::domain::Format;
 use crate::pipeline::{EnqueueOptions, IntakeReport};
+use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::store::TokenRight;
+use crate::transcripts::slice_schema;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
 use std::sync::{Arc, LazyLock};
 
 /// Maximum size of the slice documents of one request.
@@ -117,9 +124,128 @@ fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
         return Err(ApiError::new(status, &what, "Content-Encoding", "a body without encoding"));
     }
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| bytes_max < length) {
-        let (what, expected) = ("it is too large", format!("at most {bytes_max} bytes"));
-        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, what, "body", &expected));
+    match length.is_some_and(|length: u64| bytes_max < length) {
+        true => Err(too_large(bytes_max)),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+struct Operation {
+    path: &'static str,
+    /// First line of the description.
+    summary: &'static str,
+    parameters: Value,
+    /// Content of the request body by media type, if there is one.
+    body: Option<Value>,
+    answer: Value,
+}
+
+/// Builds the document that `/v1/openapi.json` serves.
+pub(crate) fn openapi() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut types = settings.into_generator();
+    let operations = operations(&mut types);
+    let error = types.subschema_for::<ApiError>().to_value();
+    let mut paths = Map::new();
+    for Operation { path, summary, parameters, body, answer } in operations {
+        let (method, status, description) = match body {
+            Some(_) => ("post", "202", "Accepted and stored"),
+            None => ("get", "200", "The answer"),
+        };
+        let mut operation = json!({
+            "summary": summary,
+            "parameters": parameters,
+            "responses": {
+                status: {"description": description, "content": {"application/json": {"schema": answer}}},
+                "default": {
+                    "description": "Refused or failed: what, where, and what was expected",
+                    "content": {"application/json": {"schema": error}},
+                },
+            },
+        });
+        if let Some(content) = body {
+            operation["responses"]["413"] = json!({
+                "description": "The body or each of its documents is too large",
+                "content": {"application/json": {"schema": error}},
+            });
+            operation["requestBody"] = json!({"required": true, "content": content});
+        }
+        paths.insert(path.to_owned(), json!({ method: operation }));
+    }
+    let mut schemas = Map::new();
+    schemas.insert("SliceDocument".to_owned(), slice_schema().clone());
+    schemas.extend(types.take_definitions(true));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "annalist",
+            "version": "1",
+            "description": "Conversations in, records and memories out. Everything is in the namespace of the token.",
+        },
+        "servers": [{"url": "http://127.0.0.1:4816"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+        },
+    })
+}
+
+impl Operation {
+    /// Operation with the fields of `P` as parameters and `A` as the answer.
+    fn of<P: JsonSchema, A: JsonSchema>(
+        types: &mut SchemaGenerator,
+        path: &'static str,
+        summary: &'static str,
+    ) -> Operation {
+        let answer = types.subschema_for::<A>().to_value();
+        Operation { path, summary, parameters: parameters::<P>(), body: None, answer }
+    }
+}
+
+fn operations(it: &mut SchemaGenerator) -> Vec<Operation> {
+    type Records = Page<RecordRow<'static>>;
+    type Memories = Page<MemoryRow<'static>>;
+    type Hits = Vec<SearchRow<'static>>;
+    let slices = "Send slice documents, one or one per line (token: write)";
+    let transcript = "Send a transcript in any supported format (token: write)";
+    let records = "List records, newest first (token: read)";
+    let memory = "List memories, newest first (token: read)";
+    let search = "Search records and memories, best match first (token: read)";
+    let context = "The start block of a session in the server's project (token: read)";
+    let status = "Totals of the states of all entries in the namespace (token: read)";
+    let document = json!({"schema": {"$ref": "#/components/schemas/SliceDocument"}});
+    let bytes = json!({"schema": {}});
+    vec![
+        Operation {
+            body: Some(json!({"application/json": document, "application/jsonl": bytes})),
+            ..Operation::of::<SlicesQuery, IntakeReport>(it, "/v1/slices", slices)
+        },
+        Operation {
+            body: Some(json!({"application/octet-stream": bytes})),
+            ..Operation::of::<TranscriptQuery, IntakeReport>(it, "/v1/transcripts", transcript)
+        },
+        Operation::of::<RecordsQuery, Records>(it, "/v1/records", records),
+        Operation::of::<MemoryQuery, Memories>(it, "/v1/memory", memory),
+        Operation::of::<SearchQuery, Hits>(it, "/v1/search", search),
+        Operation::of::<ContextQuery, Block>(it, "/v1/context", context),
+        Operation::of::<(), NamespaceStatus>(it, "/v1/status", status),
+    ]
+}
+
+/// Returns the fields of `T` as query parameters.
+fn parameters<T: JsonSchema>() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let fields = schema["properties"].as_object_mut().map(std::mem::take).unwrap_or_default();
+    let parameters = fields.into_iter().map(|(name, mut schema)| {
+        let description = schema.as_object_mut().and_then(|it| it.remove("description"));
+        json!({"name": name, "in": "query", "description": description, "schema": schema})
+    });
+    parameters.collect()
 }

@@ -25,13 +25,9 @@ const UPLOADS_MAX: usize = 128;
 
 /// Host names under which clients may address the server. Requests from a web page that uses another name (DNS
 /// rebinding) or has another origin are refused.
-pub(super) struct AllowedHosts(Vec<String>);
+struct AllowedHosts(Vec<String>);
 
 impl AllowedHosts {
-    pub(super) fn new(names: Vec<String>) -> AllowedHosts {
-        AllowedHosts(names)
-    }
-
     fn has(&self, host: &str) -> bool {
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         host.eq_ignore_ascii_case("localhost")
@@ -61,13 +57,13 @@ impl AllowedHosts {
     }
 }
 
-/// Wraps `router`: checks each request, gives it an id and logs it without content.
-pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
-    let (hosts, ids) = (Arc::new(hosts), Arc::new(AtomicU64::new(1)));
+/// Wraps `router`: checks each request, gives it an id and logs it without content. `hosts` are further names of the
+/// server.
+pub(super) fn guarded(router: Router, hosts: Vec<String>) -> Router {
+    let (hosts, ids) = (Arc::new(AllowedHosts(hosts)), Arc::new(AtomicU64::new(1)));
     let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
     router.layer(from_fn(move |request: Request, next: Next| {
-        let (hosts, ids) = (Arc::clone(&hosts), Arc::clone(&ids));
-        let uploads = Arc::clone(&uploads);
+        let (hosts, ids, uploads) = (hosts.clone(), ids.clone(), uploads.clone());
         async move {
             let id = request_id(request.headers(), &ids);
             let span = tracing::info_span!("request", id = %id.to_str().unwrap_or_default());
@@ -101,9 +97,9 @@ fn upload<'a>(
         return Ok(None);
     }
     slots.try_acquire().map(Some).map_err(|_| {
-        let (what, status) =
-            (format!("{UPLOADS_MAX} bodies are in progress"), StatusCode::TOO_MANY_REQUESTS);
-        ApiError::new(status, &what, "body", "fewer at a time: send it again later")
+        let what = format!("{UPLOADS_MAX} bodies are in progress");
+        let expected = "fewer at a time: send it again later";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "body", expected)
     })
 }
 
@@ -122,7 +118,7 @@ mod tests {
     use super::*;
 
     fn check(headers: &[(HeaderName, &'static str)], expected: bool) {
-        let hosts = AllowedHosts::new(vec!["memory.example".to_owned()]);
+        let hosts = AllowedHosts(vec!["memory.example".to_owned()]);
         let pairs = headers.iter().cloned();
         let map = pairs.map(|(name, value)| (name, HeaderValue::from_static(value)));
         let mut all = HeaderMap::new();

@@ -26,19 +26,10 @@ const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
 const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported transcript";
 
 pub(crate) struct Intake {
-    enqueuer: Arc<Enqueuer>,
-    store: Store,
-    clock: fn() -> Timestamp,
-    jobs_max: u32,
-    meters: Arc<Meters>,
-    closing: CancellationToken,
+    parts: IntakeParts,
     running: Semaphore,
-    length: Mutex<Option<QueueLength>>,
-}
-
-struct QueueLength {
-    jobs: u64,
-    at: Instant,
+    /// Cached queue length in jobs, and the time of the count.
+    length: Mutex<Option<(u64, Instant)>>,
 }
 
 pub(crate) struct IntakeParts {
@@ -54,32 +45,29 @@ pub(crate) struct IntakeParts {
 
 impl Intake {
     pub(crate) fn new(parts: IntakeParts) -> Intake {
-        let IntakeParts { enqueuer, store, clock, jobs_max, meters, closing } = parts;
-        let (running, length) = (Semaphore::new(RUNNING_MAX), Mutex::new(None));
-        Intake { enqueuer, store, clock, jobs_max, meters, closing, running, length }
+        Intake { parts, running: Semaphore::new(RUNNING_MAX), length: Mutex::new(None) }
     }
 
     /// # Errors
     /// If the queue is full.
     pub(super) async fn check_room(&self) -> Result<(), ApiError> {
-        let jobs = self.jobs().await?;
-        if jobs < u64::from(self.jobs_max) {
+        let (jobs, most) = (self.jobs().await?, self.parts.jobs_max);
+        if jobs < u64::from(most) {
             return Ok(());
         }
         let what = format!("{jobs} jobs are waiting");
-        let expected =
-            format!("fewer than {} (queue.intake_jobs_max): send it again later", self.jobs_max);
+        let expected = format!("fewer than {most} (queue.intake_jobs_max): send it again later");
         Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "the queue", &expected))
     }
 
     async fn jobs(&self) -> Result<u64, StoreError> {
         let mut length = self.length.lock().await;
-        if let Some(known) = length.as_ref().filter(|it| it.at.elapsed() < LENGTH_AGE_MAX) {
-            return Ok(known.jobs);
+        if let Some((jobs, _)) = length.filter(|(_, at)| at.elapsed() < LENGTH_AGE_MAX) {
+            return Ok(jobs);
         }
-        let depth = self.store.depth((self.clock)()).await?;
+        let depth = self.parts.store.depth((self.parts.clock)()).await?;
         let jobs = depth.open.iter().map(|open| open.jobs).sum();
-        *length = Some(QueueLength { jobs, at: Instant::now() });
+        *length = Some((jobs, Instant::now()));
         Ok(jobs)
     }
 
@@ -96,9 +84,9 @@ impl Intake {
         // The semaphore is never closed.
         let _running = self.running.acquire().await;
         let source = IntakeSource::Upload(name, upload);
-        let taken =
-            Arc::clone(&self.enqueuer).enqueue_files(source, how, self.closing.clone()).await?;
-        self.meters.enqueued(taken.jobs);
+        let IntakeParts { enqueuer, meters, closing, .. } = &self.parts;
+        let taken = Arc::clone(enqueuer).enqueue_files(source, how, closing.clone()).await?;
+        meters.enqueued(taken.jobs);
         tracing::info!(
             sessions = taken.sessions.len(),
             jobs = taken.jobs,
@@ -106,10 +94,7 @@ impl Intake {
             problems = taken.problems.len(),
             "enqueued"
         );
-        match refusal(&taken) {
-            Some(error) => Err(error),
-            None => Ok(taken),
-        }
+        refusal(&taken).map_or(Ok(taken), Err)
     }
 }
 
@@ -119,22 +104,28 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
         return None;
     }
     let mut problems = taken.problems.iter().chain(&taken.empty);
+    let bad = |what: &str| ApiError::new(StatusCode::BAD_REQUEST, what, "body", EXPECTED);
     let Some(first) = problems.next() else {
-        let what = "nothing in it";
-        return (taken.forgotten + taken.copies == 0)
-            .then(|| ApiError::new(StatusCode::BAD_REQUEST, what, "body", EXPECTED));
+        return (taken.forgotten + taken.copies == 0).then(|| bad("nothing in it"));
     };
     let more = problems.count();
     let what = match more {
         0 => first.problem.clone(),
         more => format!("{} (and {more} more)", first.problem),
     };
-    let status = match more as u64 + 1 {
+    let mut error = bad(&what);
+    error.status = match more as u64 + 1 {
         all if all == taken.too_large => StatusCode::PAYLOAD_TOO_LARGE,
         all if all == taken.busy => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_REQUEST,
     };
-    Some(ApiError::new(status, &what, "body", EXPECTED))
+    Some(error)
+}
+
+/// Error for a body of more than `bytes_max`.
+pub(super) fn too_large(bytes_max: u64) -> ApiError {
+    let expected = format!("at most {bytes_max} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "it is too large", "body", &expected)
 }
 
 /// Receives a body of at most `bytes_max`.
@@ -142,16 +133,12 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
 /// # Errors
 /// If the body is too large, too slow or incomplete, or the server shuts down.
 pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiError> {
-    let too_large = || {
-        let expected = format!("at most {bytes_max} bytes");
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "it is too large", "body", &expected)
-    };
     let mut upload = Upload::new();
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| broken(&error))?;
         if bytes_max < upload.bytes() + chunk.len() as u64 {
-            return Err(too_large());
+            return Err(too_large(bytes_max));
         }
         upload.push(&chunk).map_err(|error| {
             tracing::error!(%error, "a body cannot be stored");

@@ -2,32 +2,28 @@
 //! also runs over standard input and output. It shares the store, search and plans with the commands and adds no logic
 //! of its own.
 
-mod access;
 mod api;
 mod error;
 mod guard;
 mod intake;
-mod openapi;
 mod reading;
 pub(crate) mod mcp;
 mod page;
-mod query;
 mod state;
 
 use crate::adapters::metrics::StatusPages;
 use crate::store::TokenRight;
-use access::Caller;
-pub(crate) use access::token_digest;
+pub(crate) use api::openapi;
+use axum::RequestPartsExt;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use error::ApiError;
-use guard::AllowedHosts;
 pub(crate) use intake::{Intake, IntakeParts};
-pub(crate) use openapi::openapi;
-pub(crate) use state::ServerState;
+use state::Caller;
+pub(crate) use state::{Project, ServerState, token_digest};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +49,7 @@ impl HttpServer {
         if state.page_secret.is_some() {
             router = router.merge(page::router(&state));
         }
-        guard::guarded(router, AllowedHosts::new(hosts))
+        guard::guarded(router, hosts)
     }
 }
 
@@ -63,11 +59,10 @@ async fn check_mcp(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    use axum::RequestPartsExt;
     let (mut parts, body) = request.into_parts();
     let caller: Caller = parts.extract_with_state(&state).await?;
     caller.may(TokenRight::Read)?;
-    let own = state.namespace().await?;
+    let own = state.project.namespace(Some(&state.store)).await?;
     if caller.namespace != own {
         let what = format!("a token of namespace `{}`", caller.namespace);
         let expected = format!("one of `{own}`, the project of this server");

@@ -1,26 +1,22 @@
 //! Read endpoints: the answers of `records`, `memory list`, `search`, `context` and `status`, in the token's
-//! namespace.
+//! namespace; and the query parameters of all endpoints as types, of which unknown ones are refused.
 
-use super::access::Caller;
 use super::error::ApiError;
-use super::query::{
-    ContextQuery, MemoryQuery, Paging, Parameters, RecordsQuery, SearchQuery, refused,
-};
-use super::state::ServerState;
-use crate::adapters::memory_files::MemoryFolder;
+use super::state::{Caller, ServerState};
 use crate::context::{Block, Budget};
-use crate::domain::{ClaimKind, Coverage, Severity, Timestamp};
-use crate::pipeline::blocking;
-use crate::pipeline::{ProjectDirectory, SearchRequest, search};
+use crate::domain::{ClaimKind, Coverage, Format, RecordState, Severity, Timestamp};
+use crate::pipeline::{HitState, ProjectDirectory, SearchRequest, blocking, search};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::search::Query;
 use crate::store::{NamespaceSums, RecordFilter, SearchFilter, SessionTotals, TokenRight};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, Query as AxumQuery, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,16 +59,13 @@ pub(super) async fn records(
     caller.may(TokenRight::Read)?;
     let RecordsQuery { kind, state: record_state, since, limit, skip } = query;
     let paging = Paging::of(skip, limit)?;
-    let since = match since {
-        Some(text) => Some(
-            Timestamp::of_rfc3339(&text)
-                .ok_or_else(|| refused("since: expected a time such as 2026-11-21T09:00:00Z"))?,
-        ),
-        None => None,
+    let time = |text: String| {
+        let wrong = || refused("since: expected a time such as 2026-11-21T09:00:00Z");
+        Timestamp::of_rfc3339(&text).ok_or_else(wrong)
     };
     let filter = RecordFilter {
         kind,
-        since,
+        since: since.map(time).transpose()?,
         namespace: Some(caller.namespace),
         states: record_state.into_iter().collect(),
         newest_first: true,
@@ -128,7 +121,7 @@ pub(super) async fn context(
     Parameters(ContextQuery { query, budget }): Parameters<ContextQuery>,
 ) -> Result<Json<Block>, ApiError> {
     caller.may(TokenRight::Read)?;
-    let own = state.namespace().await?;
+    let own = state.project.namespace(Some(&state.store)).await?;
     if own != caller.namespace {
         let what = format!("no memory directory of `{}`", caller.namespace);
         let expected = format!("a token of `{own}`, the project of this server");
@@ -143,21 +136,17 @@ pub(super) async fn context(
         None => None,
     };
     let block = blocking(move || {
-        let folder = state.folders.first().cloned().unwrap_or_default();
-        let Some(found) = MemoryFolder::find_above(&folder, state.home.as_deref())? else {
-            return Ok(Block::default());
-        };
+        let Some(found) = state.project.directory()? else { return Ok(Block::default()) };
         let directory = ProjectDirectory::new(found);
         let budget = budget.unwrap_or_else(|| Budget::of(directory.settings.token_budget));
         let query = query.as_deref().filter(|words| !words.trim().is_empty());
-        directory.block(query, &budget, &state.gate)
+        directory.block(query, &budget, &state.project.gate)
     });
     let block: Result<Block, std::io::Error> = block.await;
     block.map(Json).map_err(|error| {
         tracing::error!(%error, "the memory directory cannot be read");
-        let (status, what) =
-            (StatusCode::INTERNAL_SERVER_ERROR, "the memory directory cannot be read");
-        ApiError::new(status, what, "the server", "see its log")
+        let what = "the memory directory cannot be read";
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, what, "the server", "see its log")
     })
 }
 
@@ -170,7 +159,136 @@ pub(super) async fn status(
         state.store.namespace_sums(&caller.namespace).await?;
     let SessionTotals { coverage, staged: records, quarantined, .. } = totals;
     let namespace = caller.namespace;
-    let status =
-        NamespaceStatus { namespace, sessions, coverage, records, quarantined, runs_failed };
-    Ok(Json(status))
+    Ok(Json(NamespaceStatus { namespace, sessions, coverage, records, quarantined, runs_failed }))
+}
+
+/// Default page size.
+const ITEMS: u32 = 100;
+/// Maximum page size.
+const ITEMS_MAX: u32 = 1_000;
+/// Maximum offset of a page.
+const SKIP_MAX: u32 = 10_000;
+
+/// Extracts the parameters of a request.
+pub(super) struct Parameters<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Parameters<T>, ApiError> {
+        let query = AxumQuery::<T>::try_from_uri(&parts.uri);
+        query.map(|it| Parameters(it.0)).map_err(|error| refused(&error.body_text()))
+    }
+}
+
+fn refused(what: &str) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, what, "query", "the parameters of /v1/openapi.json")
+}
+
+/// Parameters of slices.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlicesQuery {
+    /// The last entries do not wait for more
+    #[serde(default)]
+    pub flush: bool,
+}
+
+/// Parameters of a transcript.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TranscriptQuery {
+    /// Name of its file, which helps to tell its format
+    pub name: Option<String>,
+    /// Its format; detected otherwise
+    pub format: Option<Format>,
+    /// The last entries do not wait for more
+    #[serde(default)]
+    pub flush: bool,
+}
+
+/// Parameters of records.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RecordsQuery {
+    /// Only this kind
+    pub kind: Option<ClaimKind>,
+    /// Only this state, instead of staged and quarantined
+    pub state: Option<RecordState>,
+    /// Only what was said then or later, in RFC 3339
+    pub since: Option<String>,
+    /// At most so many
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+    /// Leave out so many, the newest
+    #[schemars(range(max = 10000))]
+    pub skip: Option<u32>,
+}
+
+/// Parameters of memories.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemoryQuery {
+    /// Superseded and retracted ones too
+    #[serde(default)]
+    pub all: bool,
+    /// At most so many
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+    /// Leave out so many, the newest
+    #[schemars(range(max = 10000))]
+    pub skip: Option<u32>,
+}
+
+/// Parameters of a search.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchQuery {
+    /// Words in any case, form and order; without any the newest are listed
+    #[serde(default)]
+    pub query: String,
+    /// Only this kind
+    pub kind: Option<ClaimKind>,
+    /// Only this state
+    pub state: Option<HitState>,
+    /// Only what is open: requests, questions, failures
+    #[serde(default)]
+    pub open: bool,
+    /// At most so many
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+}
+
+/// Parameters of a block of context.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContextQuery {
+    /// Prefer entries with these words
+    pub query: Option<String>,
+    /// Maximum length: economy, light, standard, detailed or a number of tokens
+    pub budget: Option<String>,
+}
+
+/// Bounds of a page.
+struct Paging {
+    skip: u32,
+    limit: u32,
+}
+
+impl Paging {
+    fn of(skip: Option<u32>, limit: Option<u32>) -> Result<Paging, ApiError> {
+        let paging = Paging { skip: skip.unwrap_or(0), limit: limit.unwrap_or(ITEMS) };
+        if !(1..=ITEMS_MAX).contains(&paging.limit) {
+            return Err(refused(&format!("limit: expected 1 to {ITEMS_MAX}")));
+        }
+        if SKIP_MAX < paging.skip {
+            return Err(refused(&format!("skip: expected at most {SKIP_MAX}")));
+        }
+        Ok(paging)
+    }
+
+    /// Number of items to read: up to the end of the page, and one more to detect a next page.
+    fn read(&self) -> u32 {
+        self.skip + self.limit + 1
+    }
 }

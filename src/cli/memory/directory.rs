@@ -127,17 +127,12 @@ fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result
 }
 
 fn known_memories(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemoryState>>, Failure> {
-    let store = match Store::open(&config.store_url, OpenMode::Existing) {
-        Ok(store) => store,
-        Err(error) if matches!(error.kind, StoreErrorKind::Missing) => return Ok(None),
-        Err(error) => {
-            let why = Failure::from(error).line;
-            output::note(&format!(
-                "{YELLOW}tags that name memories are not checked: {why}{YELLOW:#}"
-            ));
-            return Ok(None);
-        }
-    };
+    let store = settings::known_store(config).unwrap_or_else(|error| {
+        let why = Failure::from(error).line;
+        output::note(&format!("{YELLOW}tags that name memories are not checked: {why}{YELLOW:#}"));
+        None
+    });
+    let Some(store) = store else { return Ok(None) };
     let memories = settings::runtime()?.block_on(store.memories(None))?;
     Ok(Some(memories.into_iter().map(|(id, memory)| (id, memory.state)).collect()))
 }

@@ -1,8 +1,7 @@
 //! Access to the page: a secret of this run in the printed address, then a cookie. Changes need our origin and a CSRF
 //! token. Security headers are set on every response.
 
-use super::opened::Page;
-use super::shell::{PageError, parameters};
+use super::shell::{Page, PageError, parameters};
 use crate::domain::Digest;
 use axum::extract::{Form, FromRequest, Request, State};
 use axum::http::header::{
@@ -60,20 +59,23 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
     response
 }
 
+fn unknown() -> Response {
+    let line = "open the address that `annalist serve` printed: it has the secret of this run";
+    PageError::refused(StatusCode::UNAUTHORIZED, line).into_response()
+}
+
 fn refusal(page: &Page, request: &Request) -> Option<Response> {
     if request.method() == Method::GET
         && let Some(token) = parameters(request.uri()).get(TOKEN)
     {
-        return Some(match is_same(token, &page.token) {
-            true => entered(page, request.uri()),
-            false => PageError::unknown().into_response(),
-        });
+        let is_ours = is_same(token, &page.token);
+        return Some(if is_ours { entered(page, request.uri()) } else { unknown() });
     }
     let cookies = request.headers().get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut pairs = cookies.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
     let own = page.cookie();
     if !pairs.any(|(name, value)| name == COOKIE_NAME && is_same(value, &own)) {
-        return Some(PageError::unknown().into_response());
+        return Some(unknown());
     }
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
     // If the header is present, its value was checked before.
@@ -104,12 +106,12 @@ impl Posted {
     }
 
     /// Path to return to: the form's `back` if it is local, else `otherwise`.
-    pub(super) fn back(&self, otherwise: &str) -> String {
+    pub(super) fn back<'a>(&'a self, otherwise: &'a str) -> &'a str {
         let back = self.field("back");
         let is_ours = back.starts_with('/')
             && !back.starts_with("//")
             && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-        if is_ours { back.to_owned() } else { otherwise.to_owned() }
+        if is_ours { back } else { otherwise }
     }
 }
 

@@ -4,7 +4,6 @@
 mod access;
 mod forget;
 mod memory;
-mod opened;
 mod plans;
 mod review;
 mod search;
@@ -14,12 +13,12 @@ mod today;
 mod views;
 
 use super::state::ServerState;
+use access::Posted;
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use opened::Page;
+use shell::{Page, Visit, apart};
 use std::sync::Arc;
 
 const STYLE: &str = include_str!("style.css");
@@ -28,6 +27,13 @@ const SCRIPT: &str = include_str!("script.js");
 
 pub(super) fn router(state: &ServerState) -> Router {
     let page = Arc::new(Page::of(state));
+    let asset = |kind: &'static str, text: &'static str| {
+        get(move || async move { ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], text) })
+    };
+    let next = |visit: Visit| apart(move || plans::next(visit));
+    let answer = |posted: Posted| apart(move || plans::answer(posted));
+    let undo = |posted: Posted| apart(move || plans::undo(posted));
+    let erase = |visit: Visit, posted: Posted| apart(move || forget::forget(visit, posted));
     Router::new()
         .route("/", get(today::show))
         .route("/memory", get(memory::list))
@@ -39,18 +45,14 @@ pub(super) fn router(state: &ServerState) -> Router {
         .route("/session/{id}", get(session::show))
         .route("/run/{id}", get(session::run))
         .route("/plans", get(plans::list))
-        .route("/plans/next", get(plans::next).post(plans::answer))
+        .route("/plans/next", get(next).post(answer))
         .route("/plans/{id}", get(plans::show))
-        .route("/plans/{id}/undo", post(plans::undo))
+        .route("/plans/{id}/undo", post(undo))
         .route("/plans/{id}/redo", post(plans::redo))
         .route("/jobs/retry", post(today::retry))
-        .route("/forget", get(forget::preview).post(forget::forget))
-        .route("/style.css", get(|| async { asset("text/css; charset=utf-8", STYLE) }))
-        .route("/script.js", get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }))
+        .route("/forget", get(forget::preview).post(erase))
+        .route("/style.css", asset("text/css; charset=utf-8", STYLE))
+        .route("/script.js", asset("text/javascript; charset=utf-8", SCRIPT))
         .route_layer(from_fn_with_state(Arc::clone(&page), access::guard))
         .with_state(page)
-}
-
-fn asset(kind: &'static str, text: &'static str) -> Response {
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], text).into_response()
 }

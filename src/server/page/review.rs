@@ -2,71 +2,49 @@
 //! the command line.
 
 use super::access::Posted;
-use super::opened::{Page, apart};
-use super::shell::{PageError, Visit, one, went_on};
-use super::views::{MemoryView, Pager, memory_id, with_places};
+use super::shell::{Page, PageError, Visit, apart, encoded, one, parsed, went_on};
+use super::views::{pager, range, with_places};
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Claim, Memory, Plan};
+use crate::domain::{Claim, Memory, MemoryId, Plan};
 use crate::pipeline::{DecisionOutcome, Question, pair_questions, pairs};
 use axum::response::Response;
-use serde::Serialize;
+use minijinja::{Value, context};
 
 /// Pairs per page of the list.
 const LISTED: u32 = 20;
-
-#[derive(Serialize)]
-struct ReviewView {
-    namespace: Option<String>,
-    projects: Vec<ProjectView>,
-    pairs: Vec<PairView>,
-    total: usize,
-    pager: Option<Pager>,
-}
-
-#[derive(Serialize)]
-struct ProjectView {
-    namespace: String,
-}
-
-#[derive(Serialize)]
-struct PairView {
-    why: &'static str,
-    /// Memory that the other one may close.
-    asked: Option<String>,
-    memories: Vec<MemoryView>,
-}
 
 pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let store = &visit.page.store;
     let open = store.open_namespaces().await?;
     let namespace = visit.get("namespace").map(str::to_owned);
     let namespace = namespace.or_else(|| (open.len() == 1).then(|| open[0].clone()));
-    let mut view = ReviewView {
-        projects: open.into_iter().map(|namespace| ProjectView { namespace }).collect(),
-        namespace,
-        pairs: Vec::new(),
-        total: 0,
-        pager: None,
-    };
-    if let Some(namespace) = &view.namespace {
-        let all = pairs(store, namespace).await?;
-        view.total = all.len();
-        let range = Pager::range(visit.number(), LISTED);
-        let part = all.into_iter().skip(range.skip as usize).take(range.take as usize);
+    let projects: Value = open.into_iter().map(|namespace| context! { namespace }).collect();
+    let mut view = context! { projects };
+    if let Some(namespace) = namespace {
+        let all = pairs(store, &namespace).await?;
+        let total = all.len();
+        let listed = range(visit.number(), LISTED);
+        let part = all.into_iter().skip(listed.skip as usize).take(listed.take as usize);
         let mut part = pair_questions(store, &part.collect::<Vec<_>>()).await?;
-        let address = format!("/review?namespace={}&page=", super::shell::encoded(namespace));
-        view.pager = Some(Pager::of(visit.number(), LISTED, &mut part, address));
+        let address = format!("/review?namespace={}&page=", encoded(&namespace));
+        let pager = pager(visit.number(), LISTED, &mut part, &address);
+        let mut pairs = Vec::new();
         for question in &part {
-            view.pairs.push(pair(&visit.page, question).await?);
+            pairs.push(pair_view(&visit.page, question).await?);
         }
+        view = context! { namespace, pairs, total, pager, ..view };
     }
     visit.render("Review", include_str!("templates/review.html"), view)
 }
 
-async fn pair(page: &Page, question: &Question) -> Result<PairView, PageError> {
+async fn pair_view(page: &Page, question: &Question) -> Result<Value, PageError> {
     let memories: Vec<Memory> = question.memories().into_iter().cloned().collect();
-    let asked = question.asked().map(|it| it.id.to_string());
-    Ok(PairView { why: why(question), asked, memories: with_places(page, &memories).await? })
+    Ok(context! {
+        why => why(question),
+        // Memory that the other one may close.
+        asked => question.asked().map(|it| it.id.to_string()),
+        memories => with_places(page, &memories).await?,
+    })
 }
 
 /// Suspected relation between the two, in words.
@@ -88,22 +66,21 @@ fn why(question: &Question) -> &'static str {
 
 /// Applies a verdict and redirects to the page that it came from.
 pub(super) async fn decide(posted: Posted) -> Result<Response, PageError> {
-    let first = memory_id(posted.field("one"))?;
-    let second = || memory_id(posted.field("other"));
+    let id = |field: &str| parsed::<MemoryId>(posted.field(field), "a memory");
+    let first = id("one")?;
     let verdict = match posted.field("verdict") {
-        "keep-both" => PersonVerdict::KeepBoth { one: first, other: second()? },
-        "supersede" => PersonVerdict::Supersede { old: first, new: second()? },
+        "keep-both" => PersonVerdict::KeepBoth { one: first, other: id("other")? },
+        "supersede" => PersonVerdict::Supersede { old: first, new: id("other")? },
         "close" => PersonVerdict::Close { memory: first },
         "reopen" => PersonVerdict::Reopen { memory: first },
         "retract" => PersonVerdict::Retract { memory: first },
         _ => return Err(PageError::bad("expected a verdict of this page")),
     };
     let memory = one(posted.page.store.memory(first.0.into()).await?, "memory")?;
-    let back = posted.back(&format!("/memory/{first}"));
+    let back = posted.back(&format!("/memory/{first}")).to_owned();
     let plan =
         apart(move || async move { applied(&posted.page, &memory.namespace, verdict).await });
-    let plan = plan.await?;
-    Ok(went_on(&back, &plan.id.to_string()))
+    Ok(went_on(&back, &plan.await?.id.to_string()))
 }
 
 async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result<Plan, PageError> {
@@ -111,11 +88,7 @@ async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result
     let plan = match page.consolidator.decide(namespace, verdict).await? {
         DecisionOutcome::Done(plan) => *plan,
         DecisionOutcome::Refused(why) => return Err(PageError::bad(why)),
-        DecisionOutcome::Busy => {
-            return Err(PageError::busy(format!(
-                "namespace `{namespace}`: another process is changing its memory; try again"
-            )));
-        }
+        DecisionOutcome::Busy => return Err(PageError::leased(namespace)),
     };
     page.directories.renew(namespace).await?;
     Ok(plan)

@@ -1,19 +1,23 @@
-//! Frame of every page: layout with navigation and notices, request parameters, and errors as pages.
+//! Frame of every page: shared state, layout with navigation and notices, request parameters, and errors as pages.
 
-use super::opened::Page;
-use crate::pipeline::{LookupError, SyncError};
-use crate::store::{PrefixLookup, StoreError};
+use crate::adapters::process;
+use crate::domain::Timestamp;
+use crate::pipeline::{
+    Consolidator, DirSync, Directories, Embedder, LookupError, SyncError, blocking,
+};
+use crate::server::state::ServerState;
+use crate::store::{PrefixLookup, Store, StoreError};
 use crate::text::terminal;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::str::FromStr;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 const LAYOUT: &str = include_str!("templates/layout.html");
 /// Macros shared by the templates.
@@ -25,11 +29,63 @@ const TOLD: &str = "told";
 /// Maximum page number of a list.
 const PAGES_MAX: u32 = 100_000;
 
+/// The store and the directories that the handlers read and change.
+pub(super) struct Page {
+    pub(super) store: Store,
+    pub(super) consolidator: Consolidator,
+    pub(super) directories: Directories,
+    pub(super) embedder: Option<Arc<Embedder>>,
+    pub(super) clock: fn() -> Timestamp,
+    /// Secret of this run that grants access to the page.
+    pub(super) token: String,
+}
+
+impl Page {
+    pub(super) fn of(state: &ServerState) -> Page {
+        let ServerState { project, store, .. } = state;
+        let (clock, holder) = (project.clock, process::name().to_owned());
+        Page {
+            store: store.clone(),
+            consolidator: Consolidator {
+                store: store.clone(),
+                holder: holder.clone(),
+                clock,
+                waits: true,
+                adjudicator: None,
+            },
+            directories: Directories {
+                dir_sync: DirSync {
+                    store: store.clone(),
+                    holder,
+                    clock,
+                    gate: project.gate.clone(),
+                },
+                // An unreadable directory is treated as absent.
+                here: project.directory().ok().flatten(),
+                namespace: project.config.namespace.clone(),
+            },
+            embedder: state.embedder.clone(),
+            clock,
+            token: state.page_secret.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Runs blocking work on directories on a separate thread.
+pub(super) async fn apart<T, F>(work: impl FnOnce() -> F + Send + 'static) -> T
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    let runtime = Handle::current();
+    blocking(move || runtime.block_on(work())).await
+}
+
 /// Request for a page.
 pub(super) struct Visit {
     pub(super) page: Arc<Page>,
     /// Path and query, to return to.
-    pub(super) here: String,
+    here: String,
     parameters: BTreeMap<String, String>,
 }
 
@@ -61,30 +117,21 @@ impl Visit {
         number.unwrap_or(1).clamp(1, PAGES_MAX)
     }
 
-    /// Renders the page as HTML.
+    /// Renders the page as HTML; the template names the values of `view` as `v`.
     pub(super) fn render(
         &self,
         title: &str,
         template: &str,
-        view: impl Serialize,
+        view: Value,
     ) -> Result<Response, PageError> {
-        let csrf = self.page.csrf();
-        let body = rendered(
-            &format!("{PARTS}{template}"),
-            context! {
-                v => Value::from(Serde(view)), csrf => csrf.as_str(), here => self.here.as_str()
-            },
-        )?;
-        let section = self.here.trim_start_matches('/');
+        let (csrf, here) = (self.page.csrf(), self.here.as_str());
+        let values = context! { v => view, csrf => &csrf, here };
+        let body = rendered(&format!("{PARTS}{template}"), values)?;
+        let section = here.trim_start_matches('/');
         let section = section.split(['/', '?']).next().unwrap_or_default();
         let done = self.get(DONE).filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let page = rendered(
-            &format!("{PARTS}{LAYOUT}"),
-            context! {
-                title => title, section => section, body => Value::from_safe_string(body),
-                csrf => csrf, here => self.here.as_str(), done => done, told => self.get(TOLD),
-            },
-        )?;
+        let told = self.get(TOLD);
+        let page = in_layout(body, context! { title, section, csrf, here, done, told })?;
         Ok(Html(page).into_response())
     }
 }
@@ -94,8 +141,13 @@ pub(super) fn parameters(uri: &Uri) -> BTreeMap<String, String> {
     Query::try_from_uri(uri).map(|Query(all)| all).unwrap_or_default()
 }
 
+fn in_layout(body: String, values: Value) -> Result<String, PageError> {
+    let body = Value::from_safe_string(body);
+    rendered(&format!("{PARTS}{LAYOUT}"), context! { body, ..values })
+}
+
 /// Fills a template. Values are escaped, and invisible and bidirectional control characters are neutralised.
-pub(super) fn rendered(template: &str, values: Value) -> Result<String, PageError> {
+fn rendered(template: &str, values: Value) -> Result<String, PageError> {
     let mut engine = Environment::empty();
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
     engine.add_filter("url", |text: String| encoded(&text));
@@ -148,14 +200,10 @@ impl PageError {
         PageError::refused(StatusCode::CONFLICT, line)
     }
 
-    pub(super) fn missing(what: &str) -> PageError {
-        let line = format!("no such {what}; it may have been forgotten");
-        PageError::refused(StatusCode::NOT_FOUND, line)
-    }
-
-    pub(super) fn unknown() -> PageError {
-        let line = "open the address that `annalist serve` printed: it has the secret of this run";
-        PageError::refused(StatusCode::UNAUTHORIZED, line)
+    /// Error because another process holds the lease of a namespace.
+    pub(super) fn leased(namespace: &str) -> PageError {
+        let why = "another process is changing its memory; try again";
+        PageError::busy(format!("namespace `{namespace}`: {why}"))
     }
 }
 
@@ -167,12 +215,13 @@ impl From<StoreError> for PageError {
 
 impl From<SyncError> for PageError {
     fn from(error: SyncError) -> PageError {
-        match error {
-            error @ SyncError::Busy(_) => PageError::busy(error.to_string()),
-            error @ (SyncError::Store(_)
-            | SyncError::Disk { .. }
-            | SyncError::OtherNamespace { .. }) => PageError::failed(error.to_string()),
-        }
+        let status = match error {
+            SyncError::Busy(_) => StatusCode::CONFLICT,
+            SyncError::Store(_) | SyncError::Disk { .. } | SyncError::OtherNamespace { .. } => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        PageError::refused(status, error.to_string())
     }
 }
 
@@ -190,14 +239,8 @@ impl IntoResponse for PageError {
         let PageError { status, line } = self;
         let title = status.canonical_reason().unwrap_or("Error");
         let body = "<h1>{{ title }}</h1><p>{{ line }}</p>";
-        let page =
-            rendered(body, context! { title => title, line => line.as_str() }).and_then(|body| {
-                let body = Value::from_safe_string(body);
-                rendered(
-                    &format!("{PARTS}{LAYOUT}"),
-                    context! { title => title, body => body, section => "error" },
-                )
-            });
+        let page = rendered(body, context! { title, line })
+            .and_then(|body| in_layout(body, context! { title, section => "error" }));
         match page {
             Ok(page) => (status, Html(page)).into_response(),
             Err(_) => status.into_response(),
@@ -209,9 +252,17 @@ impl IntoResponse for PageError {
 pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T, PageError> {
     match found {
         PrefixLookup::One(one) => Ok(*one),
-        PrefixLookup::None => Err(PageError::missing(what)),
+        PrefixLookup::None => {
+            let line = format!("no such {what}; it may have been forgotten");
+            Err(PageError::refused(StatusCode::NOT_FOUND, line))
+        }
         PrefixLookup::Many(_) => {
             Err(PageError::bad(format!("this id matches more than one {what}")))
         }
     }
+}
+
+/// Parses an id or its prefix; `what` names the object in the error.
+pub(super) fn parsed<T: FromStr>(id: &str, what: &str) -> Result<T, PageError> {
+    id.parse().map_err(|_| PageError::bad(format!("expected the id of {what}")))
 }

@@ -1,18 +1,18 @@
 //! Page of the day: decisions, attempts, requests, open items, problems that need a person, the queue and the cost.
 
 use super::access::Posted;
-use super::search::HitView;
-use super::shell::{PageError, Visit, telling};
-use super::views::{MemoryView, cut, with_places};
+use super::search::hit_view;
+use super::shell::{PageError, Visit, encoded, telling};
+use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
 use crate::pipeline::{SearchHit, SearchRequest, search};
 use crate::search::Query;
-use crate::store::{JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
+use crate::store::{FailedRun, JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use jiff::Span;
-use serde::Serialize;
+use minijinja::{Value, context};
 use std::collections::BTreeMap;
 
 /// Maximum hits searched, and shown.
@@ -21,51 +21,6 @@ const SHOWN_MAX: usize = 100;
 /// Maximum open items shown, the oldest first.
 const OPEN_MAX: u32 = 30;
 const FAILED_MAX: usize = 20;
-
-#[derive(Serialize)]
-struct TodayView {
-    days: &'static str,
-    projects: Vec<ProjectView>,
-    more: usize,
-    open: Vec<MemoryView>,
-    is_more_open: bool,
-    needs: Vec<NeedView>,
-    waits: Vec<String>,
-    failed: Vec<FailedView>,
-    spent: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ProjectView {
-    namespace: String,
-    groups: Vec<GroupView>,
-}
-
-#[derive(Serialize)]
-struct GroupView {
-    title: &'static str,
-    hits: Vec<HitView>,
-}
-
-/// Problem that needs a person, with its remedy.
-#[derive(Serialize)]
-struct NeedView {
-    line: String,
-    command: Option<String>,
-    /// Failure kind of the dead jobs that a button retries.
-    retries: Option<String>,
-    /// Page that resolves it.
-    page: Option<String>,
-}
-
-#[derive(Serialize)]
-struct FailedView {
-    session: String,
-    run: String,
-    path: String,
-    detail: String,
-    at: String,
-}
 
 pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let store = &visit.page.store;
@@ -92,16 +47,17 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let is_more_open = open.len() > OPEN_MAX as usize;
     open.truncate(OPEN_MAX as usize);
     let depth = store.depth(now).await?;
-    let view = TodayView {
+    let failed = store.failed_runs().await?.into_iter().take(FAILED_MAX);
+    let view = context! {
         days,
-        projects: projects(&hits),
+        projects => projects(&hits),
         more,
-        open: with_places(&visit.page, &open).await?,
+        open => with_places(&visit.page, &open).await?,
         is_more_open,
-        needs: needs(store, &depth).await?,
-        waits: waits(store, &depth).await?,
-        failed: failed(store).await?,
-        spent: vec![
+        needs => needs(store, &depth).await?,
+        waits => waits(store, &depth).await?,
+        failed => failed.map(failed_view).collect::<Value>(),
+        spent => vec![
             cost("today", store.spent_since(begins(0)).await?),
             cost("in seven days", store.spent_since(begins(-6)).await?),
         ],
@@ -110,29 +66,26 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
 }
 
 /// Groups hits by project and kind.
-fn projects(hits: &[SearchHit]) -> Vec<ProjectView> {
+fn projects(hits: &[SearchHit]) -> Value {
     const DEEDS: [(ClaimKind, &str); 4] = [
         (ClaimKind::Decision, "Decided"),
         (ClaimKind::Attempt, "Tried"),
         (ClaimKind::Request, "Asked"),
         (ClaimKind::Discussion, "Discussed"),
     ];
-    let mut by_project: BTreeMap<String, Vec<HitView>> = BTreeMap::new();
+    let mut by_project: BTreeMap<&str, Vec<&SearchHit>> = BTreeMap::new();
     for hit in hits {
-        let view = HitView::of(hit, &Query::default());
-        by_project.entry(view.namespace.clone().unwrap_or_default()).or_default().push(view);
+        let of_record = hit.record().map(|it| it.record.provenance.namespace.as_str());
+        let of_memory = hit.memory.as_ref().map(|it| it.namespace.as_str());
+        by_project.entry(of_record.or(of_memory).unwrap_or_default()).or_default().push(hit);
     }
-    let project = |(namespace, hits): (String, Vec<HitView>)| {
-        let mut groups: Vec<GroupView> =
-            DEEDS.map(|(_, title)| GroupView { title, hits: Vec::new() }).into();
-        for hit in hits {
-            let at = DEEDS.iter().position(|(kind, _)| kind.name() == hit.kind);
-            if let Some(group) = at.and_then(|at| groups.get_mut(at)) {
-                group.hits.push(hit);
-            }
-        }
-        groups.retain(|it| !it.hits.is_empty());
-        ProjectView { namespace, groups }
+    let project = |(namespace, hits): (&str, Vec<&SearchHit>)| {
+        let groups = DEEDS.iter().filter_map(|(kind, title)| {
+            let own = hits.iter().filter(|hit| hit.claim().is_some_and(|it| it.kind() == *kind));
+            let hits: Vec<Value> = own.map(|hit| hit_view(hit, &Query::default())).collect();
+            (!hits.is_empty()).then(|| context! { title => *title, hits })
+        });
+        context! { namespace, groups => groups.collect::<Value>() }
     };
     by_project.into_iter().map(project).collect()
 }
@@ -144,40 +97,34 @@ fn cost(when: &str, spent: Spent) -> String {
     format!("{when}: {calls}, {tokens} tokens, ${dollars:.2}")
 }
 
-async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<NeedView>, PageError> {
+/// Problems that need a person, each with the command, the button or the page that solves it.
+async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<Value>, PageError> {
     let mut needs = Vec::new();
-    let need = |line: String, command: Option<&str>| NeedView {
-        line,
-        command: command.map(str::to_owned),
-        retries: None,
-        page: None,
-    };
     for it in &depth.dead {
         let detail = it.detail.as_deref().map(|it| format!(": {}", cut(it)));
         let (jobs, detail) = (counted(it.jobs, "job"), detail.unwrap_or_default());
         let line = format!("{jobs} failed permanently, {}{detail}", it.kind);
-        needs.push(NeedView { retries: Some(it.kind.clone()), ..need(line, None) });
+        needs.push(context! { line, retries => &it.kind });
     }
+    let of_worker = |line: String| context! { line, command => "annalist worker" };
     for it in depth.stopped() {
         let why = cut(it.stopped.as_deref().unwrap_or_default());
-        needs.push(need(format!("a worker stopped: {why}"), Some("annalist worker")));
+        needs.push(of_worker(format!("a worker stopped: {why}")));
     }
-    for stuck in depth.stuck() {
-        let (Stuck::Leases(it) | Stuck::Waits(it) | Stuck::Ready(it)) = stuck;
-        let line = format!("{} due, but no worker is running", counted(it.jobs, "job"));
-        needs.push(need(line, Some("annalist worker")));
+    for Stuck::Leases(it) | Stuck::Waits(it) | Stuck::Ready(it) in depth.stuck() {
+        let jobs = counted(it.jobs, "job");
+        needs.push(of_worker(format!("{jobs} due, but no worker is running")));
     }
     for it in depth.lasting_caps() {
-        let cap = it.detail.as_deref().unwrap_or("at a cap");
-        let line = format!("{}: {cap}: raise it in the settings", counted(it.jobs, "job"));
-        needs.push(need(line, Some("annalist worker")));
+        let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or("at a cap"));
+        needs.push(of_worker(format!("{jobs}: {cap}: raise it in the settings")));
     }
     for namespace in store.open_namespaces().await? {
         let pairs = store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
         if pairs > 0 {
             let line = format!("{} of {namespace} may be contradictory", counted(pairs, "pair"));
-            let page = Some(format!("/review?namespace={}", super::shell::encoded(&namespace)));
-            needs.push(NeedView { page, ..need(line, None) });
+            let page = format!("/review?namespace={}", encoded(&namespace));
+            needs.push(context! { line, page });
         }
     }
     Ok(needs)
@@ -187,25 +134,21 @@ async fn waits(store: &Store, depth: &QueueStats) -> Result<Vec<String>, PageErr
     let states = [JobState::Waiting, JobState::Ready, JobState::Leased];
     let jobs = states.map(|state| (depth.jobs_in(state), state.name()));
     let jobs = jobs.into_iter().filter(|(jobs, _)| *jobs > 0);
-    let mut waits: Vec<String> =
-        jobs.map(|(jobs, state)| format!("{} {state}", counted(jobs, "job"))).collect();
-    let backlog = store.backlog().await?.into_iter();
-    waits.extend(backlog.map(|it| {
+    let jobs = jobs.map(|(jobs, state)| format!("{} {state}", counted(jobs, "job")));
+    let backlog = store.backlog().await?.into_iter().map(|it| {
         format!("{} of {} waiting for consolidation", counted(it.records, "record"), it.namespace)
-    }));
-    Ok(waits)
+    });
+    Ok(jobs.chain(backlog).collect())
 }
 
-async fn failed(store: &Store) -> Result<Vec<FailedView>, PageError> {
-    let failed = store.failed_runs().await?.into_iter().take(FAILED_MAX);
-    let view = failed.map(|it| FailedView {
-        session: it.session.to_string(),
-        run: it.run.to_string(),
-        path: it.path,
-        detail: format!("{}: {}", it.failure.kind, cut(&it.failure.detail)),
-        at: clock::local_minute(it.at),
-    });
-    Ok(view.collect())
+fn failed_view(it: FailedRun) -> Value {
+    context! {
+        session => it.session.to_string(),
+        run => it.run.to_string(),
+        path => it.path,
+        detail => format!("{}: {}", it.failure.kind, cut(&it.failure.detail)),
+        at => clock::local_minute(it.at),
+    }
 }
 
 /// Retries the jobs that died of one kind of failure.
@@ -215,5 +158,5 @@ pub(super) async fn retry(posted: Posted) -> Result<Response, PageError> {
     let now = (posted.page.clock)();
     let changes = posted.page.store.retry(which, now).await?;
     let jobs = changes.iter().filter(|it| it.done).count() as u64;
-    Ok(telling(&posted.back("/"), &format!("{} will be retried", counted(jobs, "job"))))
+    Ok(telling(posted.back("/"), &format!("{} will be retried", counted(jobs, "job"))))
 }

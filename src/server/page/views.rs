@@ -1,16 +1,16 @@
-//! View models of memories and records for the templates.
+//! Views of memories and records for the templates.
 
-use super::opened::Page;
-use super::shell::PageError;
+use super::shell::{Page, PageError};
 use crate::adapters::clock;
 use crate::domain::{
-    Claim, Memory, MemoryId, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
+    Claim, Evidence, Memory, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
     shown_words,
 };
 use crate::store::PageRange;
 use crate::text::truncate;
-use serde::Serialize;
+use minijinja::{Value, context};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Maximum letters of a memory in a list.
 const WORDS_LETTERS: usize = 400;
@@ -23,86 +23,57 @@ pub(super) fn address(session: SessionId, ordinal: u32) -> String {
     format!("/session/{session}?page={}#e{ordinal}", ordinal / ENTRIES + 1)
 }
 
-#[derive(Serialize)]
-pub(super) struct MemoryView {
-    pub(super) id: String,
-    kind: &'static str,
-    words: String,
-    /// Reason, or result of an attempt.
-    because: String,
-    standing: &'static str,
-    /// CSS class of the state: `good`, `bad` or empty.
-    tone: &'static str,
-    day: String,
-    said_by: &'static str,
-    confirmed: bool,
-    place: Option<PlaceView>,
+/// View of a memory without its first source.
+pub(super) fn memory_view(memory: &Memory) -> Value {
+    view(memory, None)
 }
 
-/// Source location of a quote.
-#[derive(Serialize)]
-pub(super) struct PlaceView {
-    address: String,
-    line: u32,
-    quote: String,
-}
-
-impl PlaceView {
-    fn of(record: &Record) -> Option<PlaceView> {
-        let evidence = record.evidence.first()?;
-        Some(PlaceView {
-            address: address(record.provenance.session, evidence.ordinal),
-            line: evidence.line,
-            quote: cut(evidence.words.as_str()),
-        })
+fn view(memory: &Memory, first: Option<&Record>) -> Value {
+    let because = match &memory.claim {
+        Claim::Decision(it) => it.rationale.as_str(),
+        Claim::Attempt(it) => it.result.as_str(),
+        Claim::Discussion(_) | Claim::Request(_) => "",
+    };
+    context! {
+        id => memory.id.to_string(),
+        kind => memory.claim.kind().name(),
+        words => cut(shown_words(memory.edited.as_deref(), &memory.claim)),
+        because => cut(because),
+        standing => memory.standing(),
+        tone => tone(memory),
+        day => day(memory.valid_from),
+        said_by => speaker(memory.said_by),
+        confirmed => memory.confirmed,
+        place => first.and_then(place_view),
     }
 }
 
-impl MemoryView {
-    pub(super) fn of(memory: &Memory) -> MemoryView {
-        let because = match &memory.claim {
-            Claim::Decision(it) => it.rationale.as_str(),
-            Claim::Attempt(it) => it.result.as_str(),
-            Claim::Discussion(_) | Claim::Request(_) => "",
-        };
-        MemoryView {
-            id: memory.id.to_string(),
-            kind: memory.claim.kind().name(),
-            words: cut(shown_words(memory.edited.as_deref(), &memory.claim)),
-            because: cut(because),
-            standing: memory.standing(),
-            tone: tone(memory),
-            day: day(memory.valid_from),
-            said_by: speaker(memory.said_by),
-            confirmed: memory.confirmed,
-            place: None,
-        }
-    }
+/// Location of the first quote of a record.
+fn place_view(record: &Record) -> Option<Value> {
+    let evidence = record.evidence.first()?;
+    Some(context! {
+        address => address(record.provenance.session, evidence.ordinal),
+        line => evidence.line,
+        quote => cut(evidence.words.as_str()),
+    })
 }
 
-/// Builds views of memories, each with its first source.
-pub(super) async fn with_places(
-    page: &Page,
-    memories: &[Memory],
-) -> Result<Vec<MemoryView>, PageError> {
+/// Views of memories, each with its first source.
+pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Value, PageError> {
     let first = memories.iter().filter_map(|it| it.sources.first().copied());
     let records = page.store.records_of(first.collect()).await?;
     let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
-    let view = |memory: &Memory| {
-        let record = memory.sources.first().and_then(|id| records.get(id));
-        MemoryView { place: record.and_then(PlaceView::of), ..MemoryView::of(memory) }
-    };
-    Ok(memories.iter().map(view).collect())
+    let first = |it: &Memory| it.sources.first().and_then(|id| records.get(id));
+    Ok(memories.iter().map(|it| view(it, first(it))).collect())
 }
 
-fn is_failure(memory: &Memory) -> bool {
-    matches!(&memory.claim, Claim::Attempt(it) if !it.succeeded)
-}
-
+/// CSS class of a memory's state: `good`, `bad` or empty.
 fn tone(memory: &Memory) -> &'static str {
-    let is_bad = match is_failure(memory) {
-        true => memory.is_open(),
-        false => memory.stage == Stage::Refuted,
+    let is_bad = match &memory.claim {
+        Claim::Attempt(it) if !it.succeeded => memory.is_open(),
+        Claim::Attempt(_) | Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
+            memory.stage == Stage::Refuted
+        }
     };
     match &memory.claim {
         _ if is_bad || memory.state != MemoryState::Active => "bad",
@@ -121,6 +92,16 @@ pub(super) fn speaker(speaker: Speaker) -> &'static str {
     }
 }
 
+/// Span of a quote in the text of its entry, also if it moved.
+pub(super) fn span(text: &str, evidence: &Evidence) -> Option<Range<usize>> {
+    let words = evidence.words.as_str();
+    if text.get(evidence.bytes.clone()) == Some(words) {
+        return Some(evidence.bytes.clone());
+    }
+    let start = text.find(words)?;
+    Some(start..start + words.len())
+}
+
 pub(super) fn day(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "no date".to_owned(), clock::local_day)
 }
@@ -131,31 +112,16 @@ pub(super) fn cut(text: &str) -> String {
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
-pub(super) fn memory_id(text: &str) -> Result<MemoryId, PageError> {
-    text.parse().map_err(|_| PageError::bad("expected the id of a memory"))
+/// Range of page `number` of a list, plus one item to detect a next page.
+pub(super) fn range(number: u32, size: u32) -> PageRange {
+    PageRange { skip: (number - 1) * size, take: size + 1 }
 }
 
-/// Links to the previous and next page of a list.
-#[derive(Serialize)]
-pub(super) struct Pager {
-    number: u32,
-    before: Option<u32>,
-    after: Option<u32>,
-    /// Address of the list, up to the page number.
-    address: String,
-}
-
-impl Pager {
-    /// Range of page `number`, plus one item to detect a next page.
-    pub(super) fn range(number: u32, size: u32) -> PageRange {
-        PageRange { skip: (number - 1) * size, take: size + 1 }
-    }
-
-    /// Builds the pager for the items of that range, and truncates them to one page.
-    pub(super) fn of<T>(number: u32, size: u32, found: &mut Vec<T>, address: String) -> Pager {
-        let is_more = found.len() > size as usize;
-        found.truncate(size as usize);
-        let before = (number > 1).then(|| number - 1);
-        Pager { number, before, after: is_more.then(|| number + 1), address }
-    }
+/// Links to the pages before and after `number`, whose addresses are `address` and the number. Truncates the items of
+/// [`range`] to one page.
+pub(super) fn pager<T>(number: u32, size: u32, found: &mut Vec<T>, address: &str) -> Value {
+    let is_more = found.len() > size as usize;
+    found.truncate(size as usize);
+    let (before, after) = ((number > 1).then(|| number - 1), is_more.then(|| number + 1));
+    context! { number, before, after, address }
 }
