@@ -24,8 +24,7 @@ const WAIT_SECS_MAX: u32 = 86_400;
 const ATTEMPTS_MOST: u32 = 100;
 
 pub use layer::DEFAULT;
-pub(crate) use layer::{ConfigError, Layer};
-pub(crate) use layer::{ENV_PREFIX, is_ours};
+pub(crate) use layer::{ConfigError, ENV_PREFIX, Layer, is_ours};
 pub(crate) use price::{Price, PriceSettings};
 
 /// Checked settings.
@@ -48,28 +47,18 @@ pub struct Config {
     /// URL of the store; empty where the settings name none.
     #[serde(rename = "store", deserialize_with = "store_url")]
     pub store_url: String,
-    /// Slice sizes.
-    pub slice: slicing::SliceSettings,
-    /// Memory of a conversation.
+    pub(crate) slice: slicing::SliceSettings,
     #[serde(deserialize_with = "conversation")]
-    pub conversation: conversation_memory::ConversationSettings,
-    /// Personal data to mask.
+    pub(crate) conversation: conversation_memory::ConversationSettings,
     #[serde(rename = "privacy", deserialize_with = "pii")]
-    pub pii: Vec<Pii>,
-    /// Bounds on the last turns of a dialog.
-    pub dialog: dialog_summary::DialogLimits,
-    /// Bounds on calls, tokens and money.
-    pub limits: Limits,
-    /// The queue.
-    pub queue: Queue,
-    /// Consolidation of records into memory.
-    pub consolidate: Consolidate,
-    /// Search.
-    pub search: Search,
-    /// Copies of what is read.
-    pub vault: Vault,
-    /// The server of the Model Context Protocol.
-    pub mcp: Mcp,
+    pub(crate) pii: Vec<Pii>,
+    pub(crate) dialog: dialog_summary::DialogLimits,
+    pub(crate) limits: Limits,
+    pub(crate) queue: Queue,
+    pub(crate) consolidate: Consolidate,
+    pub(crate) search: Search,
+    pub(crate) vault: Vault,
+    pub(crate) mcp: Mcp,
     /// Name of the settings file in force, set by the caller that read it.
     #[serde(skip)]
     pub source: String,
@@ -111,43 +100,32 @@ pub struct Model {
     pub price: PriceSettings,
 }
 
-/// Bounds; `None` means no bound.
+/// Bounds on calls, tokens and money; `None` means no bound. Days are UTC.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
-pub struct Limits {
-    /// Calls a minute.
+pub(crate) struct Limits {
     #[serde(deserialize_with = "nonzero")]
     pub requests_per_minute: Option<u32>,
-    /// Tokens a minute.
     #[serde(deserialize_with = "nonzero")]
     pub tokens_per_minute: Option<u32>,
-    /// Tokens for one session.
     #[serde(rename = "session_tokens_max", deserialize_with = "nonzero")]
     pub session_tokens: Option<u64>,
-    /// Tokens a day, UTC.
     #[serde(rename = "day_tokens_max", deserialize_with = "nonzero")]
     pub day_tokens: Option<u64>,
-    /// Tokens for one namespace a day, UTC.
     #[serde(rename = "namespace_day_tokens_max", deserialize_with = "nonzero")]
     pub namespace_day_tokens: Option<u64>,
-    /// Micro-dollars for one session.
     #[serde(rename = "session_usd_max", deserialize_with = "micros")]
     pub session_micros: Option<u64>,
-    /// Micro-dollars a day, UTC.
     #[serde(rename = "day_usd_max", deserialize_with = "micros")]
     pub day_micros: Option<u64>,
-    /// Micro-dollars for one namespace a day, UTC.
     #[serde(rename = "namespace_day_usd_max", deserialize_with = "micros")]
     pub namespace_day_micros: Option<u64>,
-    /// Maximum number of tries of one call.
     pub tries_max: u32,
-    /// Longest wait for an endpoint.
     #[serde(rename = "wait_secs_max", deserialize_with = "secs")]
     pub wait_max: Duration,
 }
 
-/// The queue.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-pub struct Queue {
+pub(crate) struct Queue {
     /// A session that grew by less waits for more.
     pub gather_tokens: Tokens,
     /// Longest wait after it grew last.
@@ -156,7 +134,6 @@ pub struct Queue {
     /// Silence of a worker after which another takes its jobs.
     #[serde(rename = "lease_secs", deserialize_with = "secs")]
     pub lease: Duration,
-    /// Maximum number of claims of one job.
     pub attempts_max: u32,
     /// Length of the queue from which on nothing is taken in over HTTP.
     pub intake_jobs_max: u32,
@@ -167,8 +144,7 @@ pub struct Queue {
 
 /// Copies of what is read.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-pub struct Vault {
-    /// Copies are kept.
+pub(crate) struct Vault {
     pub enabled: bool,
     /// Most that they take together, in MiB after compression.
     pub max_mb: u32,
@@ -188,14 +164,13 @@ impl Vault {
 
 /// The server of the Model Context Protocol.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-pub struct Mcp {
+pub(crate) struct Mcp {
     /// Namespaces that clients may read beside that of their project.
     pub namespaces: Vec<String>,
 }
 
-/// Search.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-pub struct Search {
+pub(crate) struct Search {
     /// Model of embeddings at the endpoint; `None` searches by words alone.
     #[serde(deserialize_with = "optional")]
     pub embeddings: Option<String>,
@@ -203,7 +178,7 @@ pub struct Search {
 
 /// Consolidation of records into memory.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-pub struct Consolidate {
+pub(crate) struct Consolidate {
     /// Thresholds at which a worker consolidates.
     #[serde(flatten)]
     pub thresholds: Thresholds,
@@ -214,19 +189,19 @@ pub struct Consolidate {
 
 impl Consolidate {
     /// Returns true if the extraction model adjudicates too. Rules decide while it is unavailable.
-    pub fn is_auto(&self) -> bool {
+    pub(crate) fn is_auto(&self) -> bool {
         self.model.as_deref() == Some("auto")
     }
 
     /// Returns the name of the adjudication model, given the extraction model; `None` decides by rule alone.
-    pub fn model_name<'a>(&'a self, extracting: &'a str) -> Option<&'a str> {
+    pub(crate) fn model_name<'a>(&'a self, extracting: &'a str) -> Option<&'a str> {
         if self.is_auto() { Some(extracting) } else { self.model.as_deref() }
     }
 }
 
 /// Thresholds of consolidation. Zero disables one; with all disabled a worker never consolidates.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-pub struct Thresholds {
+pub(crate) struct Thresholds {
     /// Number of waiting records.
     pub records: u64,
     /// Bytes of their claims.
@@ -298,12 +273,7 @@ fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> St
         return format!("environment variable {variable}");
     }
     let path: Vec<&str> = key.split('.').collect();
-    let line = file.and_then(|file| layer::line_of_key(file.text, &path));
-    match (file, line) {
-        (Some(file), Some(line)) => format!("{}:{line}", file.name),
-        (Some(file), None) => file.name.to_owned(),
-        (None, _) => "config.toml".to_owned(),
-    }
+    file.map_or("config.toml".to_owned(), |file| file.place_of_key(&path))
 }
 
 /// Checks and reads merged settings. An error starts with its key.
@@ -369,34 +339,32 @@ fn check_bounds(settings: &Table) -> Result<(), String> {
         let Some(value) = layer::get(settings, &path) else { continue };
         let integer = value.as_integer().unwrap_or_default();
         let number = value.as_float().unwrap_or(integer as f64);
-        let expected = match *bound {
+        let at_least = |least: u32| format!("a number of at least {least}");
+        let (is_right, expected) = match *bound {
             Bound::Filled if value.as_str().is_some_and(|text| text.trim().is_empty()) => {
-                return Err(format!(
-                    "{key}: expected text, found nothing; omit the key to use the default"
-                ));
+                let expected = "expected text, found nothing; omit the key to use the default";
+                return Err(format!("{key}: {expected}"));
             }
-            Bound::Finite if !number.is_finite() => "a number".to_owned(),
-            Bound::Dollars if !(number >= 0.0 && number.is_finite()) => {
-                "0 or more US dollars".to_owned()
+            Bound::Filled => continue,
+            Bound::Finite => (number.is_finite(), "a number".to_owned()),
+            Bound::Dollars => {
+                (number >= 0.0 && number.is_finite(), "0 or more US dollars".to_owned())
             }
-            Bound::Number { least, .. } if integer < least.into() => {
-                format!("a number of at least {least}")
+            Bound::Number { most, .. } if integer > most.into() => {
+                (false, format!("at most {most}"))
             }
-            Bound::Number { most, .. } if integer > most.into() => format!("at most {most}"),
-            Bound::ZeroOrAtLeast(least) if integer != 0 && integer < least.into() => {
-                format!("a number of at least {least}")
+            Bound::Number { least, .. } => (integer >= least.into(), at_least(least)),
+            Bound::ZeroOrAtLeast(least) => {
+                (integer == 0 || integer >= least.into(), at_least(least))
             }
-            Bound::Seconds { least, most } if integer < least.into() || integer > most.into() => {
-                format!("{least} to {most} seconds")
+            Bound::Seconds { least, most } => {
+                let is_right = (least.into()..=most.into()).contains(&integer);
+                (is_right, format!("{least} to {most} seconds"))
             }
-            Bound::Filled
-            | Bound::Finite
-            | Bound::Dollars
-            | Bound::Number { .. }
-            | Bound::ZeroOrAtLeast(_)
-            | Bound::Seconds { .. } => continue,
         };
-        return Err(format!("{key}: expected {expected}, found {value}"));
+        if !is_right {
+            return Err(format!("{key}: expected {expected}, found {value}"));
+        }
     }
     Ok(())
 }
@@ -416,10 +384,9 @@ fn namespace<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::E
 
 pub(crate) fn namespace_name(text: &str) -> Result<String, &'static str> {
     let name = text.trim();
-    match name.is_empty() || name.chars().any(char::is_control) {
-        false => Ok(name.to_owned()),
-        true => Err("expected a name on one line, such as `github.com/owner/app`"),
-    }
+    let is_one = !name.is_empty() && !name.chars().any(char::is_control);
+    let expected = "expected a name on one line, such as `github.com/owner/app`";
+    is_one.then(|| name.to_owned()).ok_or(expected)
 }
 
 fn nonzero<'de, D, T>(value: D) -> Result<Option<T>, D::Error>

@@ -1,12 +1,13 @@
 //! Supported clients: one table of their folders, files and event names, and of where and for how
-//! long they keep transcripts.
+//! long they keep transcripts; and the files that annalist owns in a client's folder: slash commands,
+//! and opencode's plugin. A user's file of the same name is left alone.
 
-use super::commands::{COMMANDS, Command, CommandForm, command_file, opencode_plugin, own_file};
 use super::input::Event;
 use super::servers::{register, register_in_codex, unregister, unregister_in_codex};
-use super::settings::{HookSettings, Merged, install, remove};
+use super::settings::{HookSettings, Merged, install, quoted, remove};
+use crate::text::front_matter;
 use crate::text::lenient_json::decode;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Hook timeout in seconds. A hook takes milliseconds; the rest is margin for a busy machine.
@@ -131,10 +132,8 @@ impl Client {
     pub(crate) fn contents(&self) -> Vec<(String, Content)> {
         let settings = self.contents.iter().map(|(path, content)| ((*path).to_owned(), *content));
         let commands = self.commands.iter().flat_map(|form| {
-            COMMANDS.iter().map(|command| {
-                let path = format!("commands/{}.{}", command.name, form.ending());
-                (path, Content::Command(command, *form))
-            })
+            let path = |it: &Command| format!("commands/{}.{}", it.name, form.ending());
+            COMMANDS.iter().map(move |it| (path(it), Content::Command(it, *form)))
         });
         settings.chain(commands).collect()
     }
@@ -166,7 +165,6 @@ impl Content {
     }
 }
 
-/// Deletion of transcripts by a client.
 #[derive(Debug)]
 pub(crate) struct Deletion {
     /// Folder of the transcripts, relative to the client's folder.
@@ -184,7 +182,12 @@ pub(crate) const SETTINGS: &str = "settings.json";
 const CLAUDE_CODE_DELETION: Deletion = Deletion {
     folder: "projects",
     is_transcript: |path| has_ending(path, &["jsonl"]),
-    hours: claude_code_hours,
+    hours: |settings| {
+        let (settings, _) = decode(settings, &["cleanupPeriodDays"]);
+        let days = settings.get("cleanupPeriodDays").and_then(Value::as_u64);
+        let days = days.map_or(DAYS_DEFAULT, |days| u32::try_from(days).unwrap_or(u32::MAX));
+        Some(days.saturating_mul(24))
+    },
 };
 
 const GEMINI_CLI_DELETION: Deletion = Deletion {
@@ -201,13 +204,6 @@ const DAYS_DEFAULT: u32 = 30;
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
     path.extension().is_some_and(|found| endings.iter().any(|ending| found == *ending))
-}
-
-fn claude_code_hours(settings: &str) -> Option<u32> {
-    let (settings, _) = decode(settings, &["cleanupPeriodDays"]);
-    let days = settings.get("cleanupPeriodDays").and_then(Value::as_u64);
-    let days = days.map_or(DAYS_DEFAULT, |days| u32::try_from(days).unwrap_or(u32::MAX));
-    Some(days.saturating_mul(24))
 }
 
 fn gemini_cli_hours(settings: &str) -> Option<u32> {
@@ -228,6 +224,97 @@ fn gemini_cli_hours(settings: &str) -> Option<u32> {
         _ => return None,
     };
     Some(number.saturating_mul(hours))
+}
+
+/// Line that identifies a file made by annalist.
+const MARK: &str = "Made by `annalist init`, which updates and removes it.";
+#[derive(Debug)]
+pub(crate) struct Command {
+    name: &'static str,
+    /// File of the plugin for Claude Code, from which those of other clients are made.
+    text: &'static str,
+}
+
+const COMMANDS: &[Command] = &[
+    command("memory-sync", include_str!("../../plugins/claude-code/commands/memory-sync.md")),
+    command("memory-search", include_str!("../../plugins/claude-code/commands/memory-search.md")),
+    command("memory-reflect", include_str!("../../plugins/claude-code/commands/memory-reflect.md")),
+    command("memory-init", include_str!("../../plugins/claude-code/commands/memory-init.md")),
+];
+
+const fn command(name: &'static str, text: &'static str) -> Command {
+    Command { name, text }
+}
+
+/// File format of a client's slash commands, with its placeholder for arguments.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CommandForm {
+    Markdown(&'static str),
+    Toml(&'static str),
+}
+
+impl CommandForm {
+    fn ending(self) -> &'static str {
+        match self {
+            CommandForm::Markdown(_) => "md",
+            CommandForm::Toml(_) => "toml",
+        }
+    }
+}
+
+impl Command {
+    fn description(&self) -> &str {
+        let front = front_matter::split(self.text).map_or("", |(front, _)| front);
+        let description = front_matter::pairs(front).find(|(key, _)| *key == "description");
+        description.map_or("", |(_, value)| value.trim_matches('"'))
+    }
+
+    /// Prompt for a client with this placeholder for arguments, in which `program` is run.
+    fn prompt(&self, arguments: &str, program: &str) -> String {
+        let prompt = front_matter::split(self.text).map_or("", |(_, prompt)| prompt).trim();
+        let prompt = prompt.replace("`annalist ", &format!("`{} ", quoted(program)));
+        prompt.replace("$ARGUMENTS", arguments)
+    }
+}
+
+/// Contents of a slash command's file.
+fn command_file(command: &Command, form: CommandForm, program: &str) -> String {
+    let description = command.description();
+    match form {
+        CommandForm::Markdown(arguments) => {
+            let prompt = command.prompt(arguments, program);
+            format!("---\ndescription: \"{description}\"\n# {MARK}\n---\n\n{prompt}\n")
+        }
+        CommandForm::Toml(arguments) => {
+            let text = |text: String| toml::Value::String(text).to_string();
+            let prompt = text(command.prompt(arguments, program) + "\n");
+            format!("# {MARK}\ndescription = {}\nprompt = {prompt}\n", text(description.into()))
+        }
+    }
+}
+
+/// Source of opencode's plugin.
+fn opencode_plugin(program: &str) -> String {
+    let command = |it: &Command| {
+        let template = it.prompt("$ARGUMENTS", program);
+        (it.name.to_owned(), json!({"description": it.description(), "template": template}))
+    };
+    let commands: Map<String, Value> = COMMANDS.iter().map(command).collect();
+    include_str!("opencode.js")
+        .replace("\"MARK\"", MARK)
+        .replace("\"PROGRAM\"", &Value::from(program).to_string())
+        .replace("\"COMMANDS\"", &format!("{:#}", Value::from(commands)))
+}
+
+/// Creates, updates or removes a file that annalist owns.
+fn own_file(existing: Option<&str>, text: Option<&str>) -> Merged {
+    match (existing, text) {
+        (Some(existing), _) if !existing.contains(MARK) => Merged::NotOurs,
+        (existing, Some(text)) if existing == Some(text) => Merged::Unchanged,
+        (_, Some(text)) => Merged::Changed(text.to_owned()),
+        (Some(_), None) => Merged::Removed,
+        (None, None) => Merged::Unchanged,
+    }
 }
 
 #[cfg(test)]
@@ -266,5 +353,35 @@ mod tests {
         assert!(!is(&CLAUDE_CODE_DELETION, "projects/-home-dev/memory/MEMORY.md"));
         assert!(is(&GEMINI_CLI_DELETION, "tmp/1f/chats/session-2026-11-01.json"));
         assert!(!is(&GEMINI_CLI_DELETION, "tmp/1f/logs.json"));
+    }
+
+    #[test]
+    fn commands_are_what_their_clients_read() {
+        for command in COMMANDS {
+            let text = command_file(command, CommandForm::Toml("{{args}}"), "/my tools/annalist");
+            let table: toml::Table = toml::from_str(&text).unwrap();
+            let prompt = table["prompt"].as_str().unwrap();
+            assert!(prompt.contains("`'/my tools/annalist' ") && !prompt.contains("`annalist "));
+            assert_eq!(table["description"].as_str(), Some(command.description()));
+            let text = command_file(command, CommandForm::Markdown("$ARGUMENTS"), "annalist");
+            let (head, body) = text.strip_prefix("---\n").unwrap().split_once("\n---\n\n").unwrap();
+            assert!(head.starts_with("description: \"") && body.contains("`annalist "), "{text}");
+            assert_eq!(body.contains("$ARGUMENTS"), command.text.contains("$ARGUMENTS"));
+        }
+    }
+
+    #[test]
+    fn a_file_of_ours_is_updated_and_removed_and_one_of_a_person_stays() {
+        let text = opencode_plugin("annalist");
+        assert!(!text.contains("\"COMMANDS\"") && text.contains("const program = \"annalist\""));
+        assert_eq!(own_file(None, Some(&text)), Merged::Changed(text.clone()));
+        assert_eq!(own_file(Some(&text), Some(&text)), Merged::Unchanged);
+        let older = text.replace("annalist\"", "/old/annalist\"");
+        assert_eq!(own_file(Some(&older), Some(&text)), Merged::Changed(text.clone()));
+        assert_eq!(own_file(Some(&older), None), Merged::Removed);
+        for text in [Some(text.as_str()), None] {
+            assert_eq!(own_file(Some("export const Theirs = 1\n"), text), Merged::NotOurs);
+        }
+        assert_eq!(own_file(None, None), Merged::Unchanged);
     }
 }

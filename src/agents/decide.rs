@@ -1,10 +1,14 @@
 //! Decision of a hook: a state machine over one session. Past a first threshold of context window
-//! use a sync is requested, once; past a second one prompts are blocked until a later sync.
+//! use a sync is requested, once; past a second one prompts are blocked until a later sync. Its
+//! output is JSON on standard output, text for the user on standard error, and an exit code; nothing
+//! if there is nothing to report.
 
-use super::input::{Event, Input, Prompt};
+use super::input::{Event, Input, OVERRIDE, Prompt};
 use super::window::Thresholds;
 use crate::domain::{Finding, Severity, Timestamp};
+use crate::privacy::Redacted;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Lifetime of the times in a session's state; a sync may be requested again afterwards.
@@ -25,7 +29,6 @@ pub(crate) struct State {
     pub nudged_at: Option<Timestamp>,
     /// Time since when the hard threshold is exceeded.
     pub reached_hard_at: Option<Timestamp>,
-    /// Time of the last sync.
     pub synced_at: Option<Timestamp>,
     /// Time at which the user chose to continue without a sync.
     pub overridden_at: Option<Timestamp>,
@@ -34,26 +37,23 @@ pub(crate) struct State {
 impl State {
     /// Parses the state; a malformed one becomes empty, with a finding `bad-hook-state`.
     pub(crate) fn read(text: &str) -> (State, Vec<Finding>) {
-        match serde_json::from_str(text) {
-            Ok(state) => (state, Vec::new()),
-            Err(_) => {
-                let detail = "the state of this session cannot be read; starting over";
-                let finding = Finding::new(Severity::Warning, "bad-hook-state", 0, detail);
-                (State::default(), vec![finding])
-            }
+        if let Ok(state) = serde_json::from_str(text) {
+            return (state, Vec::new());
         }
+        let detail = "the state of this session cannot be read; starting over";
+        let finding = Finding::new(Severity::Warning, "bad-hook-state", 0, detail);
+        (State::default(), vec![finding])
     }
 
     /// Drops expired times, and future ones, which come from a clock that was set back.
     fn at(&self, now: Timestamp) -> State {
         let counts = |at: &Timestamp| *at <= now && now.since(*at) < STATE_TTL;
         State {
-            is_started: self.is_started,
-            model: self.model.clone(),
             nudged_at: self.nudged_at.filter(counts),
             reached_hard_at: self.reached_hard_at.filter(counts),
             synced_at: self.synced_at.filter(counts),
             overridden_at: self.overridden_at.filter(counts),
+            ..self.clone()
         }
     }
 
@@ -84,7 +84,6 @@ impl State {
 /// Observations at the time of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Seen {
-    /// Current time.
     pub now: Timestamp,
     /// Window use, if the transcript gives it.
     pub percent: Option<u32>,
@@ -102,14 +101,11 @@ pub(crate) enum Say {
     Context,
     /// Asks the agent to sync memory now.
     Sync {
-        /// Window use, if known.
         percent: Option<u32>,
     },
     /// Tells the user that the prompt is blocked until a sync.
     Block {
-        /// Window use.
         percent: u32,
-        /// Hard threshold.
         hard_percent: u32,
     },
     /// Warns the user that the conversation is compacted before a sync.
@@ -124,16 +120,12 @@ pub(crate) struct Answer {
     pub enqueue: bool,
 }
 
-impl Answer {
-    const NOTHING: Answer = Answer { say: Say::Nothing, enqueue: false };
-}
-
 /// Decides the answer to a hook and the session's next state.
 ///
 /// - A session gets its context at its start, or with its first prompt if no start was reported.
 /// - At or above `auto`, a sync is requested with a prompt, once per session.
 /// - At or above `hard`, if the window's size is known, prompts are blocked until a later sync or a
-///   prompt with [`OVERRIDE`](super::input::OVERRIDE), which holds until use drops below `hard`.
+///   prompt with [`OVERRIDE`], which holds until use drops below `hard`.
 /// - A compaction, automatic or from 90 % on, gets a warning if there was no sync.
 /// - New entries are enqueued when turns and sessions end, and before a compaction.
 ///
@@ -145,7 +137,7 @@ pub(crate) fn decide(
     thresholds: &Thresholds,
 ) -> (Answer, State) {
     if input.session.is_none() {
-        return (Answer::NOTHING, kept.clone());
+        return (Answer { say: Say::Nothing, enqueue: false }, kept.clone());
     }
     let mut state = kept.at(seen.now);
     state.synced_at = state.synced_at.max(seen.synced_at.filter(|at| *at <= seen.now));
@@ -153,9 +145,7 @@ pub(crate) fn decide(
     state.fills(percent, thresholds.hard_percent, seen.now);
     let say = match input.event {
         Event::SessionStart => {
-            if let Some(model) = &input.model {
-                state.model = Some(model.clone());
-            }
+            state.model = input.model.clone().or(state.model);
             if !input.resumes {
                 // The transcript's window use is from before the window was cleared.
                 state.is_below_hard();
@@ -210,4 +200,106 @@ fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds
             }
         }
     }
+}
+
+/// Exit code that blocks a prompt; the client shows standard error. Never used before a compaction.
+pub(crate) const EXIT_BLOCKED: u8 = 2;
+/// Maximum length of text accepted from a hook, in UTF-16 units; clients cut longer text to 2 KB.
+pub const OUTPUT_UNITS_MAX: usize = 10_000;
+
+/// Output and exit code of a hook.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Output {
+    /// Standard output, without a line end.
+    pub stdout: Option<String>,
+    /// Standard error, without a line end.
+    pub stderr: Option<String>,
+    pub exit: u8,
+}
+
+impl Output {
+    /// Renders `answer`. `context` is the start block, or empty. `sync_command` is
+    /// `annalist memory sync` without the session.
+    pub(crate) fn of(
+        answer: Answer,
+        input: &Input,
+        context: &Redacted,
+        sync_command: &str,
+    ) -> Output {
+        let session = input.session.as_ref().map(|name| format!(" --session {}", name.as_str()));
+        let command = format!("{sync_command}{}", session.unwrap_or_default());
+        match answer.say {
+            Say::Nothing => Output::default(),
+            Say::Context => start(context.as_str(), input),
+            Say::Sync { percent } => {
+                let share = percent.map(|it| format!("{it} % of the context window is in use. "));
+                let words = format!(
+                    "annalist: {}Before you answer, run `{command}`: it adds the conversation so \
+                     far to this project's memory. Do not ask for permission, and do not write \
+                     memory files yourself. Mention it only if it fails, then continue with the \
+                     request.",
+                    share.unwrap_or_default()
+                );
+                adds(&words, input)
+            }
+            Say::Block { percent, hard_percent } => block(format!(
+                "annalist: this prompt was not sent. {percent} % of the context window is in use, \
+                 and memory was not synced since it passed {hard_percent} %. Run `{command}` \
+                 (here: `! {command}`) and send the prompt again, or begin it with `{OVERRIDE}` to \
+                 skip the sync."
+            )),
+            Say::Warn => {
+                let words = format!(
+                    "annalist: the conversation is being compacted and memory was not synced in \
+                     this session. The transcript still has everything; `{command}` adds it \
+                     to memory."
+                );
+                Output::default().with_notice(&words)
+            }
+        }
+    }
+
+    /// Adds a line that the client shows to the user.
+    pub(crate) fn with_notice(self, notice: &str) -> Output {
+        let told = self.stdout.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let mut told: Map<String, Value> = told.unwrap_or_default();
+        told.insert("systemMessage".to_owned(), notice.into());
+        Output { stdout: Some(Value::from(told).to_string()), ..self }
+    }
+}
+
+fn start(context: &str, input: &Input) -> Output {
+    let units = context.encode_utf16().count();
+    if OUTPUT_UNITS_MAX < units {
+        let words = format!(
+            "annalist: the context has {units} UTF-16 units, more than the client's maximum of \
+             {OUTPUT_UNITS_MAX}; it is left out, since it would be truncated. Set a smaller budget."
+        );
+        return Output { stderr: Some(words), ..Output::default() };
+    }
+    if context.is_empty() { Output::default() } else { adds(context, input) }
+}
+
+/// Adds `words` to the agent's context.
+fn adds(words: &str, input: &Input) -> Output {
+    match input.event {
+        Event::SessionStart | Event::UserPromptSubmit => {
+            let specific = json!({"hookEventName": input.event_name, "additionalContext": words});
+            print(&json!({"hookSpecificOutput": specific}))
+        }
+        // These events take no context, and the client reports unknown fields.
+        Event::PreCompact | Event::SessionEnd | Event::Stop | Event::SubagentStop => {
+            Output::default()
+        }
+    }
+}
+
+/// Blocks a prompt: by exit code for every version of the client, by JSON for compatible programs.
+fn block(reason: String) -> Output {
+    let told = json!({"decision": "block", "reason": reason});
+    Output { stderr: Some(reason), exit: EXIT_BLOCKED, ..print(&told) }
+}
+
+fn print(told: &Value) -> Output {
+    Output { stdout: Some(told.to_string()), ..Output::default() }
 }

@@ -96,7 +96,6 @@ impl SessionName {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Prompt {
-    /// No command.
     Plain,
     /// Sync memory: the prompt begins with [`SYNC_COMMAND`].
     Sync,
@@ -111,18 +110,15 @@ impl Prompt {
             words.get(..head.len()).is_some_and(|own| own.eq_ignore_ascii_case(head))
                 && !words[head.len()..].starts_with(|next: char| next.is_alphanumeric())
         };
-        match () {
-            () if begins_with(OVERRIDE) => Prompt::Override,
-            () if begins_with(SYNC_COMMAND) => Prompt::Sync,
-            () => Prompt::Plain,
-        }
+        let of = |head: &str, prompt| begins_with(head).then_some(prompt);
+        let prompt = of(OVERRIDE, Prompt::Override).or(of(SYNC_COMMAND, Prompt::Sync));
+        prompt.unwrap_or(Prompt::Plain)
     }
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Input {
     pub event: Event,
-    /// Name of the event in the client.
     pub event_name: String,
     /// True if a session continues with its window; false if it starts with an empty one.
     pub resumes: bool,
@@ -155,13 +151,12 @@ impl Input {
         let told = match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) => return (None, vec![wrong("bad-hook-input", expected("other JSON"))]),
+            Err(_) if text.trim().is_empty() => {
+                return (None, vec![wrong("bad-hook-input", expected("nothing"))]);
+            }
             Err(error) => {
-                let found = match text.trim().is_empty() {
-                    true => "nothing".to_owned(),
-                    false => {
-                        format!("invalid JSON at line {}, column {}", error.line(), error.column())
-                    }
-                };
+                let (line, column) = (error.line(), error.column());
+                let found = format!("invalid JSON at line {line}, column {column}");
                 return (None, vec![wrong("bad-hook-input", expected(&found))]);
             }
         };
@@ -171,12 +166,10 @@ impl Input {
         };
         let event_name = field("hook_event_name").unwrap_or_else(|| event.name().to_owned());
         if !event.is_called(&event_name) {
+            let (name, argument) = (event.name(), event.argument());
             let detail = format!(
-                "standard input: expected `hook_event_name` to be {}, found another; in the \
-                 settings of the client, run `annalist hook {}` only for {}",
-                event.name(),
-                event.argument(),
-                event.name()
+                "standard input: expected `hook_event_name` to be {name}, found another; in the \
+                 settings of the client, run `annalist hook {argument}` only for {name}"
             );
             return (None, vec![wrong("wrong-hook-event", detail)]);
         }
@@ -186,6 +179,9 @@ impl Input {
                           nothing is done for this session";
             Finding::new(Severity::Warning, "bad-session-id", 0, detail)
         });
+        // Folder beside a transcript with those of its sub-agents.
+        let sub_agents =
+            || Some(format!("{}/subagents", field("transcript_path")?.strip_suffix(".jsonl")?));
         let input = Input {
             event,
             resumes: field("source").as_deref() == Some("resume"),
@@ -193,8 +189,7 @@ impl Input {
             is_automatic: field("trigger").as_deref() == Some("auto")
                 && event_name != BEFORE_COMPRESSION,
             session,
-            agent_transcript_path: field("agent_transcript_path")
-                .or_else(|| sub_agents(field("transcript_path")?)),
+            agent_transcript_path: field("agent_transcript_path").or_else(sub_agents),
             answer_end: field("last_assistant_message").and_then(|text| AnswerEnd::of(&text)),
             transcript_path: field("transcript_path"),
             database: field("database"),
@@ -204,11 +199,6 @@ impl Input {
         };
         (Some(input), findings.into_iter().collect())
     }
-}
-
-/// Folder beside a transcript with the transcripts of its sub-agents.
-fn sub_agents(transcript: String) -> Option<String> {
-    Some(format!("{}/subagents", transcript.strip_suffix(".jsonl")?))
 }
 
 fn expected(found: &str) -> String {

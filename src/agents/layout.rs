@@ -73,7 +73,6 @@ fn tokens(text: &str) -> (Vec<Token<'_>>, &str) {
     (tokens, end)
 }
 
-/// Splits a text into tokens.
 fn split(text: &str) -> (Vec<Token<'_>>, &str) {
     let (mut tokens, mut rest) = (Vec::new(), text);
     loop {

@@ -2,11 +2,10 @@
 //! annalist's parts of the clients' files. No I/O: files, the clock and the state are arguments.
 //!
 //! The formats are those of Claude Code's hook reference, which other clients adopted. No failure
-//! may exit with [`EXIT_BLOCKED`](output::EXIT_BLOCKED): the client would erase the prompt.
+//! may exit with [`EXIT_BLOCKED`](decide::EXIT_BLOCKED): the client would erase the prompt.
 
 mod answer;
 mod clients;
-mod commands;
 mod decide;
 #[cfg(test)]
 mod golden;
@@ -14,7 +13,6 @@ mod input;
 mod layout;
 #[cfg(test)]
 mod laws;
-mod output;
 mod servers;
 mod settings;
 #[cfg(test)]
@@ -25,14 +23,13 @@ mod window_test;
 
 pub(crate) use answer::AnswerEnd;
 pub(crate) use clients::{CLIENTS, Client, Content, Deletion, SETTINGS};
-pub(crate) use decide::{Answer, STATE_TTL, Say, Seen, State, decide};
+#[cfg(test)]
+use decide::EXIT_BLOCKED;
+pub use decide::OUTPUT_UNITS_MAX;
+pub(crate) use decide::{Answer, Output, STATE_TTL, Say, Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
-#[cfg(test)]
-use output::EXIT_BLOCKED;
-pub use output::OUTPUT_UNITS_MAX;
-pub(crate) use output::Output;
 pub(crate) use settings::{Merged, changes};
 pub(crate) use window::{SessionModels, Tail, Thresholds, Usage, model_in_settings, percent};
 pub use window::{TAIL_BYTES, last_usage};

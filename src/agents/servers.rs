@@ -16,10 +16,8 @@ const NAME: &str = "annalist";
 /// entry and keeps its other fields; an entry of the same name for another program stays.
 pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
     edit(existing_or_new(existing), comments, |top| {
-        let servers = match object_of(top, SERVERS)? {
-            Some(servers) => servers,
-            None => top.object_value_or_set(SERVERS),
-        };
+        let servers = object_of(top, SERVERS)?;
+        let servers = servers.unwrap_or_else(|| top.object_value_or_set(SERVERS));
         match member(&servers, NAME) {
             None => {
                 let arguments = CstInputValue::Array(vec!["mcp".into()]);

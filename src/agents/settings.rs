@@ -13,7 +13,6 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Names of annalist's program.
 const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
 /// Characters that make a shell do more than run one program.
 const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
@@ -50,17 +49,13 @@ pub(crate) struct HookSettings {
 /// the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), settings.comments, |top| {
-        let hooks = match object_of(top, "hooks")? {
-            Some(hooks) => hooks,
-            None => top.object_value_or_set("hooks"),
-        };
+        let hooks = object_of(top, "hooks")?.unwrap_or_else(|| top.object_value_or_set("hooks"));
         for event in Event::ALL {
             let Some(name) = (settings.name)(event) else { continue };
-            let list = match list_of(&hooks, name)? {
-                Some(list) => list,
-                None => hooks.array_value_or_set(name),
-            };
-            install_event(&list, &command_line(program, event), settings.timeout);
+            let list = list_of(&hooks, name)?;
+            let list = list.unwrap_or_else(|| hooks.array_value_or_set(name));
+            let line = format!("{} hook {}", quoted(program), event.argument());
+            install_event(&list, &line, settings.timeout);
         }
         Ok(())
     })
@@ -165,11 +160,8 @@ fn list_of(hooks: &CstObject, event: &str) -> Result<Option<CstArray>, String> {
 
 /// Returns the last member of that name, which is the one the client reads.
 pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
-    object.properties().into_iter().rev().find(|property| is_named(property, name))
-}
-
-fn is_named(property: &CstObjectProp, name: &str) -> bool {
-    property.decoded_name().as_deref() == Some(name)
+    let is_named = |it: &CstObjectProp| it.decoded_name().as_deref() == Some(name);
+    object.properties().into_iter().rev().find(is_named)
 }
 
 /// Command in the list of an event: `[{"hooks": [{"command": "…"}]}]`.
@@ -278,11 +270,6 @@ pub(super) fn is_annalist(program: &str) -> bool {
     NAMES.contains(&program.rsplit(['/', '\\']).next().unwrap_or(program))
 }
 
-fn command_line(program: &str, event: Event) -> String {
-    format!("{} hook {}", quoted(program), event.argument())
-}
-
-/// Quotes a word for the shell.
 pub(super) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }

@@ -101,28 +101,21 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
     match found {
         PrefixLookup::One(one) => Ok(*one),
         PrefixLookup::None => {
-            let list = match what {
-                "run" => "records runs",
-                "job" => "jobs",
-                "plan" => "consolidate log",
-                "memory" => "memory list",
-                "session" => "status --all",
-                _ => "records",
+            let (list, other) = match what {
+                "run" => ("records runs", ""),
+                "job" => ("jobs", ""),
+                "plan" => ("consolidate log", ""),
+                "memory" => ("memory list", "; `annalist records show` takes the id of a record"),
+                "session" => ("status --all", ""),
+                _ => ("records", "; `annalist memory show` takes the id of a memory"),
             };
-            let other = match what {
-                "record" => "; `annalist memory show` takes the id of a memory",
-                "memory" => "; `annalist records show` takes the id of a record",
-                _ => "",
-            };
-            Err(Failure::usage(format!(
-                "no {what} begins with `{id}`: `annalist {list}` lists them{other}"
-            )))
+            let mend = format!("`annalist {list}` lists them{other}");
+            Err(Failure::usage(format!("no {what} begins with `{id}`: {mend}")))
         }
         PrefixLookup::Many(ids) => {
             let ids = commas(ids.iter().map(short));
-            Err(Failure::usage(format!(
-                "`{id}` matches more than one {what}: {ids}; use more digits"
-            )))
+            let line = format!("`{id}` matches more than one {what}: {ids}; use more digits");
+            Err(Failure::usage(line))
         }
     }
 }
@@ -137,10 +130,8 @@ pub(super) async fn session_of(
     store: &Store,
     id: Option<&str>,
 ) -> Result<Option<Session>, Failure> {
-    match id {
-        Some(id) => session(store, id).await.map(Some),
-        None => Ok(None),
-    }
+    let Some(id) = id else { return Ok(None) };
+    session(store, id).await.map(Some)
 }
 
 /// Parses the name of one of `all`; help lists the names.

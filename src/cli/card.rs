@@ -105,11 +105,16 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         let stored = StoredSession::find(id, &config, Some(&mut each))?;
         cards.made.push(MadeCard::of(builder, stored.session.native_id));
     }
-    let all_hold = match (args.check, args.format) {
-        (true, _) => print_checks(&cards.made, &gate)?,
-        (false, Style::Yaml) => print_yaml(&cards.made).map(|()| true)?,
-        (false, Style::Json) => print_json(&cards.made).map(|()| true)?,
-    };
+    let mut all_hold = true;
+    match (args.check, args.format, cards.made.as_slice()) {
+        (true, _, made) => all_hold = print_checks(made, &gate)?,
+        (false, Style::Yaml, made) => {
+            let pages: Vec<String> = made.iter().map(|it| yaml(&it.card, &it.head)).collect();
+            output::bytes(pages.join("---\n").as_bytes())?;
+        }
+        (false, Style::Json, [only]) => output::json(&only.card)?,
+        (false, Style::Json, made) => made.iter().try_for_each(|it| output::json_line(&it.card))?,
+    }
     output::fail_if(!(cards.whole && all_hold))
 }
 
@@ -204,13 +209,9 @@ impl<'a> Cards<'a> {
         let mut findings = Vec::new();
         let mut open: Vec<(Redacted, CardBuilder<'_>)> = Vec::new();
         source.hear(format, gate, &mut |heard| match heard {
-            Heard::Session(session) => {
-                open.push((session.native_id.clone(), builder()));
-            }
+            Heard::Session(session) => open.push((session.native_id.clone(), builder())),
             Heard::Entry(entry, _) => {
-                if let Some((_, builder)) = open.last_mut() {
-                    builder.entry(entry);
-                }
+                open.last_mut().into_iter().for_each(|(_, builder)| builder.entry(entry));
             }
             Heard::Finding(finding) if finding.severity >= Severity::Warning => {
                 findings.push(finding);
@@ -247,18 +248,6 @@ fn nothing_read(name: &str, findings: usize) -> Failure {
     Failure::failed(format!("{name}: nothing could be read: {findings}"))
 }
 
-fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {
-    let pages: Vec<String> = made.iter().map(|it| yaml(&it.card, &it.head)).collect();
-    output::bytes(pages.join("---\n").as_bytes())
-}
-
-fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
-    match made {
-        [only] => output::json(&only.card),
-        several => several.iter().try_for_each(|it| output::json_line(&it.card)),
-    }
-}
-
 fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
     let mut all_hold = true;
     for (at, made) in made.iter().enumerate() {
@@ -278,10 +267,8 @@ fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
             table.add_row([result, check.asks, &check.seen, check.rule]);
         }
         output::print_table(&table)?;
-        let findings = checks.iter().flat_map(|check| &check.findings).take(FINDINGS_MAX);
-        for finding in findings {
-            output::line(&format!("  {finding}"))?;
-        }
+        let mut findings = checks.iter().flat_map(|check| &check.findings).take(FINDINGS_MAX);
+        findings.try_for_each(|finding| output::line(&format!("  {finding}")))?;
     }
     Ok(all_hold)
 }

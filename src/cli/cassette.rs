@@ -49,8 +49,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     for (path, error) in problems {
         output::note(&format!("{}: cannot be read: {error}", path.display()));
     }
+    let is_json = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
     for answer in files.iter().filter(|it| it.named || is_json(&it.path)) {
-        let base = transcripts.clone().unwrap_or_else(|| default_transcripts(&answer.path));
+        // For `answers/x.json`, the default is `transcripts` beside `answers`.
+        let folder = answer.path.parent().unwrap_or(Path::new(""));
+        let base = transcripts.clone().unwrap_or_else(|| folder.join("..").join("transcripts"));
         let imported = import_file(&config, &answer.path, &base, &model);
         let saved = imported.and_then(|imported| {
             let case = case_name(&answer.path);
@@ -74,15 +77,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         }
     }
     output::fail_if(failed)
-}
-
-fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
-}
-
-/// Default folder of the transcripts for `answers/x.json`: `transcripts` beside `answers`.
-fn default_transcripts(answer: &Path) -> PathBuf {
-    answer.parent().unwrap_or(Path::new("")).join("..").join("transcripts")
 }
 
 fn case_name(answer: &Path) -> String {

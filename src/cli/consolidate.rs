@@ -19,6 +19,7 @@ use crate::pipeline::{
     Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
 };
 use crate::store::{Store, StoredPlan};
+use anstyle::Style;
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -182,17 +183,13 @@ async fn release(consolidator: &Consolidator, id: &str) -> Result<(), Failure> {
     if stored.undone_at.is_none() {
         return Err(Failure::usage(format!("plan {plan} was not undone: nothing to redo")));
     }
-    match consolidator.release(&stored).await? {
-        Some(records) => {
-            let records = counted(records, "record");
-            output::note(&format!("plan {plan}: released {records} for consolidation"));
-            Ok(())
-        }
-        None => {
-            let busy = problem(&stored.plan.namespace, &ConsolidationOutcome::Busy);
-            Err(Failure::failed(format!("plan {plan}: {busy}")))
-        }
-    }
+    let records = consolidator.release(&stored).await?.ok_or_else(|| {
+        let busy = problem(&stored.plan.namespace, &ConsolidationOutcome::Busy);
+        Failure::failed(format!("plan {plan}: {busy}"))
+    })?;
+    let records = counted(records, "record");
+    output::note(&format!("plan {plan}: released {records} for consolidation"));
+    Ok(())
 }
 
 /// Creates a consolidator for interactive use, which waits for other processes.
@@ -219,10 +216,9 @@ async fn consolidate(
     if args.namespace.is_none() {
         results.retain(NamespaceResult::is_something);
     }
-    if args.json {
-        output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?;
-    } else {
-        print(&results, args.dry_run)?;
+    match args.json {
+        true => output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?,
+        false => print(&results, args.dry_run)?,
     }
     notes(&results);
     if !args.dry_run {
@@ -230,8 +226,7 @@ async fn consolidate(
         let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
         after_plan(&consolidator.store, config, &namespaces).await?;
     }
-    let failed = results.iter().any(|it| it.problem.is_some());
-    output::fail_if(failed)
+    output::fail_if(results.iter().any(|it| it.problem.is_some()))
 }
 
 /// Returns the named namespace, or all with waiting records and, with a model, open pairs.
@@ -306,9 +301,8 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
         }
     }
     if !results.iter().any(NamespaceResult::is_something) {
-        output::note(
-            "nothing to consolidate: every record is in memory; `annalist replay PATH` reads more",
-        );
+        let more = "`annalist replay PATH` reads more";
+        output::note(&format!("nothing to consolidate: every record is in memory; {more}"));
     } else if dry_run {
         output::note("dry run: nothing was changed");
     }
@@ -347,27 +341,19 @@ pub(super) fn notes(results: &[NamespaceResult]) {
                 }
                 (false, _) => "`annalist consolidate --model NAME` asks a model",
             };
-            let (colour, end) = if suspected > 0 {
-                (YELLOW.to_string(), format!("{YELLOW:#}"))
-            } else {
-                Default::default()
-            };
+            let style = if suspected > 0 { YELLOW } else { Style::new() };
             // Once is enough for several namespaces.
-            let how = match told.insert(how) {
-                true => format!(" {DIM}({how}){DIM:#}"),
-                false => String::new(),
-            };
-            output::note(&format!("{namespace}: {colour}{pairs}{end}{how}"));
+            let is_new = told.insert(how);
+            let how = if is_new { format!(" {DIM}({how}){DIM:#}") } else { String::new() };
+            output::note(&format!("{namespace}: {style}{pairs}{style:#}{how}"));
         }
         if planned.usage.was_used() {
             let usage = &planned.usage;
-            let of = match usage.records {
-                0 => "left open before".to_owned(),
-                records => format!("of {}", counted(records, "record")),
-            };
-            let about = match usage.pairs {
-                0 => counted(usage.records, "record"),
-                pairs => format!("{} {of}", counted(pairs, "pair")),
+            let (pairs, records) = (counted(usage.pairs, "pair"), counted(usage.records, "record"));
+            let about = match (usage.pairs, usage.records) {
+                (0, _) => records,
+                (_, 0) => format!("{pairs} left open before"),
+                (_, _) => format!("{pairs} of {records}"),
             };
             let line = model_args::asked_line(&about, usage);
             let refused = remark(usage.refused, "verdicts refused");
@@ -392,16 +378,14 @@ async fn undo(
     before_plan(&consolidator.store, config, namespace).await?;
     match consolidator.undo(&stored).await? {
         ConsolidationOutcome::Done(planned) => {
-            let (id, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);
+            let (undone, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);
             if as_json {
-                output::json(&UndonePlan { undone: id, records })?;
+                output::json(&UndonePlan { undone, records })?;
             } else {
                 let is_verdict = planned.plan.operations.iter().all(Operation::is_by_person);
-                let aside = match is_verdict {
-                    true => String::new(),
-                    false => format!(", and {} set aside", counted(records, "record")),
-                };
-                let id = short(&id);
+                let aside = format!(", and {} set aside", counted(records, "record"));
+                let aside = if is_verdict { "" } else { &aside };
+                let id = short(&undone);
                 output::line(&format!("plan {id} is undone{aside}"))?;
                 output::note(&format!(
                     "`annalist consolidate --redo {id}` consolidates them again"

@@ -137,11 +137,9 @@ impl<'a> Conversation<'a> {
     fn begun(args: &'a Args, config: &Config) -> Result<Conversation<'a>, Failure> {
         let otherwise = args.entity.as_ref().map(|_| MemoryType::Entity);
         let kind = args.strategy.or(otherwise).unwrap_or(config.conversation.strategy);
-        let mut limits = config.conversation.limits;
-        if let Some(limit) = args.limit {
-            let with = limits.with(kind, limit);
-            limits = with.map_err(|error| Failure::usage(format!("--limit: {error}")))?;
-        }
+        let limits = config.conversation.limits;
+        let limits = args.limit.map_or(Ok(limits), |limit| limits.with(kind, limit));
+        let limits = limits.map_err(|error| Failure::usage(format!("--limit: {error}")))?;
         let memory = create(kind, &limits, None);
         Ok(Conversation {
             args,
@@ -210,18 +208,20 @@ impl<'a> Conversation<'a> {
     }
 
     async fn summary(&mut self, summariser: &mut Summariser) -> Result<(), Failure> {
-        let why = match summariser.summarise(&mut self.memory).await? {
-            Summarised::Done => return Ok(()),
+        match summariser.summarise(&mut self.memory).await? {
+            Summarised::Done => {}
             Summarised::Empty => {
                 output::note("the model's summary is empty; the messages are kept");
-                return Ok(());
             }
-            Summarised::Unanswered(why) => format!("no summary was written: {why}"),
+            Summarised::Unanswered(why) => {
+                return Err(Failure::failed(format!("no summary was written: {why}")));
+            }
             Summarised::Stopped => {
-                "stopped; answers are stored; run the same command to resume".to_owned()
+                let line = "stopped; answers are stored; run the same command to resume";
+                return Err(Failure::failed(line));
             }
-        };
-        Err(Failure::failed(why))
+        }
+        Ok(())
     }
 
     fn read(&mut self, path: &Path) -> Result<(), Failure> {
@@ -235,8 +235,7 @@ impl<'a> Conversation<'a> {
         }
         let may_be_messages = match &found {
             Ok(Format::Openai | Format::Anthropic) => format.is_none(),
-            Ok(_) => false,
-            Err(error) => matches!(error, DetectError::Nothing),
+            found => matches!(found, Err(DetectError::Nothing)),
         };
         if may_be_messages && only.is_none() && self.messages_or_memory(&mut source)? {
             return Ok(());
@@ -287,15 +286,13 @@ impl<'a> Conversation<'a> {
             (self.memory, self.is_saved) = (saved.map_err(failed)?, true);
             return Ok(true);
         }
-        match messages_with_metadata(text, &self.gate) {
-            Some(Ok(messages)) => messages.into_iter().for_each(|message| self.take(message)),
-            Some(Err(why)) => {
-                let what = "metadata and token counts are ignored";
-                output::note(&format!("{}: {what}: {why}", source.name));
-                return Ok(false);
-            }
-            None => return Ok(false),
+        let read = messages_with_metadata(text, &self.gate);
+        if let Some(Err(why)) = &read {
+            let what = "metadata and token counts are ignored";
+            output::note(&format!("{}: {what}: {why}", source.name));
         }
+        let Some(Ok(messages)) = read else { return Ok(false) };
+        messages.into_iter().for_each(|message| self.take(message));
         Ok(true)
     }
 

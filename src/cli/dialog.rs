@@ -1,7 +1,7 @@
 //! `annalist dialog`: the last few turns of a dialog in prompt form.
 
 use super::output::{self, DIM, Failure, counted, json_row};
-use super::session_input::{Heard, Source, StoredSession};
+use super::session_input::{EntrySink, Heard, Source, StoredSession};
 use super::settings;
 use crate::dialog_summary::{
     Block, CompactSummary, DIALOG_TOKENS_MIN, DialogLimits, DialogRules, DialogSummary, document,
@@ -104,14 +104,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         (Some(id), _) => {
             let mut dialog = Dialog::default();
             let is_kept = !args.check && limits.tokens_max <= config.dialog.tokens_max;
-            let stored = match is_kept {
-                true => StoredSession::find(id, &config, None)?,
-                // Reads evicted turns again.
-                false => {
-                    let mut each = |entry: &_, _| dialog.push(entry, rules);
-                    StoredSession::find(id, &config, Some(&mut each))?
-                }
-            };
+            // Reads evicted turns again.
+            let mut each = |entry: &_, _: Format| dialog.push(entry, rules);
+            let each: EntrySink<'_> = &mut each;
+            let stored = StoredSession::find(id, &config, (!is_kept).then_some(each))?;
             if is_kept {
                 dialog.kept = stored.dialog;
             }
@@ -128,9 +124,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     } else if args.json {
         output::json(&dialogs.iter().map(|it| it.row(rules)).collect::<Vec<_>>())?;
     } else {
-        let texts: Vec<Redacted> = dialogs.iter().map(|it| it.block(rules).text).collect();
-        let texts: Vec<&str> =
-            texts.iter().map(Redacted::as_str).filter(|it| !it.is_empty()).collect();
+        let texts = dialogs.iter().map(|it| it.block(rules).text.as_str().to_owned());
+        let texts: Vec<String> = texts.filter(|it| !it.is_empty()).collect();
         match texts.is_empty() {
             true => output::note("no turns to show"),
             false => output::line(&texts.join("\n\n"))?,
@@ -138,8 +133,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     findings.retain(|finding: &Finding| finding.severity > Severity::Info);
     output::notes(findings.iter().map(Finding::to_string), LISTED_MAX, "more findings");
-    let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
-    output::fail_if(failed)
+    output::fail_if(findings.iter().any(|finding| finding.severity == Severity::Error))
 }
 
 /// Reads a transcript of any format or a document of turns, unless the file is private.
@@ -161,7 +155,7 @@ fn read(
                 dialogs.push(Dialog { session, ..Dialog::default() });
             }
             Heard::Entry(entry, _) => {
-                dialogs.iter_mut().last().into_iter().for_each(|it| it.push(entry, rules));
+                dialogs.last_mut().into_iter().for_each(|it| it.push(entry, rules));
             }
             Heard::Finding(finding) => findings.push(finding),
         })?,
@@ -221,7 +215,7 @@ fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(
         counted(all.len() as u64, "turn"),
         all.len() - shown,
         block.tokens,
-        rules.limits.tokens_max,
+        rules.limits.tokens_max
     ))
 }
 

@@ -3,7 +3,7 @@
 use super::output::{self, DIM, Failure, GREEN, RED, YELLOW, json_row};
 use super::{model_args, settings};
 use crate::adapters::clock;
-use crate::config::Config;
+use crate::config::{Config, Price};
 use crate::domain::{ModelError, OutputMode};
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
@@ -90,12 +90,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         let detail = format!("{} ({} ms)", check.detail, check.millis);
         lines.push(Line::new(name, Some(check.ok), detail));
     }
+    let mut usable = false;
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
         lines.push(Line::new(MODE, Some(true), detail));
-    }
-    let mut usable = probe.best.is_some();
-    if let Some(best) = probe.best {
         let found = runtime.block_on(trial(&config, &endpoint, &model, best));
         usable = found.is_ok();
         let detail = found.err().unwrap_or_else(|| "found the decision in three lines".to_owned());
@@ -149,13 +147,9 @@ fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
 fn price(config: &Config, model: &str) -> Line {
     let detail = match config.model.price_of(model) {
         None => model_args::PRICE_UNKNOWN.to_owned(),
-        Some(price) => {
-            let read_on = price.read_on.map(|day| format!(" (list price of {day})"));
-            let (sent, answered) = (price.sent, price.answered);
-            format!(
-                "${sent} per million tokens sent, ${answered} answered{}",
-                read_on.unwrap_or_default()
-            )
+        Some(Price { sent, answered, read_on, .. }) => {
+            let list = read_on.map(|day| format!(" (list price of {day})")).unwrap_or_default();
+            format!("${sent} per million tokens sent, ${answered} answered{list}")
         }
     };
     Line::new("price", None, detail)
@@ -169,11 +163,11 @@ async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
         }
         Err(error) => return Line::new("store", Some(false), Failure::from(error).line),
     };
-    if let Some(best) = probe.best {
-        let learned = store.learn(&config.model.base_url, &masked(model), best, clock::now()).await;
-        if let Err(error) = learned {
-            return Line::new("store", Some(false), error.to_string());
-        }
+    if let Some(best) = probe.best
+        && let Err(error) =
+            store.learn(&config.model.base_url, &masked(model), best, clock::now()).await
+    {
+        return Line::new("store", Some(false), error.to_string());
     }
     Line::new("store", Some(true), store.place())
 }

@@ -79,17 +79,17 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         format: args.format,
         also_forgotten: args.also_forgotten,
     };
-    let cancel = CancellationToken::new();
     let runtime = settings::runtime()?;
     let input = match input {
         Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
         None => IntakeSource::Paths(args.paths.clone()),
     };
-    let taken = runtime.block_on(enqueuer.enqueue_files(input, how, cancel))?;
+    let taken = enqueuer.enqueue_files(input, how, CancellationToken::new());
+    let taken = runtime.block_on(taken)?;
     if json {
-        output::json(&taken)?;
+        output::json(&taken)?
     } else {
-        print(&taken)?;
+        print(&taken)?
     }
     output::note_files(&taken.problems, &taken.empty, &taken.files_not_read);
     if taken.forgotten > 0 {
@@ -149,9 +149,7 @@ pub(super) fn enqueuer_of(config: &Config, store: Store, model: &str) -> Arc<Enq
 fn print(taken: &IntakeReport) -> Result<(), Failure> {
     let changed = |session: &&SessionIntake| session.entries > 0 || session.jobs > 0;
     let sessions: Vec<&SessionIntake> = taken.sessions.iter().filter(changed).collect();
-    for session in sessions.iter().take(LISTED_MAX) {
-        output::line(&line(session))?;
-    }
+    sessions.iter().take(LISTED_MAX).try_for_each(|session| output::line(&line(session)))?;
     if sessions.len() > LISTED_MAX {
         let more = counted((sessions.len() - LISTED_MAX) as u64, "session");
         output::line(&format!("{more} not shown"))?;
@@ -167,24 +165,20 @@ fn print(taken: &IntakeReport) -> Result<(), Failure> {
         "{}, {}, of {}",
         counted(taken.jobs, "job"),
         counted(taken.entries, "entry"),
-        counted(sessions.len() as u64, "session"),
+        counted(sessions.len() as u64, "session")
     ))
 }
 
 fn line(session: &SessionIntake) -> String {
-    let mut said = vec![counted(session.jobs.into(), "job")];
-    said.push(counted(session.entries.into(), "entry"));
+    let (jobs, entries) = (session.jobs.into(), session.entries.into());
+    let mut said = vec![counted(jobs, "job"), counted(entries, "entry")];
     if session.known > 0 {
         said.push(format!("{} already known", counted(session.known.into(), "job")));
     }
     if let Some(until) = session.gathers_until {
-        said.push(format!("the last part waits for more entries until {}", minute(until)));
+        let until = Timestamp(until.0 - until.0.rem_euclid(1000));
+        said.push(format!("the last part waits for more entries until {until}"));
     }
     let name = session.name.as_str();
     format!("{name} {DIM}({}){DIM:#}: {}", session.namespace, said.join(", "))
-}
-
-/// Formats a time without fractions of a second.
-fn minute(at: Timestamp) -> String {
-    Timestamp(at.0 - at.0.rem_euclid(1000)).to_string()
 }

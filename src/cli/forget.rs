@@ -194,10 +194,8 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
     ];
     let gone = output::commas(gone.map(|(count, name)| counted(count, name)));
     output::line(&format!("erased: {gone}"))?;
-    output::line(&format!(
-        "memories: {} erased, {} changed",
-        erased.memories_gone, erased.memories_changed
-    ))?;
+    let (gone, changed) = (erased.memories_gone, erased.memories_changed);
+    output::line(&format!("memories: {gone} erased, {changed} changed"))?;
     let looked = format!(
         "searched {} texts for {} of the erased text",
         output::count(proof.texts),

@@ -94,12 +94,8 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
 /// Returns hand-overs that failed or were abandoned.
 pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
     let mut all = spool.list(clock::now()).unwrap_or_default();
-    all.retain(|it| !is_under_way(it));
+    all.retain(|it| it.problem.is_some() || UNDER_WAY <= clock::now().since(it.at));
     all
-}
-
-fn is_under_way(it: &SpooledHandOver) -> bool {
-    it.problem.is_none() && clock::now().since(it.at) < UNDER_WAY
 }
 
 fn command() -> io::Result<Command> {
@@ -140,8 +136,7 @@ fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
         Ok(true) => (spool.map(|spool| spool.done(&hand_over)), true),
         Ok(false) => return true,
         Err(failure) => {
-            let problem = Some(failure.line);
-            let failed = SpooledHandOver { problem, ..hand_over };
+            let failed = SpooledHandOver { problem: Some(failure.line), ..hand_over };
             (spool.map(|spool| spool.failed(&failed)), false)
         }
     };

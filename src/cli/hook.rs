@@ -173,15 +173,10 @@ fn decide_and_keep(
     let (answer, after) = decide(&before, input, seen, &thresholds);
     if let Some((folder, session)) = session {
         let text = serde_json::to_string(&after).unwrap_or_default();
-        let kept = match after == before {
-            true => Ok(()),
-            false => folder.keep_state(session.as_str(), &text),
-        };
-        let swept = match input.event == Event::SessionStart {
-            true => folder.sweep(now, STATE_TTL),
-            false => Ok(()),
-        };
-        for error in [kept, swept].into_iter().filter_map(Result::err) {
+        let kept = (after != before).then(|| folder.keep_state(session.as_str(), &text));
+        let is_start = input.event == Event::SessionStart;
+        let swept = is_start.then(|| folder.sweep(now, STATE_TTL));
+        for error in [kept, swept].into_iter().flatten().filter_map(Result::err) {
             output::note(&format!("the state of this session cannot be saved: {error}"));
         }
     }
@@ -202,10 +197,8 @@ fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) 
 fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Failure> {
     let budget = Budget::of(directory.settings.token_budget).within_units(OUTPUT_UNITS_MAX);
     let block = directory.block(None, &budget, &Gate::new(&config.pii));
-    let block = block.map_err(|error| {
-        Failure::failed(format!("the memory directory cannot be read: {error}"))
-    })?;
-    Ok(block.text)
+    let wrong = |error| format!("the memory directory cannot be read: {error}");
+    block.map(|block| block.text).map_err(|error| Failure::failed(wrong(error)))
 }
 
 /// Reads standard input. Input over the limit is truncated, which makes it invalid JSON. A client that does not close
@@ -243,15 +236,13 @@ fn enter_project(input: &Input) {
 /// Opens the transcript; a new session may not have one yet.
 fn open_transcript(input: &Input) -> Option<GrowingFile> {
     let path = PathBuf::from(input.transcript_path.as_ref()?);
-    match GrowingFile::open(&path) {
-        Ok(file) => Some(file),
-        Err(error) => {
-            if error.kind() != io::ErrorKind::NotFound {
-                output::note(&format!("{}: {error}", path.display()));
-            }
-            None
-        }
+    let opened = GrowingFile::open(&path);
+    if let Err(error) = &opened
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        output::note(&format!("{}: {error}", path.display()));
     }
+    opened.ok()
 }
 
 fn warn(finding: &Finding) {
@@ -297,12 +288,8 @@ fn hand_over(input: &Input, file: Option<&Path>) -> io::Result<()> {
 /// Thresholds of the directory's settings, which were validated when they were read.
 fn thresholds(config: Option<&MemoryConfig>) -> Thresholds {
     let Some(config) = config else { return Thresholds::default() };
-    let (thresholds, _) = Thresholds::new(
-        Some(config.auto_sync_threshold.into()),
-        Some(config.hard_block_threshold.into()),
-        config.context_window_tokens.map(Into::into),
-    );
-    thresholds
+    let (auto, hard) = (config.auto_sync_threshold.into(), config.hard_block_threshold.into());
+    Thresholds::new(Some(auto), Some(hard), config.context_window_tokens.map(Into::into)).0
 }
 
 /// Returns the context window usage in percent, and true if the window size is known; `None` if the transcript has no

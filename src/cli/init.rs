@@ -99,15 +99,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         return output::line(DEFAULT.trim_end());
     }
     let path = match args.user {
-        false => PathBuf::from(settings::PROJECT_FILE),
-        true => {
-            settings::user_folder().map(|it| it.join(settings::FILE_NAME)).ok_or_else(|| {
-                Failure::usage(
-                    "neither XDG_CONFIG_HOME nor HOME is set: use `annalist init --print`",
-                )
-            })?
-        }
+        false => Some(PathBuf::from(settings::PROJECT_FILE)),
+        true => settings::user_folder().map(|it| it.join(settings::FILE_NAME)),
     };
+    let unset = "neither XDG_CONFIG_HOME nor HOME is set: use `annalist init --print`";
+    let path = path.ok_or_else(|| Failure::usage(unset))?;
     list()?;
     let written = files::create(&path, DEFAULT).map_err(output::unwritable(&path))?;
     if !written {
@@ -129,9 +125,8 @@ fn write_prompts(folder: &Path) -> Result<(), Failure> {
     for path in &written {
         output::line(&format!("wrote {}", path.display()))?;
     }
-    output::note(
-        "next: set `prompts` in annalist.toml; `annalist test --prompt` measures extraction",
-    );
+    let next = "set `prompts` in annalist.toml; `annalist test --prompt` measures extraction";
+    output::note(&format!("next: {next}"));
     Ok(())
 }
 
@@ -160,9 +155,7 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
         }
         all.extend(changes);
     }
-    for change in &all {
-        show(change)?;
-    }
+    all.iter().try_for_each(show)?;
     if all.is_empty() {
         return Ok(());
     }
@@ -199,10 +192,10 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
         };
         match merged {
             Merged::Unchanged => {}
-            // Deletes a file that is empty without our part.
             Merged::Changed(text) => {
-                change.after =
-                    Some(text).filter(|it| !wanted.remove || !["", "{}"].contains(&it.trim()));
+                // Deletes a file that is empty without our part.
+                let is_bare = wanted.remove && ["", "{}"].contains(&text.trim());
+                change.after = (!is_bare).then_some(text);
             }
             Merged::Removed => change.after = None,
             Merged::NotOurs => output::note(&format!("{name} is not ours and is unchanged")),
@@ -282,17 +275,15 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
 fn list() -> Result<(), Failure> {
     let root = project()?;
     for client in CLIENTS {
-        let own = folder_of_user(client).ok().into_iter();
-        let mut folders = own.chain([root.join(client.folder)]).filter(|it| it.is_dir());
-        let Some(folder) = folders.next() else { continue };
+        let own = folder_of_user(client).ok().filter(|it| it.is_dir());
+        let here = || Some(root.join(client.folder)).filter(|it| it.is_dir());
+        let Some(folder) = own.or_else(here) else { continue };
         let is_set_up = |user: bool| {
             let wanted = SetUp { clients: Vec::new(), user, remove: false, yes: false };
             changes_of(client, &wanted).is_ok_and(|changes| changes.is_empty())
         };
-        let state = match is_set_up(false) || is_set_up(true) {
-            true => "is set up".to_owned(),
-            false => format!("`annalist init --{}` adds hooks and tools", client.flag),
-        };
+        let missing = format!("`annalist init --{}` adds hooks and tools", client.flag);
+        let state = if is_set_up(false) || is_set_up(true) { "is set up" } else { &missing };
         output::line(&format!("{} ({}): {state}", client.name, folder.display()))?;
     }
     Ok(())

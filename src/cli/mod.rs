@@ -20,11 +20,8 @@ mod memory;
 mod model_args;
 mod namespace;
 mod output;
-mod pager;
 mod privacy;
 mod progress;
-mod publish;
-mod recent;
 mod records;
 mod replay;
 mod schema;
@@ -41,7 +38,7 @@ mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use output::{Failure, in_pages};
-use recent::Days;
+use search::Days;
 #[cfg(fuzzing)]
 pub use serve::router_for_fuzzing;
 use std::ffi::OsString;
@@ -88,13 +85,13 @@ enum Command {
     /// Search records, memories and notes, best match first
     Search(search::Args),
     /// List open requests, questions and failures, oldest first
-    Open(recent::OpenArgs),
+    Open(search::OpenArgs),
     /// Show what was decided, tried and asked today, by project
-    Today(recent::DayArgs),
+    Today(search::DayArgs),
     /// Show what was decided, tried and asked yesterday, by project
-    Yesterday(recent::DayArgs),
+    Yesterday(search::DayArgs),
     /// Show what was decided, tried and asked in the last seven days, by project
-    Week(recent::DayArgs),
+    Week(search::DayArgs),
     /// Show the state of every entry, the queue, and how to retry failures
     Status(status::Args),
     /// List, retry and cancel the jobs of the queue
@@ -116,7 +113,7 @@ enum Command {
     /// Print the block that an agent starts with, within a token budget
     Context(context::Args),
     /// Publish rules and decisions in AGENTS.md or another file
-    Publish(publish::Args),
+    Publish(context::PublishArgs),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
     Mcp(serve::McpArgs),
     /// Serve the web page, the API and the tools over HTTP
@@ -191,12 +188,12 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker(args) => worker::run(&args, file),
         Command::Enqueue(args) => enqueue::run(args, file),
         Command::Records(args) => in_pages(|| records::run(args, file)),
-        Command::Why(args) => return in_pages(|| records::why(&args, file)),
-        Command::Search(args) => return search::run(&args, file),
-        Command::Open(args) => return recent::open(&args, file),
-        Command::Today(args) => return recent::days(&args, Days::Today, file),
-        Command::Yesterday(args) => return recent::days(&args, Days::Yesterday, file),
-        Command::Week(args) => return recent::days(&args, Days::Week, file),
+        Command::Why(args) => in_pages(|| records::why(&args, file)),
+        Command::Search(args) => search::run(&args, file),
+        Command::Open(args) => search::open(&args, file),
+        Command::Today(args) => search::days(&args, Days::Today, file),
+        Command::Yesterday(args) => search::days(&args, Days::Yesterday, file),
+        Command::Week(args) => search::days(&args, Days::Week, file),
         Command::Status(args) => in_pages(|| status::run(&args, file)),
         Command::Jobs(args) => in_pages(|| jobs::run(args, file)),
         Command::Consolidate(args) => consolidate::run(&args, file),
@@ -207,7 +204,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
-        Command::Publish(args) => publish::run(&args, file),
+        Command::Publish(args) => context::publish(&args, file),
         Command::Mcp(args) => serve::mcp(&args, file),
         Command::Serve(args) => serve::run(&args, file),
         Command::Token(args) => token::run(args, file),

@@ -82,13 +82,10 @@ impl AdjudicationArgs {
             (Some((model, name)), _) => (model, name, AskMode::Required),
             (None, None) => return Ok(None),
             (None, Some(name)) if dry_run => {
-                let model = Model::Endpoint(Box::new(endpoint_with(config, None)?));
-                (model, name.to_owned(), AskMode::Priced)
+                (of_endpoint(endpoint_with(config, None)?), name.to_owned(), AskMode::Priced)
             }
             (None, Some(name)) if config.consolidate.is_auto() => match responding(config).await {
-                Ok(endpoint) => {
-                    (Model::Endpoint(Box::new(endpoint)), name.to_owned(), AskMode::Optional)
-                }
+                Ok(endpoint) => (of_endpoint(endpoint), name.to_owned(), AskMode::Optional),
                 Err(why) => {
                     let line = "consolidating by rule; the model is asked about open pairs later";
                     output::note(&format!("{why}: {line}"));
@@ -96,7 +93,7 @@ impl AdjudicationArgs {
                 }
             },
             (None, Some(name)) => {
-                (Model::Endpoint(Box::new(endpoint(config)?)), name.to_owned(), AskMode::Required)
+                (of_endpoint(endpoint(config)?), name.to_owned(), AskMode::Required)
             }
         };
         let adjudicator = Adjudicator::new(source(config, store, model, &name)?, mode).await?;
@@ -113,7 +110,7 @@ impl AdjudicationArgs {
         let set = set.filter(|_| !self.no_model && !config.consolidate.is_auto());
         let (model, name) = match (self.named(config)?, set) {
             (Some(named), _) => named,
-            (None, Some(name)) => (Model::Endpoint(Box::new(endpoint(config)?)), name.to_owned()),
+            (None, Some(name)) => (of_endpoint(endpoint(config)?), name.to_owned()),
             (None, None) => return Ok(None),
         };
         Ok(Some(Reflector::new(source(config, store, model, &name)?).await?))
@@ -181,7 +178,11 @@ fn model(
     }
     let (endpoint, name) = (endpoint(config)?, named.unwrap_or(otherwise));
     warn_of_unpriced_cap(config, name);
-    Ok((Model::Endpoint(Box::new(endpoint)), name.to_owned()))
+    Ok((of_endpoint(endpoint), name.to_owned()))
+}
+
+fn of_endpoint(endpoint: Endpoint) -> Model {
+    Model::Endpoint(Box::new(endpoint))
 }
 
 pub(super) const PRICE_UNKNOWN: &str =
@@ -202,21 +203,15 @@ pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
 }
 
 pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
-    if config.search.embeddings.is_none() {
-        return Ok(None);
-    }
-    Ok(Embedder::new(endpoint(config)?, config, clock::now))
+    let endpoint = config.search.embeddings.as_ref().map(|_| endpoint(config)).transpose()?;
+    Ok(endpoint.and_then(|endpoint| Embedder::new(endpoint, config, clock::now)))
 }
 
 /// Returns the endpoint if it responds, else the reason.
 async fn responding(config: &Config) -> Result<Endpoint, String> {
     let endpoint = endpoint(config).map_err(|failure| failure.line)?;
-    let url = &config.model.base_url;
-    endpoint
-        .responds()
-        .await
-        .then_some(endpoint)
-        .ok_or_else(|| format!("no model answers at {url}"))
+    let is_there = endpoint.responds().await;
+    is_there.then_some(endpoint).ok_or(format!("no model answers at {}", config.model.base_url))
 }
 
 fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, Failure> {

@@ -1,6 +1,5 @@
 //! Printing of results and errors. If the reader disconnects, printing stops but the work goes on.
 
-use super::pager;
 pub(super) use super::table::{Row, Wide, fitted, json_row, pairs, print_table, rows, table};
 use crate::adapters::clock;
 use crate::config::ConfigError;
@@ -11,11 +10,13 @@ use crate::text::phrase::with_causes;
 pub(super) use crate::text::phrase::{commas, count, counted};
 use crate::text::{terminal, truncate};
 use crate::transcripts::DetectError;
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Exit code for failures, which are listed.
@@ -32,6 +33,11 @@ pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
+
+thread_local! {
+    /// Buffered output of a command that may be long.
+    static PAGE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
 
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -100,12 +106,9 @@ pub(super) fn note_files(
 /// Notes that none of the `files` files in `paths` is a transcript.
 pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
     let paths = commas(paths.iter().map(|it| it.display().to_string()));
-    let files = counted(files, "file");
-    let why = DetectError::Nothing;
-    note(&error(&format!(
-        "{paths}: nothing was read from {files}: {why}; --format FORMAT sets the format of a \
-         named file"
-    )));
+    let (files, why) = (counted(files, "file"), DetectError::Nothing);
+    let mend = "--format FORMAT sets the format of a named file";
+    note(&error(&format!("{paths}: nothing was read from {files}: {why}; {mend}")));
 }
 
 impl From<io::Error> for Failure {
@@ -126,9 +129,8 @@ impl From<ConfigError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let line = with_causes(&error);
-        let usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
-        if usage { Failure::usage(line) } else { Failure::failed(line) }
+        let is_usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
+        Failure { line: with_causes(&error), code: if is_usage { USAGE } else { FAILED } }
     }
 }
 
@@ -160,7 +162,7 @@ pub(super) fn line(text: &str) -> Result<(), Failure> {
 
 /// Prints lines without wrapping.
 pub(super) fn unbroken(text: &str) -> Result<(), Failure> {
-    if pager::hold(text) {
+    if hold(text) {
         return Ok(());
     }
     writeln!(anstream::stdout().lock(), "{}", terminal::shown(text))?;
@@ -211,7 +213,7 @@ pub(super) fn paged(text: &str) -> Result<(), Failure> {
 
 fn shown(text: &str) -> Result<(), Failure> {
     let is_long = window().is_some_and(|(_, height)| height <= text.lines().count());
-    if is_long && pager::show(text)? {
+    if is_long && show_in_pager(text)? {
         return Ok(());
     }
     unbroken(text.trim_end())
@@ -222,13 +224,36 @@ pub(super) fn in_pages<T>(command: impl FnOnce() -> Result<T, Failure>) -> Resul
     if window().is_none() {
         return command();
     }
-    pager::begin();
+    PAGE.set(Some(String::new()));
     let result = command();
-    let text = pager::take();
-    if !text.is_empty() {
-        shown(&text)?;
+    match PAGE.take().unwrap_or_default() {
+        empty if empty.is_empty() => {}
+        text => shown(&text)?,
     }
     result
+}
+
+/// Appends a line to the buffer; false if output is not buffered.
+fn hold(text: &str) -> bool {
+    PAGE.with_borrow_mut(|page| page.as_mut().map(|page| page.extend([text, "\n"])).is_some())
+}
+
+/// Shows a text in the pager; false if there is none.
+fn show_in_pager(text: &str) -> io::Result<bool> {
+    let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
+    let named = named.filter(|pager| !pager.trim().is_empty());
+    let pager = named.unwrap_or_else(|| "less -FRX".to_owned());
+    let started = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = started else { return Ok(false) };
+    if let Some(mut stdin) = child.stdin.take() {
+        let mut text = terminal::shown(text);
+        if anstream::AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+            text = anstream::adapter::strip_str(&text).to_string();
+        }
+        // Fails if the user quits the pager early.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    Ok(child.wait()?.success())
 }
 
 /// Prints bytes unchanged; on a terminal, control characters are made visible.
@@ -242,15 +267,12 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value);
-    let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
-    unbroken(&terminal::json(&text))
+    unbroken(&terminal::json(&serde_json::to_string_pretty(value).map_err(io::Error::from)?))
 }
 
 /// Prints a value as one line of JSON, without stripping what looks like colours.
 pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value);
-    let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
+    let text = serde_json::to_string(value).map_err(io::Error::from)?;
     bytes(format!("{}\n", terminal::json(&text)).as_bytes())
 }
 
@@ -259,7 +281,7 @@ pub(super) fn note(text: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
     let text = wrapped(text, width);
     // Keeps the note in order with the lines of the page.
-    if width.is_some() && pager::hold(&text) {
+    if width.is_some() && hold(&text) {
         return;
     }
     let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(&text));
@@ -388,6 +410,15 @@ mod tests {
         let page = wrapped(&format!("+ {path}:12"), Some(80));
         assert_eq!(page, format!("+ {}\n  nightly.md:12", &path[..path.len() - 10]));
         assert_eq!(wrapped("+ a-long-path.md", Some(10)), "+\n  a-long-path.md");
+    }
+
+    #[test]
+    fn lines_are_held_while_there_is_a_page_and_in_their_order() {
+        assert!(!hold("before"));
+        PAGE.set(Some(String::new()));
+        assert!(hold("one") && hold("two"));
+        assert_eq!(PAGE.take().unwrap(), "one\ntwo\n");
+        assert!(!hold("after"));
     }
 
     #[test]

@@ -112,9 +112,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         output::json(&PrivacyReport { texts: check.texts, files, findings })?;
     } else {
         output::rows(&findings, false, "nothing found that the gate would mask")?;
-        let read =
-            format!("{} of the store, {}", counted(check.texts, "text"), counted(files, "file"));
-        output::note(&format!("{DIM}read: {read}{DIM:#}"));
+        let (texts, files) = (counted(check.texts, "text"), counted(files, "file"));
+        output::note(&format!("{DIM}read: {texts} of the store, {files}{DIM:#}"));
     }
     output::fail_if(is_unmasked)
 }
@@ -136,14 +135,11 @@ impl Check {
             Ok(json @ (Value::Object(_) | Value::Array(_))) => {
                 self.gate.clone().only(Only::Secrets).redact_into(text, &mut report);
                 for part in [Only::Private, Only::Pii] {
-                    strings(&json, &mut |it| {
-                        self.gate.clone().only(part).redact_into(it, &mut report);
-                    });
+                    let gate = self.gate.clone().only(part);
+                    strings(&json, &mut |it| drop(gate.redact_into(it, &mut report)));
                 }
             }
-            _ => {
-                self.gate.redact_into(text, &mut report);
-            }
+            _ => drop(self.gate.redact_into(text, &mut report)),
         }
         for (rule, count) in report.counts {
             *self.found.entry((place.to_owned(), rule)).or_default() += count;

@@ -92,18 +92,18 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     };
     let tally = Arc::new(Tally::default());
     let started = Instant::now();
-    let end = if args.dry_run {
+    let runtime = settings::runtime()?;
+    let mut end = End::Nothing;
+    if args.dry_run {
         let store = settings::known_store(&config)?;
         let model_name = args.model.name(&config)?;
         model_args::warn_of_unpriced_cap(&config, &model_name);
         let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
         let plan = Plan { config, model_name, cancel, tally };
-        settings::runtime()?.block_on(plan.run(options, store))?;
-        End::Nothing
+        runtime.block_on(plan.run(options, store))?;
     } else {
-        let runtime = settings::runtime()?;
-        runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?
-    };
+        end = runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?;
+    }
     let totals = tally.totals();
     let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
     let nothing = totals.sessions == 0 && totals.entries == 0 && forgotten == 0;
@@ -219,12 +219,9 @@ fn left(totals: &Totals) -> String {
 fn list_problems(totals: &Totals) {
     output::note_files(&totals.problems, &totals.empty, &totals.files_not_read);
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
-        let (slices, entries) =
-            (counted(failure.slices, "slice"), counted(failure.entries, "entry"));
-        output::note(&format!(
-            "{RED}failed:{RED:#} {slices} ({entries}), {kind}: {}",
-            failure.example
-        ));
+        let slices = counted(failure.slices, "slice");
+        let (entries, example) = (counted(failure.entries, "entry"), &failure.example);
+        output::note(&format!("{RED}failed:{RED:#} {slices} ({entries}), {kind}: {example}"));
     }
     for (cap, slices) in &totals.waiting {
         let slices = counted(*slices, "slice");
@@ -243,10 +240,8 @@ fn nothing_read(totals: &Totals, args: &Args) -> bool {
         return false;
     }
     if args.since.is_some() && totals.files > 0 {
-        output::note(&format!(
-            "nothing read: --since excludes all of {}",
-            counted(totals.files, "transcript")
-        ));
+        let files = counted(totals.files, "transcript");
+        output::note(&format!("nothing read: --since excludes all of {files}"));
         return false;
     }
     output::no_transcript(&args.paths, totals.files_passed_over + totals.files);
@@ -305,22 +300,21 @@ fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failur
 
 /// Prints the work of a stopped run. The store's totals would include earlier runs.
 fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
-    let (files, slices) = (count(totals.files), count(totals.slices));
-    let mut rows = vec![("files read", files), ("slices read", slices)];
-    rows.push(("  extracted now", count(totals.slices_extracted)));
-    rows.extend(calls(totals, is_recorded));
-    rows.push(("cost", cost(totals, false)));
-    pairs(rows)
+    let read = [
+        ("files read", count(totals.files)),
+        ("slices read", count(totals.slices)),
+        ("  extracted now", count(totals.slices_extracted)),
+    ];
+    let cost = ("cost", cost(totals, false));
+    pairs(read.into_iter().chain(calls(totals, is_recorded)).chain([cost]))
 }
 
 fn calls(totals: &Totals, is_recorded: bool) -> [(&'static str, String); 2] {
     let journaled = remark(totals.journaled, "from the journal");
     let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
+    let calls = if is_recorded { "answers recorded" } else { "calls" };
     [
-        (
-            if is_recorded { "answers recorded" } else { "calls" },
-            format!("{}{journaled}", count(totals.calls)),
-        ),
+        (calls, format!("{}{journaled}", count(totals.calls))),
         ("tokens", format!("{sent} sent, {answered} answered")),
     ]
 }

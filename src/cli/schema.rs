@@ -3,7 +3,7 @@
 
 use super::output::{self, Failure};
 use super::{
-    consolidate, dialog, doctor, forget, jobs, memory, namespace, privacy, publish, records,
+    consolidate, context, dialog, doctor, forget, jobs, memory, namespace, privacy, records,
     status, token, vault, worker,
 };
 use crate::adapters::files;
@@ -52,16 +52,10 @@ pub(super) struct Args {
     docs: PathBuf,
 }
 
-struct Generated {
-    name: String,
-    path: PathBuf,
-    content: String,
-}
-
 pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
     let chosen = chosen(args, program)?;
     let mut is_stale = false;
-    for Generated { path, content, .. } in &chosen {
+    for (path, content) in &chosen {
         if args.check {
             let published = files::read_to_string(path).unwrap_or_default();
             let is_same = published.trim() == content.trim();
@@ -77,8 +71,8 @@ pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
     output::fail_if(is_stale)
 }
 
-/// Selects the files: one schema, all schemas, or the generated pages too with --check and --write.
-fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
+/// Selects files with their contents: one schema, all schemas, or the generated pages too with --check and --write.
+fn chosen(args: &Args, program: Command) -> Result<Vec<(PathBuf, String)>, Failure> {
     let mut schemas: Vec<(String, String)> = schema_files();
     schemas.extend(crate::consolidate::schema_files());
     schemas.extend(crate::consolidate::reflect_schema_files());
@@ -86,21 +80,16 @@ fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
     schemas.extend(eval::schema_files());
     schemas.push((CLI_SCHEMAS.to_owned(), cli_schemas()));
     schemas.push((OPENAPI.to_owned(), pretty(&openapi())));
-    let known: Vec<String> = schemas.iter().map(|(name, _)| name.clone()).collect();
-    let schemas = schemas.into_iter().map(|(name, content)| {
-        let path = args.dir.join(&name);
-        Generated { name, path, content }
-    });
-    let pages = pages(program).into_iter().map(|(name, content)| {
-        let path = args.docs.join(name);
-        Generated { name: name.to_owned(), path, content }
-    });
-    let with_pages = args.check || args.write;
-    let all = schemas.chain(pages.filter(|_| with_pages));
-    let wanted = |it: &Generated| args.name.as_ref().is_none_or(|name| *name == it.name);
-    let chosen: Vec<Generated> = all.filter(wanted).collect();
+    let known = output::commas(schemas.iter().map(|(name, _)| name));
+    let pages = [("commands.md", commands(program)), ("configuration.md", configuration())];
+    let pages = pages.into_iter().filter(|_| args.check || args.write);
+    let pages = pages.map(|(name, content)| (name.to_owned(), &args.docs, content));
+    let all = schemas.into_iter().map(|(name, content)| (name, &args.dir, content)).chain(pages);
+    let wanted = all.filter(|(own, ..)| args.name.as_ref().is_none_or(|name| name == own));
+    let file = |(name, folder, content): (String, &PathBuf, _)| (folder.join(name), content);
+    let chosen: Vec<(PathBuf, String)> = wanted.map(file).collect();
     if chosen.is_empty() {
-        let (name, known) = (args.name.as_deref().unwrap_or_default(), known.join(", "));
+        let name = args.name.as_deref().unwrap_or_default();
         return Err(Failure::usage(format!("unknown schema `{name}`: expected {known}")));
     }
     Ok(chosen)
@@ -148,7 +137,7 @@ fn cli_schemas() -> String {
         "namespace-move": namespace::MovedNamespace<'static>,
         "open": Vec<SearchRow<'static>>,
         "privacy-check": privacy::PrivacyReport,
-        "publish": publish::PublishReport,
+        "publish": context::PublishReport,
         "records-cards": Vec<records::CardRow<'static>>,
         "records-diff": records::RunDiff<'static>,
         "records-list": Vec<RecordRow<'static>>,
@@ -205,10 +194,6 @@ pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<(), Failure> {
     output::bytes(&page)
 }
 
-fn pages(whole: Command) -> [(&'static str, String); 2] {
-    [("commands.md", commands(whole)), ("configuration.md", configuration())]
-}
-
 fn commands(whole: Command) -> String {
     let mut whole = whole.disable_help_flag(true).disable_help_subcommand(true);
     whole.build();
@@ -216,10 +201,8 @@ fn commands(whole: Command) -> String {
         "# Commands\n\nGenerated from the program by `annalist schema --write`.\n".to_owned();
     page.push_str("`annalist COMMAND --help` prints the same.\n");
     let globals = whole.get_arguments().filter(|arg| arg.is_global_set()).map(argument);
-    page.push_str(&format!(
-        "\nEvery command takes:\n\n{}\n",
-        globals.collect::<Vec<_>>().join("\n")
-    ));
+    let globals = globals.collect::<Vec<_>>().join("\n");
+    page.push_str(&format!("\nEvery command takes:\n\n{globals}\n"));
     let shown = whole.get_subcommands().filter(|it| !it.is_hide_set());
     shown.for_each(|command| section(command, 2, &mut page));
     page
@@ -229,11 +212,8 @@ fn section(command: &Command, depth: usize, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage: ").to_owned();
-    page.push_str(&format!(
-        "\n{} {name}\n\n{about}.\n\n```text\n{usage}\n```\n",
-        "#".repeat(depth)
-    ));
+    let (mark, usage) = ("#".repeat(depth), usage.trim_start_matches("Usage: "));
+    page.push_str(&format!("\n{mark} {name}\n\n{about}.\n\n```text\n{usage}\n```\n"));
     let own = command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
     let own: Vec<String> = own.map(argument).collect();
     if !own.is_empty() {
@@ -261,64 +241,31 @@ fn argument(arg: &Arg) -> String {
     let values = output::commas(values.map(|it| format!("`{}`", it.get_name())));
     let values = if values.is_empty() { values } else { format!(" ({values})") };
     let default = output::commas(arg.get_default_values().iter().map(|it| it.to_string_lossy()));
-    let default = match takes_value && !default.is_empty() {
-        true => format!(" Default: `{default}`."),
-        false => String::new(),
-    };
+    let has_default = takes_value && !default.is_empty();
+    let default = if has_default { format!(" Default: `{default}`.") } else { String::new() };
     format!("- `{name}`: {help}{values}.{default}")
 }
 
 fn configuration() -> String {
-    let header = "\
-# Configuration
-
-Generated from `config.toml` by `annalist schema --write`. `annalist init` writes an `annalist.toml` with
-every key; all keys are optional.
-
-## Where the settings come from
-
-1. `--config FILE`, if it is given.
-2. The nearest `annalist.toml` or `.annalist/config.toml`, from the current folder up to the root of the
-   repository. Outside a repository the search ends at the user's home, and at a folder of another owner.
-   In the current folder a `config.toml` counts too, if it is annalist's: at least one of its top-level keys is
-   known, and all others are at most misspelt. The `config.toml` of another tool is ignored.
-3. The user's `$XDG_CONFIG_HOME/annalist/config.toml` (`~/.config/annalist/config.toml`).
-4. The defaults below.
-
-Environment variables such as `ANNALIST__MODEL__BASE_URL` override the file, flags override both.
-
-## Where the store is
-
-1. `store.url`, or `ANNALIST__STORE__URL`. A relative path in a project's settings file is relative to the
-   project's folder.
-2. `annalist.db` in the nearest `.annalist` folder, from the current folder up, as above; or in the `.annalist`
-   beside the project's settings file.
-3. `.annalist/annalist.db` at the root of the repository. A new `.annalist` has a `.gitignore` with `*`.
-4. Outside a project: `$XDG_DATA_HOME/annalist/annalist.db` (`~/.local/share/annalist/annalist.db`).
-
-`annalist status` and `annalist doctor` print which settings and store they use.
-";
-    let mut page = format!("{header}\n## Keys\n");
-    let mut section = String::new();
-    let mut comment: Vec<&str> = Vec::new();
+    let mut page = format!("{}\n## Keys\n", include_str!("configuration.md"));
+    let (mut section, mut comment) = (String::new(), String::new());
     for line in DEFAULT.lines() {
         if let Some(text) = line.strip_prefix('#') {
-            comment.push(text.trim());
-        } else if let Some(name) = line.strip_prefix('[') {
-            name.trim_end_matches(']').clone_into(&mut section);
-            page.push_str(&format!("\n### [{section}]\n"));
-            comment.clear();
-        } else if let Some((key, value)) = line.split_once(" = ") {
-            let key = if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") };
-            page.push_str(&format!("\n**`{key}`**, default `{value}`\n"));
-            if !comment.is_empty() {
-                page.push_str(&format!("\n{}\n", comment.join("\n")));
-            }
-            comment.clear();
-        } else {
-            // The comment at the top describes the whole file.
-            comment.clear();
+            comment.push_str(&format!("\n{}", text.trim()));
+            continue;
         }
+        if let Some(name) = line.strip_prefix('[') {
+            let name = name.trim_end_matches(']');
+            page.push_str(&format!("\n### [{name}]\n"));
+            section = format!("{name}.");
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            page.push_str(&format!("\n**`{section}{key}`**, default `{value}`\n"));
+            if !comment.is_empty() {
+                page.push_str(&format!("{comment}\n"));
+            }
+        }
+        // The comment at the top describes the whole file.
+        comment.clear();
     }
     page
 }

@@ -1,26 +1,25 @@
-//! `annalist search`: full-text search of records, memories and notes of the directory.
+//! `annalist search`: full-text search of records, memories and notes of the directory; `open`, `today`, `yesterday` and
+//! `week`: open items, and recent records by project.
 
 use super::arguments::{date, date_end, limit, named, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
-use super::output::{self, DIM, Failure};
+use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::pipeline::{
-    DirectoryNotes, HitState, Namespaces, Note, SearchRequest, project_namespace, search,
+    DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest, project_namespace, search,
 };
 use crate::privacy::Gate;
 use crate::rows::SearchRow;
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
-use crate::text::truncate;
 use clap::ValueEnum;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Default maximum of hits.
 const HITS_MAX: usize = 10;
 /// Maximum letters of a line outside a terminal.
 const LINE_LETTERS: usize = 160;
@@ -93,7 +92,7 @@ pub(super) struct Args {
 
 /// Namespaces that are searched.
 #[derive(Debug, clap::Args)]
-pub(super) struct Scope {
+struct Scope {
     /// Only this namespace, instead of the project's
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -107,11 +106,7 @@ pub(super) struct Scope {
 impl Scope {
     /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
     /// `None` for all.
-    pub(super) async fn namespace(
-        &self,
-        store: &Store,
-        config: &Config,
-    ) -> Result<Option<String>, Failure> {
+    async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>, Failure> {
         if self.all || self.namespace.is_some() {
             return Ok(self.namespace.clone());
         }
@@ -155,12 +150,12 @@ impl SearchRow<'_> {
 }
 
 /// Replaces line breaks and other control characters with blanks.
-pub(super) fn on_a_line(text: &str) -> String {
+fn on_a_line(text: &str) -> String {
     let letters = text.chars().map(|it| if it.is_control() { ' ' } else { it });
     letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let store = settings::known_store(&config)?;
     let embedder = embedder(&config)?;
@@ -199,7 +194,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         None => output::paged(&lines(&rows))?,
     }
     if !rows.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let try_next = match &namespace {
         _ if store.is_none() => "no store yet; `annalist replay PATH` creates one",
@@ -208,7 +203,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     };
     let place = namespace.map_or("all namespaces".to_owned(), |it| format!("namespace `{it}`"));
     output::note(&format!("nothing found in {place}: {try_next}"));
-    Ok(ExitCode::from(output::FAILED))
+    output::fail_if(true)
 }
 
 fn request(args: &Args, words: String, namespace: Option<String>) -> SearchRequest {
@@ -270,32 +265,26 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
         let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
         let left = |width: usize| width.saturating_sub(head.chars().count() + 1);
         let Some(width) = window else {
-            let short = shortened(claim, left(LINE_LETTERS).max(WORDS_LETTERS_MIN));
+            let short = output::shorten(claim, left(LINE_LETTERS).max(WORDS_LETTERS_MIN));
             let quote = match words == claim {
                 true => String::new(),
-                false => format!("  “{}”", shortened(words, LINE_LETTERS)),
+                false => format!("  “{}”", output::shorten(words, LINE_LETTERS)),
             };
             text.push_str(&format!("{head}{short}{quote}\n"));
             continue;
         };
         let whole = width.saturating_sub(INDENT.len() + 1);
         if left(width) < WORDS_LETTERS_MIN {
-            let claim = shortened(claim, whole);
+            let claim = output::shorten(claim, whole);
             text.push_str(&format!("{}\n{INDENT}{claim}\n", head.trim_end()));
         } else {
-            text.push_str(&format!("{head}{}\n", shortened(claim, left(width))));
+            text.push_str(&format!("{head}{}\n", output::shorten(claim, left(width))));
         }
         if words != claim {
-            text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", shortened(words, whole)));
+            text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", output::shorten(words, whole)));
         }
     }
     text
-}
-
-/// Truncates a text at a word boundary with an ellipsis.
-pub(super) fn shortened(words: &str, letters: usize) -> String {
-    let head = truncate::words_within(words, letters);
-    if head.len() == words.len() { head.to_owned() } else { format!("{head}…") }
 }
 
 fn table(rows: &[SearchRow<'_>], format: TableFormat) -> String {
@@ -310,8 +299,190 @@ fn table(rows: &[SearchRow<'_>], format: TableFormat) -> String {
     }
     lines.extend(rows.iter().map(|row| {
         let [id, day, kind, state, words, claim] = row.cells();
-        let [words, claim] = [words, claim].map(|it| shortened(&it, CELL_LETTERS));
+        let [words, claim] = [words, claim].map(|it| output::shorten(&it, CELL_LETTERS));
         line([id, day, kind, state, words, claim])
     }));
     lines.join("\n")
+}
+
+const ITEMS_MAX: usize = 2_000;
+const SHOWN_MAX: usize = 100;
+const ITEM_LETTERS: usize = 200;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist open        requests, questions and failures of this project
+  annalist open --all  of all projects")]
+pub(super) struct OpenArgs {
+    #[command(flatten)]
+    scope: Scope,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Days are in this machine's time zone, as with --since.")]
+pub(super) struct DayArgs {
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Debug, clap::Args)]
+struct Shown {
+    /// Maximum number of items
+    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX, value_parser = limit())]
+    limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Days {
+    Today,
+    Yesterday,
+    Week,
+}
+
+impl Days {
+    /// Start and end of the period.
+    fn span(self) -> Result<(Timestamp, Timestamp), Failure> {
+        let (from, to) = match self {
+            Days::Today => ("today", "today"),
+            Days::Yesterday => ("yesterday", "yesterday"),
+            Days::Week => ("6d", "today"),
+        };
+        Ok((date(from).map_err(Failure::usage)?, date_end(to).map_err(Failure::usage)?))
+    }
+}
+
+pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> {
+    let (config, store) = settings::existing_store(file)?;
+    let mut hits = settings::runtime()?.block_on(async {
+        let namespace = args.scope.namespace(&store, &config).await?;
+        let filter = SearchFilter { namespace, open: true, ..SearchFilter::default() };
+        found(&store, SearchRequest { filter, ..SearchRequest::default() }).await
+    })?;
+    hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
+    let rows = rows(&hits, args.shown.limit);
+    if args.shown.json {
+        output::json(&rows)?;
+    } else if hits.is_empty() {
+        output::note("nothing is open here; --all searches all projects");
+    } else {
+        let items = rows.iter().map(|row| item(row, row.kind.map_or("note", ClaimKind::name)));
+        let text = items.collect::<String>() + &rest(hits.len(), rows.len());
+        output::paged(&text)?;
+    }
+    Ok(())
+}
+
+pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<(), Failure> {
+    let (_, store) = settings::existing_store(file)?;
+    let (since, until) = days.span()?;
+    let filter = SearchFilter {
+        namespace: args.namespace.clone(),
+        since: Some(since),
+        until: Some(until),
+        undated: true,
+        ..SearchFilter::default()
+    };
+    let request = SearchRequest { filter, ..SearchRequest::default() };
+    let mut hits = settings::runtime()?.block_on(found(&store, request))?;
+    hits.retain(|hit| !hit.state.is_void());
+    // Undated records match by the time at which they were read, not by when they were said.
+    let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
+    let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
+    // A successor is found together with the memory it replaced, whatever its date.
+    hits.retain(|hit| hit.at().is_some_and(|at| since <= at && at <= until));
+    hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
+    let all = hits.len();
+    let mut rows = rows(&hits, args.shown.limit);
+    if args.shown.json {
+        output::json(&rows)?;
+    } else if all == 0 {
+        output::note("no records for these days: `annalist status` shows what was read");
+    } else {
+        rows.sort_by_key(|row| (row.namespace, order(row.kind)));
+        output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;
+    }
+    let what = match undated.len() as u64 {
+        0 => return Ok(()),
+        1 => "1 undated conversation is".to_owned(),
+        more => format!("{} undated conversations are", count(more)),
+    };
+    output::note(&format!("{what} not shown: `annalist records` lists all"));
+    Ok(())
+}
+
+async fn found(store: &Store, request: SearchRequest) -> Result<Vec<SearchHit>, Failure> {
+    let request = SearchRequest { limit: ITEMS_MAX, ..request };
+    Ok(search(Some(store), &request, Vec::new()).await?)
+}
+
+fn rows(hits: &[SearchHit], limit: usize) -> Vec<SearchRow<'_>> {
+    hits.iter().take(limit).map(|hit| SearchRow::of(hit, &Query::default())).collect()
+}
+
+/// Sort key: decisions, attempts, requests, discussions.
+fn order(kind: Option<ClaimKind>) -> usize {
+    match kind {
+        Some(ClaimKind::Decision) => 0,
+        Some(ClaimKind::Attempt) => 1,
+        Some(ClaimKind::Request) => 2,
+        Some(ClaimKind::Discussion) | None => 3,
+    }
+}
+
+fn by_project(rows: &[SearchRow<'_>]) -> String {
+    const DEEDS: [&str; 4] = ["decided", "tried", "asked", "discussed"];
+    let (mut text, mut project) = (String::new(), None);
+    for row in rows {
+        if project != Some(row.namespace) {
+            let gap = if project.is_some() { "\n" } else { "" };
+            text.push_str(&format!("{gap}{BOLD}{}{BOLD:#}\n", row.namespace.unwrap_or("notes")));
+            project = Some(row.namespace);
+        }
+        text.push_str(&item(row, if row.is_noted { "noted" } else { DEEDS[order(row.kind)] }));
+    }
+    text
+}
+
+/// Column in which the words of an item begin.
+const WORDS_COLUMN: usize = 24;
+
+/// Formats an item with its source.
+fn item(row: &SearchRow<'_>, kind: &str) -> String {
+    let [id, day, _, state, ..] = row.cells();
+    let state = match row.state {
+        HitState::Current | HitState::Staged => {
+            row.possibly.map(|it| format!(" ({it})")).unwrap_or_default()
+        }
+        HitState::Completed
+        | HitState::Conflicting
+        | HitState::Superseded
+        | HitState::Retracted
+        | HitState::Discarded
+        | HitState::Quarantined
+        | HitState::Note => format!(" ({state})"),
+    };
+    let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
+    let words = format!("{}{state}", output::shorten(&on_a_line(row.wording), ITEM_LETTERS));
+    format!(
+        "{day:<10}  {kind:<10}  {}\n{:12}{DIM}{id}{}{DIM:#}\n",
+        output::hanging(&words, WORDS_COLUMN),
+        "",
+        place.unwrap_or_default()
+    )
+}
+
+fn rest(all: usize, shown: usize) -> String {
+    match all.saturating_sub(shown) as u64 {
+        0 => String::new(),
+        more => format!("and {} more: --limit N\n", count(more)),
+    }
 }

@@ -153,7 +153,7 @@ pub(super) struct StoredSession {
     pub(super) card: Option<String>,
 }
 
-type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
+pub(super) type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
 
 impl StoredSession {
     /// Finds the session by an id prefix, and passes its entries to `each` in order.

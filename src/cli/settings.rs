@@ -37,14 +37,10 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
         Some(path) => Some(SettingsFile { path: path.to_owned(), root: None }),
         None => find_file(&folders)?,
     };
-    let mut config = match &file {
-        None => Config::load(None, &env)?,
-        Some(SettingsFile { path, .. }) => {
-            let (name, text) = (shown(path), read(path)?);
-            Config::load(Some(Layer { name: &name, text: &text }), &env)?
-        }
-    };
     let name = file.as_ref().map(|file| shown(&file.path));
+    let text = file.as_ref().map(|file| read(&file.path)).transpose()?;
+    let layer = name.as_ref().zip(text.as_ref()).map(|(name, text)| Layer { name, text });
+    let mut config = Config::load(layer, &env)?;
     config.source = name.unwrap_or_else(|| "built-in defaults".to_owned());
     let root = file.and_then(|file| file.root);
     let is_set = |variable: &str| env.iter().any(|(name, _)| name == variable);
@@ -89,16 +85,14 @@ fn shown(path: &Path) -> String {
 /// Finds the nearest settings file of the project, else the user's.
 fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
     for (distance, folder) in folders.iter().enumerate() {
-        let root = || Some(folder.clone());
-        for name in [Path::new(PROJECT_FILE), &Path::new(FOLDER).join(FILE_NAME)] {
-            let path = folder.join(name);
-            if path.is_file() {
-                return Ok(Some(SettingsFile { path, root: root() }));
-            }
+        let own = [folder.join(PROJECT_FILE), folder.join(FOLDER).join(FILE_NAME)];
+        let mut found = own.into_iter().find(|path| path.is_file());
+        let here = folder.join(FILE_NAME);
+        if found.is_none() && distance == 0 && here.is_file() && is_ours(&read(&here)?) {
+            found = Some(here);
         }
-        let path = folder.join(FILE_NAME);
-        if distance == 0 && path.is_file() && is_ours(&read(&path)?) {
-            return Ok(Some(SettingsFile { path, root: root() }));
+        if let Some(path) = found {
+            return Ok(Some(SettingsFile { path, root: Some(folder.clone()) }));
         }
     }
     let of_user = user_folder().map(|folder| folder.join(FILE_NAME));
@@ -120,14 +114,12 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
 pub(super) fn project_folders() -> Vec<PathBuf> {
     let Ok(here) = std::env::current_dir() else { return vec![PathBuf::new()] };
     let all: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
-    let depth = match all.iter().position(|folder| is_repository(folder)) {
-        Some(root) => root,
-        None => {
-            let (home, owner) = (home(), owner(&here));
-            let is_project = |it: &&PathBuf| Some(*it) != home.as_ref() && self::owner(it) == owner;
-            all.iter().skip(1).take_while(is_project).count()
-        }
-    };
+    let repository = all.iter().position(|folder| is_repository(folder));
+    let depth = repository.unwrap_or_else(|| {
+        let (home, owner) = (home(), owner(&here));
+        let is_project = |it: &&PathBuf| Some(*it) != home.as_ref() && self::owner(it) == owner;
+        all.iter().skip(1).take_while(is_project).count()
+    });
     all.into_iter().take(depth + 1).collect()
 }
 

@@ -57,9 +57,18 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     })?;
     let unread = UnreadReport::of(status.sessions.iter().map(|it| &it.session), clock::now());
     if args.json {
-        let spooled = spooled.iter().map(SpooledRow::of).collect();
-        let report = StatusReport::of(&status, &depth, &config.source, store.place());
-        output::json(&StatusReport { spooled, unread, ..report })?;
+        output::json(&StatusReport {
+            sessions: status.sessions.iter().map(SessionRow::of).collect(),
+            coverage: status.coverage(),
+            failed: status.failed.iter().map(FailedRow::of).collect(),
+            spent: CallUsage::of_spent(&status.spent),
+            bill: status.bill.iter().map(BillRow::of).collect(),
+            queue: QueueReport::of(&depth),
+            spooled: spooled.iter().map(SpooledRow::of).collect(),
+            unread,
+            settings: &config.source,
+            store: store.place(),
+        })?;
     } else {
         print(&status, &depth, args.all)?;
         unread.print()?;
@@ -155,28 +164,6 @@ fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
          `annalist enqueue {path}`",
         oldest.at
     ))
-}
-
-impl<'a> StatusReport<'a> {
-    fn of(
-        status: &'a Status,
-        depth: &'a QueueStats,
-        settings: &'a str,
-        store: &'a str,
-    ) -> StatusReport<'a> {
-        StatusReport {
-            sessions: status.sessions.iter().map(SessionRow::of).collect(),
-            coverage: status.coverage(),
-            failed: status.failed.iter().map(FailedRow::of).collect(),
-            spent: CallUsage::of_spent(&status.spent),
-            bill: status.bill.iter().map(BillRow::of).collect(),
-            queue: QueueReport::of(depth),
-            spooled: Vec::new(),
-            unread: UnreadReport::default(),
-            settings,
-            store,
-        }
-    }
 }
 
 fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {

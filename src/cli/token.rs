@@ -1,7 +1,7 @@
 //! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
 use super::arguments::{date, named};
-use super::output::{self, Failure, Row};
+use super::output::{self, Failure, Row, json_row, time};
 use super::settings;
 use crate::adapters::{clock, process};
 use crate::config::namespace_name;
@@ -9,8 +9,6 @@ use crate::domain::Timestamp;
 use crate::server::token_digest;
 use crate::store::{OpenMode, Token, TokenRight};
 use clap::Subcommand;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,39 +65,22 @@ enum Command {
     },
 }
 
-/// A token, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct TokenRow {
-    name: String,
-    namespace: String,
-    can: Vec<TokenRight>,
-    created_at: String,
-    expires_at: Option<String>,
-    revoked_at: Option<String>,
-    /// Day of its last use.
-    used_on: Option<String>,
-    /// Can be used now: neither revoked nor expired.
-    valid: bool,
-    /// The token itself, when it is made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<String>,
-}
-
-impl TokenRow {
-    fn of(token: Token, now: Timestamp) -> TokenRow {
-        let valid = token.is_valid(now);
-        let Token { name, namespace, rights, created_at, expires_at, revoked_at, used_at } = token;
-        TokenRow {
-            name,
-            namespace,
-            can: rights,
-            created_at: created_at.to_string(),
-            expires_at: expires_at.map(|at| at.to_string()),
-            revoked_at: revoked_at.map(|at| at.to_string()),
-            used_on: used_at.map(Timestamp::day),
-            valid,
-            token: None,
-        }
+json_row! {
+    /// A token, as JSON and in a list.
+    pub(super) struct TokenRow of it: &Token {
+        name: String = it.name.clone(),
+        namespace: String = it.namespace.clone(),
+        can: Vec<TokenRight> = it.rights.clone(),
+        created_at: String = it.created_at.to_string(),
+        expires_at: Option<String> = time(it.expires_at),
+        revoked_at: Option<String> = time(it.revoked_at),
+        /// Day of its last use.
+        used_on: Option<String> = it.used_at.map(Timestamp::day),
+        /// Can be used now: neither revoked nor expired.
+        valid: bool = it.is_valid(clock::now()),
+        /// The token itself, when it is made.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        token: Option<String> = None,
     }
 }
 
@@ -155,7 +136,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
                 )));
             }
             if json {
-                output::json(&TokenRow { token: Some(secret), ..TokenRow::of(token, now) })?;
+                output::json(&TokenRow { token: Some(secret), ..TokenRow::of(&token) })?;
             } else {
                 output::line(&secret)?;
                 output::note("the token is not shown again");
@@ -163,8 +144,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         }
         Command::List { json } => {
             let tokens = runtime.block_on(store.tokens())?;
-            let rows: Vec<TokenRow> =
-                tokens.into_iter().map(|token| TokenRow::of(token, now)).collect();
+            let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::of).collect();
             output::rows(&rows, json, "no tokens: `annalist token new` creates one")?;
         }
         Command::Revoke { name } => {
@@ -181,12 +161,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
 
 fn name(text: &str) -> Result<String, String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    match (1..=NAME_LETTERS_MAX).contains(&text.len()) && text.chars().all(plain) {
-        true => Ok(text.to_owned()),
-        false => {
-            Err(format!("expected at most {NAME_LETTERS_MAX} letters, digits, `-`, `_` and `.`"))
-        }
-    }
+    let is_name = (1..=NAME_LETTERS_MAX).contains(&text.len()) && text.chars().all(plain);
+    let expected = "letters, digits, `-`, `_` and `.`";
+    is_name
+        .then(|| text.to_owned())
+        .ok_or(format!("expected at most {NAME_LETTERS_MAX} {expected}"))
 }
 
 /// Parses a date, or a number of days from now such as `90d`.

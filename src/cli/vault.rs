@@ -1,10 +1,10 @@
 //! `annalist vault`: shows and clears the redacted copies of transcripts.
 
 use super::arguments::is_agreed;
-use super::output::{self, Failure, Row, count, counted, in_pages};
+use super::output::{self, Failure, Row, count, counted, in_pages, json_row, time};
 use super::settings;
 use crate::config::Config;
-use crate::domain::{Format, Timestamp};
+use crate::domain::Format;
 use crate::store::{Store, VaultTotals};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,26 +44,19 @@ pub(super) struct VaultReport {
     clients: Vec<CopiesRow>,
 }
 
-/// The copies of one client's sessions, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-struct CopiesRow {
-    client: Format,
-    sessions: u64,
-    entries: u64,
-    /// Bytes of the copies, before what they share is stored once and compressed.
-    bytes_before: u64,
-    bytes: u64,
-    /// Time of the reading of the oldest copy.
-    oldest: Option<String>,
-    /// Time of the reading of the newest copy.
-    newest: Option<String>,
-}
-
-impl CopiesRow {
-    fn of(client: Format, totals: VaultTotals) -> CopiesRow {
-        let VaultTotals { sessions, entries, plain, bytes, oldest, newest } = totals;
-        let [oldest, newest] = [oldest, newest].map(|at| at.map(|at: Timestamp| at.to_string()));
-        CopiesRow { client, sessions, entries, bytes_before: plain, bytes, oldest, newest }
+json_row! {
+    /// The copies of one client's sessions, as JSON and in a list.
+    struct CopiesRow of it: (Format, VaultTotals) {
+        client: Format = it.0,
+        sessions: u64 = it.1.sessions,
+        entries: u64 = it.1.entries,
+        /// Bytes of the copies, before what they share is stored once and compressed.
+        bytes_before: u64 = it.1.plain,
+        bytes: u64 = it.1.bytes,
+        /// Time of the reading of the oldest copy.
+        oldest: Option<String> = time(it.1.oldest),
+        /// Time of the reading of the newest copy.
+        newest: Option<String> = time(it.1.newest),
     }
 }
 
@@ -121,8 +114,7 @@ fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure
         Some(store) => settings::runtime()?.block_on(store.vault_totals())?,
         None => Default::default(),
     };
-    let clients: Vec<CopiesRow> =
-        clients.into_iter().map(|(client, totals)| CopiesRow::of(client, totals)).collect();
+    let clients: Vec<CopiesRow> = clients.into_iter().map(CopiesRow::of).collect();
     let bytes = clients.iter().map(|it| it.bytes).sum();
     let enabled = config.vault.enabled;
     Ok(VaultReport { enabled, bytes, bytes_max: config.vault.bytes_max(), clients })

@@ -13,6 +13,7 @@ use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::pipeline::{
     Consumer, Counts, End, EnqueueOptions, Feed, Jobs, Report, Tally, TokenTotals, Totals, Until,
+    join_result,
 };
 use crate::store::{OpenMode, RemainingJobs, Store};
 use schemars::JsonSchema;
@@ -110,10 +111,7 @@ async fn work(
         meters: &meters,
     };
     let services = start_services(&args.services, context).await?;
-    let state = || {
-        let text = line(&counts.jobs(), &tally.totals());
-        Progress { at: 0, of: 1, text }
-    };
+    let state = || Progress { at: 0, of: 1, text: line(&counts.jobs(), &tally.totals()) };
     let every = if until == Until::Stopped { SELDOM } else { OFTEN };
     let progress = progress::show(SPINNER, model_name.clone(), every, state);
     let consumer = Consumer {
@@ -257,15 +255,7 @@ async fn receive(_: &str, _: Feed, _: EnqueueOptions, _: &mut Services) -> Resul
 async fn end_services(mut services: Services) -> Option<String> {
     let mut needs = None;
     while let Some(ended) = services.join_next().await {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(line)) => needs = needs.or(Some(line)),
-            Err(died) => {
-                if let Ok(panic) = died.try_into_panic() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-        }
+        needs = needs.or(join_result(ended).and_then(Result::err));
     }
     needs
 }
@@ -331,8 +321,8 @@ impl Summary {
     }
 
     fn print(&self) -> Result<(), Failure> {
-        let (jobs, some) =
-            (&self.jobs, |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() });
+        let jobs = &self.jobs;
+        let some = |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() };
         let known = remark(jobs.known, "extracted before");
         let journaled = remark(self.journaled, "from the journal");
         let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));

@@ -20,6 +20,17 @@ pub struct Layer<'a> {
     pub text: &'a str,
 }
 
+impl Layer<'_> {
+    fn place(self, line: Option<usize>) -> String {
+        line.map_or(self.name.to_owned(), |line| format!("{}:{line}", self.name))
+    }
+
+    /// Place of the line that sets `path`.
+    pub(super) fn place_of_key(self, path: &[&str]) -> String {
+        self.place(line_of_key(self.text, path))
+    }
+}
+
 /// Invalid settings, as one line: place, problem, remedy.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{place}: {what}")]
@@ -43,9 +54,9 @@ pub(crate) fn is_ours(text: &str) -> bool {
         };
         return text.lines().any(|line| defaults.contains_key(&key(line)));
     };
-    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    let names: Vec<String> = known(&defaults).iter().map(|key| last(key)).collect();
-    let misspelt = |key: &str| names.iter().any(|it| strsim::jaro_winkler(key, it) >= MISSPELT_MIN);
+    let known = known(&defaults);
+    let is_near = |key: &str, it: &str| strsim::jaro_winkler(key, last(it)) >= MISSPELT_MIN;
+    let misspelt = |key: &str| known.iter().any(|it| is_near(key, it));
     let is_known = |key: &String| defaults.contains_key(key);
     table.is_empty()
         || (table.keys().any(is_known) && table.keys().all(|it| is_known(it) || misspelt(it)))
@@ -53,8 +64,7 @@ pub(crate) fn is_ours(text: &str) -> bool {
 
 pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
     layer.text.parse::<Table>().map_err(|error| {
-        let line = error.span().map(|span| line_of(layer.text, span.start));
-        let place = line.map_or(layer.name.to_owned(), |line| format!("{}:{line}", layer.name));
+        let place = layer.place(error.span().map(|span| line_of(layer.text, span.start)));
         ConfigError { place, what: format!("invalid TOML: {}", error.message()) }
     })
 }
@@ -86,20 +96,15 @@ pub(super) fn check_keys(
                 format!("{key}: expected {}, found {}", kind(default), kind(value))
             }
         };
-        let line = line_of_key(layer.text, &path);
-        let place = line.map_or(layer.name.to_owned(), |line| format!("{}:{line}", layer.name));
-        return Err(ConfigError { place, what });
+        return Err(ConfigError { place: layer.place_of_key(&path), what });
     }
     Ok(())
 }
 
 pub(super) fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     let (last, sections) = path.split_last()?;
-    let mut table = table;
-    for section in sections {
-        table = table.get(*section)?.as_table()?;
-    }
-    table.get(*last)
+    let section = sections.iter().try_fold(table, |table, name| table.get(*name)?.as_table())?;
+    section.get(*last)
 }
 
 /// All default keys, each section before its keys.
@@ -113,14 +118,16 @@ fn known(defaults: &Table) -> Vec<String> {
     keys
 }
 
+/// Key without its section.
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or_default()
+}
+
 fn unknown(key: &str, defaults: &Table) -> String {
     let known = known(defaults);
-    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     // The right name in the wrong section is a perfect match.
-    let near = |known: &str| {
-        let whole = strsim::jaro_winkler(key, known);
-        if last(key) == last(known) { 1.0 } else { whole }
-    };
+    let is_misplaced = |known: &str| last(key) == last(known);
+    let near = |it: &str| if is_misplaced(it) { 1.0 } else { strsim::jaro_winkler(key, it) };
     let nearest = known.iter().max_by(|one, other| near(one).total_cmp(&near(other)));
     match nearest.filter(|nearest| near(nearest) >= ALIKE_MIN) {
         Some(nearest) => format!("unknown key `{key}`: did you mean `{nearest}`?"),
@@ -145,7 +152,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 /// Returns the line that sets `path`, found by section headers and key names.
-pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
+fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     let (last, sections) = path.split_last()?;
     let section = sections.join(".");
     let mut here = String::new();
@@ -209,13 +216,9 @@ pub(super) fn set_from_env(
         }
         Value::Datetime(_) | Value::Table(_) => return Err(wrong()),
     };
-    let mut table = Table::new();
-    let (last, sections) = keys.split_last().ok_or_else(wrong)?;
-    table.insert((*last).to_owned(), parsed);
-    for section in sections.iter().rev() {
-        let inner = std::mem::take(&mut table);
-        table.insert((*section).to_owned(), Value::Table(inner));
+    let inside = |value, key: &&str| Value::Table(Table::from_iter([((*key).to_owned(), value)]));
+    if let Value::Table(table) = keys.iter().rev().fold(parsed, inside) {
+        merge(settings, table);
     }
-    merge(settings, table);
     Ok(())
 }

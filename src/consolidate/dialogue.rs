@@ -178,7 +178,9 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
     type Outcome = T::Outcome;
 
     fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
-        let Some(mut answer) = Answer::read(reply, self.rung.is_tool(), T::TOOL, T::LIST) else {
+        let Some(mut answer) =
+            Answer::read(reply, self.rung.is_tool(), self.task.spec().tool.name, T::LIST)
+        else {
             self.task.check(None);
             return self.after_nothing(reply);
         };

@@ -278,7 +278,7 @@ impl ConversationLimits {
 
 /// Settings of the context of slices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub struct ConversationSettings {
+pub(crate) struct ConversationSettings {
     /// The strategy.
     pub strategy: MemoryType,
     /// The limits of all strategies.

@@ -162,9 +162,7 @@ pub(super) async fn status(
     Ok(Json(NamespaceStatus { namespace, sessions, coverage, records, quarantined, runs_failed }))
 }
 
-/// Default page size.
 const ITEMS: u32 = 100;
-/// Maximum page size.
 const ITEMS_MAX: u32 = 1_000;
 /// Maximum offset of a page.
 const SKIP_MAX: u32 = 10_000;

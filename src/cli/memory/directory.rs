@@ -16,7 +16,6 @@ use crate::memory_dir::{
     lint as issues_of, search as hits_of, tags as tags_of, tokens as tokens_of,
 };
 use crate::privacy::Gate;
-use crate::store::{OpenMode, Store, StoreErrorKind};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -105,8 +104,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
             });
         }
     }
-    let failed = report.errors > 0 || !skipped.is_empty();
-    output::fail_if(failed)
+    output::fail_if(report.errors > 0 || !skipped.is_empty())
 }
 
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {

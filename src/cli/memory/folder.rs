@@ -66,11 +66,9 @@ pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
     let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
     let here = DirArgs::default().find()?;
     let tag = record_tag(&here, number).map_err(|error| unreadable(here.path(), &error))?;
-    let tag = tag.map(Cow::Owned);
-    tag.ok_or_else(|| {
-        let dir = here.path().display();
-        Failure::usage(format!("`{id}`: no record with this number has a memory in {dir}"))
-    })
+    let missing = format!("`{id}`: no record with this number has a memory in");
+    let failure = || Failure::usage(format!("{missing} {}", here.path().display()));
+    tag.map(Cow::Owned).ok_or_else(failure)
 }
 
 pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
@@ -145,8 +143,7 @@ pub(in crate::cli) async fn after_plan(
 ) -> Result<(), Failure> {
     let directories = directories(store, config)?;
     for shown in namespaces {
-        let synced = directories.renew(shown).await?;
-        note_files(&directories, &synced)?;
+        note_files(&directories, &directories.renew(shown).await?)?;
     }
     Ok(())
 }

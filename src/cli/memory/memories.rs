@@ -179,13 +179,11 @@ pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Fail
         let changes = memory_history(&store, &memory).await?;
         let rows: Vec<HistoryRow> = changes.iter().map(HistoryRow::of).collect();
         if args.json {
-            output::json(&rows)?;
-        } else {
-            let words = shorten(memory.claim.headline(), TITLE_LETTERS);
-            output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
-            rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))?;
+            return output::json(&rows);
         }
-        Ok(())
+        let words = shorten(memory.claim.headline(), TITLE_LETTERS);
+        output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
+        rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))
     })
 }
 
@@ -194,10 +192,9 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         match args.json {
-            true => output::json(&MemoryRow::of(&memory))?,
-            false => print(&store, &memory).await?,
+            true => output::json(&MemoryRow::of(&memory)),
+            false => print(&store, &memory).await,
         }
-        Ok(())
     })
 }
 
@@ -229,7 +226,6 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         }
     }
     output::line("")?;
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let confirmed = match &memory.decided {
         Some(decision) => format!("{} {}", decision.rule, decision.at),
         None if memory.confirmed => "by a person, in the directory".to_owned(),
@@ -242,8 +238,8 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         ("namespace", memory.namespace.clone()),
         ("said by", memory.said_by.name().to_owned()),
         ("confirmed", confirmed),
-        ("since", time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
-        ("until", time(memory.valid_until).unwrap_or_default()),
+        ("since", output::time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
+        ("until", output::time(memory.valid_until).unwrap_or_default()),
         ("reason", memory.reason.clone().unwrap_or_default()),
         ("replaced by", replaced_by),
         (settled(memory), settled_by),
@@ -348,20 +344,15 @@ pub(super) fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<(), Failu
         let dir = folder.path().display().to_string();
         let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
         let verification = Verification { store: &store, dir: &dir, root, is_forced: true };
-        match verification.run(memories.values()).await {
-            Ok(found) => Ok(missing_rows(&found, &memories)),
-            Err(VerifyError::Store(error)) => Err(error.into()),
-            Err(VerifyError::Code(error)) => Err(Failure::usage(error.to_string())),
-        }
+        let found = verification.run(memories.values()).await.map_err(|error| match error {
+            VerifyError::Store(error) => Failure::from(error),
+            VerifyError::Code(error) => Failure::usage(error.to_string()),
+        })?;
+        let row = |MissingName { memory, name, commit }: MissingName| {
+            let claim = memories.get(&memory)?.claim.headline().to_owned();
+            Some(MissingRow { memory, claim, name, since: commit })
+        };
+        Ok::<_, Failure>(found.into_iter().filter_map(row).collect::<Vec<_>>())
     })?;
     output::rows(&rows, args.json, "no memory names code that no longer exists")
-}
-
-fn missing_rows(found: &[MissingName], memories: &MemoryMap) -> Vec<MissingRow> {
-    let row = |it: &MissingName| {
-        let claim = memories.get(&it.memory)?.claim.headline().to_owned();
-        let MissingName { memory, name, commit } = it.clone();
-        Some(MissingRow { memory, claim, name, since: commit })
-    };
-    found.iter().filter_map(row).collect()
 }

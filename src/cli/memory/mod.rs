@@ -16,6 +16,7 @@ pub(super) use verdicts::VerdictRow;
 use super::output::{self, Failure, in_pages};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
+use crate::consolidate::PersonVerdict;
 use crate::memory_dir::{Initial, initial_files};
 use clap::Subcommand;
 use folder::{DirArgs, unreadable};
@@ -82,6 +83,7 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+    use PersonVerdict::{Close, Reopen, Retract};
     match &args.command {
         Command::Init(args) => init(args),
         Command::Sync(args) => sync::sync(args, file),
@@ -96,9 +98,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         Command::At(args) => in_pages(|| memories::at(args, file)),
         Command::KeepBoth(args) => verdicts::keep_both(args, file),
         Command::Supersede(args) => verdicts::supersede(args, file),
-        Command::Close(args) => verdicts::close(args, file),
-        Command::Reopen(args) => verdicts::reopen(args, file),
-        Command::Retract(args) => verdicts::retract(args, file),
+        Command::Close(args) => verdicts::one(args, |memory| Close { memory }, file),
+        Command::Reopen(args) => verdicts::one(args, |memory| Reopen { memory }, file),
+        Command::Retract(args) => verdicts::one(args, |memory| Retract { memory }, file),
         Command::Review(args) => verdicts::review(args, file),
         Command::Verify(args) => memories::verify(args, file),
         Command::Reflect(args) => reflect::run(args, file),

@@ -169,11 +169,11 @@ fn print(looked: &RetrospectiveReport) -> Result<(), Failure> {
     ))?;
     for (category, notes) in by_category(looked_back) {
         output::line(&format!("\n{BOLD}{}{BOLD:#}", title(category)))?;
+        let letters = match looked_back.made {
+            Made::Rule => LINE_LETTERS,
+            Made::Model { .. } => NOTE_LETTERS,
+        };
         for note in notes {
-            let letters = match looked_back.made {
-                Made::Rule => LINE_LETTERS,
-                Made::Model { .. } => NOTE_LETTERS,
-            };
             let headline = shorten(note.headline.as_str(), letters);
             let ids: Vec<String> = shown(looked_back, note).iter().map(short).collect();
             let ids = ids.join(" ");
@@ -189,11 +189,8 @@ fn notes(looked_back: &RetrospectiveReport) {
     output::notes(findings, FINDINGS_MAX, "more findings: --json");
     if looked_back.usage.questions > 0 {
         let records = counted(looked_back.shown, "record");
-        output::note(&format!(
-            "{}: {}",
-            looked_back.namespace,
-            model_args::asked_line(&records, &looked_back.usage)
-        ));
+        let line = model_args::asked_line(&records, &looked_back.usage);
+        output::note(&format!("{}: {line}", looked_back.namespace));
     }
 }
 
@@ -270,16 +267,11 @@ fn write(folder: &MemoryFolder, looked_back: &Retrospective, gate: &Gate) -> Res
         let whole = folder.path().join(&path);
         let written = folder.write(&path, None, Some(&text));
         match written.map_err(|error| unreadable(&whole, &error))? {
-            WriteOutcome::Written => {
-                output::note(&format!("wrote {}", whole.display()));
-                return Ok(());
-            }
-            WriteOutcome::Unchanged => {
-                output::note(&format!("{} is up to date", whole.display()));
-                return Ok(());
-            }
-            WriteOutcome::ChangedMeanwhile => {}
+            WriteOutcome::Written => output::note(&format!("wrote {}", whole.display())),
+            WriteOutcome::Unchanged => output::note(&format!("{} is up to date", whole.display())),
+            WriteOutcome::ChangedMeanwhile => continue,
         }
+        return Ok(());
     }
     Err(Failure::failed(format!("there are already {OF_DAY_MAX} retrospectives of {day}")))
 }

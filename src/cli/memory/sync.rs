@@ -86,27 +86,21 @@ impl DirectorySync {
         Ok(DirectorySync { config, dir_sync, folder, namespace })
     }
 
-    async fn hear(&self) -> Result<Vec<(&'static str, Memory)>, Failure> {
-        let heard = self.dir_sync.import_edits(&self.folder, &self.namespace).await;
-        heard.map_err(|error| failure(&self.folder, error))
-    }
-
     /// Notes namespaces with waiting records if this one has no memories.
     async fn note_others(&self) -> Result<(), Failure> {
         let store = &self.dir_sync.store;
         if store.has_memories(&self.namespace).await? {
             return Ok(());
         }
-        let others = store.backlog().await?.into_iter().map(|it| it.namespace);
-        let others: Vec<String> = others.collect();
+        let others = store.backlog().await?;
         let more = others.len().saturating_sub(OTHERS_MAX);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         if !others.is_empty() {
+            let named = output::commas(others.iter().take(OTHERS_MAX).map(|it| &it.namespace));
             output::note(&format!(
-                "namespace `{}` has no records; staged ones are in {}{more}: choose one with \
+                "namespace `{}` has no records; staged ones are in {named}{more}: choose one with \
                  --namespace NAME, or all with `annalist consolidate`",
-                self.namespace,
-                output::commas(others.into_iter().take(OTHERS_MAX))
+                self.namespace
             ));
         }
         Ok(())
@@ -121,30 +115,17 @@ impl DirectorySync {
     }
 }
 
-struct Hooks<'a> {
-    folder: HookFolder,
-    session: &'a str,
-}
-
-impl<'a> Hooks<'a> {
-    fn of(session: &'a str) -> Result<Hooks<'a>, Failure> {
-        let Some(state) = settings::state_folder() else {
-            return Err(Failure::usage("--session: neither XDG_STATE_HOME nor HOME is set"));
-        };
-        let folder = HookFolder::new(&state);
-        match folder.synced_at(session) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Failure::usage(
-                "--session: expected a session name: letters, digits, `-` and `_`",
-            )),
-            // An unreadable note is replaced.
-            Ok(_) | Err(_) => Ok(Hooks { folder, session }),
+/// Returns the folder for a note that `session` was synced.
+fn hook_folder(session: &str) -> Result<HookFolder, Failure> {
+    let state = settings::state_folder()
+        .ok_or_else(|| Failure::usage("--session: neither XDG_STATE_HOME nor HOME is set"))?;
+    let folder = HookFolder::new(&state);
+    match folder.synced_at(session) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(Failure::usage("--session: expected a session name: letters, digits, `-` and `_`"))
         }
-    }
-
-    fn note_synced(&self) -> Result<(), Failure> {
-        let noted = self.folder.note_synced(self.session, clock::now());
-        noted
-            .map_err(|error| Failure::failed(format!("--session: cannot record the sync: {error}")))
+        // An unreadable note is replaced.
+        Ok(_) | Err(_) => Ok(folder),
     }
 }
 
@@ -227,12 +208,16 @@ pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<(), Failu
 pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> {
     let Target { dry_run, json, .. } = args.target;
     let sync = DirectorySync::open(&args.target, file)?;
-    let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
+    let hooks = args.session.as_deref().map(hook_folder).transpose()?;
     let (results, kept) = settings::runtime()?.block_on(async {
         let judge =
             args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store, dry_run).await?;
         let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
-        let edits = if dry_run { Vec::new() } else { sync.hear().await? };
+        let mut edits = Vec::new();
+        if !dry_run {
+            let imported = sync.dir_sync.import_edits(&sync.folder, &sync.namespace).await;
+            edits = imported.map_err(|error| failure(&sync.folder, error))?;
+        }
         let results = consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
         let last = results.last().and_then(|it| it.planned.as_ref());
         let mut kept = sync.keep(dry_run, last.map(|it| &it.plan)).await?;
@@ -243,8 +228,13 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> 
         Ok::<_, Failure>((results, kept))
     })?;
     let failed = results.iter().any(|it| it.problem.is_some());
-    if let Some(hooks) = hooks.filter(|_| !dry_run && !failed) {
-        hooks.note_synced()?;
+    if let Some((hooks, session)) = hooks.zip(args.session.as_ref())
+        && !dry_run
+        && !failed
+    {
+        hooks.note_synced(session, clock::now()).map_err(|error| {
+            Failure::failed(format!("--session: cannot record the sync: {error}"))
+        })?;
     }
     let is_something = results.iter().any(NamespaceResult::is_something);
     if json {

@@ -1,7 +1,7 @@
 //! `annalist memory keep-both`, `supersede`, `close`, `reopen` and `retract`: a person's verdicts on memories; `review`
 //! asks about open and contradictory ones. Each answer is a separate verdict, so quitting keeps earlier answers.
 
-use super::folder::{after_plan, before_plan};
+use super::folder::{after_plan, before_plan, unreadable};
 use super::memories::named;
 use crate::adapters::files;
 use crate::cli::consolidate::consolidator;
@@ -32,8 +32,9 @@ pub(super) struct KeepBothArgs {
     one: String,
     /// The memory that it seems to contradict
     other: String,
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -46,8 +47,9 @@ pub(super) struct SupersedeArgs {
     old: String,
     /// The memory that replaces it
     new: String,
-    #[command(flatten)]
-    output: OutputArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,12 +58,6 @@ Takes an ID, ID prefix or tag of the directory. `annalist consolidate --undo` un
 pub(super) struct OneArgs {
     /// The memory
     id: String,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct OutputArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -76,39 +72,28 @@ pub(in crate::cli) struct VerdictRow {
 }
 
 pub(super) fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let verdict = |ids: &[MemoryId]| {
-        let [one, other] = *ids else { return None };
-        Some(PersonVerdict::KeepBoth { one, other })
-    };
-    decide(&[&args.one, &args.other], verdict, args.output.json, file)
+    let verdict = |one, other| PersonVerdict::KeepBoth { one, other };
+    decide(&[&args.one, &args.other], verdict, args.json, file)
 }
 
 pub(super) fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let verdict = |ids: &[MemoryId]| {
-        let [old, new] = *ids else { return None };
-        Some(PersonVerdict::Supersede { old, new })
-    };
-    decide(&[&args.old, &args.new], verdict, args.output.json, file)
+    let verdict = |old, new| PersonVerdict::Supersede { old, new };
+    decide(&[&args.old, &args.new], verdict, args.json, file)
 }
 
-pub(super) fn close(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Close { memory: *ids.first()? });
-    decide(&[&args.id], verdict, args.output.json, file)
+/// Applies a verdict on one memory.
+pub(super) fn one(
+    args: &OneArgs,
+    verdict: impl Fn(MemoryId) -> PersonVerdict,
+    file: Option<&Path>,
+) -> Result<(), Failure> {
+    decide(&[&args.id], |memory, _| verdict(memory), args.json, file)
 }
 
-pub(super) fn reopen(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Reopen { memory: *ids.first()? });
-    decide(&[&args.id], verdict, args.output.json, file)
-}
-
-pub(super) fn retract(args: &OneArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Retract { memory: *ids.first()? });
-    decide(&[&args.id], verdict, args.output.json, file)
-}
-
+/// Applies a verdict on the first and the last of the named memories.
 fn decide(
     names: &[&String],
-    verdict: impl Fn(&[MemoryId]) -> Option<PersonVerdict>,
+    verdict: impl Fn(MemoryId, MemoryId) -> PersonVerdict,
     as_json: bool,
     file: Option<&Path>,
 ) -> Result<(), Failure> {
@@ -118,16 +103,14 @@ fn decide(
         for name in names {
             memories.push(named(&store, name).await?);
         }
-        let ids: Vec<MemoryId> = memories.iter().map(|it| it.id).collect();
-        let (Some(first), Some(verdict)) = (memories.first(), verdict(&ids)) else {
-            return Err(Failure::usage("expected a memory"));
-        };
-        let namespace = first.namespace.as_str();
+        let verdict = verdict(memories[0].id, memories[memories.len() - 1].id);
+        let namespace = memories[0].namespace.as_str();
         before_plan(&store, &config, namespace).await?;
         let plan = apply(&consolidator(store.clone(), None), namespace, verdict).await?;
         let rule = plan.operations.first().map(|it| it.rule.to_string()).unwrap_or_default();
         if as_json {
-            output::json(&VerdictRow { plan: plan.id.0, rule, memories: ids })?;
+            let memories = memories.iter().map(|it| it.id).collect();
+            output::json(&VerdictRow { plan: plan.id.0, rule, memories })?;
         } else {
             let done = rule.strip_prefix(BY_PERSON).unwrap_or(&rule).replace('-', " ");
             let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
@@ -183,21 +166,18 @@ pub(super) fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<(), Failu
     let (config, store) = settings::existing_store(file)?;
     let gate = Gate::new(&config.pii);
     settings::runtime()?.block_on(async {
-        let named = args.namespace.clone();
-        let namespaces = match named {
-            Some(namespace) => vec![namespace],
+        let namespaces = match &args.namespace {
+            Some(namespace) => vec![namespace.clone()],
             None => store.namespaces().await?,
         };
-        let mut gold = Drafted::read(args.gold.as_deref(), &gate)?;
-        let mut lines = io::stdin().lock().lines();
-        let mut changed = BTreeSet::new();
+        let gold = Drafted::read(args.gold.as_deref(), &gate)?;
         for namespace in &namespaces {
             before_plan(&store, &config, namespace).await?;
         }
-        let reviewer = Reviewer { store: &store, gold: &mut gold };
-        let ended = reviewer.review(&namespaces, &mut lines, &mut changed).await;
-        gold.write()?;
-        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+        let mut reviewer = Reviewer { store: &store, gold, changed: BTreeSet::new() };
+        let ended = reviewer.review(&namespaces).await;
+        reviewer.gold.write()?;
+        let changed: Vec<&str> = reviewer.changed.iter().map(String::as_str).collect();
         after_plan(&store, &config, &changed).await?;
         ended
     })
@@ -205,16 +185,14 @@ pub(super) fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<(), Failu
 
 struct Reviewer<'a> {
     store: &'a Store,
-    gold: &'a mut Drafted,
+    gold: Drafted,
+    /// Namespaces with verdicts.
+    changed: BTreeSet<String>,
 }
 
 impl Reviewer<'_> {
-    async fn review(
-        self,
-        namespaces: &[String],
-        lines: &mut impl Iterator<Item = io::Result<String>>,
-        changed: &mut BTreeSet<String>,
-    ) -> Result<(), Failure> {
+    async fn review(&mut self, namespaces: &[String]) -> Result<(), Failure> {
+        let mut lines = io::stdin().lock().lines();
         let consolidator = consolidator(self.store.clone(), None);
         let mut all = Vec::new();
         for namespace in namespaces {
@@ -222,13 +200,12 @@ impl Reviewer<'_> {
         }
         let count = all.len();
         let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
+        let (open, contradictory) = (count - pairs, counted(pairs as u64, "pair"));
         output::note(&match count {
             0 => "nothing to review: no memory is open or contradictory".to_owned(),
             _ => format!(
-                "{count} to review: {} left open or contradictory, {} open requests, questions and \
-                 failures",
-                counted(pairs as u64, "pair"),
-                count - pairs
+                "{count} to review: {contradictory} left open or contradictory, {open} open \
+                 requests, questions and failures"
             ),
         });
         for (number, mut question) in (1..).zip(all) {
@@ -237,7 +214,7 @@ impl Reviewer<'_> {
                 continue;
             }
             print_question(&question, &format!("{number}/{count}"))?;
-            let verdict = match ask(&question, lines)? {
+            let verdict = match ask(&question, &mut lines)? {
                 Answer::Quit => break,
                 Answer::Skip => continue,
                 Answer::Verdict(verdict) => verdict,
@@ -255,7 +232,7 @@ impl Reviewer<'_> {
                     let plan = short(&plan.id);
                     let undo = format!("`annalist consolidate --undo {plan}` undoes it");
                     output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
-                    changed.insert(namespace.clone());
+                    self.changed.insert(namespace.clone());
                     self.gold.add(self.store, &question, verdict).await?;
                 }
                 Err(failure) => output::note(&failure.line),
@@ -331,15 +308,13 @@ struct Drafted {
 
 impl Drafted {
     fn read(file: Option<&Path>, gate: &Gate) -> Result<Drafted, Failure> {
-        let Some(path) = file else { return Ok(Drafted { file: None, gold: Gold::default() }) };
-        let text = files::read_if_exists(path);
-        let text = text.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
-        let gold = match text {
-            Some(text) => Gold::read(&text, gate)
-                .map_err(|finding| Failure::usage(format!("{}: {finding}", path.display())))?,
-            None => Gold::default(),
-        };
-        Ok(Drafted { file: Some(path.to_owned()), gold })
+        let mut gold = Gold::default();
+        if let Some(path) = file {
+            let text = files::read_if_exists(path).map_err(|error| unreadable(path, &error))?;
+            let wrong = |finding| Failure::usage(format!("{}: {finding}", path.display()));
+            gold = text.map_or(Ok(gold), |text| Gold::read(&text, gate)).map_err(wrong)?;
+        }
+        Ok(Drafted { file: file.map(Path::to_owned), gold })
     }
 
     /// Adds the memories of an answer: superseded ones as forbidden, all others as expected.

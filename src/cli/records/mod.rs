@@ -1,6 +1,5 @@
 //! `annalist records` and `annalist why`.
 
-mod in_transcript;
 mod rows;
 mod why;
 mod why_code;
@@ -166,7 +165,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             Some(Command::Show { id, in_transcript: true, .. }) => {
                 for page in pages(&store, &id).await? {
                     print_claim(&page.stored.record)?;
-                    in_transcript::print(&store, &page, &Gate::new(&config.pii)).await?;
+                    why::print_in_transcript(&store, &page, &Gate::new(&config.pii)).await?;
                 }
                 Ok(())
             }
@@ -233,14 +232,9 @@ async fn pages(store: &Store, id: &str) -> Result<Vec<RecordPage>, Failure> {
 }
 
 async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
-    let each = |failed: &mut Option<Failure>, stored: StoredRecord| match output::json_line(
-        &RecordRow::of(&stored),
-    ) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(failure) => {
-            *failed = Some(failure);
-            ControlFlow::Break(())
-        }
+    let each = |failed: &mut Option<Failure>, stored: StoredRecord| {
+        *failed = output::json_line(&RecordRow::of(&stored)).err();
+        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     store.fold_records(filter.read(store).await?, None, each).await?.map_or(Ok(()), Err)
 }
@@ -294,17 +288,7 @@ async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), 
         })
     };
     let cards = stored.iter().map(row).collect::<Result<Vec<Card>, Failure>>()?;
-    let rows = stored.iter().zip(cards).map(|(stored, card)| CardRow {
-        session: stored.session.id.0,
-        name: &stored.session.native_id,
-        namespace: &stored.session.namespace,
-        path: &stored.session.path,
-        started_at: stored.session.started_at.map(|at| at.to_string()),
-        entries: stored.entries,
-        due: stored.due,
-        card,
-    });
-    let rows: Vec<CardRow<'_>> = rows.collect();
+    let rows: Vec<CardRow<'_>> = stored.iter().zip(cards).map(CardRow::of).collect();
     if as_json {
         return output::json(&rows);
     }

@@ -1,13 +1,13 @@
 //! Records, runs and cards as JSON and as table rows.
 
 use crate::cli::output::{
-    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, json_row, line, short, shorten,
+    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, json_row, line, short, shorten, time,
 };
 use crate::domain::{Claim, Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
 use crate::rows::RecordRow;
-use crate::store::{Run, RunFailure, StoredRun};
+use crate::store::{Run, RunFailure, StoredCard, StoredRun};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -106,17 +106,18 @@ pub(in crate::cli) struct RunDiff<'a> {
     pub(super) added: Vec<RecordRow<'a>>,
 }
 
-/// A session's memory card, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct CardRow<'a> {
-    pub(super) session: Digest,
-    pub(super) name: &'a Redacted,
-    pub(super) namespace: &'a str,
-    pub(super) path: &'a str,
-    pub(super) started_at: Option<String>,
-    pub(super) entries: u32,
-    pub(super) due: bool,
-    pub(super) card: Card,
+json_row! {
+    /// A session's memory card, as JSON.
+    pub(in crate::cli) struct CardRow<'a> of it: (&'a StoredCard, Card) {
+        pub(super) session: Digest = it.0.session.id.0,
+        name: &'a Redacted = &it.0.session.native_id,
+        pub(super) namespace: &'a str = &it.0.session.namespace,
+        path: &'a str = &it.0.session.path,
+        pub(super) started_at: Option<String> = time(it.0.session.started_at),
+        entries: u32 = it.0.entries,
+        pub(super) due: bool = it.0.due,
+        pub(super) card: Card = it.1,
+    }
 }
 
 pub(in crate::cli) fn kind(claim: &Claim) -> String {

@@ -2,7 +2,7 @@
 
 use crate::adapters::clock;
 use crate::adapters::code::{BlamedLine, CodeError, CodeTree, Commit, SHORT_DIGITS};
-use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short};
+use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, json_row, short};
 use crate::cli::settings;
 use crate::domain::{Digest, Timestamp};
 use crate::pipeline::{
@@ -14,7 +14,6 @@ use crate::search::Query;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Maximum letters of a line of code or a quote.
 const WORDS_LETTERS: usize = 300;
@@ -67,16 +66,17 @@ struct CommitRow {
     files: Vec<String>,
 }
 
-#[derive(JsonSchema, Serialize)]
-struct SessionRow<'a> {
-    id: Digest,
-    certainty: Certainty,
-    reasons: &'a [String],
-    began: String,
-    ended: String,
-    namespace: &'a str,
-    title: Option<&'a str>,
-    path: &'a str,
+json_row! {
+    struct SessionRow<'a> of it: &'a WorkingSession {
+        id: Digest = it.held.session.id.0,
+        certainty: Certainty = it.certainty,
+        reasons: &'a [String] = &it.reasons,
+        began: String = it.held.began.to_string(),
+        ended: String = it.held.ended.to_string(),
+        namespace: &'a str = &it.held.session.namespace,
+        title: Option<&'a str> = it.held.session.title.as_ref().map(|title| title.as_str()),
+        path: &'a str = &it.held.session.path,
+    }
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -91,7 +91,7 @@ pub(super) fn run(
     limit: usize,
     as_json: bool,
     file: Option<&Path>,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     let (tree, line, commit) = found(subject)?;
     let gate = Gate::new(&config.pii);
@@ -120,12 +120,12 @@ pub(super) fn run(
         output::paged(&text(&report))?;
     }
     if !report.sessions.is_empty() || !report.records.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     output::note(
         "no session was active then, and no record names it: `annalist replay` reads transcripts",
     );
-    Ok(ExitCode::from(output::FAILED))
+    output::fail_if(true)
 }
 
 fn found(subject: Subject) -> Result<(CodeTree, Option<BlamedLine>, Commit), Failure> {
@@ -182,22 +182,8 @@ fn report<'a>(
     WhyCodeReport {
         line,
         commit,
-        sessions: origin.sessions.iter().map(session_row).collect(),
+        sessions: origin.sessions.iter().map(SessionRow::of).collect(),
         records: records.collect(),
-    }
-}
-
-fn session_row(it: &WorkingSession) -> SessionRow<'_> {
-    let session = &it.held.session;
-    SessionRow {
-        id: session.id.0,
-        certainty: it.certainty,
-        reasons: &it.reasons,
-        began: it.held.began.to_string(),
-        ended: it.held.ended.to_string(),
-        namespace: &session.namespace,
-        title: session.title.as_ref().map(|title| title.as_str()),
-        path: &session.path,
     }
 }
 

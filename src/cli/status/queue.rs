@@ -110,8 +110,8 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     }
     for it in &depth.caps {
         let cap = shorten(it.detail.as_deref().unwrap_or("at a cap"), LINE_LETTERS);
-        let (jobs, is_lasting) =
-            (counted(it.jobs, "job"), depth.lasting_caps().any(|lasting| lasting == it));
+        let jobs = counted(it.jobs, "job");
+        let is_lasting = depth.lasting_caps().any(|lasting| lasting == it);
         let until = it.until.filter(|_| !is_lasting).map(|until| format!(" until {until}"));
         let until = until.unwrap_or_default();
         let mend = if is_lasting { "; raise it, then run `annalist worker`" } else { "" };
@@ -169,14 +169,9 @@ fn print_workers(depth: &QueueStats) -> Result<(), Failure> {
         said += &format!(", {silent} no longer responding");
     }
     output::line(&format!("{BOLD}workers{BOLD:#}: {said}"))?;
-    for it in depth.alive().take(WORKERS_MAX) {
-        let (since, seen) = (depth.at.since(it.started_at), depth.at.since(it.seen_at));
-        output::line(&format!(
-            "  {} {DIM}for {}, last seen {} ago{DIM:#}",
-            it.id,
-            lasting(since),
-            lasting(seen)
-        ))?;
+    for WorkerStatus { id, started_at, seen_at, .. } in depth.alive().take(WORKERS_MAX) {
+        let [since, seen] = [started_at, seen_at].map(|at| lasting(depth.at.since(*at)));
+        output::line(&format!("  {id} {DIM}for {since}, last seen {seen} ago{DIM:#}"))?;
     }
     Ok(())
 }
@@ -195,16 +190,13 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
             Stuck::Waits(_) => format!("{jobs} due for {lasting}"),
             Stuck::Ready(_) => format!("{jobs} ready for {lasting}"),
         };
-        output::line(&format!(
-            "{RED}stuck{RED:#} {what}, and no worker is running: run `annalist worker`"
-        ))?;
+        let mend = "no worker is running: run `annalist worker`";
+        output::line(&format!("{RED}stuck{RED:#} {what}, and {mend}"))?;
     }
     dead(depth).iter().try_for_each(|line| output::line(line))?;
     if depth.cancelled > 0 {
-        output::line(&format!(
-            "{YELLOW}cancelled{YELLOW:#} {}: `annalist jobs --state cancelled`",
-            counted(depth.cancelled, "job")
-        ))?;
+        let (jobs, list) = (counted(depth.cancelled, "job"), "`annalist jobs --state cancelled`");
+        output::line(&format!("{YELLOW}cancelled{YELLOW:#} {jobs}: {list}"))?;
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use minijinja::{Value, context};
 const LISTED: u32 = 50;
 /// Memories per section in the overview of all sections.
 const SHOWN: u32 = 12;
-/// Maximum projects in the list.
 const PROJECTS_MAX: usize = 500;
 /// Maximum changes of one memory in its history; the latest are kept.
 const CHANGES_MAX: usize = 200;

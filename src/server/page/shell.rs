@@ -156,7 +156,6 @@ fn rendered(template: &str, values: Value) -> Result<String, PageError> {
     Ok(terminal::neutral(&page.map_err(|error| PageError::failed(error.to_string()))?))
 }
 
-/// Percent-encodes a text for a part of an address.
 pub(super) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
