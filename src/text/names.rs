@@ -75,22 +75,7 @@ pub(crate) struct Name<'t> {
 /// Occurrences of words in `text` that look like names, in order.
 pub(crate) fn names(text: &Redacted) -> impl Iterator<Item = Name<'_>> {
     let text = text.as_str();
-    let mut last = Piece { text, range: 0..0, is_begun: false };
-    pieces(text).flat_map(move |range| {
-        last = last.next(range);
-        let (piece, mut at) = (last.clone(), last.range.start);
-        std::iter::from_fn(move || {
-            loop {
-                let start = at + piece.after(at).find(char::is_alphabetic)?;
-                at = piece.word_end(start);
-                let text = piece.text.get(start..at)?;
-                if text.starts_with(char::is_uppercase) && is_name(text) {
-                    let is_shaped = text.chars().skip(1).any(is_shaped);
-                    return Some(Name { text, is_sure: is_shaped || piece.is_begun_at(start) });
-                }
-            }
-        })
-    })
+    Names { text, pieces: pieces(text), start: 0, at: 0, end: 0, begun: false }
 }
 
 fn is_shaped(letter: char) -> bool {
@@ -102,46 +87,72 @@ fn is_name(text: &str) -> bool {
     (NAME_LETTERS_MIN..=NAME_LETTERS_MAX).contains(&letters) && !NO_NAMES.contains(&text)
 }
 
-/// Piece of a text, without placeholders and addresses.
-#[derive(Clone)]
-struct Piece<'t> {
+/// Scans a text once, from capital to capital. The text around a capital decides whether it begins
+/// a word, and whether the word begins a sentence.
+struct Names<'t, P> {
     text: &'t str,
-    range: Range<usize>,
+    /// Remaining pieces.
+    pieces: P,
+    /// Start, position and end in the current piece.
+    start: usize,
+    at: usize,
+    end: usize,
     /// True if a letter or a digit precedes the piece in the sentence in which it begins.
-    is_begun: bool,
+    begun: bool,
 }
 
-impl<'t> Piece<'t> {
-    /// The next piece. An address in between that ends in a stop may end a sentence.
-    fn next(&self, range: Range<usize>) -> Piece<'t> {
-        let gap = self.text.get(self.range.end..range.start).unwrap_or_default();
+impl<P: Iterator<Item = Range<usize>>> Names<'_, P> {
+    /// Advances to the next piece. An address in between that ends in a stop may end a sentence.
+    fn piece(&mut self) -> Option<()> {
+        let piece = self.pieces.next()?;
+        let gap = self.text.get(self.end..piece.start).unwrap_or_default();
         let stops = gap.trim_end_matches(CLOSERS).ends_with(is_stop);
-        let ends = stops && self.text.get(range.start..).is_some_and(|it| it.starts_with(is_blank));
-        let is_begun = self.is_begun_at(self.range.end) && !ends;
-        Piece { text: self.text, range, is_begun }
-    }
-
-    fn after(&self, at: usize) -> &'t str {
-        self.text.get(at..self.range.end).unwrap_or_default()
+        let ends = stops && self.text.get(piece.start..)?.starts_with(is_blank);
+        self.begun = self.is_begun_at(self.end) && !ends;
+        (self.start, self.at, self.end) = (piece.start, piece.start, piece.end);
+        Some(())
     }
 
     /// True if a letter or a digit precedes `at` in the same sentence. List markers and quotes do
     /// not count.
     fn is_begun_at(&self, at: usize) -> bool {
-        let before = self.text.get(self.range.start..at).unwrap_or_default();
+        let before = self.text.get(self.start..at).unwrap_or_default();
         let gap = before.trim_end_matches(|letter: char| !letter.is_alphanumeric()).len();
-        let from = self.range.start + gap;
+        let from = self.start + gap;
         let ends = |(at, letter): (usize, char)| {
             is_line_end(letter)
                 || (is_stop(letter) && closed(self.text, from + at + letter.len_utf8()).is_some())
         };
         let between = before.get(gap..).unwrap_or_default();
-        (gap > 0 || self.is_begun) && !between.char_indices().any(ends)
+        (gap > 0 || self.begun) && !between.char_indices().any(ends)
+    }
+
+    /// Position of the next capital in the piece.
+    fn capital(&mut self) -> Option<usize> {
+        let rest = self.text.get(self.at..self.end)?;
+        self.at += rest.find(char::is_uppercase)?;
+        Some(self.at)
+    }
+
+    /// Word that contains the capital at `at`, among those that begin at or after `from`.
+    fn word_around(&self, from: usize, at: usize) -> Option<Range<usize>> {
+        let before = self.text.get(from..at)?;
+        let may_hold = |letter: char| is_word(letter) || matches!(letter, '.' | '-');
+        let mut next = from + before.trim_end_matches(may_hold).len();
+        while next <= at {
+            let rest = self.text.get(next..)?;
+            let start = next + rest.find(char::is_alphabetic)?;
+            next = self.name_end(start);
+            if at < next {
+                return Some(start..next);
+            }
+        }
+        None
     }
 
     /// End of the word that begins at `start`; `docker-compose.yml` is one word.
-    fn word_end(&self, start: usize) -> usize {
-        let piece = self.text.get(..self.range.end).unwrap_or_default();
+    fn name_end(&self, start: usize) -> usize {
+        let piece = self.text.get(..self.end).unwrap_or_default();
         let mut end = word_end(piece, start);
         let bytes = piece.as_bytes();
         let is_inner = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
@@ -152,6 +163,31 @@ impl<'t> Piece<'t> {
             }
         }
         end
+    }
+}
+
+impl<'t, P: Iterator<Item = Range<usize>>> Iterator for Names<'t, P> {
+    type Item = Name<'t>;
+
+    fn next(&mut self) -> Option<Name<'t>> {
+        loop {
+            let from = self.at;
+            let Some(capital) = self.capital() else {
+                self.piece()?;
+                continue;
+            };
+            let Some(word) = self.word_around(from, capital) else {
+                // A capital that is not a letter begins no word.
+                self.at = capital + self.text.get(capital..)?.chars().next()?.len_utf8();
+                continue;
+            };
+            self.at = word.end;
+            let text = self.text.get(word)?;
+            if self.at - text.len() == capital && is_name(text) {
+                let is_shaped = text.chars().skip(1).any(is_shaped);
+                return Some(Name { text, is_sure: is_shaped || self.is_begun_at(capital) });
+            }
+        }
     }
 }
 

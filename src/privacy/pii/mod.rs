@@ -3,12 +3,10 @@
 
 mod patterns;
 
-use super::letter::{Span, digit_value, is_digit};
+use super::letter::{Cursor, Span, digit_value, is_digit, is_space, is_word};
 use super::redacted::{Report, spliced};
-use regex::Regex;
 use std::borrow::Cow;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// A kind of personal data that the gate masks.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -87,13 +85,13 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     let mut survey = patterns::survey(text);
     let mut text = Cow::Borrowed(text);
     if survey.iban && wanted(Pii::Iban) {
-        let found = patterns::ibans(&text);
+        let found = patterns::ibans(&text, survey.digits);
         replace(&mut text, &found, Pii::Iban, report);
         if !found.is_empty() {
             survey = patterns::survey(&text);
         }
     }
-    if !survey.clusters.is_empty() && NUMBERS.iter().any(|it| wanted(it.kind)) {
+    if !survey.clusters.is_empty() && NUMBERS.into_iter().any(wanted) {
         let clusters = patterns::outside(&text, survey.clusters);
         mask_numbers(&mut text, clusters, &wanted, report);
     }
@@ -102,8 +100,8 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
         replace(&mut text, &found, Pii::Email, report);
     }
     if survey.address && wanted(Pii::Address) {
-        for street in patterns::STREETS.iter() {
-            let found = patterns::addresses(&text, street);
+        for street in patterns::STREETS {
+            let found = patterns::addresses(&text, survey.digits, street);
             replace(&mut text, &found, Pii::Address, report);
         }
     }
@@ -119,6 +117,9 @@ fn replace(text: &mut Cow<'_, str>, found: &[Span], kind: Pii, report: &mut Repo
     report.add(kind.name(), found.len() as u64);
     *text = Cow::Owned(masked);
 }
+
+/// Kinds made of digits, in matching order.
+const NUMBERS: [Pii; 5] = [Pii::CreditCard, Pii::Ssn, Pii::TrPhone, Pii::TcKimlik, Pii::Phone];
 
 /// Masks every number of a wanted kind in these clusters.
 fn mask_numbers(
@@ -150,9 +151,11 @@ fn mask_cluster(
     let left = before.map_or(0, char::len_utf8);
     let right = after.map_or(0, char::len_utf8);
     let mut local = Cow::Borrowed(text.get(cluster.start - left..cluster.end + right)?);
-    for number in NUMBERS.iter().filter(|number| wanted(number.kind)) {
-        let found = number.find(&local);
-        replace(&mut local, &found, number.kind, report);
+    for kind in NUMBERS.into_iter().filter(|kind| wanted(*kind)) {
+        for pattern in patterns(kind) {
+            let found = find_numbers(&local, *pattern);
+            replace(&mut local, &found, kind, report);
+        }
     }
     match local {
         Cow::Borrowed(_) => None,
@@ -160,85 +163,131 @@ fn mask_cluster(
     }
 }
 
-/// Kind made of digits.
-struct Number {
-    kind: Pii,
-    /// Each group is a number.
-    shape: Regex,
-    /// Checks the digits; a number with wrong ones is skipped, not masked.
-    is_valid: fn(&[u32]) -> bool,
+/// A match; an invalid one (such as a wrong check digit) is skipped, not masked.
+struct Match {
+    end: usize,
+    valid: bool,
 }
 
-/// Kinds made of digits, in matching order. `START` and `END` are the boundaries of a word without combining marks.
-static NUMBERS: LazyLock<Vec<Number>> = LazyLock::new(|| {
-    let number = |kind, shape: &str, is_valid| {
-        let shape = shape
-            .replace("START", r"(?:\A|[^\p{L}\p{N}_])")
-            .replace("END", r"(?:\z|[^\p{L}\p{N}_])")
-            .replace("DASH", r"[\s\x1c-\x1f-]")
-            .replace("SEP", r"[\s\x1c-\x1f.-]");
-        Some(Number { kind, shape: Regex::new(&shape).ok()?, is_valid })
-    };
-    let any: fn(&[u32]) -> bool = |_| true;
-    let local = r"\d{3}SEP?\d{4}";
-    let mobile = r"5\d{2}SEP?\d{3}SEP?\d{2}SEP?\d{2}";
-    let numbers = [
-        // Four groups of four digits; no check digit, since sample numbers lack a valid one.
-        number(Pii::CreditCard, r"START((?:\d{4}DASH?){3}\d{4})END", any),
-        number(Pii::CreditCard, r"START(\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})END", luhn),
-        number(Pii::Ssn, r"START(\d{3}-\d{2}-\d{4})END", any),
-        number(Pii::TrPhone, &format!(r"START(0{mobile})END|(\+90SEP?{mobile})END"), any),
-        number(
-            Pii::TcKimlik,
-            r"(?:\A|[^\p{L}\p{N}_-])([1-9]\d{10})(?:\z|[^\p{L}\p{N}_-])",
-            tc_checks,
-        ),
-        // After a `+`, 9 to 15 digits in groups of any length, as E.164 allows; the trunk prefix may be there.
-        number(
-            Pii::Phone,
-            r"(?:\A|[^\p{L}\p{N}_+])(\+[1-9](?:SEP?(?:\(0\)SEP?)?\d){3}(?:SEP?\d){5,11})END",
-            any,
-        ),
-        // Ten digits in three groups, perhaps with a country code or parentheses.
-        number(
-            Pii::Phone,
-            &format!(
-                r"START(\+?\d{{1,3}}SEP\d{{3}}SEP?{local}|\d{{3}}SEP?{local}|\+?\d{{1,3}}SEP?\(\d{{3}}\)SEP?{local})END|(\(\d{{3}}\)SEP?{local})END"
-            ),
-            any,
-        ),
-    ];
-    numbers.into_iter().flatten().collect()
-});
+type Pattern = fn(Cursor<'_>) -> Option<Match>;
 
-impl Number {
-    /// Valid matches from left to right, without overlap.
-    fn find(&self, text: &str) -> Vec<Span> {
-        let mut found = Vec::new();
-        let mut from = 0;
-        while let Some(groups) = self.shape.captures_at(text, from) {
-            let Some(number) = groups.iter().skip(1).flatten().next() else { break };
-            // The character after a number may begin the next one.
-            from = number.end();
-            let digits = number.as_str().chars().filter(|it| is_digit(*it)).map(digit_value);
-            if (self.is_valid)(&digits.collect::<Vec<_>>()) {
-                found.push(number.range());
-            }
-        }
-        found
+fn patterns(kind: Pii) -> &'static [Pattern] {
+    match kind {
+        Pii::CreditCard => &[card_of_sixteen, card_by_check_digit],
+        Pii::Ssn => &[ssn],
+        Pii::TrPhone => &[tr_phone],
+        Pii::TcKimlik => &[tc_kimlik],
+        Pii::Phone => &[phone_abroad, phone],
+        Pii::Iban | Pii::Email | Pii::Address => &[],
     }
 }
 
-fn luhn(digits: &[u32]) -> bool {
-    let weighed = digits.iter().rev().enumerate().map(|(index, digit)| match (index % 2, digit) {
-        (0, digit) => *digit,
-        (_, digit @ 0..=4) => digit * 2,
-        (_, digit) => digit * 2 - 9,
-    });
-    weighed.sum::<u32>().is_multiple_of(10)
+/// Valid matches from left to right, without overlap.
+fn find_numbers(text: &str, pattern: Pattern) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut passed_to = 0;
+    let mut in_number = false;
+    for (at, letter) in text.char_indices() {
+        let digit = is_digit(letter);
+        // No number starts inside a run of digits.
+        let starts = (digit && !in_number) || letter == '+' || letter == '(';
+        in_number = digit;
+        if at < passed_to || !starts {
+            continue;
+        }
+        if let Some(hit) = pattern(Cursor::new(text, at)) {
+            passed_to = hit.end;
+            if hit.valid {
+                found.push(at..hit.end);
+            }
+        }
+    }
+    found
 }
 
-/// Checks a Turkish identity number: of its eleven digits, the last two are check digits.
+fn is_dash_or_blank(letter: char) -> bool {
+    letter == '-' || is_space(letter)
+}
+
+fn is_separator(letter: char) -> bool {
+    letter == '.' || is_dash_or_blank(letter)
+}
+
+fn valid(cursor: Cursor<'_>) -> Match {
+    Match { end: cursor.at, valid: true }
+}
+
+/// Four groups of four digits; no check digit, since sample numbers lack a valid one.
+fn card_of_sixteen(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    let groups = (0..3).try_fold(start, |c, _| Some(c.digits(4)?.maybe(is_dash_or_blank)));
+    groups?.digits(4)?.end().map(valid)
+}
+
+/// 4-6-5 digits, or 13 to 19 in a row, with a valid check digit.
+fn card_by_check_digit(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    let is_gap = |letter| letter == ' ' || letter == '-';
+    let spaced = || start.digits(4)?.one(is_gap)?.digits(6)?.one(is_gap)?.digits(5)?.end();
+    let in_a_row = || {
+        let end = start.run(is_digit)?.end()?;
+        let count = start.rest().get(..end.at - start.at)?.chars().count();
+        (13..=19).contains(&count).then_some(end)
+    };
+    let end = spaced().or_else(in_a_row)?;
+    let digits = start.rest().get(..end.at - start.at)?;
+    Some(Match { end: end.at, valid: luhn(digits) })
+}
+
+fn luhn(number: &str) -> bool {
+    let digits = number.chars().rev().filter(|digit| is_digit(*digit)).map(digit_value);
+    let sum: u32 = digits
+        .enumerate()
+        .map(|(index, digit)| match (index % 2, digit) {
+            (0, digit) => digit,
+            (_, digit @ 0..=4) => digit * 2,
+            (_, digit) => digit * 2 - 9,
+        })
+        .sum();
+    sum.is_multiple_of(10)
+}
+
+fn ssn(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    start.digits(3)?.char('-')?.digits(2)?.char('-')?.digits(4)?.end().map(valid)
+}
+
+/// A Turkish mobile number, with the prefix `0` or `+90`.
+fn tr_phone(start: Cursor<'_>) -> Option<Match> {
+    let national = || start.word_starts().then_some(start)?.char('0');
+    let abroad = || Some(start.char('+')?.char('9')?.char('0')?.maybe(is_separator));
+    let prefix = national().or_else(abroad)?;
+    let operator = prefix.char('5')?.digits(2)?.maybe(is_separator);
+    let groups = operator.digits(3)?.maybe(is_separator).digits(2)?.maybe(is_separator);
+    groups.digits(2)?.end().map(valid)
+}
+
+/// A Turkish identity number: eleven digits, the last two of them check digits.
+fn tc_kimlik(start: Cursor<'_>) -> Option<Match> {
+    let apart = |letter: Option<char>| !letter.is_some_and(|next| next == '-' || is_word(next));
+    if !apart(start.before()) {
+        return None;
+    }
+    let end = start.one(|digit| ('1'..='9').contains(&digit))?.digits(10)?;
+    if !apart(end.peek()) {
+        return None;
+    }
+    let number = start.rest().get(..end.at - start.at)?;
+    let digits: Vec<u32> = number.chars().map(digit_value).collect();
+    Some(Match { end: end.at, valid: tc_checks(&digits) })
+}
+
 fn tc_checks(digits: &[u32]) -> bool {
     let [first @ .., tenth, eleventh] = digits else { return false };
     let odd: u32 = first.iter().step_by(2).sum();
@@ -246,6 +295,49 @@ fn tc_checks(digits: &[u32]) -> bool {
     let sum: u32 = odd + even + tenth;
     (i64::from(odd) * 7 - i64::from(even)).rem_euclid(10) == i64::from(*tenth)
         && sum % 10 == *eleventh
+}
+
+/// Ten digits in three groups, optionally with a country code or parentheses.
+fn phone(start: Cursor<'_>) -> Option<Match> {
+    let last =
+        |cursor: Cursor<'_>| cursor.digits(3)?.maybe(is_separator).digits(4)?.end().map(valid);
+    let apart = || start.word_starts().then_some(start);
+    // One to three digits, greedily: no digit may follow.
+    let country = || {
+        let first = apart()?.maybe(|next| next == '+').digits(1)?;
+        Some(first.maybe(is_digit).maybe(is_digit))
+    };
+    let abroad = || last(country()?.one(is_separator)?.digits(3)?.maybe(is_separator));
+    let plain = || last(apart()?.digits(3)?.maybe(is_separator));
+    let area =
+        |cursor: Cursor<'_>| Some(cursor.char('(')?.digits(3)?.char(')')?.maybe(is_separator).at);
+    let at = |at| start.to(at);
+    let abroad_area = || last(at(area(country()?.maybe(is_separator))?));
+    let plain_area = || last(at(area(start)?));
+    abroad().or_else(plain).or_else(abroad_area).or_else(plain_area)
+}
+
+/// Number of digits with the country code: subscriber numbers have at least 9; E.164 allows at most
+/// 15.
+const ABROAD_DIGITS: std::ops::RangeInclusive<usize> = 9..=15;
+
+/// `+`, country code and number, in groups of any length; allows a `(0)` trunk prefix.
+fn phone_abroad(start: Cursor<'_>) -> Option<Match> {
+    let apart = start.word_starts() && start.before() != Some('+');
+    let mut at = start.char('+').filter(|_| apart)?.one(|digit| ('1'..='9').contains(&digit))?;
+    let (mut digits, mut found) = (1, None);
+    // At most 15 iterations.
+    while digits <= *ABROAD_DIGITS.end() {
+        if ABROAD_DIGITS.contains(&digits) {
+            found = at.end().or(found);
+        }
+        let gap = at.maybe(is_separator);
+        let home = |c: Cursor<'_>| Some(c.char('(')?.char('0')?.char(')')?.maybe(is_separator).at);
+        let gap = if digits <= 3 { home(gap).map_or(gap, |end| gap.to(end)) } else { gap };
+        let Some(next) = gap.one(is_digit) else { break };
+        (at, digits) = (next, digits + 1);
+    }
+    found.map(valid)
 }
 
 #[cfg(test)]

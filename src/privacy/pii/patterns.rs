@@ -1,28 +1,43 @@
 //! Patterns of personal data. One pass over the digits of a text selects the patterns to try.
 
-use crate::privacy::letter::{Span, is_digit, is_space, is_word};
-use regex::Regex;
-use std::sync::LazyLock;
+use crate::privacy::letter::{Cursor, Span, is_alnum, is_digit, is_space, is_word};
 
 /// The shortest number, a social security number, has nine digits.
 const DIGITS_MIN: usize = 9;
 /// Maximum bytes between two digits of one number: two separators, each a blank of any script.
 const GAP_BYTES_MAX: usize = 6;
+const LANE: usize = 32;
 
 pub(super) struct Survey {
     /// Groups of nearby digits that are long enough to be a number of some kind.
     pub(super) clusters: Vec<Span>,
     pub(super) iban: bool,
     pub(super) address: bool,
+    pub(super) digits: Digits,
+}
+
+/// Digits that occur in a text. Masking adds none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Digits {
+    /// Only `0` to `9`.
+    Ascii,
+    /// Digits of other scripts too.
+    AnyScript,
 }
 
 pub(super) fn survey(text: &str) -> Survey {
     if has_digits_of_other_scripts(text) {
-        let clusters = std::iter::once(0..text.len()).collect();
-        return Survey { clusters, iban: true, address: true };
+        let digits = Digits::AnyScript;
+        return Survey {
+            clusters: std::iter::once(0..text.len()).collect(),
+            iban: true,
+            address: true,
+            digits,
+        };
     }
     let bytes = text.as_bytes();
-    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false };
+    let digits = Digits::Ascii;
+    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false, digits };
     let mut open = (0..0, 0);
     for run in std::iter::successors(ascii_run(text, 0), |run| ascii_run(text, run.end)) {
         survey.iban = survey.iban || may_start_iban(bytes, &run);
@@ -81,33 +96,47 @@ fn has_digits_of_other_scripts(text: &str) -> bool {
     letters.any(is_digit)
 }
 
-/// Runs of digits of any script.
-fn digit_runs(text: &str) -> impl Iterator<Item = Span> {
+pub(super) fn digit_runs(text: &str, digits: Digits) -> impl Iterator<Item = Span> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + text.get(at..)?.find(is_digit)?;
-        at = text[start..].find(|next| !is_digit(next)).map_or(text.len(), |end| start + end);
-        Some(start..at)
+        let run = match digits {
+            Digits::Ascii => ascii_run(text, at),
+            Digits::AnyScript => any_run(text, at),
+        }?;
+        at = run.end;
+        Some(run)
     })
 }
 
 fn ascii_run(text: &str, at: usize) -> Option<Span> {
-    let rest = text.as_bytes().get(at..)?;
-    let start = rest.iter().position(u8::is_ascii_digit)?;
-    let length = rest[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    Some(at + start..at + start + length)
+    let bytes = text.as_bytes();
+    let start = at + first_digit(bytes.get(at..)?)?;
+    let rest = bytes.get(start..)?;
+    let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+    Some(start..start + length)
 }
 
-fn starts_word(text: &str, at: usize) -> bool {
-    !text[..at].ends_with(is_word)
+fn any_run(text: &str, at: usize) -> Option<Span> {
+    let start = at + text.get(at..)?.find(is_digit)?;
+    Cursor::new(text, start).run(is_digit).map(|end| start..end.at)
 }
 
-/// Country, check digits, two to seven groups of four and a rest.
-static IBAN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let groups =
-        r"\A([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?)(?:\z|[^\p{L}\p{N}_])";
-    Regex::new(groups).ok()
-});
+/// Position of the first digit. Skips whole lanes, since most of a text has no digits.
+fn first_digit(bytes: &[u8]) -> Option<usize> {
+    let mut skipped = 0;
+    for lane in bytes.chunks(LANE) {
+        let any = lane.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
+        if any {
+            return lane.iter().position(u8::is_ascii_digit).map(|at| skipped + at);
+        }
+        skipped += lane.len();
+    }
+    None
+}
+
+/// Number of groups of four after the check digits.
+const GROUPS_MIN: usize = 2;
+const GROUPS_MAX: usize = 7;
 /// Characters in an IBAN: Norway's is the shortest, the standard allows 34.
 const IBAN_LENGTH_MIN: usize = 15;
 const IBAN_LENGTH_MAX: usize = 34;
@@ -119,36 +148,56 @@ fn may_start_iban(bytes: &[u8], digits: &Span) -> bool {
 }
 
 /// Finds IBANs. A match of the wrong length is skipped whole.
-pub(super) fn ibans(text: &str) -> Vec<Span> {
+pub(super) fn ibans(text: &str, digits: Digits) -> Vec<Span> {
     let mut found = Vec::new();
     let mut passed_to = 0;
-    for run in digit_runs(text) {
-        let Some(start) = run.start.checked_sub(2).filter(|start| passed_to <= *start) else {
+    let bytes = text.as_bytes();
+    for run in digit_runs(text, digits) {
+        let Some(start) = run.start.checked_sub(2) else { continue };
+        let capitals = bytes.get(start..run.start).unwrap_or_default();
+        if start < passed_to || !capitals.iter().all(u8::is_ascii_uppercase) {
             continue;
-        };
-        let is_begun = text.is_char_boundary(start) && starts_word(text, start);
-        let rest = text.get(start..).filter(|_| is_begun).unwrap_or_default();
-        let Some(iban) = group_end(&IBAN, rest).and_then(|end| rest.get(..end)) else { continue };
-        passed_to = start + iban.len();
-        let length = iban.chars().filter(|letter| *letter != ' ').count();
+        }
+        let Some(end) = iban(text, start) else { continue };
+        passed_to = end;
+        let blanks = text.get(start..end).unwrap_or_default().matches(' ').count();
+        let length = text.get(start..end).unwrap_or_default().chars().count() - blanks;
         if (IBAN_LENGTH_MIN..=IBAN_LENGTH_MAX).contains(&length) {
-            found.push(start..passed_to);
+            found.push(start..end);
         }
     }
     found
 }
 
-/// End of the group of a pattern at the start of `text`.
-fn group_end(pattern: &Option<Regex>, text: &str) -> Option<usize> {
-    let groups = pattern.as_ref()?.captures(text)?;
-    groups.iter().skip(1).flatten().next().map(|group| group.end())
+fn is_code(letter: char) -> bool {
+    letter.is_ascii_uppercase() || letter.is_ascii_digit()
 }
 
-/// Rest of a domain: up to the last dot that at least two letters follow, then neither letter nor digit.
-static DOMAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let letter = r"[\p{L}\p{Nl}\p{No}]";
-    Regex::new(&format!(r"\A([\p{{L}}\p{{N}}_.-]+\.{letter}{{2,}})(?:\z|[^\p{{L}}\p{{N}}])")).ok()
-});
+/// End of the IBAN at `start`: as many groups as possible, up to four more characters, then a word
+/// boundary.
+fn iban(text: &str, start: usize) -> Option<usize> {
+    let start = Cursor::new(text, start);
+    if !start.word_starts() {
+        return None;
+    }
+    let mut groups = vec![start.exactly(2, |next| next.is_ascii_uppercase())?.digits(2)?];
+    for _ in 0..GROUPS_MAX {
+        let group = |cursor: &Cursor<'_>| {
+            cursor.maybe(|next| next == ' ').exactly(4, is_code).map(|c| c.at)
+        };
+        let Some(end) = groups.last().and_then(group) else { break };
+        groups.push(Cursor::new(text, end));
+    }
+    let whole = groups.get(GROUPS_MIN..).unwrap_or_default();
+    whole.iter().rev().find_map(|group| {
+        let spaced = group.maybe(|next| next == ' ');
+        let rests = (1..=4).rev().filter_map(|count| spaced.exactly(count, is_code));
+        rests.chain([*group]).find_map(Cursor::end).map(|end| end.at)
+    })
+}
+
+/// Maximum words between the house number and the street type.
+const STREET_WORDS_MAX: usize = 3;
 
 pub(super) fn emails(text: &str) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
@@ -161,51 +210,124 @@ pub(super) fn emails(text: &str) -> Vec<Span> {
         if start == at {
             continue;
         }
-        if let Some(end) = group_end(&DOMAIN, &text[at + 1..]) {
-            passed_to = at + 1 + end;
-            found.push(start..passed_to);
+        if let Some(end) = domain_end(text, at + 1) {
+            passed_to = end;
+            found.push(start..end);
         }
     }
     found
 }
 
-/// What follows a house number: blanks, at most three words and a street type. In matching order: in any case
-/// (`12 old mill road`), capitalised (`12 Old Mill Rd.`), one word in any case and a capitalised type (`12 mill Rd`).
-pub(super) static STREETS: LazyLock<[Option<Regex>; 3]> = LazyLock::new(|| {
-    let (blanks, end) = (r"[\s\x1c-\x1f]+", r"(?:\z|[^\p{L}\p{N}_])");
-    // Dotless i, long s and the Kelvin sign fold to ASCII letters.
-    let word = r"[A-Za-z\x{130}\x{131}\x{17f}\x{212a}]+";
-    let long = format!("((?:{word}{blanks}){{1,3}}(?i:street|avenue|road|boulevard)){end}");
-    let short = format!("(?:[A-Z][A-Za-z]*{blanks}){{1,3}}(?:St|Ave|Rd|Blvd)");
-    let short = format!(r"(?:({short}\.)|({short}){end})");
-    let kinds = "Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd";
-    let one_word = format!("([A-Za-z]+{blanks}(?:{kinds})){end}");
-    [long, short, one_word].map(|street| Regex::new(&format!(r"\A{blanks}{street}")).ok())
-});
+fn is_top_letter(letter: char) -> bool {
+    is_alnum(letter) && !is_digit(letter)
+}
+
+/// End of the domain at `start`: after the last dot that at least two letters follow, then neither
+/// letter nor digit.
+fn domain_end(text: &str, start: usize) -> Option<usize> {
+    let domain = Cursor::new(text, start).run(|next| is_word(next) || matches!(next, '.' | '-'))?;
+    let name = text.get(start..domain.at)?;
+    name.rmatch_indices('.').filter(|(dot, _)| 0 < *dot).find_map(|(dot, _)| {
+        let top = Cursor::new(text, start + dot + 1).exactly(2, is_top_letter)?;
+        let end = top.run(is_top_letter).unwrap_or(top);
+        (!end.peek().is_some_and(is_alnum)).then_some(end.at)
+    })
+}
+
+/// Parses the text after a house number; returns the end of the street.
+pub(super) type Street = fn(Cursor<'_>) -> Option<usize>;
+
+/// The three forms of a street address, in matching order.
+pub(super) const STREETS: [Street; 3] = [long_street, short_street, one_word_street];
 
 /// Returns whether these digits may be a house number.
 fn may_start_address(text: &str, digits: &Span) -> bool {
-    STREETS.iter().any(|street| address(text, digits, street).is_some())
+    let street = number_before_blanks(text, digits);
+    street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
 }
 
-/// End of the address whose house number these digits are.
-fn address(text: &str, digits: &Span, street: &Option<Regex>) -> Option<usize> {
-    let rest = &text[digits.end..];
-    let is_number = rest.starts_with(is_space) && starts_word(text, digits.start);
-    Some(digits.end + is_number.then(|| group_end(street, rest))??)
+/// Case-insensitive: `12 old mill road`. Dotless i, long s and the Kelvin sign fold to ASCII
+/// letters.
+fn long_street(start: Cursor<'_>) -> Option<usize> {
+    let is_street_letter = |next: char| {
+        next.is_ascii_alphabetic() || matches!(next, '\u{130}' | '\u{131}' | '\u{17f}' | '\u{212a}')
+    };
+    let word = |cursor: Cursor<'_>| Some(cursor.run(is_street_letter)?.blanks()?.at);
+    words_then(start, word, &|cursor| {
+        let kinds = ["street", "avenue", "road", "boulevard"];
+        kinds.iter().find_map(|kind| in_any_case(cursor, kind)?.end().map(|end| end.at))
+    })
+}
+
+fn in_any_case<'a>(cursor: Cursor<'a>, word: &str) -> Option<Cursor<'a>> {
+    word.chars().try_fold(cursor, |cursor, wanted| {
+        cursor
+            .one(|next| next.eq_ignore_ascii_case(&wanted) || (wanted == 's' && next == '\u{17f}'))
+    })
+}
+
+fn literally<'a>(cursor: Cursor<'a>, word: &str) -> Option<Cursor<'a>> {
+    cursor.rest().starts_with(word).then_some(cursor.to(cursor.at + word.len()))
+}
+
+/// Capitalised: `12 Old Mill Rd.`
+fn short_street(start: Cursor<'_>) -> Option<usize> {
+    let word = |cursor: Cursor<'_>| {
+        let first = cursor.one(|next| next.is_ascii_uppercase())?;
+        Some(first.run(|next| next.is_ascii_alphabetic()).unwrap_or(first).blanks()?.at)
+    };
+    words_then(start, word, &|cursor| {
+        let kinds = ["St", "Ave", "Rd", "Blvd"];
+        let end = kinds.iter().find_map(|kind| literally(cursor, kind)?.end())?;
+        Some(end.maybe(|next| next == '.').at)
+    })
+}
+
+/// One word in any case, then a capitalised street type: `12 mill Rd`
+fn one_word_street(start: Cursor<'_>) -> Option<usize> {
+    let kind = start.run(|next| next.is_ascii_alphabetic())?.blanks()?;
+    let kinds = ["Street", "St", "Avenue", "Ave", "Road", "Rd", "Boulevard", "Blvd"];
+    kinds.iter().find_map(|word| literally(kind, word)?.end().map(|end| end.at))
+}
+
+/// As many words as possible, at most three, then a street type.
+fn words_then(
+    start: Cursor<'_>,
+    word: impl Fn(Cursor<'_>) -> Option<usize>,
+    kind: &dyn Fn(Cursor<'_>) -> Option<usize>,
+) -> Option<usize> {
+    let mut cursor = start;
+    let mut end = None;
+    for _ in 0..STREET_WORDS_MAX {
+        let Some(at) = word(cursor) else { break };
+        cursor = cursor.to(at);
+        end = kind(cursor).or(end);
+    }
+    end
 }
 
 /// Finds every number that is followed by blanks and such a street.
-pub(super) fn addresses(text: &str, street: &Option<Regex>) -> Vec<Span> {
+pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
-    for run in digit_runs(text) {
-        if found.last().is_none_or(|last| last.end <= run.start)
-            && let Some(end) = address(text, &run, street)
-        {
+    let mut passed_to = 0;
+    for run in digit_runs(text, digits) {
+        if run.start < passed_to {
+            continue;
+        }
+        if let Some(end) = number_before_blanks(text, &run).and_then(street) {
+            passed_to = end;
             found.push(run.start..end);
         }
     }
     found
+}
+
+/// Position after the blanks that follow a whole number, if a word starts there.
+fn number_before_blanks<'a>(text: &'a str, run: &Span) -> Option<Cursor<'a>> {
+    let after = Cursor::new(text, run.end);
+    let blanks = after.peek().filter(|next| is_space(*next)).and_then(|_| after.blanks())?;
+    blanks.peek().filter(|next| next.is_alphabetic())?;
+    Cursor::new(text, run.start).word_starts().then_some(blanks)
 }
 
 const ID_BYTES: usize = 36;
@@ -254,6 +376,6 @@ fn is_id(text: &str, start: usize) -> bool {
     };
     let id = text.as_bytes().get(start..end);
     id.is_some_and(|id| id.iter().enumerate().all(fits))
-        && starts_word(text, start)
-        && !text[end..].starts_with(is_word)
+        && Cursor::new(text, start).word_starts()
+        && Cursor::new(text, end).word_ends()
 }

@@ -211,15 +211,12 @@ pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     is_name(word) && !placeholder && (plain || capital)
 }
 
-/// Prompts such as `Password:`, paths and flags of letters only, and variables that hold a key: `OPENAI_API_KEY`.
+/// Paths and flags of letters only, and variables that hold a key: `OPENAI_API_KEY`.
 static NO_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let part = "(?:KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|CREDENTIALS)";
-    let forms = [
-        r"[\p{Alphabetic} ]*:",
-        r"(?:\./|\.\./|~/|--)[A-Za-z./~_-]*",
-        &format!("(?:[A-Z0-9]*_)+{part}(?:_[A-Z0-9]*)*|{part}(?:_[A-Z0-9]*)+"),
-    ];
-    Regex::new(&format!(r"\A(?:{})\z", forms.join("|"))).ok()
+    let place = r"(?:\./|\.\./|~/|--)[A-Za-z./~_-]*";
+    let variable = format!("(?:[A-Z0-9]*_)+{part}(?:_[A-Z0-9]*)*|{part}(?:_[A-Z0-9]*)+");
+    Regex::new(&format!(r"\A(?:{place}|{variable})\z")).ok()
 });
 
 /// Returns whether a quoted value under a secret's name is no secret: a word about it, a sentence,
@@ -230,7 +227,14 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
         || word.eq_ignore_ascii_case(name)
         || NO_SECRETS.as_ref().is_some_and(|forms| forms.is_match(word))
+        || is_prompt(word)
         || is_sentence(value)
+}
+
+/// `Password:`, as a program asks for it.
+fn is_prompt(word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphabetic() || letter == ' ';
+    word.strip_suffix(':').is_some_and(|name| name.chars().all(is_letter))
 }
 
 /// At least three words with enough function words among them; a passphrase has few.
