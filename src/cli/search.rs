@@ -334,7 +334,7 @@ pub(super) struct DayArgs {
 #[derive(Debug, clap::Args)]
 struct Shown {
     /// Maximum number of items
-    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX, value_parser = limit())]
+    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX)]
     limit: usize,
     /// Print JSON
     #[arg(long)]

@@ -249,7 +249,7 @@ fn judge(
     let mut shown =
         batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
     if matches!(verdict, Verdict::Replaces { .. }) && !shown.any(|it| it.shows(&evidence)) {
-        let problem = "evidence: not in the `words` or `beside` of these records; without such words no supersede";
+        let problem = "evidence: not in the `claim`, `words` or `beside` of these records; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
     Ok((Some(*target), verdict))
@@ -271,9 +271,11 @@ impl OfferedRecord {
 
     /// True if `quote`, which is folded, was shown. Dots in it stand for omitted text.
     fn shows(&self, quote: &str) -> bool {
-        let evidence = self.offer.record.evidence.iter().map(|it| &it.words);
-        let shown = evidence.chain(self.offer.beside.iter().map(|said| &said.words));
-        let shown: Vec<String> = shown.map(|words| folded(words.as_str())).collect();
+        let Offer { record, beside, .. } = &self.offer;
+        let evidence = record.evidence.iter().map(|it| it.words.as_str());
+        let claim = record.claim.strings().into_iter().map(|(_, text)| text);
+        let shown = evidence.chain(claim).chain(beside.iter().map(|said| said.words.as_str()));
+        let shown: Vec<String> = shown.map(folded).collect();
         let quote = quote.replace("...", "…");
         let parts: Vec<&str> =
             quote.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();

@@ -130,6 +130,8 @@ fn a_proven_change_supersedes_and_the_others_keep_both() {
     let proven = says("R1", "supersede", Some("M1"), Some("POSTGRES it is"));
     let state = check(&records, &proven, &["supersede judged-replaced"], &[]);
     assert_eq!(of(&state, &records[0]).state, MemoryState::Superseded);
+    let claimed = says("R1", "supersede", Some("M1"), Some(records[1].claim.headline()));
+    check(&records, &claimed, &["supersede judged-replaced"], &[]);
     check(&records, &says("R1", "add", None, None), &["add judged-unrelated"], &[]);
     check(&records, &says("R1", "conflict", Some("M1"), None), &["conflict judged-conflict"], &[]);
     check(&records, &says("R1", "merge", Some("M1"), None), &["merge judged-same"], &[]);
