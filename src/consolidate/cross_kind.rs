@@ -202,7 +202,7 @@ impl<'a> Link<'a> {
         Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
     }
 
-    /// What belongs to the question and to the answer, of the memory and of the record.
+    /// Returns the value of the question and that of the answer.
     fn in_turn<T>(&self, of_memory: T, own: T) -> (T, T) {
         if self.earlier { (of_memory, own) } else { (own, of_memory) }
     }

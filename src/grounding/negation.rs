@@ -122,11 +122,11 @@ fn negated_words(sentence: &str, held: &HashSet<u64>) -> HeldWords {
             |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]) && !is_condition(*at);
         let denials: Vec<usize> = (0..clause.len()).filter(denies).collect();
         // "A doesn't block; B does" affirms the verb, of B.
-        let mut of_field = false;
-        words(&clause.join(" "), |word| of_field |= held.contains(&word.key));
         let elides = clause.last().is_some_and(|it| matches!(*it, "do" | "does" | "did"));
-        if denials.is_empty() && of_field && elides {
-            affirmed.extend(&negated);
+        if denials.is_empty() && elides {
+            let mut is_of_field = false;
+            words(&clause.join(" "), |word| is_of_field |= held.contains(&word.key));
+            affirmed.extend(negated.iter().filter(|_| is_of_field));
         }
         for at in denials {
             let only = clause.get(at + 1).is_some_and(|it| matches!(*it, "only" | "just" | "nur"));

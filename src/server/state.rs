@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) struct Project {
     pub config: Config,
     pub gate: Gate,
-    /// That folder and its parents, up to the project root.
+    /// The folder and its parents, up to the project root.
     pub folders: Vec<PathBuf>,
     pub home: Option<PathBuf>,
     pub clock: fn() -> Timestamp,
