@@ -544,7 +544,7 @@ fn reason(rule: &str) -> String {
         "judged-nothing" => "the other one makes it unnecessary",
         "judged-completed" => "the record's words say that it was done",
         "judged-attempted" => "the record's words say that it was tried",
-        "judged-settled" => "the record's words say that it was decided",
+        "judged-settled" => "the record's words say that it was settled",
         _ => "the record's words say so",
     };
     format!("by the model: {reason} ({rule})")

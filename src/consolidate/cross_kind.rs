@@ -1,5 +1,5 @@
-//! Effects between memories of different kinds: an attempt completes a request; a decision settles a question or
-//! withdraws a request. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
+//! Effects between memories of different kinds: an attempt completes a request; a decision, or as a model finds also an
+//! attempt, settles a question; a decision withdraws a request. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
 //! request's stage; to supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
@@ -64,14 +64,23 @@ pub(super) struct View<'a> {
     pub(super) verdicts: &'a Verdicts,
 }
 
-/// Kinds that may relate to a record of `kind`, and whether the record answers them.
+/// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
+/// a question.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
-        ClaimKind::Attempt => &[(ClaimKind::Request, true)],
+        ClaimKind::Attempt => &[(ClaimKind::Request, true), (ClaimKind::Discussion, true)],
         ClaimKind::Decision => &[(ClaimKind::Discussion, true), (ClaimKind::Request, true)],
         ClaimKind::Request => &[(ClaimKind::Attempt, false), (ClaimKind::Decision, false)],
-        ClaimKind::Discussion => &[(ClaimKind::Decision, false)],
+        ClaimKind::Discussion => &[(ClaimKind::Decision, false), (ClaimKind::Attempt, false)],
     }
+}
+
+/// True if words can relate memories of these kinds.
+fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
+    !matches!(
+        (one, other),
+        (ClaimKind::Attempt, ClaimKind::Discussion) | (ClaimKind::Discussion, ClaimKind::Attempt)
+    )
 }
 
 /// Keys under which a plan for `records` looks up memories.
@@ -80,6 +89,7 @@ pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     for record in records {
         let search = SearchKeys::of(&record.claim);
         let kinds = others(search.kind).iter().map(|(kind, _)| *kind).chain([search.kind]);
+        let kinds = kinds.filter(|kind| is_by_words(search.kind, *kind));
         kinds.for_each(|kind| found.extend(keys(&search, kind).map(|(key, _)| key)));
     }
     found.into_iter().collect()
@@ -96,8 +106,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             continue;
         }
         let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
-        let found = view.working.candidates(&new.subject, *kind).into_iter().filter(active);
-        let mut found: Vec<Candidate<'_>> = found.take(ACROSS_MAX).collect();
+        let mut found = Vec::new();
+        if is_by_words(new.subject.search.kind, *kind) {
+            let near = view.working.candidates(&new.subject, *kind).into_iter().filter(active);
+            found.extend(near.take(ACROSS_MAX));
+        }
         let named = view.working.named(view.verdicts.memories_of(new.record.id), *kind, &found);
         found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
@@ -372,8 +385,13 @@ impl<'a> Link<'a> {
         if self.is_postponed() {
             return None;
         }
-        let order = if order == Order::Same { Order::Later } else { order };
-        let consequence = self.granted().or_else(|| self.consequence());
+        // In one conversation, a wish and the decision that grants it rest on the same words, in either order.
+        let is_granted = self.is_together && self.is_wish_and_decision();
+        let order = if order == Order::Same || is_granted { Order::Later } else { order };
+        let consequence = self.granted().or_else(|| self.found_out());
+        let consequence = consequence.or_else(|| self.consequence());
+        // Whether a question is settled is a fact, whoever settled it.
+        let agreed = agreed || matches!(self.asked.claim, Claim::Discussion(_));
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
         Some(Effect { rule: Cow::Owned(format!("judged-{}", effect.rule)), ..effect })
     }
@@ -395,6 +413,16 @@ impl<'a> Link<'a> {
         let drops =
             WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
         (!denies && !drops).then(|| Consequence::done("completed"))
+    }
+
+    /// Consequence of an attempt that a model found to settle a question, by success or by failure.
+    fn found_out(&self) -> Option<Consequence> {
+        let is_of_deed = matches!(
+            (&self.asked.claim, &self.answer.claim),
+            (Claim::Discussion(_), Claim::Attempt(_))
+        );
+        let settled = Consequence { supersedes: true, ..Consequence::done("settled") };
+        (is_of_deed && self.asked.stage == Stage::Proposed).then_some(settled)
     }
 
     fn consequence(&self) -> Option<Consequence> {

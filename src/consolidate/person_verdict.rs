@@ -3,7 +3,7 @@
 
 use crate::domain::{
     Claim, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
-    RecordId, Settlement, Speaker, Stage, Timestamp,
+    RecordId, Settlement, Speaker, Timestamp,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -203,22 +203,33 @@ impl<'a> Deciding<'a> {
             let kind = memory.claim.kind().name();
             return Err(format!("this {kind} holds: there is nothing to open again"));
         }
-        // A request that no attempt completed was not begun.
-        let is_begun = memory.settled_by.is_some_and(|by| by != memory.id);
-        let is_request = matches!(memory.claim, Claim::Request(_));
-        let stage = stage.map(|it| if is_request && !is_begun { Stage::Proposed } else { it });
         let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
         let effect = self.effect(memory, by);
-        // A memory that comes back into use keeps its stage.
-        Ok(self
-            .alone(memory, Effect { stage: stage.filter(|_| is_active), restores: true, ..effect }))
+        // A memory that comes back into use keeps its stage, unless it is a question.
+        let is_question = matches!(memory.claim, Claim::Discussion(_));
+        let stage = stage.filter(|_| is_active || is_question);
+        Ok(self.alone(memory, Effect { stage, restores: true, ..effect }))
     }
 
     fn retract(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
         if memory.state != MemoryState::Active {
             return Err(out_of_use(memory));
         }
-        Ok(self.alone(memory, Effect { retracts: true, ..self.effect(memory, memory) }))
+        let mut operations =
+            self.alone(memory, Effect { retracts: true, ..self.effect(memory, memory) });
+        // What it was the answer to is open again.
+        let is_asked = |it: &&Memory| {
+            let is_question = matches!(it.claim, Claim::Discussion(_));
+            is_question
+                && it.state == MemoryState::Superseded
+                && it.superseded_by == Some(memory.id)
+        };
+        let asked = self.memories.values().filter(is_asked).map(|it| {
+            let stage = it.stage_once(false);
+            Effect { stage, restores: true, ..self.effect(it, memory) }
+        });
+        operations.iter_mut().for_each(|it| it.effects.extend(asked.clone()));
+        Ok(operations)
     }
 
     /// Effect that restores `memory` beside `other`, if that superseded it.
@@ -285,7 +296,7 @@ fn out_of_use(memory: &Memory) -> String {
 mod tests {
     use super::super::fixture::*;
     use super::*;
-    use crate::domain::Record;
+    use crate::domain::{Record, Stage};
 
     /// Two choices, the later one with or without words of change, and what the rules make of them.
     fn choices(words: &str) -> ([MemoryId; 2], MemoryMap, Vec<UnsettledPair>, [Record; 2]) {
@@ -380,6 +391,26 @@ mod tests {
         assert!(refused.unwrap_err().contains("reopen"));
         apply(PersonVerdict::Reopen { memory: wrong }, &mut state, &[]);
         assert_eq!(state[&wrong].state, ACTIVE);
+    }
+
+    #[test]
+    fn a_settled_question_is_open_again_if_it_is_reopened_or_its_answer_is_wrong() {
+        let topic = discussion("Where waiting jobs are kept: Redis or Postgres", &["latency"]);
+        let topic = record(topic, Speaker::Person, 1);
+        let chosen = decision(&["Redis", "Postgres"], "Redis", "the queue needs low latency");
+        let chosen = record(chosen, Speaker::Person, 2);
+        let mut state = MemoryMap::new();
+        plan(&[topic.clone(), chosen.clone()], &mut state);
+        let [question, answer] = [&topic, &chosen].map(|it| of(&state, it).id);
+        assert_eq!(state[&question].superseded_by, Some(answer));
+        for verdict in
+            [PersonVerdict::Reopen { memory: question }, PersonVerdict::Retract { memory: answer }]
+        {
+            let mut state = state.clone();
+            apply(verdict, &mut state, &[]);
+            let after = &state[&question];
+            assert_eq!((after.state, after.stage), (ACTIVE, Stage::Proposed), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use super::fixture::*;
-use super::{Memories, NearbyStatement, Verdicts, consolidate};
+use super::{Memories, NearbyStatement, Verdict, Verdicts, consolidate};
 use crate::domain::{Claim, Memory, MemoryMap, MemoryState, Record, Speaker, Stage};
 use crate::privacy::Redacted;
 use Speaker::{Assistant, Person, Tool, Web};
@@ -400,6 +400,48 @@ fn a_decision_settles_the_question_and_takes_its_place() {
     let made = plan(&[topic.clone(), redis(2, Assistant)], &mut state);
     assert_eq!(of(&state, &topic).stage, Stage::Proposed, "a person's question waits for a person");
     assert_eq!(made.left_open[0].rule, "may-settle");
+}
+
+#[test]
+fn a_model_may_find_a_persons_question_settled_by_a_deed_or_by_an_assistants_choice() {
+    let question = discussion("Does the importer keep the time zone of old entries?", &[]);
+    let tried = |succeeded, on| {
+        let action = "imported the file of 2019 with offsets";
+        record(attempt(action, "every offset was kept", succeeded), Assistant, on)
+    };
+    let chosen = decision(&[], "offsets are stored as they were written", "");
+    for (answer, is_settled) in [
+        (tried(true, 3), true),
+        (tried(false, 3), true),
+        (record(chosen, Assistant, 3), true),
+        (tried(true, 1), false),
+    ] {
+        let asked = record(question.clone(), Person, 2);
+        let home = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+        for is_answer_named in [true, false] {
+            let mut verdicts = Verdicts::none();
+            let (one, other) = if is_answer_named { (&asked, &answer) } else { (&answer, &asked) };
+            verdicts.insert(other.id, home(one), Verdict::Replaces { agreed: false });
+            let memories = Memories::new(NAMESPACE);
+            let records = [asked.clone(), answer.clone()];
+            let (planned, _) = consolidate(&records, &memories, &verdicts);
+            let mut state = MemoryMap::new();
+            planned.apply(&mut state).unwrap();
+            let after = (of(&state, &asked).stage, of(&state, &asked).superseded_by);
+            let expected = match is_settled {
+                true => (Stage::Decided, Some(home(&answer))),
+                false => (Stage::Proposed, None),
+            };
+            assert_eq!(after, expected, "{:?}", answer.claim);
+            assert_eq!(of(&state, &answer).state, MemoryState::Active);
+        }
+    }
+    // Words alone relate no deed to a question.
+    let asked = record(question, Person, 2);
+    let same = "Does the importer keep the time zone of old entries";
+    let deed = record(attempt(same, "it keeps the time zone of old entries", true), Assistant, 3);
+    let made = plan(&[asked, deed], &mut MemoryMap::new());
+    assert!(made.left_open.is_empty(), "{made:#?}");
 }
 
 #[test]

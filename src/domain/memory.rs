@@ -35,6 +35,7 @@ impl Stage {
         match (claim.kind(), self) {
             (_, Stage::Decided | Stage::Refuted) if is_failure => "solved",
             (_, Stage::Refuted) => "refuted",
+            (ClaimKind::Decision, Stage::Proposed) => "proposed",
             (ClaimKind::Decision, _) => "holds",
             (ClaimKind::Request | ClaimKind::Discussion, Stage::Proposed) => "open",
             (ClaimKind::Request, Stage::Attempted) => "in progress",
@@ -179,6 +180,10 @@ impl Memory {
             Claim::Attempt(it) if it.succeeded => None,
             Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) if done => {
                 Some(Stage::Decided)
+            }
+            // A request that no attempt completed was not begun.
+            Claim::Request(_) if self.settled_by.is_none_or(|by| by == self.id) => {
+                Some(Stage::Proposed)
             }
             Claim::Request(_) | Claim::Attempt(_) => Some(Stage::Attempted),
             Claim::Discussion(_) => Some(Stage::Proposed),

@@ -457,6 +457,10 @@ pub(super) async fn apply_verdict(
             memories.insert(id, *found);
         }
     }
+    if let PersonVerdict::Retract { memory } = verdict {
+        let replaced = store.replaced_by(memory, PAIRS_MAX).await?;
+        memories.extend(replaced.into_iter().map(|it| (it.id, it)));
+    }
     let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?.into_iter();
     let open: Vec<UnsettledPair> = open
         .map(|StoredOpenPair { record, home, memory, .. }| UnsettledPair { record, home, memory })

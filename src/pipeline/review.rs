@@ -95,6 +95,14 @@ impl Question {
 
     /// Reloads the question; returns false if it no longer needs an answer.
     pub(crate) async fn refresh(&mut self, store: &Store) -> Result<bool, StoreError> {
+        if let Question::Pair { one, other, .. } = &*self {
+            let ids = [one.id, other.id];
+            let is_it = |it: &Contradiction| ids.contains(&it.one) && ids.contains(&it.other);
+            // An earlier answer may have settled it.
+            if !pairs(store, &one.namespace).await?.iter().any(is_it) {
+                return Ok(false);
+            }
+        }
         let mut now = MemoryMap::new();
         for memory in self.memories() {
             if let PrefixLookup::One(found) = store.memory(memory.id.0.into()).await? {
