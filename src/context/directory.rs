@@ -93,6 +93,11 @@ impl Reader<'_> {
             return;
         }
         let (document, _) = Document::parse(kind, text);
+        let is_over = |it| matches!(it, Status::Deprecated | Status::SupersededBy(_));
+        // A record that no longer holds answers no query.
+        if kind == Kind::Decision && status(&document).is_some_and(is_over) {
+            return;
+        }
         let title = document.title();
         for entry in readable(&document, self.gate).into_iter().filter(|entry| !entry.is_head) {
             let score = self.score(path, entry.line);
@@ -242,13 +247,17 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
         (Kind::ActiveContext, "Blockers") => Some(Part::Blockers),
         (Kind::ActiveContext, _) => Some(Part::Focus),
         (Kind::Progress, "Completed (Recent)") => None,
-        (Kind::Progress, _) if entry.text.as_str().starts_with("- [x]") => None,
+        (Kind::Progress, _) if is_ticked(entry.text.as_str()) => None,
         (Kind::Progress, _) => Some(Part::Requests),
         (Kind::Glossary, _) => Some(Part::Glossary),
         (Kind::Decision | Kind::Session | Kind::Retrospective | Kind::Config | Kind::Other, _) => {
             None
         }
     }
+}
+
+fn is_ticked(text: &str) -> bool {
+    text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
 }
 
 /// Appends the tag of its source to an entry, unless it is a row of a table.

@@ -155,6 +155,13 @@ fn a_query_brings_entries_of_sessions_records_and_the_archive() {
         assert!(asked.contains(words), "{words}: {asked}");
     }
     assert!(!asked.contains("We wrote tests."), "{asked}");
+    for status in ["Deprecated", "Superseded by ADR-002"] {
+        let mut files = files.clone();
+        let record = files.get_mut("decisions/ADR-001-a.md").unwrap();
+        *record = record.replace("Proposed", status).into();
+        let asked = shown(&files, Some("flux capacitor"));
+        assert!(!asked.contains("One flux gate."), "{status}: {asked}");
+    }
 }
 
 #[test]

@@ -28,9 +28,11 @@ const CHOSEN_SHARE: f64 = 0.5;
 const REJECTS: [&str; 11] =
     ["from", "instead", "rather", "place", "than", "over", "von", "vom", "statt", "lieu", "lugar"];
 /// Openings of a clause about consequences.
-const FOLLOWS: [&str; 13] = [
+const FOLLOWS: [&str; 23] = [
     "so", "therefore", "thus", "hence", "consequently", "which means", "this means", "that means",
-    "daher", "deshalb", "das heißt", "donc", "por eso",
+    "as a consequence", "as a result", "the downside", "the drawback", "the upside", "the price",
+    "the trade-off", "daher", "deshalb", "das heißt", "der nachteil", "der vorteil", "donc",
+    "por eso", "por lo tanto",
 ];
 /// Marks around quotations.
 const QUOTES: [char; 7] = ['"', '“', '”', '„', '«', '»', '`'];
@@ -91,9 +93,20 @@ impl Placing<'_> {
             false => push(why, Shape::Bullet, &reasons.join("; ")),
         }
         follows.iter().for_each(|part| push("Consequences", Shape::Bullet, part));
-        let others = alternatives(it);
+        let talk = self.talk(memory);
+        let others = alternatives(it, &talk);
         others.iter().for_each(|other| push("Alternatives Considered", Shape::Bullet, other));
         page
+    }
+
+    /// Points of the discussions that it settled.
+    fn talk(&self, memory: &Memory) -> String {
+        let settled = self.replaced.get(&memory.id).into_iter().flatten();
+        let points = settled.filter_map(|old| match &old.claim {
+            Claim::Discussion(it) => Some(it.points.join("; ")),
+            Claim::Decision(_) | Claim::Attempt(_) | Claim::Request(_) => None,
+        });
+        points.collect::<Vec<_>>().join("; ")
     }
 
     /// Decisions that this one superseded, and discussions that it settled.
@@ -153,8 +166,8 @@ fn follows(part: &str) -> bool {
     behind.any(|rest| rest.starts_with([' ', ',']))
 }
 
-/// The options that were not taken, each with the part of the rationale about it.
-fn alternatives(it: &Decision) -> Vec<String> {
+/// The options that were not taken, each with the part of the rationale about it, or of what was discussed before.
+fn alternatives(it: &Decision, talk: &str) -> Vec<String> {
     let mut options: Vec<&str> = Vec::new();
     for option in it.options.iter().map(|option| end_trimmed(option)) {
         if !option.is_empty() && !options.contains(&option) {
@@ -164,7 +177,8 @@ fn alternatives(it: &Decision) -> Vec<String> {
     let chosen = chosen(&it.chosen, &options);
     let names: Vec<Vec<u64>> = options.iter().map(|option| keys(option)).collect();
     let others = options.iter().enumerate().filter(|(at, _)| Some(*at) != chosen);
-    let line = |(at, option): (usize, &&str)| match reason(&it.rationale, at, &names) {
+    let why = |at| reason(&it.rationale, at, &names).or_else(|| reason(talk, at, &names));
+    let line = |(at, option): (usize, &&str)| match why(at) {
         Some(why) => format!("{option} – {why}"),
         None => (*option).to_owned(),
     };
@@ -205,12 +219,15 @@ fn chosen(text: &str, options: &[&str]) -> Option<usize> {
     let said = Word::all(text);
     let all: Vec<Vec<Word>> = options.iter().map(|option| Word::all(option)).collect();
     let has = |word: &Word| said.iter().position(|said| said.is(word));
-    let is_rejected = |at: usize| {
+    let is_rejected = |at: usize, words: &[Word]| {
         let before = said.get(at.saturating_sub(REJECTS_WITHIN)..at).unwrap_or_default();
         let mut before = before.iter().filter(|word| word.clause == said[at].clause);
         // `over 5 seconds` is a duration.
         let is_number = said[at].text.starts_with(|letter: char| letter.is_ascii_digit());
-        before.any(|word| is_no(&word.text) || !is_number && REJECTS.contains(&&*word.text))
+        let rejects = |word: &str| REJECTS.contains(&word) && !(is_number && word == "over");
+        // A denial that is part of the option rejects nothing.
+        let is_own = |word: &Word| words.iter().any(|own| own.text == word.text);
+        before.any(|word| (is_no(&word.text) || rejects(&word.text)) && !is_own(word))
     };
     let rank = |(at, words): (usize, &Vec<Word>)| {
         let others = || all.iter().enumerate().filter(|(other, _)| *other != at);
@@ -225,7 +242,7 @@ fn chosen(text: &str, options: &[&str]) -> Option<usize> {
         let spots = if of_own.is_empty() { vec![first] } else { of_own };
         let denies = own.iter().any(|word| is_no(&word.text) && has(word).is_none());
         let share = known.len() as f64 / named.len() as f64;
-        let is_out = denies || spots.into_iter().any(is_rejected);
+        let is_out = denies || spots.into_iter().any(|at| is_rejected(at, words));
         (share >= CHOSEN_SHARE && !is_out).then_some((share, first, at))
     };
     let ranked = all.iter().enumerate().filter_map(rank);
@@ -263,7 +280,7 @@ mod tests {
     fn check(chosen: &str, options: &[&str], rationale: &str, expected: &[&str]) {
         let options = options.iter().map(|it| (*it).to_owned()).collect();
         let it = Decision { options, chosen: chosen.into(), rationale: rationale.into() };
-        assert_eq!(alternatives(&it), expected, "{chosen}");
+        assert_eq!(alternatives(&it, ""), expected, "{chosen}");
     }
 
     #[test]
@@ -274,6 +291,15 @@ mod tests {
         check("the limit is 5 days, no longer 7", &["7", "5"], "", &["7"]);
         check("Braintree, PayPal goes", &["PayPal", "Braintree"], "", &["PayPal"]);
         check("logs go to S3", &["S3", "no logs"], "", &["no logs"]);
+        let digits = ["6 digits", "8 digits"];
+        check("lengthen pickup codes from 6 to 8 digits", &digits, "", &digits[..1]);
+        check("the API moves from port 8600 to 8643", &["8600", "8643"], "", &["8600"]);
+        let locks = ["SKIP LOCKED with NOT EXISTS on earlier jobs", "advisory locks"];
+        check("`claim` uses SKIP LOCKED with a NOT EXISTS", &locks, "", &locks[1..]);
+        let stores = ["PostgreSQL", "SQLite for the queue", "Kafka"];
+        check("SQLite for the job queue", &stores, "", &["PostgreSQL", "Kafka"]);
+        let logins = ["cookies with JWT tokens", "server sessions"];
+        check("JWT tokens in cookies for login", &logins, "", &logins[1..]);
         check("statt MySQL nehmen wir Postgres", &["MySQL", "Postgres"], "", &["MySQL"]);
         check("wait", &["now", "later"], "", &["now", "later"]);
         check("not now", &["now", "later"], "", &["now", "later"]);
@@ -307,6 +333,14 @@ mod tests {
         );
         check("Go", &["Go", "Zig"], "Go and Zig are both small", &["Zig"]);
         check("5 days", &["7", "5"], "\"not 7 in a.b, but 5\"", &["7 – not 7 in a.b"]);
+    }
+
+    #[test]
+    fn an_alternative_has_what_was_said_against_it_before() {
+        let options = ["SQLite", "Kafka"].map(str::to_owned).to_vec();
+        let it = Decision { options, chosen: "SQLite".into(), rationale: String::new() };
+        let talk = "SQLite is there; Kafka is too heavy for us";
+        assert_eq!(alternatives(&it, talk), ["Kafka – Kafka is too heavy for us"]);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl<'t> Document<'t> {
         self.first(Part::Title).map_or("", |title| self.heading_words(title))
     }
 
-    pub(super) fn first(&self, part: Part) -> Option<&Block> {
+    pub(crate) fn first(&self, part: Part) -> Option<&Block> {
         self.blocks.iter().find(|block| block.part == part)
     }
 

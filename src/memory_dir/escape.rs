@@ -95,7 +95,7 @@ pub(super) fn plain(words: &str) -> String {
 
 /// Escapes text for the middle of a line: HTML, comments and private blocks start with an entity,
 /// and links that a browser would run are disabled. Other `<` stay, as in `Vec<String>`.
-pub(super) fn inline(words: &str) -> String {
+pub(crate) fn inline(words: &str) -> String {
     if !words.contains(['<', '>', '(']) {
         return words.to_owned();
     }

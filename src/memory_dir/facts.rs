@@ -39,7 +39,9 @@ pub struct Contradiction {
 /// Words of a mark for what `by` may have done to `memory`, while the pair is open.
 pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
     let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
+    let asks = matches!(memory.claim, Claim::Request(_) | Claim::Discussion(_));
     match (&memory.claim, &by.claim) {
+        (one, other) if asks && !memory.is_open() && one.kind() != other.kind() => None,
         (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => Some("possibly done by"),
         (Claim::Request(_), Claim::Attempt(_)) => Some("possibly tried by"),
         (Claim::Request(_), Claim::Decision(_)) => Some("possibly withdrawn by"),

@@ -195,7 +195,10 @@ impl Join<'_, '_> {
             _ if self.holds_private(theirs) => None,
             (false, _) => Some(theirs.body.to_owned()),
             (true, true) => Some(ours.body.to_owned()),
-            (true, false) => base.and_then(|old| marked_anew(old.body, ours.body, theirs.body)),
+            (true, false) => base.and_then(|old| {
+                let anew = marked_anew(old.body, ours.body, theirs.body);
+                anew.or_else(|| with_marks(old.body, ours.body, theirs.body))
+            }),
         };
         let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
         // The date at the end of a file is nobody's claim.
@@ -208,6 +211,7 @@ impl Join<'_, '_> {
     fn moves(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> bool {
         let base = self.base.get(key).map(|base| base.section);
         base.is_some_and(|base| base != ours.section && base == theirs.section)
+            && is_entry(key, ours)
             && !self.holds_private(theirs)
     }
 
@@ -373,19 +377,21 @@ fn unmarked(was: &str, now: &str) -> Vec<String> {
     gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()
 }
 
-/// Text of a line before its date and marks, and the memories that the marks name.
+/// A line before its date and marks, these, and the memories that they name.
 struct Marked<'t> {
     text: &'t str,
+    behind: &'t str,
     others: Vec<&'t str>,
 }
 
 fn marked(words: &str) -> Marked<'_> {
     let behind = words.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
-    let Some((text, behind)) = behind else { return Marked { text: words, others: Vec::new() } };
+    let none = Marked { text: words, behind: "", others: Vec::new() };
+    let Some((text, behind)) = behind else { return none };
     let parts = behind.split([' ', ';', ',']);
     let others: Vec<&str> = parts.filter(|it| it.starts_with(tag::SOURCE)).collect();
-    let is_ours = !others.is_empty() || is_day(behind);
-    Marked { text: if is_ours { text } else { words }, others }
+    let is_ours = !others.is_empty() || behind.split("; ").next().is_some_and(is_day);
+    if is_ours { Marked { text, behind, others } } else { none }
 }
 
 /// Tag of the memory that a block shows; only its first block in a file counts.
@@ -520,8 +526,29 @@ fn words(body: &str) -> String {
 fn marked_anew(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let [base, ours, theirs] = [base, ours, theirs].map(item_of);
     let is_ours = base.words() == ours.words();
-    let is_free = theirs.mark == base.mark || theirs.mark == ours.mark;
+    let is_done = |it: &Item<'_>| it.done.unwrap_or(false);
+    let is_free = theirs.mark == base.mark || is_done(&theirs) == is_done(&ours);
     (is_ours && is_free).then(|| format!("{}{}", ours.mark, theirs.text))
+}
+
+/// The line of `theirs` with the marks of `ours` behind it, if we change only marks since `base`.
+fn with_marks(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let line = theirs.trim_end();
+    let [base, ours, now] = [base, ours, line].map(|it| marked(it.trim_end()));
+    let is_marked = |it: &Marked<'_>| !it.behind.is_empty();
+    let is_ours = base.text == ours.text && (is_marked(&base) || is_marked(&ours));
+    if !is_ours || line.contains('\n') {
+        return None;
+    }
+    let marks: Vec<&str> = ours.behind.split("; ").collect();
+    // The date is as the person left it.
+    let day = now.behind.split("; ").find(|it| is_day(it));
+    let marks = marks.into_iter().filter(|it| !is_day(it) && !it.is_empty());
+    let behind: Vec<&str> = day.into_iter().chain(marks).collect();
+    let end = theirs.get(line.len()..).unwrap_or_default();
+    let behind = behind.join("; ");
+    let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
+    Some(format!("{}{behind}{end}", now.text))
 }
 
 fn same(one: &str, other: &str) -> bool {

@@ -51,6 +51,11 @@ fn what_only_one_side_changed_is_changed() {
 }
 
 #[test]
+fn the_footer_stays_below_a_section_that_lost_its_entries() {
+    check("a=1 #=Blockers b=1", "a=1 b=1", "mine a=1 #=Blockers b=1", "mine a=1 b=1 #=Blockers");
+}
+
+#[test]
 fn an_entry_without_its_tag_is_known_by_its_words() {
     check("a=1 b=2", "a=1 b=2", "1 b=2", "a=1 b=2");
     check("a=1 b=2", "a=1 b=2", "mine 2 1", "mine b=2 a=1");

@@ -34,7 +34,7 @@ pub(crate) use budget::{LETTERS_PER_TOKEN, TagCounts, TokenRow, tags, tokens};
 pub(crate) use config::MemoryConfig;
 pub use document::Document;
 pub(crate) use document::{Block, Part};
-pub(crate) use escape::words_line;
+pub(crate) use escape::{inline, words_line};
 pub(crate) use facts::{CONFLICTS_WITH, Contradiction, Section, section, suspicion};
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{

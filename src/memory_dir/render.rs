@@ -13,7 +13,8 @@ use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{self, Page, entry};
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use crate::domain::{
-    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
+    Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
+    Stage,
 };
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
@@ -274,6 +275,12 @@ impl<'a> Placing<'a> {
         for pair in facts.contradictions {
             placing.mark(pair.one, pair.other, pair.is_certain);
             placing.mark(pair.other, pair.one, pair.is_certain);
+        }
+        let is_proposed = |it: &&Memory| {
+            is_active(it) && it.stage == Stage::Proposed && it.claim.kind() == ClaimKind::Decision
+        };
+        for memory in facts.memories.iter().filter(is_proposed) {
+            placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
         }
         for (id, words) in facts.missing {
             let mark = words_inline(words, MISSING_LETTERS_MAX, facts.gate);

@@ -3,7 +3,7 @@
 
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::domain::{Claim, Digest, Memory, MemoryId, MemoryState};
-use crate::store::{KeptFiles, Store, StoreError};
+use crate::store::{KeptFiles, Store, StoreError, StoreErrorKind};
 use crate::text::code_names::{CodeName, code_names};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,13 @@ impl Verification<'_> {
             let mut files: BTreeMap<String, Arc<str>> =
                 now.iter().map(|(id, it)| (id.to_string(), text(it).into())).collect();
             files.insert(LAST.to_owned(), last.into());
-            self.store.keep_rendered(vec![(key, KeptFiles::All(files))]).await?;
+            let kept = self.store.keep_rendered(vec![(key, KeptFiles::All(files))]).await;
+            // A store that can only be read is checked anew each time.
+            if let Err(error) = kept
+                && error.kind != StoreErrorKind::ReadOnly
+            {
+                return Err(error.into());
+            }
         }
         Ok(missing(&now))
     }

@@ -13,6 +13,11 @@ const FILE_ENDINGS: [&str; 34] = [
     "cpp", "hpp", "cs", "rb", "php", "swift", "sh", "sql", "json", "yaml", "yml", "xml", "html",
     "css", "ini", "cfg", "conf", "md", "proto", "tf",
 ];
+/// Files that are known by their whole name.
+const FILES: [&str; 7] =
+    ["Makefile", "Dockerfile", "Justfile", "justfile", "Procfile", "Jenkinsfile", "Vagrantfile"];
+/// Beginnings of commands that run a task, which a file defines by its name.
+const RUNNERS: [&str; 6] = ["just ", "make ", "npm run ", "pnpm run ", "yarn run ", "bun run "];
 /// Stems of words about removal; what a text with one of them names may be gone.
 const REMOVING: [&str; 17] = [
     "remov", "delet", "drop", "replac", "renam", "instead", "rather", "no longer", "get rid",
@@ -49,7 +54,11 @@ impl CodeName {
 
 /// Names in `text`; none if it is about something removed or replaced.
 pub(crate) fn code_names(text: &str) -> BTreeSet<CodeName> {
-    let folded = text.to_lowercase();
+    // `scripts/migrate.sh` removes nothing.
+    let is_prose =
+        |word: &&str| !word.contains(['/', '_']) && !word.trim_end_matches('.').contains('.');
+    let prose: Vec<&str> = text.split_whitespace().filter(is_prose).collect();
+    let folded = prose.join(" ").to_lowercase();
     let mut names = BTreeSet::new();
     if REMOVING.iter().any(|word| folded.contains(word)) {
         return names;
@@ -57,7 +66,9 @@ pub(crate) fn code_names(text: &str) -> BTreeSet<CodeName> {
     for (number, piece) in text.split('`').enumerate() {
         let is_quoted = number % 2 == 1;
         if is_quoted && piece.trim().contains(' ') {
-            note(CodeName::Text(piece.trim().to_owned()), &mut names);
+            let command = piece.trim();
+            let task = RUNNERS.iter().find_map(|runner| command.strip_prefix(runner));
+            note(CodeName::Text(task.unwrap_or(command).to_owned()), &mut names);
             continue;
         }
         let mut before = "";
@@ -124,7 +135,7 @@ fn is_path(word: &str, is_quoted: bool) -> bool {
     let mut parts = word.split('/');
     let last = word.rsplit('/').next().unwrap_or_default();
     let ending = last.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, it)| it);
-    let is_file = ending.is_some_and(|it| FILE_ENDINGS.contains(&it));
+    let is_file = ending.is_some_and(|it| FILE_ENDINGS.contains(&it)) || FILES.contains(&last);
     parts.all(is_part) && (is_file || is_quoted && word.contains('/'))
 }
 
@@ -164,6 +175,8 @@ mod tests {
         check("Pin tokio to v1.38 and serde 1.0.203", &["v1.38", "1.0.203"]);
         check("Call flush_queue() and maxRetries", &["flush_queue", "maxRetries"]);
         check("Run `cargo xtask dist` first", &["cargo xtask dist"]);
+        check("Run `just deploy-prod` on Mondays, see Makefile", &["deploy-prod", "Makefile"]);
+        check("The schema is made by scripts/migrate.sh.", &["scripts/migrate.sh"]);
         check("Put it in `deploy/prod`/ or Cargo.toml", &["deploy/prod", "Cargo.toml"]);
     }
 

@@ -1,7 +1,7 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
 use super::{FIXABLE, Linting, doubles, misplaced_footer, needs_headings};
-use crate::memory_dir::document::{Document, Part};
+use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
 use crate::memory_dir::tag::{Tag, is_value};
@@ -53,7 +53,11 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     let has_markers = document.first(Part::Marker).is_some();
     match rule {
         // During an unfinished merge, only the merge is fixed.
-        "conflict-markers" => joined_whole(&document),
+        "conflict-markers" => {
+            let joined = joined_whole(&document);
+            // Two versions of one entry: a person chooses.
+            if repeats_tag(kind, &joined) { text.to_owned() } else { joined }
+        }
         _ if has_markers => text.to_owned(),
         "missing-heading" if needs_headings(kind) => {
             let mut edits = Edits::new(&document);
@@ -67,6 +71,16 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         "config-alias" if kind == Kind::Config => renamed(text),
         _ => text.to_owned(),
     }
+}
+
+/// True if two entries have the tag of the same memory.
+fn repeats_tag(kind: Kind, text: &str) -> bool {
+    let (document, _) = Document::parse(kind, text);
+    let mut met = HashSet::new();
+    let is_again = |block: &Block| {
+        document.tags(block).filter_map(|tag| tag.ours()).any(|tag| !met.insert(tag.to_owned()))
+    };
+    document.entries().any(is_again)
 }
 
 /// Joins the sides until no marker is left, because removing one may reveal others.

@@ -238,6 +238,16 @@ fn both_sides_of_a_merge_are_kept_once() {
 }
 
 #[test]
+fn two_versions_of_one_entry_are_left_to_a_person() {
+    let tag = "<!-- @tag: src-0a1b2c3d -->";
+    let text = active(&format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x"));
+    let files = Files::from([("active-context.md".to_owned(), text.as_str().into())]);
+    let fixed =
+        linted(&files, |linting| fix_rule("conflict-markers", "active-context.md", &text, linting));
+    assert_eq!(fixed, text);
+}
+
+#[test]
 fn text_and_json_say_where_and_what() {
     let mut files = fresh();
     files.insert("a.md".into(), "- a\n\n<!-- @tag: x -->\n".into());

@@ -34,6 +34,8 @@ use std::sync::Arc;
 
 /// Maximum number of plans per run; a directory is planned again if another program writes to it meanwhile.
 const PASSES_MAX: u32 = 3;
+/// A person removed the mark of an open pair.
+const KEPT_BOTH: &str = "person-kept-both";
 /// Maximum number of open pairs that are marked in the directory, earliest first.
 const OPEN_PAIRS_MAX: u32 = 500;
 
@@ -211,26 +213,27 @@ impl DirSync {
         for _ in 0..PASSES_MAX {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
-                self.keep_both(lease, &plan.kept).await?;
-                return Ok(plan.people());
+                let kept = self.keep_both(lease, &plan.kept).await?;
+                return Ok(plan.people().into_iter().chain(kept).collect());
             }
         }
         Ok(Vec::new())
     }
 
-    /// Applies a keep-both verdict to each pair; returns false if none applies.
+    /// Applies a keep-both verdict to each pair. Returns the first memories of those to which it applies.
     async fn keep_both(
         &self,
         lease: &NamespaceLease,
         pairs: &[(MemoryId, MemoryId)],
-    ) -> Result<bool, StoreError> {
-        let mut is_changed = false;
+    ) -> Result<ImportedEdits, StoreError> {
+        let mut kept = Vec::new();
         for (one, other) in pairs {
             let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
             let outcome = apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
-            is_changed |= matches!(outcome, DecisionOutcome::Done(_));
+            let DecisionOutcome::Done(plan) = outcome else { continue };
+            kept.extend(plan.after().remove(one).map(|memory| (KEPT_BOTH, memory)));
         }
-        Ok(is_changed)
+        Ok(kept)
     }
 
     async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
@@ -254,7 +257,9 @@ impl DirSync {
                 continue;
             }
             report.people.extend(plan.people());
-            if self.keep_both(lease, &plan.kept).await? {
+            let kept = self.keep_both(lease, &plan.kept).await?;
+            if !kept.is_empty() {
+                report.people.extend(kept);
                 continue;
             }
             let gone = self.strike(&plan, write, &mut report).await?;
@@ -393,13 +398,14 @@ impl DirSync {
         namespace: &str,
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
-        let disk = read(folder)?;
+        let mut disk = read(folder)?;
         let (before, mut known, sources, contradictions) = tokio::try_join!(
             async { self.state(folder).known_files(&disk).await },
             self.store.memories(Some(namespace)),
             sources(&self.store, namespace),
             contradictions(&self.store, namespace),
         )?;
+        state::skip_ruined(&mut disk, &before.seen);
         // A plan whose memories changed meanwhile is ignored.
         let _ = next.map(|plan| plan.apply(&mut known));
         let missing = self.missing(folder, &known).await?;
@@ -520,7 +526,9 @@ impl SyncReport {
         }
         let left = plan.update.held.iter().chain(&plan.disk.skipped).chain(&plan.refused);
         self.left.extend(left.cloned());
-        self.deleted.clone_from(&plan.update.deleted);
+        let is_skipped = |path: &&String| plan.disk.skipped.iter().any(|(it, _)| it == *path);
+        let deleted = plan.update.deleted.iter().filter(|path| !is_skipped(path));
+        self.deleted = deleted.cloned().collect();
         self.unplaced = plan.rendered.unplaced.len();
         self
     }

@@ -31,7 +31,10 @@ const NO_RECORD: &str = "status-names-no-record";
 const CIRCLE: &str = "status-makes-a-circle";
 /// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
+/// Section of a record.
+const DECISION: &str = "Decision";
 const COMPLETED: &str = "Completed (Recent)";
+const IN_PROGRESS: &str = "In Progress";
 
 pub(super) struct Amendment {
     pub(super) rule: &'static str,
@@ -57,6 +60,8 @@ pub(super) struct MemoryEdits {
     unmarked: Vec<String>,
     removal: Option<Removal>,
     is_back: bool,
+    /// It was moved to the requests in progress.
+    is_begun: bool,
     status: Option<Status>,
 }
 
@@ -128,8 +133,7 @@ impl<'a> PeopleEdits<'a> {
         }
         // Another file may still show the entry; a session file does not show that it holds.
         let is_gone = edits.removal.is_some_and(|removal| shown.is_none_or(|it| *it < removal));
-        // A file that could not be read may show the entry.
-        if is_gone && self.disk.skipped.is_empty() {
+        if is_gone && !self.is_partial() {
             memory.state = MemoryState::Retracted;
             return Some(REMOVED);
         }
@@ -138,6 +142,9 @@ impl<'a> PeopleEdits<'a> {
             memory.confirmed = true;
             let words = |it: &Redacted| chars(it.as_str(), EDITED_LETTERS_MAX).to_owned();
             memory.edited = edits.text.as_ref().map(words).or(memory.edited.take());
+        }
+        if edits.is_begun && memory.stage == Stage::Proposed {
+            memory.stage = Stage::Attempted;
         }
         let stage = edits.done.filter(|done| *done == memory.is_open());
         match stage.and_then(|done| Some((done, memory.stage_once(done)?))) {
@@ -212,10 +219,22 @@ impl<'a> PeopleEdits<'a> {
         memory.superseded_by = successor;
     }
 
-    /// Tags in all files, each with its most significant file. Private blocks count, since hiding is not removing.
+    fn is_skipped(&self, path: &str) -> bool {
+        self.disk.skipped.iter().any(|(it, _)| it == path)
+    }
+
+    /// True if a file was skipped that was never seen, and may show any entry.
+    fn is_partial(&self) -> bool {
+        self.disk.skipped.iter().any(|(path, _)| !self.seen.contains_key(path))
+    }
+
+    /// Tags in all files, each with its most significant file; a skipped file counts as it was last seen. Private blocks
+    /// count, since hiding is not removing.
     fn shown(&self) -> BTreeMap<&str, Removal> {
         let mut shown: BTreeMap<&str, Removal> = BTreeMap::new();
-        for (path, text) in &self.disk.files {
+        let skipped =
+            self.disk.skipped.iter().filter_map(|(path, _)| self.seen.get_key_value(path));
+        for (path, text) in self.disk.files.iter().chain(skipped) {
             let file = removal_of(path);
             for tag in tags_in(text) {
                 let most = shown.entry(tag).or_insert(file);
@@ -229,6 +248,14 @@ impl<'a> PeopleEdits<'a> {
     /// that differs from what was rendered.
     pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
+        // A deleted decision record is a removed entry.
+        for path in self.update.deleted.iter().filter(|path| adr_number(path).is_some()) {
+            let tag = self.seen.get(path).and_then(|text| tags_in(text).next());
+            if let Some(tag) = tag.filter(|_| !self.is_skipped(path)) {
+                let edit = PersonEdit::Deleted { tag: tag.to_owned() };
+                by_tag.entry(tag.to_owned()).or_default().note(path, edit);
+            }
+        }
         for (path, ours) in &self.rendered.files {
             let Some(text) = self.disk.files.get(path) else { continue };
             let old = self.rendered.renamed.get(path).unwrap_or(path);
@@ -321,6 +348,7 @@ impl MemoryEdits {
                 self.is_edited = true;
                 if path == PROGRESS {
                     self.done = Some(section.as_str() == COMPLETED);
+                    self.is_begun = section.as_str() == IN_PROGRESS;
                 }
             }
             PersonEdit::Deleted { .. } => self.removal = self.removal.max(Some(removal_of(path))),
@@ -329,28 +357,64 @@ impl MemoryEdits {
 
     /// Collects the edits of a decision record, which is one memory whichever of its lines changed.
     fn note_record(&mut self, seen: &str, now: Redacted) {
-        let [(before, old), (after, new)] = [seen, now.as_str()].map(|text| {
-            let (document, _) = Document::parse(Kind::Decision, text);
-            let top = meta(&document);
-            let at = top.status_line.unwrap_or_default() as usize;
-            let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
-            let others: Vec<String> = lines.map(|(_, line)| line.trim_end().to_owned()).collect();
-            (top.status.map(|(status, _)| status), others)
-        });
-        self.status = after.filter(|_| before != after);
-        if old != new {
-            (self.is_edited, self.text) = (true, Some(now));
+        let [before, after] = [seen, now.as_str()].map(RecordText::of);
+        self.status = after.status.filter(|_| before.status != after.status);
+        if before.lines != after.lines {
+            self.is_edited = true;
+            let is_new = |it: &&str| !it.is_empty();
+            let decision = Some(after.decision).filter(|it| *it != before.decision);
+            let words = decision.or(Some(after.title).filter(|it| *it != before.title));
+            let start = |words: &str| now.as_str().find(words);
+            let words = words.filter(is_new).and_then(|it| Some((start(it)?, it.len())));
+            self.text = words.map(|(at, len)| now.cut(at..at + len)).or(self.text.take());
         }
     }
 
     fn is_something(&self) -> bool {
-        let MemoryEdits { is_edited, text: _, done, unmarked, removal, is_back, status } = self;
+        let MemoryEdits {
+            is_edited,
+            text: _,
+            done,
+            unmarked,
+            removal,
+            is_back,
+            is_begun: _,
+            status,
+        } = self;
         *is_edited
             || *is_back
             || !unmarked.is_empty()
             || done.is_some()
             || removal.is_some()
             || status.is_some()
+    }
+}
+
+/// A decision record, as far as an edit of it counts.
+struct RecordText<'t> {
+    status: Option<Status>,
+    /// Title without the number.
+    title: &'t str,
+    /// Text of the section with the decision.
+    decision: &'t str,
+    /// All lines but that of the status.
+    lines: Vec<&'t str>,
+}
+
+impl<'t> RecordText<'t> {
+    fn of(text: &'t str) -> RecordText<'t> {
+        let (document, _) = Document::parse(Kind::Decision, text);
+        let top = meta(&document);
+        let at = top.status_line.unwrap_or_default() as usize;
+        let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
+        let title = document.title();
+        let decided = document.entries().find(|block| document.section(block) == DECISION);
+        RecordText {
+            status: top.status.map(|(status, _)| status),
+            title: title.split_once(": ").map_or(title, |(_, title)| title),
+            decision: decided.map_or("", |block| document.body(block).trim()),
+            lines: lines.map(|(_, line)| line.trim_end()).collect(),
+        }
     }
 }
 

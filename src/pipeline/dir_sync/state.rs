@@ -5,8 +5,8 @@ use super::people::{tags_in, tags_of_memories};
 use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::Digest;
 use crate::memory_dir::{
-    ACTIVE_CONTEXT, FileChange, Files, GLOSSARY, Initial, PATTERNS, PROGRESS, initial_files,
-    is_day, lacks_entries, tagged_alone,
+    ACTIVE_CONTEXT, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS, PROGRESS, Part,
+    initial_files, is_day, lacks_entries, tagged_alone,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
@@ -31,6 +31,25 @@ const PAST_MAX: usize = 50;
 const EXACT: &str = "=";
 /// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
+
+/// Reason to leave a file alone of which neither the title nor an entry is left: emptied or overwritten by accident.
+const RUINED: &str = "its title and all its entries are gone, and memory keeps them (delete the file and run `annalist \
+                      memory init --all` to restore it)";
+
+/// Moves files to the skipped ones that showed memories when they were last seen, and now have neither title nor tag.
+pub(super) fn skip_ruined(disk: &mut DirectoryRead, seen: &Files) {
+    let DirectoryRead { files, skipped, .. } = disk;
+    files.retain(|path, text| {
+        let is_ours = |text: &str| tags_in(text).next().is_some();
+        let is_ruined = seen.get(path).is_some_and(|seen| is_ours(seen))
+            && !is_ours(text)
+            && Document::parse(Kind::of_path(path), text).0.first(Part::Title).is_none();
+        if is_ruined {
+            skipped.push((path.clone(), RUINED));
+        }
+        !is_ruined
+    });
+}
 
 pub(super) struct SyncState<'a> {
     pub(super) store: &'a Store,

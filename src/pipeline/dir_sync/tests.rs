@@ -266,6 +266,86 @@ fn a_file_that_a_person_takes_away_stays_away_and_takes_back_nothing() {
 }
 
 #[test]
+fn a_file_that_was_emptied_or_overwritten_takes_back_nothing() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let before = scene.files();
+    for ruined in ["", "\n", "core dumped\n- at 0x0\n"] {
+        for path in ["active-context.md", "decisions/ADR-001-use-postgres.md"] {
+            scene.edit(path, |_| ruined.to_owned());
+            let report = scene.sync();
+            assert!(report.people.is_empty(), "{:?}", report.people);
+            assert_eq!(report.left.len(), 1, "{:?}", report.left);
+            assert_eq!(report.left[0].0, path);
+            assert_eq!(&*scene.files()[path], ruined, "left as it is");
+            scene.edit(path, |_| before[path].to_string());
+            scene.sync();
+            assert_eq!(scene.files(), before);
+        }
+    }
+    // The entries of the ruined file count as shown; those taken out of another one do not.
+    scene.apply(vec![operation("gutter", asked("Clean the gutter"), None)]);
+    scene.sync();
+    scene.edit("active-context.md", |_| String::new());
+    scene.take_out("progress.md", "Clean the gutter");
+    scene.sync();
+    assert_eq!(scene.memory("gutter").reason.as_deref(), Some("person-removed"));
+    for name in ["db", "who", "seal"] {
+        assert_eq!(scene.memory(name).state, MemoryState::Active, "{name}");
+    }
+    // A person who removes the entries and leaves the title means it.
+    scene.edit("active-context.md", |_| "# Active Context\n".to_owned());
+    scene.sync();
+    assert_eq!(scene.memory("who").reason.as_deref(), Some("person-removed"));
+}
+
+#[test]
+fn a_decision_that_a_person_removes_file_by_file_is_taken_back() {
+    let record = "decisions/ADR-001-use-postgres.md";
+    for is_line_first in [true, false] {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        for is_line in [is_line_first, !is_line_first] {
+            assert_eq!(scene.memory("db").state, MemoryState::Active);
+            if is_line {
+                scene.take_out("active-context.md", "Use Postgres");
+            } else {
+                let text = scene.files()[record].clone();
+                scene.folder.write(record, Some(&text), None).unwrap();
+            }
+            scene.sync();
+        }
+        assert_eq!(scene.memory("db").reason.as_deref(), Some("person-removed"));
+    }
+}
+
+#[test]
+fn what_a_person_writes_as_the_decision_of_a_record_is_its_wording() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let record = "decisions/ADR-001-use-postgres.md";
+    let shown = |scene: &Scene| {
+        let memory = scene.memory("db");
+        crate::domain::shown_words(memory.edited.as_deref(), &memory.claim).to_owned()
+    };
+    scene.edit(record, |text| text.replace("# ADR-001: Use Postgres", "# ADR-001: Take Postgres"));
+    scene.sync();
+    assert_eq!(shown(&scene), "Take Postgres");
+    let decided =
+        |text: &str| text.replace("## Decision\nUse Postgres", "## Decision\nUse Postgres 17");
+    scene.edit(record, decided);
+    scene.sync();
+    assert_eq!(shown(&scene), "Use Postgres 17");
+    scene.edit(record, |text| format!("{text}\nAna was against it.\n"));
+    scene.sync();
+    assert_eq!(shown(&scene), "Use Postgres 17");
+    assert!(scene.memory("db").confirmed);
+}
+
+#[test]
 fn a_directory_that_lost_all_its_entries_is_made_anew() {
     let scene = scene();
     scene.apply(first());
@@ -506,9 +586,45 @@ fn a_tick_closes_a_request_and_taking_it_away_opens_it_again() {
     scene.sync();
     let memory = scene.memory("gutter");
     let rule = memory.decided.map(|it| it.rule.into_owned());
-    assert_eq!((memory.stage, rule.as_deref()), (Stage::Attempted, Some("person-reopened")));
-    assert_eq!(shown("In Progress"), ["- [ ] Mend the gutter (1970-01-01)"]);
+    assert_eq!((memory.stage, rule.as_deref()), (Stage::Proposed, Some("person-reopened")));
+    assert_eq!(shown("Backlog").len(), 2, "{}", scene.files()["progress.md"]);
     assert_eq!(shown("Completed (Recent)"), [""; 0]);
+    assert!(scene.sync().is_empty());
+    // A person who moves it says that it was begun.
+    let line = "- Mend the gutter (1970-01-01)\n";
+    scene.edit("progress.md", |text| {
+        let tag = text.split_once(line).unwrap().1.lines().next().unwrap();
+        let entry = format!("{line}{tag}\n");
+        format!("{}\n## In Progress\n{entry}", text.replace(&entry, ""))
+    });
+    scene.sync();
+    assert_eq!(scene.memory("gutter").stage, Stage::Attempted);
+    assert_eq!(shown("In Progress"), ["- [ ] Mend the gutter (1970-01-01)"]);
+    let focus = below(&scene.files()["active-context.md"], "Current Focus");
+    assert_eq!(focus, ["- Mend the gutter"]);
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_capital_tick_is_a_tick_and_a_mark_reaches_an_edited_line() {
+    let scene = scene();
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.apply(first());
+    scene.sync();
+    scene.edit("progress.md", |text| text.replace("- Mend the", "- [X] Mend the"));
+    assert_eq!(scene.sync().conflicts, []);
+    let shown = below(&scene.files()["progress.md"], "Completed (Recent)");
+    assert_eq!(shown, ["- [x] Mend the gutter (1970-01-01)"]);
+    let named = "active-context.md";
+    scene.edit(named, |text| text.replace("Names in snake_case", "Names in snake_case, mostly"));
+    scene.sync();
+    let mut camel = operation("camel", decided("Names in camelCase", &[]), None);
+    camel.disposition = Disposition::Conflict { with: id("names"), memory: id("camel") };
+    scene.apply(vec![camel]);
+    assert_eq!(scene.sync().conflicts, []);
+    let shown = below(&scene.files()[named], "Recent Decisions");
+    let marked = "- Names in snake_case, mostly – It is simpler (1970-01-01; conflicts with src-";
+    assert!(shown.iter().any(|line| line.starts_with(marked)), "{shown:#?}");
     assert!(scene.sync().is_empty());
 }
 
