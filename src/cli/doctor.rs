@@ -7,7 +7,7 @@ use crate::config::{Config, Price};
 use crate::domain::{ModelError, OutputMode};
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
-use crate::privacy::Gate;
+use crate::privacy::{Gate, Only};
 use crate::store::{OpenMode, Store, StoreErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -104,6 +104,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     usable &= store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.push(store);
+    for line in &mut lines {
+        line.check.detail = masked(&line.check.detail);
+    }
     if args.json {
         output::json(&DoctorReport {
             base_url: &config.model.base_url,
@@ -125,9 +128,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(!usable)
 }
 
-/// Redacts a model name, since a user may have entered the key instead.
-fn masked(model: &str) -> String {
-    Gate::new(&[]).redact(model).as_str().to_owned()
+/// Redacts a text with the model's name, since a user may have entered the key instead.
+pub(super) fn masked(model: &str) -> String {
+    Gate::new(&[]).only(Only::Secrets).redact(model).as_str().to_owned()
 }
 
 fn listed(probe: &Probe, model: &str, shown: &str) -> Line {

@@ -1,5 +1,6 @@
 //! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
+use super::doctor::masked;
 use super::output::{self, Failure, YELLOW, count, counted, dollars, json_row, numbers, remark};
 use super::progress::cancelled_by_signal;
 use super::settings;
@@ -177,6 +178,12 @@ fn model(
         return Ok((Model::Cassette(Box::new(cassette)), name));
     }
     let (endpoint, name) = (endpoint(config)?, named.unwrap_or(otherwise));
+    if masked(name) != name {
+        return Err(Failure::usage(
+            "model.model: <SECRET> looks like a key, not like the name of a model: put the key into a variable, and \
+             set api_key_env to its name; replace a key that was in a file",
+        ));
+    }
     warn_of_unpriced_cap(config, name);
     Ok((of_endpoint(endpoint), name.to_owned()))
 }

@@ -5,6 +5,7 @@ use crate::adapters::clock;
 use crate::config::ConfigError;
 use crate::domain::Timestamp;
 use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
+use crate::privacy::{Gate, Only};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::text::phrase::with_causes;
 pub(super) use crate::text::phrase::{commas, count, counted};
@@ -57,7 +58,8 @@ impl Failure {
     /// Prints the line, unless the failures were printed already.
     pub(super) fn report(self) -> ExitCode {
         if !self.line.is_empty() {
-            note(&error(&self.line));
+            // A path or another argument that it repeats may hold a secret.
+            note(&error(Gate::new(&[]).only(Only::Secrets).redact(&self.line).as_str()));
         }
         ExitCode::from(self.code)
     }

@@ -195,18 +195,21 @@ fn cuts(text: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
 }
 
 /// Characters that look like the angle brackets of a tag.
-const OPENERS: [char; 7] =
-    ['<', '\u{ff1c}', '\u{2039}', '\u{3008}', '\u{2329}', '\u{27e8}', '\u{fe64}'];
-const CLOSERS: [char; 7] =
-    ['>', '\u{ff1e}', '\u{203a}', '\u{3009}', '\u{232a}', '\u{27e9}', '\u{fe65}'];
+const OPENERS: [char; 14] = [
+    '<', '\u{ff1c}', '\u{2039}', '\u{3008}', '\u{2329}', '\u{27e8}', '\u{fe64}', '\u{300a}',
+    '\u{2c2}', '\u{276e}', '\u{1438}', '\u{227a}', '\u{276c}', '\u{2770}',
+];
+const CLOSERS: [char; 14] = [
+    '>', '\u{ff1e}', '\u{203a}', '\u{3009}', '\u{232a}', '\u{27e9}', '\u{fe65}', '\u{300b}',
+    '\u{2c3}', '\u{276f}', '\u{1433}', '\u{227b}', '\u{276d}', '\u{2771}',
+];
 
 /// True for characters that are not displayed.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Opening bracket and name of a tag: `<private`, `</private`, in any case. The Turkish `İ` and `ı`
-/// count as an i, because upper-casing in a Turkish locale produces them.
+/// Opening bracket and name of a tag: `<private`, `</private`, in any case.
 struct TagHead {
     end: usize,
     closes: bool,
@@ -217,6 +220,7 @@ struct TagHead {
 /// Parses the head of a tag after its opening bracket.
 fn tag_head(text: &str, at: usize) -> Option<TagHead> {
     const BLANKS_MAX: usize = 4;
+    // A letter that looks like another, or an invisible one, is not ASCII.
     let next = text.as_bytes().get(at)?;
     if next.is_ascii() && !matches!(next, b' ' | b'\t' | b'/' | b'p' | b'P') {
         return None;
@@ -234,13 +238,31 @@ fn tag_head(text: &str, at: usize) -> Option<TagHead> {
     let mut end = at;
     for expected in "private".chars() {
         let (place, letter) = letters.next()?;
-        let turkish = expected == 'i' && matches!(letter, '\u{130}' | '\u{131}');
-        if !turkish && letter.to_ascii_lowercase() != expected {
+        if plain(letter) != expected {
             return None;
         }
         end = at + place + letter.len_utf8();
     }
     Some(TagHead { end, closes, spaced: 0 < blanks })
+}
+
+/// The small Latin letter that `letter` looks like: fullwidth, mathematical, Cyrillic, or a Turkish `İ` or `ı`, which
+/// upper-casing in a Turkish locale produces.
+fn plain(letter: char) -> char {
+    /// Letters of one mathematical alphabet, large ones first.
+    const ALPHABET: u32 = 52;
+    let of = |number: u32| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
+    match letter {
+        '\u{ff21}'..='\u{ff3a}' => of(u32::from(letter) - 0xff21),
+        '\u{ff41}'..='\u{ff5a}' => of(u32::from(letter) - 0xff41),
+        '\u{1d400}'..='\u{1d6a3}' => of((u32::from(letter) - 0x1d400) % ALPHABET),
+        '\u{430}' | '\u{410}' => 'a',
+        '\u{435}' | '\u{415}' => 'e',
+        '\u{440}' | '\u{420}' => 'p',
+        '\u{442}' | '\u{422}' => 't',
+        '\u{130}' | '\u{131}' | '\u{456}' | '\u{406}' => 'i',
+        _ => letter.to_ascii_lowercase(),
+    }
 }
 
 /// Returns whether the text has a bracket that looks like `<`, or an invisible character.

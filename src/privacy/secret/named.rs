@@ -169,7 +169,10 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
                 || scan.piece(named.start..named.start + 2) == "--"
                     && value::may_be_secret(secret, false)
         }
-        Separator::Is => value::is_random(secret),
+        Separator::Is => {
+            let is_phrase = named.name.to_ascii_lowercase().ends_with("passphrase");
+            value::is_random(secret) || is_phrase && value::is_words(secret)
+        }
         Separator::Tag => false,
     };
     if secret_by_form && !continues && !value::is_no_secret(secret, named.name) {
@@ -231,7 +234,7 @@ fn bare(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form) -> Range<usize> {
     }
     let word = scan
         .piece(named.value..end)
-        .trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '!', '|']);
+        .trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '!', '|', '“', '”', '»', '」']);
     named.value..named.value + word.len()
 }
 

@@ -210,23 +210,34 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
             && matches!(kind(), Some(words::Kind::Password | words::Kind::Token))
 }
 
-/// Position after the words between a name and its value: `for the server:`, `of bob is`.
+/// Position after the words between a name and its value: `for the server:`, `of bob is`. One word among them may be
+/// any, after a link: `for the billing box is`.
 fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
     /// Maximum words in such a chain.
-    const LINKS_MAX: usize = 4;
-    for _ in 0..LINKS_MAX {
-        let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'\'' || !byte.is_ascii();
+    const LINKS_MAX: usize = 5;
+    let mut others = 0;
+    for place in 0..LINKS_MAX {
+        let is_letter =
+            |byte: u8| byte.is_ascii_alphabetic() || b"'-".contains(&byte) || !byte.is_ascii();
         let end = scan.run_within(at, 16, is_letter);
         let word = scan.piece(at..end).to_lowercase();
         if !words::LINKS.contains(word.as_str()) {
-            return None;
+            others += 1;
+            if place == 0 || 1 < others || end == at {
+                return None;
+            }
+            at = scan.gap(end);
+            continue;
         }
         let next = scan.gap(end);
         if matches!(scan.byte(next), b':' | b'=') {
             return Some(next + 1);
         }
         if words::VERBS.contains(word.as_str()) {
-            return Some(next).filter(|next| end < *next);
+            let quotes = ['„', '“', '«', '「'];
+            let opened = quotes.iter().find(|it| scan.from(next).starts_with(**it));
+            let value = next + opened.map_or(0, |it| it.len_utf8());
+            return Some(value).filter(|_| end < next);
         }
         at = next;
     }

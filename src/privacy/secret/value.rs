@@ -20,6 +20,8 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         "[xX]{3,}",
         "(?i-u:null|none|nil|true|false|undefined|empty|unset)",
         "(?i-u:redacted).*",
+        // Tags of YAML.
+        r"!(?i-u:vault|secret|env|ref|sub|getatt|include)",
         // In brackets, or with the marks of templates, formats and earlier masks.
         r"<.*>|\[.*\]|\{.*\}|\(.*\)|%[svqdr@]",
         r".*(?:\$\{|\{\{|\$\(|\#\{|<SECRET>).*",
@@ -181,6 +183,17 @@ pub(super) fn is_phrase(word: &str) -> bool {
             && ![&words::PLAIN, &words::GRAMMAR, &words::ABOUT].iter().any(|it| it.contains(part))
     };
     2 <= word.matches('-').count() && word.split('-').all(is_word)
+}
+
+/// Returns whether a quoted text may be a passphrase: several plain words that form no sentence.
+pub(super) fn is_words(text: &str) -> bool {
+    let is_plain = |word: &str| 2 < word.len() && word.bytes().all(|it| it.is_ascii_alphabetic());
+    (3..=10).contains(&text.split(' ').count()) && text.split(' ').all(is_plain)
+}
+
+/// Returns whether all characters of a word are the same, as in a sample of a token.
+pub(super) fn is_filler(word: &str) -> bool {
+    word.bytes().all(|byte| Some(byte) == word.bytes().next())
 }
 
 /// Returns whether a line of one word may be a password that the line before announces: letters and

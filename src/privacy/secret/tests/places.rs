@@ -535,3 +535,39 @@ fn secrets_go_that_commands_and_calls_take() {
         check(text, text);
     }
 }
+
+#[test]
+fn what_a_sentence_calls_a_secret_goes() {
+    for (text, expected) in [
+        (
+            "Das Kennwort für den Staging-Server lautet Herbst-Laub_48! , bitte nicht weitergeben",
+            "Das Kennwort für den Staging-Server lautet <SECRET>! , bitte nicht weitergeben",
+        ),
+        (
+            "the password for the billing-box is Herbst-Laub_48",
+            "the password for the billing-box is <SECRET>",
+        ),
+        (
+            "J'ai mis la clé d'API LbLR0oxMtDa5n9QRvdcDtQcbYtorV dans",
+            "J'ai mis la clé d'API <SECRET> dans",
+        ),
+        (
+            "my passphrase for that ssh key is \"seven gulls over harbour\"",
+            "my passphrase for that ssh key is \"<SECRET>\"",
+        ),
+        ("# config/master.key\n349bfbb154879cf10b4c2a2a6f29f437", "# config/master.key\n<SECRET>"),
+        ("secret: !vault |", "secret: !vault |"),
+        (
+            "the passphrase is \"the one from the wiki\"",
+            "the passphrase is \"the one from the wiki\"",
+        ),
+        (
+            "STRIPE_KEY=sk_test_xxxxxxxxxxxxxxxxxxxxxxxx",
+            "STRIPE_KEY=sk_test_xxxxxxxxxxxxxxxxxxxxxxxx",
+        ),
+        ("the token for the parser is optional", "the token for the parser is optional"),
+        ("the password for the form must be long", "the password for the form must be long"),
+    ] {
+        check(text, expected);
+    }
+}
