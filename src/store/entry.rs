@@ -206,8 +206,8 @@ impl Store {
     pub(crate) async fn first_entry_ids(
         &self,
         format: Format,
-    ) -> StoreResult<Vec<(Redacted, SessionId)>> {
-        let sql = "SELECT e.native_id, s.id FROM sessions s
+    ) -> StoreResult<Vec<(Redacted, SessionId, Redacted)>> {
+        let sql = "SELECT e.native_id, s.id, s.native_id FROM sessions s
             JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
             WHERE s.format = ?1 AND e.native_id IS NOT NULL
                 AND (e.skip IS NULL OR e.skip <> ?3)

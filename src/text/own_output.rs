@@ -22,6 +22,10 @@ const OPEN_HEAD: &str = "<memory name=";
 const GAP_BYTES_MAX: usize = 16;
 /// Number of lines of a client's notice to search for a quoted hook.
 const NOTICE_LINES_MAX: usize = 3;
+/// Words in a client's line above the output of a hook.
+const HOOK_HEADS: [&str; 2] = ["hook feedback", "hook additional context"];
+/// Maximum number of lines for each tag in a file of the memory directory; a record has one tag or two.
+const LINES_PER_TAG_MAX: usize = 16;
 /// Command that every notice to a person names.
 const SYNC: &str = "memory sync";
 
@@ -55,14 +59,27 @@ pub(crate) fn is_notice(text: &str) -> bool {
     text.lines().take(NOTICE_LINES_MAX).any(|line| {
         let Some((before, rest)) = line.split_once(PROGRAM) else { return false };
         let quotes = before.rsplit_once('[').is_some_and(|(_, path)| !path.contains(' '));
-        let is_first = before.is_empty() || before.ends_with(": ");
+        let is_first = before.trim().is_empty() || before.ends_with(": ");
         (rest.starts_with(": ") && is_first) || (rest.starts_with(" hook ") && quotes)
     })
 }
 
-/// True if a text in a person's name is our notice, which names the command to run.
+/// True if a text in a person's name is our notice: it names the command to run, or is headed as a hook's output.
 pub(crate) fn is_request_to_sync(text: &str) -> bool {
-    text.starts_with("annalist: ") && text.contains(SYNC) && text.contains('`')
+    let is_of_hook = || {
+        let first = text.lines().next().unwrap_or_default();
+        HOOK_HEADS.iter().any(|head| first.contains(head)) && is_notice(text)
+    };
+    text.starts_with("annalist: ") && text.contains(SYNC) && text.contains('`') || is_of_hook()
+}
+
+/// True if the text is mostly lines of the memory directory, as `cat` or a reading tool prints them.
+pub(crate) fn is_memory_file(text: &str) -> bool {
+    let is_tag =
+        |line: &&str| line.contains("<!-- @tag: src-") || line.contains("<!-- @tag: session-");
+    let tags = text.lines().filter(is_tag).count();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    0 < tags && lines <= LINES_PER_TAG_MAX * tags
 }
 
 /// True if a call runs only the `annalist` command, alone or piped into other programs.
@@ -83,6 +100,9 @@ pub(crate) fn runs_annalist(call: &str) -> bool {
 }
 
 fn is_ours(command: &str) -> bool {
+    let shells = ["sh -c ", "bash -c ", "bash -lc ", "zsh -c "];
+    let inner = shells.iter().find_map(|shell| command.trim().strip_prefix(shell));
+    let command = inner.map_or(command, |it| it.trim_matches(['\'', '"']));
     let mut quote = None;
     let lines = command.lines().filter(|line| !line.trim_start().starts_with('#'));
     let bare: String = lines
@@ -102,9 +122,16 @@ fn is_ours(command: &str) -> bool {
     programs.peek().is_some() && programs.all(|program| program == PROGRAM)
 }
 
+/// Programs that run the one after them.
+const WRAPPERS: [&str; 8] = ["time", "env", "sudo", "nohup", "timeout", "nice", "command", "exec"];
+
 /// Program of a command, without variable assignments and `cd`.
 fn program(command: &str) -> Option<&str> {
-    let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
+    let is_prefix = |word: &&str| {
+        let is_number = word.starts_with(|it: char| it.is_ascii_digit());
+        word.contains('=') || WRAPPERS.contains(word) || is_number
+    };
+    let mut words = command.split_whitespace().skip_while(is_prefix);
     let program = words.next().filter(|it| !matches!(*it, "cd" | "export"));
     program.map(|path| path.trim_start_matches('!').rsplit('/').next().unwrap_or(path))
 }
@@ -140,6 +167,15 @@ mod tests {
         assert!(!is_notice("please fix annalist: the queue is slow"));
         assert!(!is_notice("run annalist hook stop by hand"));
         assert!(!is_request_to_sync("annalist: rename the command"));
+        assert!(is_request_to_sync(
+            "Stop hook feedback:\nannalist: 1 transcript from hooks waiting: look at `annalist status`"
+        ));
+        assert!(is_request_to_sync(
+            "UserPromptSubmit hook additional context: annalist: Before you answer, run `x`"
+        ));
+        assert!(!is_request_to_sync("the hook feedback is nice\nannalist is a tool"));
+        assert!(is_memory_file("# Progress\n- a\n<!-- @tag: src-0a1b2c3d -->\n"));
+        assert!(!is_memory_file("a tag is a line such as <!-- @tag: x -->"));
     }
 
     #[test]
@@ -151,6 +187,9 @@ mod tests {
             r#"{"command":["bash","-lc","annalist records"]}"#,
             r#"const r = await tools.exec_command({"cmd": "annalist status"});"#,
             "!annalist status",
+            "time annalist records | cat",
+            "FOO=1 timeout 5 sudo annalist open",
+            "bash -c 'annalist records'",
         ] {
             assert!(runs_annalist(call), "{call}");
         }

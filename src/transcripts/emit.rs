@@ -9,7 +9,9 @@ use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
 use crate::domain::{
     EntryKind, FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker,
 };
-use crate::text::own_output::{is_notice, is_request_to_sync, runs_annalist, without_memory};
+use crate::text::own_output::{
+    is_memory_file, is_notice, is_request_to_sync, runs_annalist, without_memory,
+};
 use crate::text::phrase::counted;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -207,7 +209,8 @@ impl OwnOutput {
         self.ran = runs && call.is_none() || self.ran && is_result;
         self.calls.extend(call.filter(|_| runs));
         let own = without_memory(&entry.text);
-        let blank = own.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric));
+        let blank = own.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric))
+            || is_result && is_memory_file(&entry.text);
         let notice = match entry.speaker {
             Speaker::Client => is_notice(&entry.text),
             Speaker::Person => is_request_to_sync(&entry.text),

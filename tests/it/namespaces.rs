@@ -222,3 +222,16 @@ fn sessions_without_a_time_are_left_out_by_since_counted_and_let_in_by_a_flag() 
     assert_eq!(read(&["--since", "2026-11"]), [0, 1]);
     assert_eq!(read(&["--since", "7d", "--undated"]), [1, 0]);
 }
+
+#[test]
+fn a_conversation_is_read_whole_under_another_name_too() {
+    let place = with_queue();
+    let one = talk(&place, "one", &clone(&place, "roofs", "git@example.org:dev/roofs.git"));
+    let first = enqueue(&place, &[&one]);
+    let again = place.json(&["enqueue", "--json", "--flush", &one, "--namespace", "ours"]);
+    assert_eq!(
+        (again["jobs"].as_u64(), again["coverage"]["skipped"].as_u64()),
+        (Some(first), Some(0)),
+        "{again}"
+    );
+}

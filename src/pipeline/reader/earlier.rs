@@ -33,8 +33,8 @@ pub(crate) struct Lookup {
     clock: Option<fn() -> Timestamp>,
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
-    /// Sessions by the key of their first record, read on first use.
-    beginnings: Option<(Format, HashMap<u64, SessionId>)>,
+    /// Sessions, and their keys, by the key of their first record, read on first use.
+    beginnings: Option<(Format, HashMap<u64, (SessionId, u64)>)>,
 }
 
 impl Lookup {
@@ -93,25 +93,26 @@ impl Lookup {
         Ok(EarlierReading { ends, elsewhere, is_known: true, ..EarlierReading::default() })
     }
 
-    /// Keys of the records of the session that `session` was forked from, by its first record `native_id`.
+    /// Keys of the records of the session that `session` was forked from, by its first record `first`.
     pub(crate) fn fork_of(
         &mut self,
         session: &Session,
-        native_id: &Redacted,
+        first: &Redacted,
     ) -> Result<Vec<u64>, StoreError> {
         let format = session.format;
         if self.beginnings.as_ref().is_none_or(|(known, _)| *known != format) {
             let found = self.block_on(self.store.first_entry_ids(format))?;
             let mut beginnings = HashMap::new();
-            for (native_id, session) in found {
-                beginnings.entry(record_key(&native_id)).or_insert(session);
+            for (first, session, native_id) in found {
+                beginnings.entry(record_key(&first)).or_insert((session, record_key(&native_id)));
             }
             self.beginnings = Some((format, beginnings));
         }
         let beginnings = self.beginnings.as_ref();
-        let forked = beginnings.and_then(|(_, found)| found.get(&record_key(native_id)));
-        match forked.filter(|forked| **forked != session.id) {
-            Some(forked) => Ok(self.own_records(*forked)?.into_iter().collect()),
+        let forked = beginnings.and_then(|(_, found)| found.get(&record_key(first)));
+        // The same session in another namespace is no fork.
+        match forked.filter(|(_, key)| *key != record_key(&session.native_id)) {
+            Some((forked, _)) => Ok(self.own_records(*forked)?.into_iter().collect()),
             None => Ok(Vec::new()),
         }
     }
