@@ -344,12 +344,16 @@ fn the_window_is_what_settings_say_else_what_the_model_has() {
     let (read, _) = Thresholds::new(None, None, Some(50_000));
     assert_eq!(window(&read, [Some("opus[1m]"), None, None], 90_000), (50_000, true));
     let read = Thresholds::default();
-    let (opus, wide) = (Some("claude-opus-4-8"), Some("claude-opus-4-8[1M]"));
+    let (opus, wide) = (Some("claude-opus-4-5"), Some("claude-opus-4-5[1M]"));
     for ([at_start, configured, answered], tokens, expected) in [
         ([wide, None, opus], 1, (1_000_000, true)),
         ([None, wide, opus], 1, (1_000_000, true)),
         ([opus, None, opus], 200_000, (200_000, true)),
         ([Some("opus"), None, opus], 1, (200_000, true)),
+        ([Some("next[2m]"), None, Some("next")], 1, (2_000_000, true)),
+        // Nobody said how large the window of this model is.
+        ([Some("gpt-5"), None, Some("gpt-5")], 1, (200_000, false)),
+        ([Some("claude-next"), None, Some("claude-next")], 1, (200_000, false)),
         ([opus, None, None], 1, (200_000, true)),
         // Nothing proves that the session still runs the model of its settings or of its start.
         ([None, opus, opus], 1, (200_000, false)),

@@ -14,10 +14,11 @@ const AUTO_PERCENT: u32 = 60;
 const HARD_PERCENT: u32 = 80;
 /// Default window of a model, in tokens.
 const WINDOW_TOKENS: u64 = 200_000;
-/// Window of a model whose name contains [`WIDE`], in tokens.
-const WIDE_TOKENS: u64 = 1_000_000;
-/// Suffix for the wide window in a model's name, such as `sonnet[1m]`.
-const WIDE: &str = "[1m]";
+/// Beginnings of the names of models that have the default window unless their name says another one.
+const DEFAULT_WINDOW: [&str; 9] = [
+    "claude-3", "claude-haiku-4-5", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
+    "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-2025", "claude-sonnet-4-5",
+];
 
 const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_PERCENT <= 100);
 
@@ -72,24 +73,39 @@ impl Thresholds {
         (Thresholds { auto_percent, hard_percent, window_tokens: window }, findings)
     }
 
-    /// Window of `usage`: the setting, else 1,000,000 if a model's name says so, else 200,000. The
-    /// last is known only if the client named the answering model at the session's start.
+    /// Window of `usage`: the setting, else the one that a model's name says, as `sonnet[1m]` does, else 200,000. The
+    /// last is known only if the client named the answering model at the session's start, and it is known to have it.
     pub(crate) fn window(&self, usage: &Usage, models: &SessionModels<'_>) -> Window {
         if let Some(tokens) = self.window_tokens {
             return Window { tokens, is_known: true };
         }
-        let is_wide = |model: &str| model.to_ascii_lowercase().contains(WIDE);
         let answered = usage.model.as_deref();
-        if [models.at_start, models.configured, answered].into_iter().flatten().any(is_wide) {
-            return Window { tokens: WIDE_TOKENS, is_known: true };
+        let named = [models.at_start, models.configured, answered].into_iter().flatten();
+        if let Some(tokens) = named.filter_map(window_in_name).max() {
+            return Window { tokens, is_known: true };
         }
         // The user may change the model during a session; an alias is part of the full name.
         let is_same = |at_start: &str| {
             answered.is_none_or(|it| it.contains(at_start) || at_start.contains(it))
         };
-        let is_known = models.at_start.is_some_and(is_same) && usage.tokens <= WINDOW_TOKENS;
+        let has_default = |model: &str| DEFAULT_WINDOW.iter().any(|it| model.contains(it));
+        let is_listed = [models.at_start, answered].into_iter().flatten().any(has_default);
+        let is_told = models.at_start.is_some_and(is_same);
+        let is_known = is_told && is_listed && usage.tokens <= WINDOW_TOKENS;
         Window { tokens: WINDOW_TOKENS, is_known }
     }
+}
+
+/// Tokens of the window that a model's name ends with: `[1m]`, `[500k]`.
+fn window_in_name(model: &str) -> Option<u64> {
+    let (_, size) = model.trim().strip_suffix(']')?.rsplit_once('[')?;
+    let (digits, unit) = size.split_at_checked(size.len().checked_sub(1)?)?;
+    let thousands = match unit {
+        "m" | "M" => 1_000,
+        "k" | "K" => 1,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(thousands * 1_000).filter(|tokens| 0 < *tokens)
 }
 
 /// Names of a session's model.

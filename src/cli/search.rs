@@ -9,6 +9,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Format, Timestamp};
+use crate::memory_dir::inline;
 use crate::pipeline::{
     DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest, project_namespace, search,
 };
@@ -300,6 +301,10 @@ fn table(rows: &[SearchRow<'_>], format: TableFormat) -> String {
     lines.extend(rows.iter().map(|row| {
         let [id, day, kind, state, words, claim] = row.cells();
         let [words, claim] = [words, claim].map(|it| output::shorten(&it, CELL_LETTERS));
+        let [words, claim] = match format {
+            TableFormat::Md => [words, claim].map(|it| inline(&it)),
+            TableFormat::Csv => [words, claim],
+        };
         line([id, day, kind, state, words, claim])
     }));
     lines.join("\n")

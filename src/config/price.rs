@@ -72,16 +72,39 @@ struct HostPrices {
     models: BTreeMap<String, [f64; 3]>,
 }
 
+/// Hosts that pass on calls at the provider's price.
+const GATEWAYS: [&str; 1] = ["openrouter.ai"];
+
+/// A model's name without the date of its snapshot: `-2024-07-18`, `-20250929`.
+fn undated(model: &str) -> &str {
+    let is_date = |tail: &str| {
+        let digits = tail.bytes().filter(u8::is_ascii_digit).count();
+        let others = tail.bytes().filter(|byte| !byte.is_ascii_digit()).all(|byte| byte == b'-');
+        digits == 8 && others && tail.contains("20")
+    };
+    ["-2024-07-18".len(), "-20250929".len()]
+        .into_iter()
+        .filter_map(|tail| model.split_at_checked(model.len().checked_sub(tail)?))
+        .find(|(_, tail)| tail.starts_with('-') && is_date(tail))
+        .map_or(model, |(name, _)| name)
+}
+
 fn listed(base_url: &str, model: &str) -> Option<Price> {
     static HOSTS: LazyLock<Vec<HostPrices>> =
         LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: PriceList| list.host));
     let url = Url::parse(base_url).ok()?;
     let name = url.host_str()?;
     let is_local = is_loopback(&url);
-    // A gateway on this machine puts the provider in front.
-    let model = if is_local { model.rsplit('/').next().unwrap_or(model) } else { model };
-    let listed = HOSTS.iter().filter(|host| is_local || host.host == name).find_map(|host| {
-        let &[sent, cached, answered] = host.models.get(model)?;
+    let is_gateway = is_local || GATEWAYS.contains(&name);
+    if is_gateway && model.ends_with(":free") {
+        return Some(Price::default());
+    }
+    // A gateway puts the provider in front.
+    let model = if is_gateway { model.rsplit('/').next().unwrap_or(model) } else { model };
+    let dashed = model.replace('.', "-");
+    let names = [model, undated(model), &dashed];
+    let listed = HOSTS.iter().filter(|host| is_gateway || host.host == name).find_map(|host| {
+        let &[sent, cached, answered] = names.iter().find_map(|name| host.models.get(*name))?;
         Some(Price { sent, cached, answered, read_on: Some(&host.read_on) })
     });
     listed.or(is_local.then(Price::default))
@@ -107,7 +130,7 @@ mod tests {
     #[test]
     fn models_that_are_not_listed_have_no_price() {
         let of = |url: &str, model: &str| PriceSettings::default().of(url, model);
-        assert_eq!(of(OPENAI, "gpt-5-mini-2025-08-07"), None);
+        assert_eq!(of(OPENAI, "gpt-5-mini-preview"), None);
         assert_eq!(of("https://llm.example.com/v1", "gpt-5-mini"), None);
         assert_eq!(of("http://10.0.0.5:8000/v1", "qwen3:8b"), None);
     }
@@ -118,6 +141,17 @@ mod tests {
             let price = PriceSettings::default().of("http://127.0.0.1:4000/v1", model);
             assert_eq!(price, PriceSettings::default().of(OPENAI, "gpt-5-mini"), "{model}");
         }
+    }
+
+    #[test]
+    fn snapshots_and_gateways_cost_what_the_model_costs() {
+        let of = |url: &str, model: &str| PriceSettings::default().of(url, model);
+        let price = of(OPENAI, "gpt-5-mini");
+        assert_eq!(of(OPENAI, "gpt-5-mini-2025-08-07"), price);
+        let gateway = "https://openrouter.ai/api/v1";
+        assert_eq!(of(gateway, "openai/gpt-5-mini"), price);
+        assert_eq!(of(gateway, "qwen/qwen3-8b:free"), Some(Price::default()));
+        assert_eq!(of(gateway, "nobody/nothing"), None);
     }
 
     #[test]

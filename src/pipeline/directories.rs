@@ -183,13 +183,18 @@ pub(crate) async fn project_namespace<'f>(
     if config.namespace.is_some() {
         return Ok(config.namespace.clone());
     }
+    let mut is_own = false;
     for folder in folders {
         let namespace = namespaces.of_folder(&folder.display().to_string()).await?;
         if namespaces.store.has_namespace(&namespace).await? {
             return Ok(Some(namespace));
         }
+        let own = format!("sqlite:{}", folder.join(".annalist").display());
+        is_own |= config.store_url.starts_with(&own);
     }
-    Ok(None)
+    // The only namespace of the project's own store is the project's, also after it was moved or copied.
+    let mut all = if is_own { namespaces.store.namespaces().await? } else { Vec::new() };
+    Ok(all.pop().filter(|_| all.is_empty()))
 }
 
 pub(crate) struct DirectoryNotes {

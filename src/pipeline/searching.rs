@@ -76,6 +76,9 @@ pub(crate) async fn search(
         None => below_later(wanted, &mut memories).await?,
         Some(_) => wanted,
     };
+    // The successor of a hit may be later than what was asked for.
+    let until = request.filter.until;
+    hits.retain(|hit| hit.at().is_none_or(|at| until.is_none_or(|until| at <= until)));
     hits.truncate(request.limit);
     Ok(hits)
 }

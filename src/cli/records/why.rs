@@ -4,20 +4,21 @@
 use super::rows::print_claim;
 use super::why_code::{self, Subject};
 use crate::cli::arguments::{limit, one};
-use crate::cli::memory::folder::tag_or_id;
+use crate::cli::memory::folder::{DirArgs, tag_or_id};
 use crate::cli::memory::{headline, settled};
 use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, json_row, pairs};
 use crate::cli::session_input::{Heard, Source};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, Match, Memory, OutputMode, Speaker};
-use crate::memory_dir::{SOURCE, source_tag};
+use crate::memory_dir::{SOURCE, Tag, source_tag};
 use crate::pipeline::{Why, why as lookup};
-use crate::privacy::{Gate, Redacted};
+use crate::privacy::{Gate, Redacted, strip_private};
 use crate::rows::RecordRow;
 use crate::store::{RecordPage, RecordSources, Store};
 use crate::text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -84,6 +85,54 @@ json_row! {
 pub(in crate::cli) enum WhyReport<'a> {
     Record(Box<WhyRow<'a>>),
     Memory(Vec<WhyRow<'a>>),
+    Note(NoteRow),
+}
+
+/// A line that a person wrote in the memory directory, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct NoteRow {
+    path: String,
+    line: usize,
+    text: String,
+}
+
+/// A line of the project's memory directory, as a search shows it.
+struct Note {
+    path: String,
+    line: usize,
+    text: String,
+    /// Tag of the memory that the line shows.
+    tag: Option<String>,
+}
+
+impl Note {
+    /// The line that `subject` names by its path in the directory; `None` if it names something else.
+    fn find(subject: &Subject) -> Result<Option<Note>, Failure> {
+        let Subject::Line { file, number } = subject else { return Ok(None) };
+        let path = file.display().to_string();
+        let Some(folder) = DirArgs::default().find().ok().filter(|_| !file.exists()) else {
+            return Ok(None);
+        };
+        let Ok(Some(text)) = folder.file(&path) else { return Ok(None) };
+        let (public, gate) = (strip_private(&text), Gate::new(&[]));
+        let mut lines = text.lines().skip(number.saturating_sub(1));
+        let said = lines.next().filter(|said| 0 < *number && public.contains(*said));
+        let said =
+            said.ok_or_else(|| Failure::usage(format!("{path} has no public line {number}")))?;
+        let mut tags = lines.map_while(Tag::of_line).filter_map(|tag| tag.ours());
+        let tag = tags.find(|tag| tag.starts_with(SOURCE));
+        let said = gate.redact(said.trim()).as_str().to_owned();
+        Ok(Some(Note { path, line: *number, text: said, tag: tag.map(str::to_owned) }))
+    }
+
+    fn print(self, as_json: bool) -> Result<(), Failure> {
+        let Note { path, line, text, tag: _ } = self;
+        if as_json {
+            return output::json(&WhyReport::Note(NoteRow { path, line, text }));
+        }
+        output::line(&format!("{BOLD}note{BOLD:#}  {path}:{line}  {text}"))?;
+        output::line("      written in the memory directory; it rests on no conversation")
+    }
 }
 
 pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<(), Failure> {
@@ -92,11 +141,15 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<(), Fai
         Some(commit) => Some(Subject::Commit(commit.clone())),
         None => Subject::parse(id)?,
     };
-    if let Some(subject) = subject {
-        return why_code::run(subject, args.limit, args.json, file);
-    }
+    let note = subject.as_ref().map(Note::find).transpose()?.flatten();
+    let id = match (subject, note) {
+        (None, _) => tag_or_id(id)?,
+        (Some(_), Some(Note { tag: Some(tag), .. })) => Cow::Owned(tag),
+        (Some(_), Some(note)) => return note.print(args.json),
+        (Some(subject), None) => return why_code::run(subject, args.limit, args.json, file),
+    };
     let (_, store) = settings::existing_store(file)?;
-    let id = &*tag_or_id(id)?;
+    let id = &*id;
     let found = settings::runtime()?.block_on(lookup(&store, id))?;
     let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
     let Why { records: all, memory } = one(found, what, id)?;

@@ -29,6 +29,16 @@ impl Subject {
     /// Parses `FILE:LINE`; `None` if the text is an id.
     pub(super) fn parse(text: &str) -> Result<Option<Subject>, Failure> {
         let is_file = || text.contains(['/', '.']) || Path::new(text).is_file();
+        // `FILE:LINE:COLUMN` of compilers, `FILE#L42` of links.
+        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+        let linked = text.replacen("#L", ":", 1);
+        let text = match linked.rsplit_once(':') {
+            Some((line, column)) if is_number(column) => {
+                let is_place = line.rsplit_once(':').is_some_and(|(_, line)| is_number(line));
+                if is_place { line } else { &linked }
+            }
+            _ => text,
+        };
         match text.rsplit_once(':').map(|(file, line)| (file, line.parse())) {
             Some((file, Ok(number))) => Ok(Some(Subject::Line { file: file.into(), number })),
             Some((_, Err(_))) | None if is_file() => Err(Failure::usage(format!(
