@@ -56,12 +56,12 @@ struct Judgement {
     /// The record's id, such as R1.
     record: String,
     /// What becomes of it.
-    #[schemars(extend("enum" = ["add", "duplicate", "merge", "supersede", "conflict", "discard"]))]
+    #[schemars(extend("enum" = ["add", "duplicate", "merge", "supersede", "amend", "conflict", "discard"]))]
     disposition: String,
     /// The memory's id, such as M1; null for add and discard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    /// For supersede: words of the record, or beside it, that show the change, copied.
+    /// For supersede and amend: words of the record, or beside it, that show the change, copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     evidence: Option<String>,
 }
@@ -229,6 +229,7 @@ fn judge(
         "discard" => return Ok((None, Verdict::Nothing)),
         "merge" | "duplicate" => Verdict::Same,
         "conflict" => Verdict::Conflict,
+        "amend" => Verdict::Partly,
         "supersede" => Verdict::Replaces { agreed: offered.is_agreed() },
         _ => return Err(("unknown-disposition", "no such disposition".to_owned())),
     };
@@ -248,8 +249,10 @@ fn judge(
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
     let mut shown =
         batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
-    if matches!(verdict, Verdict::Replaces { .. }) && !shown.any(|it| it.shows(&evidence)) {
-        let problem = "evidence: not in the `claim`, `words` or `beside` of these records; without such words no supersede";
+    if matches!(verdict, Verdict::Replaces { .. } | Verdict::Partly)
+        && !shown.any(|it| it.shows(&evidence))
+    {
+        let problem = "evidence: not in the `claim`, `words` or `beside` of these records; without such words no supersede and no amend";
         return Err(("unproven-change", problem.to_owned()));
     }
     Ok((Some(*target), verdict))

@@ -233,9 +233,13 @@ fn a_merge_that_a_model_sees_loses_no_value() {
 fn a_change_that_nobody_spoke_of_is_refused() {
     let records = open_pair(Speaker::Person);
     for evidence in [None, Some(""), Some("we changed our mind")] {
-        let answer = says("R1", "supersede", Some("M1"), evidence);
-        check(&records, &answer, &["conflict reversal"], &["unproven-change", "left-open"]);
+        for change in ["supersede", "amend"] {
+            let answer = says("R1", change, Some("M1"), evidence);
+            check(&records, &answer, &["conflict reversal"], &["unproven-change", "left-open"]);
+        }
     }
+    let answer = says("R1", "amend", Some("M1"), Some("Postgres it is"));
+    check(&records, &answer, &["add new"], &[]);
 }
 
 #[test]

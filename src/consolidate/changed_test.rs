@@ -1,5 +1,5 @@
 use super::fixture::*;
-use crate::domain::{MemoryMap, Speaker};
+use crate::domain::{MemoryMap, MemoryState, Speaker};
 use serde::Deserialize;
 
 /// Two decisions of a person, two days apart.
@@ -40,4 +40,26 @@ fn only_what_certainly_gives_a_decision_up_takes_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn another_value_for_a_topic_of_one_word_is_a_suspicion() {
+    for (old, new, is_suspected) in [
+        ("keep logs for 14 days", "keep logs for 30 days", true),
+        ("we deploy on Fridays", "we deploy on Mondays", true),
+        ("the timeout is 30 seconds", "the timeout is 60 seconds", true),
+        ("keep logs for 14 days", "keep invoices for 30 days", false),
+        ("keep logs for 14 days", "keep logs", false),
+    ] {
+        let records = [
+            record(decision(&[], old, ""), Speaker::Person, 1),
+            record(decision(&[], new, ""), Speaker::Person, 5),
+        ];
+        let mut state = MemoryMap::new();
+        let made = plan(&records, &mut state);
+        assert!(state.values().all(|it| it.state == MemoryState::Active), "{made:#?}");
+        let is_open = made.left_open.iter().any(|it| it.rule == "may-replace")
+            || made.counts().contains_key("conflict");
+        assert_eq!(is_open, is_suspected, "{old} / {new}: {made:#?}");
+    }
 }

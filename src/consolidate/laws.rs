@@ -9,11 +9,12 @@ const SUBJECTS: [&str; 4] = [
     "queue worker restart", "uploader retry backoff", "session cookie expiry", "src/lib.rs naming",
 ];
 const MARKS: [&str; 4] = ["", " instead", " after all", "!"];
-const VERDICTS: [Verdict; 5] = [
+const VERDICTS: [Verdict; 6] = [
     Verdict::Unrelated,
     Verdict::Same,
     Verdict::Replaces { agreed: false },
     Verdict::Conflict,
+    Verdict::Partly,
     Verdict::Nothing,
 ];
 const SPEAKERS: [Speaker; 4] = [Speaker::Person, Speaker::Assistant, Speaker::Tool, Speaker::Web];

@@ -212,6 +212,7 @@ impl<'a> Planner<'a> {
             guessed.for_each(|it| match it.verdict {
                 Some(Verdict::Replaces { .. }) => {}
                 Some(Verdict::Conflict) => (it.ruling, it.open) = (Ruling::Doubt, false),
+                Some(Verdict::Partly) => it.ruling = Ruling::Suspect,
                 Some(_) => (it.rule, it.ruling) = (UNRELATED, Ruling::Unrelated),
                 None => it.ruling = Ruling::Doubt,
             });
@@ -414,6 +415,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         }
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
+        Verdict::Partly => ("judged-partly", Ruling::Suspect),
         Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Attempted, Stage::Decided) if pair.order != Order::Earlier => {
                 ("judged-solved", Ruling::Solves)
@@ -470,7 +472,9 @@ impl Planner<'_> {
     /// Settles `pair` if it has a verdict that the policy allows; otherwise it stays open.
     fn settle_pair(&mut self, pair: &OpenPair) {
         let record = &pair.record;
-        let Some(verdict) = self.verdicts.get(record.id, pair.memory) else { return };
+        let verdict = self.verdicts.get(record.id, pair.memory);
+        // What is changed in part stays beside the change, marked.
+        let Some(verdict) = verdict.filter(|it| *it != Verdict::Partly) else { return };
         let both = self.working.get(pair.home).zip(self.working.get(pair.memory));
         let in_use = |it: &Memory| it.state == MemoryState::Active;
         // Another settlement may have taken one out of use already.
@@ -506,6 +510,7 @@ impl OpenLink<'_> {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
             // Memories of different kinds never say the same.
+            Verdict::Partly => return None,
             Verdict::Same | Verdict::Nothing if !alike => return None,
             // The remaining words must not be those of a less trusted speaker.
             Verdict::Same if is_protected(home) && !is_protected(memory) => return None,

@@ -344,7 +344,8 @@ impl Statement {
         let least =
             self.head.topic.len().min(other.head.topic.len()).div_ceil(2).max(TOPIC_WORDS_MIN);
         let valued = !self.head.values.is_empty() && !other.head.values.is_empty();
-        valued && self.head.values != other.head.values && common >= least
+        let is_whole = common > 0 && self.head.topic == other.head.topic;
+        valued && self.head.values != other.head.values && (common >= least || is_whole)
     }
 
     /// True if it names an alternative of `question` and everything else that is asked.

@@ -445,6 +445,30 @@ fn a_model_may_find_a_persons_question_settled_by_a_deed_or_by_an_assistants_cho
 }
 
 #[test]
+fn what_a_model_finds_changed_in_part_stays_beside_the_change() {
+    let old = "the other voices are at -14 dB and the own voice at 6";
+    let old = record(decision(&[], old, ""), Person, 1);
+    let new = record(decision(&[], "a gain of 4 is enough for the singer", ""), Person, 3);
+    let home = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new.id, home(&old), Verdict::Partly);
+    for together in [true, false] {
+        let mut state = MemoryMap::new();
+        if !together {
+            plan(std::slice::from_ref(&old), &mut state);
+        }
+        let memories = Memories::of(NAMESPACE, &state);
+        let records = if together { vec![old.clone(), new.clone()] } else { vec![new.clone()] };
+        let (planned, findings) = consolidate(&records, &memories, &verdicts);
+        assert_eq!(findings, []);
+        planned.apply(&mut state).unwrap();
+        assert!(state.values().all(|it| it.state == MemoryState::Active));
+        let left: Vec<_> = planned.left_open.iter().map(|it| (&*it.rule, it.memory)).collect();
+        assert_eq!(left, [("judged-partly", home(&old))]);
+    }
+}
+
+#[test]
 fn a_discussion_learns_points() {
     let talk = |points: &[&str], on| {
         record(discussion("How the queue retries failed jobs", points), Person, on)

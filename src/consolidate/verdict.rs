@@ -17,6 +17,8 @@ pub enum Verdict {
         agreed: bool,
     },
     Conflict,
+    /// The later one changes a part of the other, of which the rest holds.
+    Partly,
     /// The record has nothing that is worth keeping beside the memory.
     Nothing,
 }
@@ -83,8 +85,7 @@ impl Verdicts {
             records.iter().map(|it| (own(it.id), it.id)).collect();
         let mut all = self.clone();
         for ((record, memory), verdict) in &self.0 {
-            let changes =
-                matches!(verdict, Verdict::Same | Verdict::Conflict | Verdict::Replaces { .. });
+            let changes = !matches!(verdict, Verdict::Unrelated | Verdict::Nothing);
             let Some(other) = of_memory.get(memory).filter(|_| changes) else { continue };
             let there = all.0.entry((*other, own(*record))).or_insert(Verdict::Unrelated);
             if *there == Verdict::Unrelated {
