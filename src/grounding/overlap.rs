@@ -5,7 +5,8 @@ use super::fold::Folded;
 use super::negation::negations;
 use super::preference::{ClaimWords, Preference, Sentence, sentences, words_in};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
-use crate::domain::{Part, Slice};
+use crate::domain::{EntryKind, Part, Slice, Speaker};
+use crate::text::lexicon::Lexicon;
 use crate::text::numbers::translations;
 use crate::text::stems::lowered;
 use crate::text::tokens::{keys, words};
@@ -101,12 +102,16 @@ pub(super) struct WordIndex<'a> {
     slice: &'a Slice,
     sentences: Vec<Sentence>,
     ids: HashMap<u64, u32>,
+    /// True for words that the slice has as they are, and not only in a translation of the lexicon, by id.
+    told: Vec<bool>,
     /// Sentences with each word, by id.
     places: Vec<Vec<u32>>,
     /// Weight of each word, by id.
     weights: Vec<f64>,
     /// Id shared by all negations, if a claim has one.
     negation: Option<u32>,
+    /// True if English words are compared with words of the slice's language.
+    pub(super) is_translated: bool,
 }
 
 /// Sentences that state a string of a claim.
@@ -127,7 +132,7 @@ pub(super) struct WordSupport {
     pub(super) weight: f64,
     /// Number of distinct words.
     pub(super) words: usize,
-    /// Ids of the distinct words that the slice has.
+    /// Ids of the distinct words that the slice has as they are.
     pub(super) shared: Vec<u32>,
     /// Best first.
     pub(super) windows: Vec<EvidenceWindow>,
@@ -143,6 +148,8 @@ impl<'a> WordIndex<'a> {
         is_foreign: bool,
     ) -> WordIndex<'a> {
         let (mut ids, mut next): (HashMap<u64, u32>, u32) = (HashMap::default(), 0);
+        let lexicon = is_foreign.then(|| lexicon_of(slice)).flatten();
+        let mut translated: HashMap<u64, Vec<u32>> = HashMap::default();
         let mut denies = false;
         for string in strings {
             denies |= negations(string).next().is_some();
@@ -154,6 +161,14 @@ impl<'a> WordIndex<'a> {
                         keys(word).into_iter().for_each(|key| _ = ids.entry(key).or_insert(id));
                     }
                 }
+                let english = lowered(&string[word.start..word.end]);
+                let others = lexicon.into_iter().flat_map(|it| it.words(&english));
+                for key in others.flat_map(keys) {
+                    let known = translated.entry(key).or_default();
+                    if !known.contains(&id) {
+                        known.push(id);
+                    }
+                }
             });
         }
         let negation = denies.then_some(next);
@@ -161,6 +176,7 @@ impl<'a> WordIndex<'a> {
         let mut places: Vec<Vec<u32>> = vec![Vec::new(); numbers];
         let mut parts_with = vec![0; numbers];
         let mut last_parts = vec![u32::MAX; numbers];
+        let mut told = vec![false; numbers];
         let mut all: Vec<Sentence> = Vec::new();
         for (part, of_part) in (0u32..).zip(&slice.parts) {
             let text = slice.text.as_str().get(of_part.span.clone()).unwrap_or_default();
@@ -180,12 +196,19 @@ impl<'a> WordIndex<'a> {
                 let sentence = &text[range.clone()];
                 words(sentence, |word| {
                     count += 1;
+                    let own = ids.get(&word.key);
+                    let others = translated.get(&word.key);
                     // Elision marks are not part of the conversation.
-                    if let Some(id) = ids.get(&word.key)
-                        && !folded.is_marked(&(start + word.start..start + word.end))
+                    if own.is_none() && others.is_none()
+                        || folded.is_marked(&(start + word.start..start + word.end))
                     {
-                        note(*id);
+                        return;
                     }
+                    own.into_iter().for_each(|id| {
+                        told[*id as usize] = true;
+                        note(*id);
+                    });
+                    others.into_iter().flatten().for_each(|id| note(*id));
                 });
                 if let Some(id) = negation
                     && negations(sentence).next().is_some()
@@ -201,7 +224,8 @@ impl<'a> WordIndex<'a> {
         if denies && let Some(of_negation) = weights.last_mut() {
             *of_negation = NEGATION_WEIGHT;
         }
-        WordIndex { slice, sentences: all, ids, places, weights, negation }
+        let is_translated = lexicon.is_some();
+        WordIndex { slice, sentences: all, ids, told, places, weights, negation, is_translated }
     }
 
     /// Sentences with the words of all `strings`.
@@ -228,7 +252,7 @@ impl<'a> WordIndex<'a> {
         if field.total <= 0.0 {
             return WordSupport::default();
         }
-        let present = |id: &&u32| !self.places[**id as usize].is_empty();
+        let present = |id: &&u32| self.told[**id as usize];
         WordSupport {
             score: self.covered(&field) / field.total,
             weight: field.total,
@@ -461,6 +485,14 @@ impl<'a> WordIndex<'a> {
     fn weight(&self, id: u32) -> f64 {
         self.weights[id as usize]
     }
+}
+
+/// Lexicon of the language in which people and assistants speak in `slice`.
+fn lexicon_of(slice: &Slice) -> Option<&'static Lexicon> {
+    let is_said = |part: &&Part| matches!(part.speaker, Speaker::Person | Speaker::Assistant);
+    let parts = slice.parts.iter().filter(is_said).filter(|part| part.kind != EntryKind::ToolCall);
+    let said = parts.filter_map(|part| slice.text.as_str().get(part.span.clone()));
+    Lexicon::of(&said.collect::<Vec<_>>().join("\n"))
 }
 
 /// Consecutive sentences that are shown.

@@ -242,6 +242,18 @@ impl SpeakerNames {
     }
 }
 
+/// `text` without the name of whose words it is, which is no part of them: `Anna: …`.
+pub(super) fn without_speaker(text: &str) -> &str {
+    let is_word =
+        |it: &str| it.starts_with(char::is_uppercase) && it.chars().all(char::is_alphabetic);
+    let is_name = |name: &str| {
+        name.len() <= NAME_BYTES_MAX
+            && name.split(' ').count() <= NAME_WORDS_MAX
+            && name.split(' ').all(is_word)
+    };
+    text.split_once(": ").filter(|(name, _)| is_name(name)).map_or(text, |it| it.1)
+}
+
 /// The name that `line` begins with.
 fn name(line: &str) -> Option<&str> {
     let (name, words) = line.split_once(':')?;
@@ -254,6 +266,15 @@ fn name(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_speaker_is_no_part_of_what_was_said() {
+        let check = |text: &str, expected: &str| assert_eq!(without_speaker(text), expected);
+        check("Henrike: one bar is enough", "one bar is enough");
+        check("Jan van Dam: take it", "Jan van Dam: take it");
+        check("Mia Berg: take it", "take it");
+        check("error: no such file", "error: no such file");
+    }
 
     #[test]
     fn text_is_divided_at_sentences_lines_and_blanks() {

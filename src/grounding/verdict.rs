@@ -5,7 +5,7 @@ use super::language::{Language, foreign_passage};
 use super::literal::{Literal, find, literals};
 use super::negation::negated;
 use super::overlap::{EvidenceWindow, WordIndex};
-use super::preference::{ClaimWords, Preference, SpeakerNames};
+use super::preference::{ClaimWords, Preference, SpeakerNames, without_speaker};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
     Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
@@ -41,8 +41,10 @@ const FOLDED_SCORE: f64 = 0.98;
 const NEGATED: &str = "negated";
 /// Minimum number of names and words that a claim shares with a slice in another language.
 const SHARED_WORDS_MIN: usize = 2;
-/// Maximum score of such a claim.
+/// Maximum score of such a claim, if the slice's language has no lexicon.
 const SHARED_SCORE_MAX: f64 = 0.6;
+/// Minimum score by translated words, of which the lexicon lacks some.
+const TRANSLATED_SCORE_MIN: f64 = 0.28;
 
 /// Weight of a literal in a string without other support; the same as that of a string without
 /// words.
@@ -114,6 +116,8 @@ struct ClaimSupport {
     words: ClaimWords,
     /// True if the claim is in another language than the slice.
     is_foreign: bool,
+    /// True if its words were translated by a lexicon.
+    is_translated: bool,
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     /// Fields without support in the slice.
@@ -169,7 +173,9 @@ impl<'a> Grounder<'a> {
         let told = strings.iter().filter(|(field, _)| !field.starts_with("options"));
         let words = self.index.claim_words(told.map(|(_, text)| *text));
         let is_foreign = self.is_foreign(strings.iter().map(|(_, text)| *text));
-        let mut proof = ClaimSupport { words, is_foreign, ..ClaimSupport::default() };
+        let is_translated = self.index.is_translated;
+        let mut proof =
+            ClaimSupport { words, is_foreign, is_translated, ..ClaimSupport::default() };
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
@@ -198,7 +204,7 @@ impl<'a> Grounder<'a> {
         let found = self.verbatim(text);
         let preference = Preference::new(kind, field, &proof.words, turns);
         let verbatim = found.as_ref().map(|(span, _)| span);
-        let support = self.index.support(text, &preference, verbatim);
+        let support = self.index.support(without_speaker(text), &preference, verbatim);
         proof.shared.extend(&support.shared);
         let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
         proof.is_proven |= field == "chosen"
@@ -369,6 +375,9 @@ fn score(proof: &ClaimSupport) -> f64 {
     // Rounding errors may exceed 1.
     let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
     if proof.is_foreign && proof.shared.len() >= SHARED_WORDS_MIN {
+        if proof.is_translated {
+            return if score >= TRANSLATED_SCORE_MIN { score.max(SCORE_MIN) } else { score };
+        }
         let shared = SCORE_MIN + 0.05 * proof.shared.len() as f64;
         return score.max(shared.min(SHARED_SCORE_MAX));
     }

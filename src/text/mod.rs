@@ -5,6 +5,7 @@ pub(crate) mod code_names;
 pub(crate) mod diff;
 pub(crate) mod front_matter;
 pub(crate) mod lenient_json;
+pub(crate) mod lexicon;
 pub(crate) mod names;
 pub(crate) mod numbers;
 pub(crate) mod own_output;

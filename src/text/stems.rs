@@ -93,6 +93,11 @@ impl Stems {
         })
     }
 
+    /// Index of the language, if `text` has function words of one.
+    fn known(text: &str) -> Option<usize> {
+        Some(Stems::of(text)).filter(|it| it.is_known).map(|it| it.at)
+    }
+
     pub(super) fn is_function_word(self, folded: &str) -> bool {
         self.is_known && languages_with(folded) >> self.at & 1 == 1
     }
@@ -109,6 +114,44 @@ impl Stems {
             None => folded.chars().take(BEGINNING_LETTERS).collect(),
         }
     }
+}
+
+/// Stem of a lower-case English word.
+pub(super) fn english_stem(word: &str) -> String {
+    Stemmer::create(Algorithm::English).stem(word).into_owned()
+}
+
+/// A language other than English whose common words are known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Foreign {
+    German,
+    French,
+    Spanish,
+    Italian,
+    Portuguese,
+    Dutch,
+    Turkish,
+}
+
+/// Function words of Turkish, which has no stems here.
+const TURKISH: [&str; 8] = ["ve", "bir", "bu", "için", "değil", "ile", "ama", "çok"];
+
+/// Language of `text` by its function words; `None` for English and others.
+pub(super) fn foreign(text: &str) -> Option<Foreign> {
+    let words = text.split(|letter: char| !letter.is_alphabetic());
+    let turkish = words.filter(|word| TURKISH.contains(&&*lowered(word))).count();
+    if turkish > 2 {
+        return Some(Foreign::Turkish);
+    }
+    Some(match LANGUAGES[Stems::known(text)?] {
+        Algorithm::German => Foreign::German,
+        Algorithm::French => Foreign::French,
+        Algorithm::Spanish => Foreign::Spanish,
+        Algorithm::Italian => Foreign::Italian,
+        Algorithm::Portuguese => Foreign::Portuguese,
+        Algorithm::Dutch => Foreign::Dutch,
+        _ => return None,
+    })
 }
 
 /// Distinct stems of a folded word in all languages: a query is too short to tell its language.
