@@ -14,11 +14,8 @@ const AUTO_PERCENT: u32 = 60;
 const HARD_PERCENT: u32 = 80;
 /// Default window of a model, in tokens.
 const WINDOW_TOKENS: u64 = 200_000;
-/// Beginnings of the names of models that have the default window unless their name says another one.
-const DEFAULT_WINDOW: [&str; 9] = [
-    "claude-3", "claude-haiku-4-5", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
-    "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-2025", "claude-sonnet-4-5",
-];
+/// Names of models that have the default window unless their name says another one.
+const DEFAULT_WINDOW: [&str; 4] = ["claude-3", "haiku", "opus", "sonnet"];
 
 const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_PERCENT <= 100);
 

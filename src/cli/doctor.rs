@@ -7,7 +7,6 @@ use crate::config::{Config, Price};
 use crate::domain::{ModelError, OutputMode};
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
-use crate::privacy::{Gate, Only};
 use crate::store::{OpenMode, Store, StoreErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -83,7 +82,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let mut lines = vec![
         Line::new("settings", None, config.source.clone()),
         Line::new("endpoint", Some(probe.reachable.ok), reached),
-        listed(&probe, &model, &masked(&model)),
+        listed(&probe, &model, &model_args::masked(&model)),
         price(&config, &model),
     ];
     for (name, check) in &probe.checks {
@@ -100,12 +99,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         lines.push(Line::new("extraction", Some(usable), detail));
     }
     let store = runtime.block_on(store(&config, &probe, &model));
-    let model = masked(&model);
+    let model = model_args::masked(&model);
     usable &= store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.push(store);
     for line in &mut lines {
-        line.check.detail = masked(&line.check.detail);
+        line.check.detail = model_args::masked(&line.check.detail);
     }
     if args.json {
         output::json(&DoctorReport {
@@ -126,11 +125,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         output::note(&output::error(&error.to_string()));
     }
     output::fail_if(!usable)
-}
-
-/// Redacts a text with the model's name, since a user may have entered the key instead.
-pub(super) fn masked(model: &str) -> String {
-    Gate::new(&[]).only(Only::Secrets).redact(model).as_str().to_owned()
 }
 
 fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
@@ -167,8 +161,9 @@ async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
         Err(error) => return Line::new("store", Some(false), Failure::from(error).line),
     };
     if let Some(best) = probe.best
-        && let Err(error) =
-            store.learn(&config.model.base_url, &masked(model), best, clock::now()).await
+        && let Err(error) = store
+            .learn(&config.model.base_url, &model_args::masked(model), best, clock::now())
+            .await
     {
         return Line::new("store", Some(false), error.to_string());
     }

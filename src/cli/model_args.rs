@@ -1,6 +1,5 @@
 //! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
-use super::doctor::masked;
 use super::output::{self, Failure, YELLOW, count, counted, dollars, json_row, numbers, remark};
 use super::progress::cancelled_by_signal;
 use super::settings;
@@ -11,7 +10,7 @@ use crate::llm::{Cassette, Endpoint, EndpointConfig};
 use crate::pipeline::{
     Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Reflector, Summariser,
 };
-use crate::privacy::Gate;
+use crate::privacy::{Gate, Only};
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
 use std::path::{Path, PathBuf};
@@ -186,6 +185,11 @@ fn model(
     }
     warn_of_unpriced_cap(config, name);
     Ok((of_endpoint(endpoint), name.to_owned()))
+}
+
+/// Redacts a text with the model's name, since a user may have entered the key instead.
+pub(super) fn masked(model: &str) -> String {
+    Gate::new(&[]).only(Only::Secrets).redact(model).as_str().to_owned()
 }
 
 fn of_endpoint(endpoint: Endpoint) -> Model {

@@ -20,6 +20,8 @@ const UNTITLED: &str = "Decision";
 const ALTERNATIVES_MAX: usize = 10;
 /// Maximum number of tags of a record.
 const TAGS_MAX: usize = 4;
+/// Maximum number of words of an option whose words are names.
+const OPTION_WORDS_MAX: usize = 3;
 /// Minimum length of a word that becomes a tag, in letters.
 const TAG_LETTERS_MIN: usize = 3;
 /// Minimum share of an option's words in the chosen text for it to be taken.
@@ -126,24 +128,36 @@ impl Placing<'_> {
         replaced.filter_map(line).collect()
     }
 
-    /// Tags from the words of the claim, names of options first.
+    /// Tags from the names in what was chosen: words of short options, and words that are written as names are.
     fn topics(&self, it: &Decision) -> Vec<String> {
-        let mut found: Vec<(usize, String)> = Vec::new();
-        let options = it.options.join(" ").to_lowercase();
-        let words = words_inline(&it.chosen, PARAGRAPH_LETTERS_MAX, self.facts.gate);
-        for word in words.split(|letter: char| !letter.is_alphanumeric()) {
+        let mut found: Vec<String> = Vec::new();
+        let split = |text: &str| -> Vec<String> {
+            let words = text.split(|letter: char| !letter.is_alphanumeric());
+            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
+        let short = it.options.iter().map(|option| split(option));
+        let short = short.filter(|option| option.len() <= OPTION_WORDS_MAX);
+        let named: Vec<String> = short.flatten().map(|word| word.to_lowercase()).collect();
+        let words = split(&words_inline(&it.chosen, PARAGRAPH_LETTERS_MAX, self.facts.gate));
+        let is_loud = |word: &String| !word.chars().any(char::is_lowercase);
+        for (at, word) in words.iter().enumerate() {
+            let inner = word.chars().skip(1).any(|it| it.is_uppercase() || it.is_numeric());
+            let is_capital = word.starts_with(char::is_uppercase);
+            // Neighbours in capitals are words of a language such as SQL.
+            let is_phrase = is_loud(word)
+                && [at.checked_sub(1), Some(at + 1)]
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|at| words.get(at))
+                    .any(is_loud);
+            let is_name = is_capital && (inner || at > 0) && !is_phrase;
             let is_word = word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty();
-            let Some(tag) = slug(word).filter(|tag| is_word && is_value(tag)) else { continue };
-            let mut named = options.split(|letter: char| !letter.is_alphanumeric());
-            let is_option = named.any(|it| it == word.to_lowercase());
-            let is_name = word.starts_with(char::is_uppercase);
-            let rank = usize::from(!is_option) * 2 + usize::from(!is_name);
-            if !found.iter().any(|(_, other)| *other == tag) {
-                found.push((rank, tag));
-            }
+            let is_told = is_name || named.contains(&word.to_lowercase());
+            let tag = slug(word).filter(|tag| is_told && is_word && is_value(tag));
+            found.extend(tag.filter(|tag| !found.contains(tag)));
         }
-        found.sort_by_key(|(rank, _)| *rank);
-        found.into_iter().take(TAGS_MAX).map(|(_, tag)| tag).collect()
+        found.truncate(TAGS_MAX);
+        found
     }
 
     /// `Superseded by ADR-XXX` needs the successor's record; without one it is `Deprecated`.

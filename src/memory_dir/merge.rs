@@ -8,6 +8,7 @@ use super::name::is_day;
 use super::{line, tag};
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// An entry that both sides changed; the person's version stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -93,6 +94,7 @@ impl Join<'_, '_> {
     fn run(&self) -> (Edited, Vec<Conflict>) {
         let mut edits = Edits::new(self.disk);
         let mut conflicts = Vec::new();
+        let mut gone: HashSet<usize> = HashSet::new();
         let mut spots = Spots { first: self.first_anchors(), last: HashMap::new() };
         let mut headed: HashSet<&str> = self.sections_with_table();
         for (key, ours) in &self.ours.list {
@@ -116,6 +118,7 @@ impl Join<'_, '_> {
             if self.moves(key, ours, theirs) {
                 let raw = raw.unwrap_or_else(|| format!("{}{}", theirs.body, theirs.tags));
                 edits.remove(theirs.at);
+                gone.insert(theirs.at);
                 edits.insert(ours.section, spots.place(ours.section), new_entry(&raw));
             } else if let Some(raw) = raw {
                 edits.replace_raw(theirs.at, &self.with_ends(&raw));
@@ -133,11 +136,48 @@ impl Join<'_, '_> {
                 || wording.is_some_and(|it| words(it) == words(theirs.body))
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
-                true => edits.remove(theirs.at),
+                true => {
+                    edits.remove(theirs.at);
+                    gone.insert(theirs.at);
+                }
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
         }
+        self.empty_sections(&gone).for_each(|at| edits.remove(at));
         (edits.finish(), conflicts)
+    }
+
+    /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
+    /// above them.
+    fn empty_sections<'a>(&'a self, gone: &'a HashSet<usize>) -> impl Iterator<Item = usize> + 'a {
+        let has = |units: &Units<'_>, name| units.list.iter().any(|(_, it)| it.section == name);
+        self.sections()
+            .filter(move |(heading, blocks)| {
+                let name = self.disk.heading_words(heading);
+                let is_empty = blocks.clone().all(|at| {
+                    gone.contains(&at)
+                        || self.disk.blocks.get(at).is_some_and(|it| it.part == Part::Blank)
+                });
+                let is_emptied = blocks.clone().any(|at| gone.contains(&at));
+                is_empty && is_emptied && has(self.base, name) && !has(self.ours, name)
+            })
+            .flat_map(|(_, blocks)| {
+                let heading = blocks.start - 1;
+                let above = (0..heading).rev();
+                let is_blank = |at: &usize| self.disk.blocks[*at].part == Part::Blank;
+                above.take_while(is_blank).chain([heading]).collect::<Vec<_>>()
+            })
+    }
+
+    /// Headings of sections on disk, each with the blocks up to the next one.
+    fn sections(&self) -> impl Iterator<Item = (&Block, Range<usize>)> {
+        let blocks = &self.disk.blocks;
+        let ends = |it: &Block| matches!(it.part, Part::Section | Part::Rule | Part::Footer);
+        let headings = blocks.iter().enumerate().filter(|(_, it)| it.part == Part::Section);
+        headings.map(move |(at, heading)| {
+            let length = blocks.iter().skip(at + 1).take_while(|it| !ends(it)).count();
+            (heading, at + 1..at + 1 + length)
+        })
     }
 
     /// Body of an entry to insert: with a person's wording, if they edited it where it stood before.

@@ -52,7 +52,8 @@ fn what_only_one_side_changed_is_changed() {
 
 #[test]
 fn the_footer_stays_below_a_section_that_lost_its_entries() {
-    check("a=1 #=Blockers b=1", "a=1 b=1", "mine a=1 #=Blockers b=1", "mine a=1 b=1 #=Blockers");
+    check("a=1 #=Blockers b=1", "a=1 b=1", "mine a=1 #=Blockers b=1", "mine a=1 b=1");
+    check("a=1 #=Blockers b=1", "a=1", "a=1 #=Blockers b=1 mine", "a=1 #=Blockers mine");
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) use review::{Question, pair_questions, pairs, questions};
 pub(crate) use searching::{Embedder, HitState, Note, SearchHit, SearchRequest, hit_of, search};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;
-pub(crate) use tally::{FileProblem, TokenTotals, Totals};
+pub(crate) use tally::{FileProblem, FindingPlace, TokenTotals, Totals};
 pub(crate) use verify::{MissingName, Verification, VerifyError};
 pub use worker::{Consumer, Counts, Until};
 pub(crate) use worker::{End, Jobs, Report};

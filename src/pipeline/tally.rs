@@ -2,7 +2,7 @@
 
 use crate::adapters::metrics::Meters;
 use crate::config::Price;
-use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Skip, Usage};
+use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Severity, Skip, Usage};
 use crate::privacy::Gate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -73,6 +73,19 @@ pub struct FileProblem {
     pub problem: String,
 }
 
+/// Line of a file with a finding.
+#[derive(Clone, Debug, Eq, PartialEq, JsonSchema, Serialize)]
+pub struct FindingPlace {
+    /// The file.
+    pub path: String,
+    /// Line number, from 1.
+    pub line: u32,
+    /// Rule of the finding.
+    pub rule: String,
+    /// The expectation.
+    pub detail: String,
+}
+
 /// Why slices failed, and how many of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FailureCount {
@@ -141,6 +154,8 @@ pub struct Totals {
     pub masked: BTreeMap<&'static str, u64>,
     /// Findings by rule.
     pub findings: BTreeMap<String, u64>,
+    /// The first lines that have a finding of at least warning severity.
+    pub places: Vec<FindingPlace>,
     /// Skipped entries by reason.
     pub skipped: BTreeMap<&'static str, u64>,
     /// Failed slices by kind.
@@ -152,6 +167,9 @@ pub struct Totals {
     /// Readable files without a single entry.
     pub empty: Vec<FileProblem>,
 }
+
+/// Maximum number of lines with findings to keep.
+const PLACES_MAX: usize = 100;
 
 impl Tally {
     /// Creates a tally that also reports calls to `meters`.
@@ -179,6 +197,23 @@ impl Tally {
     /// Counts a finding.
     pub fn finding(&self, finding: &Finding) {
         self.with(|totals| *totals.findings.entry(finding.rule.to_string()).or_default() += 1);
+    }
+
+    /// Counts a finding in a file and keeps its line.
+    pub(crate) fn finding_in(&self, path: &str, finding: &Finding) {
+        self.finding(finding);
+        if finding.severity < Severity::Warning || finding.line == 0 {
+            return;
+        }
+        let [path, detail] =
+            [path, &finding.detail].map(|it| Gate::new(&[]).redact(it).as_str().to_owned());
+        let place =
+            FindingPlace { path, line: finding.line, rule: finding.rule.to_string(), detail };
+        self.with(|totals| {
+            if totals.places.len() < PLACES_MAX && !totals.places.contains(&place) {
+                totals.places.push(place);
+            }
+        });
     }
 
     /// Counts a paid call.

@@ -228,10 +228,6 @@ fn a_conversation_is_read_whole_under_another_name_too() {
     let place = with_queue();
     let one = talk(&place, "one", &clone(&place, "roofs", "git@example.org:dev/roofs.git"));
     let first = enqueue(&place, &[&one]);
-    let again = place.json(&["enqueue", "--json", "--flush", &one, "--namespace", "ours"]);
-    assert_eq!(
-        (again["jobs"].as_u64(), again["coverage"]["skipped"].as_u64()),
-        (Some(first), Some(0)),
-        "{again}"
-    );
+    assert!(first > 0);
+    assert_eq!(enqueue(&place, &[&one, "--namespace", "ours"]), first);
 }

@@ -249,7 +249,7 @@ impl DirSync {
     ) -> Result<SyncReport, SyncError> {
         folder.sweep().map_err(|cause| disk_error(folder, cause))?;
         let state = self.state(folder);
-        let mut report = SyncReport::default();
+        let (mut report, mut is_struck) = (SyncReport::default(), false);
         for _ in 0..PASSES_MAX {
             report.left.clear();
             let plan = self.plan(folder, &lease.subject, None).await?;
@@ -262,7 +262,9 @@ impl DirSync {
                 report.people.extend(kept);
                 continue;
             }
+            let before = report.changes.len();
             let gone = self.strike(&plan, write, &mut report).await?;
+            is_struck |= before < report.changes.len();
             let changes = plan.changes();
             let mut after = plan.after(&self.gate);
             for known in [&mut after.base, &mut after.seen] {
@@ -300,6 +302,10 @@ impl DirSync {
             if !is_disturbed {
                 break;
             }
+        }
+        if is_struck {
+            // The state of the directory held the erased text for a moment.
+            self.store.scrub().await?;
         }
         Ok(report)
     }

@@ -359,7 +359,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     }
 
     fn finding(&mut self, finding: Finding) {
-        self.reader.tally.finding(&finding);
+        self.reader.tally.finding_in(self.path, &finding);
         self.bad += u64::from(finding.severity >= Severity::Warning);
         let findings = self.open.as_mut().map_or(&mut self.early, |open| &mut open.findings);
         if findings.len() < FINDINGS_MAX {

@@ -34,8 +34,10 @@ pub(crate) struct Lookup {
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
     /// Sessions, and their keys, by the key of their first record, read on first use.
-    beginnings: Option<(Format, HashMap<u64, (SessionId, u64)>)>,
+    beginnings: Option<(Format, Beginnings)>,
 }
+
+type Beginnings = HashMap<u64, (SessionId, u64)>;
 
 impl Lookup {
     /// Creates a lookup that blocks its thread on the runtime of `handle`.
