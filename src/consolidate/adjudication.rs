@@ -249,9 +249,14 @@ fn judge(
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
     let mut shown =
         batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
-    if matches!(verdict, Verdict::Replaces { .. } | Verdict::Partly)
-        && !shown.any(|it| it.shows(&evidence))
-    {
+    // Where the memory is the later one, it may tell of the change.
+    let memory = offered.offer.targets.iter().find(|it| it.id == *target);
+    let is_told = memory.is_some_and(|it| {
+        let is_later = offered.offer.record.provenance.at < it.valid_from;
+        is_later && it.claim.strings().iter().any(|(_, text)| quotes(&evidence, &[folded(text)]))
+    });
+    let changes = matches!(verdict, Verdict::Replaces { .. } | Verdict::Partly);
+    if changes && !is_told && !shown.any(|it| it.shows(&evidence)) {
         let problem = "evidence: not in the `claim`, `words` or `beside` of these records; without such words no supersede and no amend";
         return Err(("unproven-change", problem.to_owned()));
     }
@@ -272,18 +277,13 @@ impl OfferedRecord {
         batch.shown.iter().filter(move |(_, memory)| own.is_some_and(|own| own != *memory))
     }
 
-    /// True if `quote`, which is folded, was shown. Dots in it stand for omitted text.
+    /// True if `quote`, which is folded, was shown.
     fn shows(&self, quote: &str) -> bool {
         let Offer { record, beside, .. } = &self.offer;
         let evidence = record.evidence.iter().map(|it| it.words.as_str());
         let claim = record.claim.strings().into_iter().map(|(_, text)| text);
         let shown = evidence.chain(claim).chain(beside.iter().map(|said| said.words.as_str()));
-        let shown: Vec<String> = shown.map(folded).collect();
-        let quote = quote.replace("...", "…");
-        let parts: Vec<&str> =
-            quote.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
-        parts.iter().map(|part| part.len()).sum::<usize>() >= EVIDENCE_BYTES_MIN
-            && parts.iter().all(|part| shown.iter().any(|words| words.contains(part)))
+        quotes(quote, &shown.map(folded).collect::<Vec<_>>())
     }
 
     /// True if the first answer by a person is not a refusal.
@@ -292,6 +292,14 @@ impl OfferedRecord {
         let answer = said.find(|it| it.after && it.speaker == Speaker::Person);
         answer.is_some_and(|it| !says_no(&folded(it.words.as_str())))
     }
+}
+
+/// True if the parts of `quote`, which is folded, are in `texts`. Dots in it stand for omitted text.
+fn quotes(quote: &str, texts: &[String]) -> bool {
+    let quote = quote.replace("...", "…");
+    let parts: Vec<&str> = quote.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
+    parts.iter().map(|part| part.len()).sum::<usize>() >= EVIDENCE_BYTES_MIN
+        && parts.iter().all(|part| texts.iter().any(|words| words.contains(part)))
 }
 
 /// Records and memories of one request, under short ids that are valid only in the batch.

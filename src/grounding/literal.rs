@@ -4,6 +4,7 @@
 use super::fold::Folded;
 use super::numbers::unit_after;
 use crate::text::numbers::Unit;
+use crate::text::stems::foreign;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -47,6 +48,13 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+impl Literal {
+    /// True for a quotation of several words that are of no other language.
+    pub(super) fn is_english_prose(&self) -> bool {
+        self.rule == "quote" && self.text.contains(' ') && foreign(&self.text).is_none()
+    }
+}
+
 /// Literals of `text`, without duplicates.
 pub(super) fn literals(text: &str) -> Vec<Literal> {
     let mut found: Vec<Literal> = Vec::new();
@@ -87,6 +95,9 @@ fn is_digest(text: &str) -> bool {
         && text.contains(|letter: char| letter.is_ascii_lowercase())
 }
 
+/// Minimum length of a part of a pattern that names something.
+const PART_BYTES_MIN: usize = 4;
+
 /// Position of `literal` in the slice.
 pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     let folded = Folded::new(&literal.text);
@@ -102,6 +113,7 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     let whole = slice.find_word(text);
     let whole = whole.or_else(|| bare(text).and_then(|bare| slice.find_word(bare)));
     let whole = whole.or_else(|| inflected(text, slice));
+    let whole = whole.or_else(|| matched(&literal.text, slice));
     match literal.rule {
         "code" => whole.or_else(|| find_in_pieces(text, slice)),
         "quote" => whole.or_else(|| without_fillers(text, slice)),
@@ -189,6 +201,16 @@ fn code_pieces(code: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Position of a name that a pattern such as `1971_Caorle_*.tif` matches.
+fn matched(pattern: &str, slice: &Folded) -> Option<Range<usize>> {
+    let parts = pattern.split('*').filter(|part| !part.is_empty()).map(Folded::new);
+    let parts: Vec<Folded> = parts.collect();
+    let is_part = |part: &Folded| PART_BYTES_MIN <= part.as_str().len();
+    let is_pattern = pattern.contains('*') && parts.iter().any(is_part);
+    let found: Option<Vec<_>> = parts.iter().map(|it| slice.find(it.as_str()).next()).collect();
+    found.filter(|_| is_pattern)?.into_iter().next()
+}
+
 /// Strips the parentheses of a call and the punctuation after a sentence.
 fn bare(text: &str) -> Option<&str> {
     let bare = text.trim_end_matches(['.', ',', ';', ':', '!', '?', '…']);
@@ -225,6 +247,7 @@ mod tests {
         let slice = Folded::new("it took 12000ms, or 1,255 dollars; readRow() is slow");
         let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
         assert!(there("12,000 ms") && there("1,255") && there("`readRow()`"));
+        assert!(there("`read*()`") && !there("`write*()`"));
         assert!(!there("13,000") && !there("`writeRow`"));
     }
 

@@ -28,7 +28,7 @@ const ABOUT_PERCENT_MIN: usize = 50;
 /// Same, for a sentence that affirms a word which another one negates.
 const AFFIRMING_PERCENT_MIN: usize = 33;
 
-/// Condition of an SQL statement, which denies nothing.
+/// Conditions of SQL statements, which deny nothing.
 const IF_NOT_EXISTS: [&str; 3] = ["if", "not", "exists"];
 
 /// Characters that end a sentence or line.
@@ -114,9 +114,11 @@ fn negated_words(sentence: &str, held: &HashSet<u64>) -> HeldWords {
         let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL_NEGATIONS.contains(&word);
         let is_condition = |at: usize| {
             let around = at.checked_sub(1).and_then(|before| clause.get(before..at + 2));
-            around.is_some_and(|it| {
-                IF_NOT_EXISTS.iter().zip(it).all(|(a, b)| a.eq_ignore_ascii_case(b))
-            })
+            let is_null = clause.get(at + 1).is_some_and(|it| it.eq_ignore_ascii_case("null"));
+            is_null
+                || around.is_some_and(|it| {
+                    IF_NOT_EXISTS.iter().zip(it).all(|(a, b)| a.eq_ignore_ascii_case(b))
+                })
         };
         let denies =
             |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]) && !is_condition(*at);

@@ -162,8 +162,7 @@ impl<'a> WordIndex<'a> {
                     }
                 }
                 let english = lowered(&string[word.start..word.end]);
-                let others = lexicon.into_iter().flat_map(|it| it.words(&english));
-                for key in others.flat_map(keys) {
+                for key in lexicon.into_iter().flat_map(|it| it.keys(&english)) {
                     let known = translated.entry(key).or_default();
                     if !known.contains(&id) {
                         known.push(id);
@@ -197,7 +196,8 @@ impl<'a> WordIndex<'a> {
                 words(sentence, |word| {
                     count += 1;
                     let own = ids.get(&word.key);
-                    let others = translated.get(&word.key);
+                    let foreign = lexicon.map(|it| it.key(&sentence[word.start..word.end]));
+                    let others = foreign.and_then(|key| translated.get(&key));
                     // Elision marks are not part of the conversation.
                     if own.is_none() && others.is_none()
                         || folded.is_marked(&(start + word.start..start + word.end))

@@ -153,7 +153,7 @@ impl<'a> Grounder<'a> {
         let Claim::Discussion(mut discussion) = claim else { return claim };
         let foreign = self.is_foreign(discussion.points.iter().map(String::as_str));
         let is_proven = |point: &String| {
-            let mut support = ClaimSupport::default();
+            let mut support = ClaimSupport { is_foreign: foreign, ..ClaimSupport::default() };
             self.prove(ClaimKind::Discussion, "points", point, &mut support);
             support.absent.is_empty() && (foreign || support.unsupported_fields.is_empty())
         };
@@ -223,6 +223,8 @@ impl<'a> Grounder<'a> {
         for literal in &literals(text) {
             match find(literal, &self.folded) {
                 None if self.is_in_context(literal) => {}
+                // A claim in another language quotes in translation.
+                None if proof.is_foreign && literal.is_english_prose() => {}
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
                     // The word index lacks numbers that the slice has in words.
@@ -374,10 +376,10 @@ fn score(proof: &ClaimSupport) -> f64 {
     let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
     // Rounding errors may exceed 1.
     let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
+    if proof.is_foreign && proof.is_translated {
+        return if score >= TRANSLATED_SCORE_MIN { score.max(SCORE_MIN) } else { score };
+    }
     if proof.is_foreign && proof.shared.len() >= SHARED_WORDS_MIN {
-        if proof.is_translated {
-            return if score >= TRANSLATED_SCORE_MIN { score.max(SCORE_MIN) } else { score };
-        }
         let shared = SCORE_MIN + 0.05 * proof.shared.len() as f64;
         return score.max(shared.min(SHARED_SCORE_MAX));
     }

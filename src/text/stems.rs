@@ -93,11 +93,6 @@ impl Stems {
         })
     }
 
-    /// Index of the language, if `text` has function words of one.
-    fn known(text: &str) -> Option<usize> {
-        Some(Stems::of(text)).filter(|it| it.is_known).map(|it| it.at)
-    }
-
     pub(super) fn is_function_word(self, folded: &str) -> bool {
         self.is_known && languages_with(folded) >> self.at & 1 == 1
     }
@@ -121,37 +116,34 @@ pub(super) fn english_stem(word: &str) -> String {
     Stemmer::create(Algorithm::English).stem(word).into_owned()
 }
 
-/// A language other than English whose common words are known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Foreign {
-    German,
-    French,
-    Spanish,
-    Italian,
-    Portuguese,
-    Dutch,
-    Turkish,
-}
-
-/// Function words of Turkish, which has no stems here.
+/// Languages with a lexicon: those of [`LANGUAGES`] but English, then Turkish.
+const FOREIGN: [Algorithm; 7] = [
+    Algorithm::German,
+    Algorithm::French,
+    Algorithm::Spanish,
+    Algorithm::Italian,
+    Algorithm::Portuguese,
+    Algorithm::Dutch,
+    Algorithm::Turkish,
+];
+/// Function words of Turkish, and how many of them make a text Turkish.
 const TURKISH: [&str; 8] = ["ve", "bir", "bu", "için", "değil", "ile", "ama", "çok"];
+const TURKISH_MIN: usize = 3;
 
-/// Language of `text` by its function words; `None` for English and others.
-pub(super) fn foreign(text: &str) -> Option<Foreign> {
+/// Index in [`FOREIGN`] of the language of `text` by its function words; `None` for English and others.
+pub(crate) fn foreign(text: &str) -> Option<usize> {
     let words = text.split(|letter: char| !letter.is_alphabetic());
     let turkish = words.filter(|word| TURKISH.contains(&&*lowered(word))).count();
-    if turkish > 2 {
-        return Some(Foreign::Turkish);
+    if turkish >= TURKISH_MIN {
+        return Some(FOREIGN.len() - 1);
     }
-    Some(match LANGUAGES[Stems::known(text)?] {
-        Algorithm::German => Foreign::German,
-        Algorithm::French => Foreign::French,
-        Algorithm::Spanish => Foreign::Spanish,
-        Algorithm::Italian => Foreign::Italian,
-        Algorithm::Portuguese => Foreign::Portuguese,
-        Algorithm::Dutch => Foreign::Dutch,
-        _ => return None,
-    })
+    let found = Stems::of(text);
+    (found.is_known && found.at + 1 < LANGUAGES.len()).then_some(found.at)
+}
+
+/// Stem of a lower-case word of the language with this index in [`FOREIGN`].
+pub(super) fn foreign_stem(word: &str, language: usize) -> Cow<'_, str> {
+    FOREIGN.get(language).map_or(word.into(), |it| Stemmer::create(*it).stem(word))
 }
 
 /// Distinct stems of a folded word in all languages: a query is too short to tell its language.
