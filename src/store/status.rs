@@ -288,6 +288,15 @@ impl Store {
         .await
     }
 
+    /// Returns the number of a session's entries in jobs that wait.
+    pub(crate) async fn waiting_entries(&self, session: SessionId) -> StoreResult<u64> {
+        self.read("counting what waits", move |db| {
+            let no = session::number(db, session)?;
+            Ok(queue::pending(db)?.into_iter().filter(|it| it.0 == no).map(|it| it.1).sum())
+        })
+        .await
+    }
+
     /// Returns the totals of the sessions of a namespace.
     pub(crate) async fn namespace_sums(&self, namespace: &str) -> StoreResult<NamespaceSums> {
         let namespace = namespace.to_owned();

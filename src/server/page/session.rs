@@ -88,7 +88,9 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         let view = entry_view(entry, ends.get(&entry.ordinal), &evidence);
         entries.push(context! { records => views, ..view });
     }
-    let totals = store.session_totals(session.id, u32::MAX).await?;
+    let mut totals = store.session_totals(session.id, u32::MAX).await?;
+    let waiting = store.waiting_entries(session.id).await?;
+    totals.coverage.add(CoverageState::Pending, waiting);
     let runs = store.runs(Some(session.id), RUNS_MAX).await?;
     let is_here = |it: &&StoredRun| {
         it.current && it.run.first.0 < ordinals.end && ordinals.start <= it.run.last.0
