@@ -53,6 +53,9 @@ const BETTER_SHARE_MIN: f64 = 0.1;
 const NEW_SHARE_MIN: f64 = 0.3;
 /// Minimum total of a further sentence.
 const FURTHER_MIN: f64 = 7.7;
+/// Commands that save work under words for it, and the weight by which they are not quoted as the deed.
+const COMMITS: [&str; 2] = ["git commit", "git add"];
+const COMMIT_WEIGHT: f64 = 4.0;
 /// Weight by which words for a choice go before calls and outputs, which do not choose.
 const VOICE_WEIGHT: f64 = 10.0;
 /// Weight of the whole claim's share by which the windows of a choice are ordered: who decides says why.
@@ -333,6 +336,10 @@ impl<'a> WordIndex<'a> {
                 + CLAUSE_WEIGHT * candidate.clauses.iter().copied().fold(0.0, f64::max)
                 + if is_verbatim { VERBATIM_WEIGHT } else { 0.0 }
                 + preference.of_source(self.part(candidate.sentence), sentence);
+            let text = self.slice.text.as_str().get(sentence.span.clone()).unwrap_or_default();
+            if preference.is_deed && COMMITS.iter().any(|it| text.contains(it)) {
+                candidate.score -= COMMIT_WEIGHT;
+            }
         }
         // Only sentences that may be shown need their context.
         let first = |it: &Candidate| it.score + it.voice;
@@ -376,6 +383,7 @@ impl<'a> WordIndex<'a> {
             let shown = self.grown(&candidates, at);
             let sentences =
                 candidates[shown.start].sentence..candidates[shown.end - 1].sentence + 1;
+            let sentences = self.with_change(sentences);
             candidates.drain(shown).for_each(|it| stated.add(&it));
             windows.push(ScoredWindow { sentences, score });
         }
@@ -404,6 +412,15 @@ impl<'a> WordIndex<'a> {
                 new.all(adds) && sentences.len() == range.len() && self.is_quotable(sentences)
             })
         })
+    }
+
+    /// The path of an edited file with the line after it, which says what was changed.
+    fn with_change(&self, shown: Range<usize>) -> Range<usize> {
+        let longer = shown.start..shown.end + 1;
+        let text = self.slice.text.as_str().get(self.span(&shown)).unwrap_or_default();
+        let is_path = text.contains('/') && !text.contains(char::is_whitespace);
+        let is_call = self.part(shown.start).kind == EntryKind::ToolCall;
+        if is_path && is_call && self.is_quotable(longer.clone()) { longer } else { shown }
     }
 
     /// True if a range of sentences fits in one piece of evidence.

@@ -141,6 +141,8 @@ pub(super) struct Preference<'c> {
     pub(super) claim: &'c ClaimWords,
     /// True if the field is the choice of a decision.
     pub(super) is_choice: bool,
+    /// True if the field is what was done.
+    pub(super) is_deed: bool,
     /// Turns of the people whom the field names.
     turns: Vec<Range<usize>>,
     sources: SourceWeights,
@@ -161,7 +163,8 @@ impl<'c> Preference<'c> {
             ClaimKind::Attempt if field == "action" => ACTION,
             ClaimKind::Attempt => RESULT,
         };
-        Preference { claim, is_choice: field == "chosen", turns, sources }
+        let (is_choice, is_deed) = (field == "chosen", field == "action");
+        Preference { claim, is_choice, is_deed, turns, sources }
     }
 
     /// True if the field is a choice, and `part` may make one.

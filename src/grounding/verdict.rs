@@ -8,8 +8,8 @@ use super::overlap::{EvidenceWindow, WordIndex};
 use super::preference::{ClaimWords, Preference, SpeakerNames, without_speaker};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
-    Speaker,
+    Claim, ClaimKind, EntryKind, Evidence, Finding, Match, Provenance, Record, RecordState,
+    Severity, Slice, Speaker,
 };
 use crate::privacy::Redacted;
 use crate::text::tokens::keys;
@@ -179,6 +179,7 @@ impl<'a> Grounder<'a> {
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
+        self.arrange(claim.kind(), &mut proof.evidence);
         let score = score(&proof);
         let reason = self.reason(&claim, &proof, score);
         let state = match reason {
@@ -195,6 +196,32 @@ impl<'a> Grounder<'a> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
+    /// Puts first in the summary of a request what states its intent, and keeps the order of a deed and its result.
+    fn arrange(&self, kind: ClaimKind, evidence: &mut Vec<Evidence>) {
+        match kind {
+            ClaimKind::Request => intent_first(evidence),
+            ClaimKind::Attempt => {
+                let is_call = |it: &Evidence| {
+                    let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
+                    part.is_some_and(|part| part.kind == EntryKind::ToolCall)
+                };
+                // What was run is no result of it.
+                keep(evidence, |it| it.field != "result" || !is_call(it), "result");
+                let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
+                    let ours = evidence.iter().filter(|it| it.field == field);
+                    ours.map(|it| it.ordinal).collect()
+                };
+                if let Some(begin) = of(evidence, "action").into_iter().min() {
+                    keep(evidence, |it| it.field != "result" || begin <= it.ordinal, "result");
+                }
+                if let Some(end) = of(evidence, "result").into_iter().max() {
+                    keep(evidence, |it| it.field != "action" || it.ordinal <= end, "action");
+                }
+            }
+            ClaimKind::Decision | ClaimKind::Discussion => {}
+        }
+    }
+
     fn is_foreign<'b>(&self, strings: impl Iterator<Item = &'b str>) -> bool {
         self.language.is_foreign_to(Language::of_claim(strings))
     }
@@ -202,7 +229,8 @@ impl<'a> Grounder<'a> {
     fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
         let turns = self.names.turns_of(text, self.slice);
         let found = self.verbatim(text);
-        let preference = Preference::new(kind, field, &proof.words, turns);
+        let mut preference = Preference::new(kind, field, &proof.words, turns);
+        preference.is_deed &= !text.contains("commit");
         let verbatim = found.as_ref().map(|(span, _)| span);
         let support = self.index.support(without_speaker(text), &preference, verbatim);
         proof.shared.extend(&support.shared);
@@ -368,6 +396,37 @@ impl<'a> Grounder<'a> {
         };
         let why = "untrusted-source: it rests mostly on tool or web text";
         (!trusted).then(|| why.to_owned())
+    }
+}
+
+/// Keeps the evidence that `fits`, unless none of the field would be left.
+fn keep(evidence: &mut Vec<Evidence>, fits: impl Fn(&Evidence) -> bool, field: &str) {
+    if evidence.iter().any(|it| it.field == field && fits(it)) {
+        evidence.retain(fits);
+    }
+}
+
+/// Puts the first evidence of the intent first in the summary, too.
+fn intent_first(evidence: &mut Vec<Evidence>) {
+    let intents: Vec<Evidence> =
+        evidence.iter().filter(|it| it.field == "intent").cloned().collect();
+    let first = evidence.iter().position(|it| it.field == "summary");
+    let Some((intent, first)) = intents.first().zip(first) else { return };
+    let states = |it: &Evidence, intent: &Evidence| {
+        let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
+        it.field == "summary" && it.ordinal == intent.ordinal && meets
+    };
+    let place = |intent| evidence.iter().position(|it| states(it, intent));
+    let stated = match intents.iter().find_map(place) {
+        Some(at) => evidence.remove(at),
+        None => Evidence { field: "summary".to_owned(), ..intent.clone() },
+    };
+    evidence.insert(first, stated);
+    let ours = evidence.iter().filter(|it| it.field == "summary").count();
+    if ours > EVIDENCE_PER_STRING_MAX
+        && let Some(last) = evidence.iter().rposition(|it| it.field == "summary")
+    {
+        evidence.remove(last);
     }
 }
 

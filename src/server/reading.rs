@@ -97,7 +97,9 @@ pub(super) async fn search_hits(
     let paging = Paging::of(None, limit)?;
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
-        return Err(refused("query: too common to search for: use a rarer word"));
+        return Err(refused(
+            "query: nothing to search for: use a word of two letters or more that is less common",
+        ));
     }
     let filter =
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };

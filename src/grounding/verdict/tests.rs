@@ -552,6 +552,68 @@ fn a_result_is_not_quoted_from_its_call() {
 }
 
 #[test]
+fn a_result_comes_after_its_action_and_a_commit_is_no_deed() {
+    let slice = slice(&[
+        (Speaker::Assistant, EntryKind::ToolCall, "python render.py tenor --slow"),
+        (Speaker::Tool, EntryKind::ToolResult, "wrote tenor-slow.mp3, 121 seconds"),
+        (Speaker::Assistant, EntryKind::ToolCall, "/home/ana/render.py\nspeed = tempo * 0.5"),
+        (Speaker::Tool, EntryKind::ToolResult, "wrote tenor-slow.mp3, 242 seconds"),
+        (
+            Speaker::Assistant,
+            EntryKind::ToolCall,
+            "git commit -m 'Halve the tempo of slow tenor files in render.py'",
+        ),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Halved the tempo in /home/ana/render.py".into(),
+        result: "tenor-slow.mp3 has 242 seconds".into(),
+        succeeded: true,
+    });
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "action"), ["/home/ana/render.py\nspeed = tempo * 0.5"]);
+    assert_eq!(words_of(&record, "result"), ["wrote tenor-slow.mp3, 242 seconds"]);
+}
+
+#[test]
+fn a_summary_rests_first_on_what_states_the_intent() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Take Frère Jacques off the page, somebody laughed."),
+        (Speaker::Assistant, EntryKind::Text, "Noted."),
+        (Speaker::Person, EntryKind::Prompt, "Not today, the rehearsal on 12 October comes first."),
+    ]);
+    let wish = PersonRequest {
+        intent: "take Frère Jacques off the page".into(),
+        target: None,
+        summary: "Ana: remove it; put off until after the rehearsal on 12 October".into(),
+    };
+    let record = ground_one(&slice, Claim::Request(wish));
+    let summary = words_of(&record, "summary");
+    assert!(summary[0].starts_with("Take Frère Jacques off the page"), "{summary:?}");
+    assert!(summary[1].contains("12 October"), "{summary:?}");
+}
+
+#[test]
+fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),
+        (Speaker::Assistant, EntryKind::Text, "Guten Morgen, was ist zu tun?"),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "Zwei Takte Vorzählen sind eine Ewigkeit, da schläft man ja ein. Einer reicht.",
+        ),
+    ]);
+    let wish = |intent: &str| {
+        let claim = PersonRequest { intent: intent.into(), target: None, summary: intent.into() };
+        ground_one(&slice, Claim::Request(claim))
+    };
+    let record = wish("Ana: two bars of counting are an eternity, people fall asleep");
+    assert_eq!(record.state, RecordState::Staged);
+    assert!(words_of(&record, "intent")[0].starts_with("Zwei Takte"), "{:?}", record.evidence);
+    assert_eq!(wish("Ana: order new chairs for the kitchen").state, RecordState::Quarantined);
+}
+
+#[test]
 fn a_wish_of_several_messages_rests_on_all_of_them() {
     let (first, then) = ("Move the buoy table below the map.", "can you make its icon smaller?");
     let done = "The buoy table is below the map and its icon is smaller now.";

@@ -152,7 +152,9 @@ impl Server {
         let SearchArguments { query: words, kind, state, limit, namespace } = arguments;
         let query = Query::of(&words);
         if query.is_empty() && !words.trim().is_empty() {
-            return Err(failed("query: too common to search for: use a rarer word"));
+            return Err(failed(
+                "query: nothing to search for: use a word of two letters or more that is less common",
+            ));
         }
         let limit = limit.map_or(HITS, |limit| usize::from(limit.max(1)));
         let filter = SearchFilter { kind, ..SearchFilter::default() };
