@@ -164,7 +164,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
         return Err(Failure::usage(format!(
-            "`{words}`: nothing to search for: use a word of two letters or more that is less common"
+            "`{words}`: nothing to search for: use a rarer word, of two letters or more"
         )));
     }
     let (namespace, hits) = settings::runtime()?.block_on(async {

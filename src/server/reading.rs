@@ -98,7 +98,7 @@ pub(super) async fn search_hits(
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
         return Err(refused(
-            "query: nothing to search for: use a word of two letters or more that is less common",
+            "query: nothing to search for: use a rarer word, of two letters or more",
         ));
     }
     let filter =

@@ -199,7 +199,7 @@ fn wrong_arguments_are_refused_in_one_line_and_the_server_goes_on() {
             ("search", json!({"query": "a", "when": "b"}), "unknown field `when`"),
             ("search", json!({"query": 1}), "expected a string"),
             ("search", json!({"query": "a", "kind": "rule"}), "expected one of `decision`"),
-            ("search", json!({"query": "what did we"}), "less common"),
+            ("search", json!({"query": "what did we"}), "use a rarer word"),
             ("why", json!({"id": "zz"}), "`zz`"),
             ("history", json!({"id": ""}), "this project has nothing"),
             ("note", json!({"kind": "decision", "text": " "}), "text: empty"),

@@ -255,7 +255,10 @@ pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
 /// Returns whether a line only separates the rows of a table.
 fn is_rule(line: &str) -> bool {
     let draws = |letter: char| "|:-+= ".contains(letter) || ('─'..='╿').contains(&letter);
-    (line.contains("--") || line.contains(['─', '━', '═'])) && line.chars().all(draws)
+    let is_dashed = |cell: &str| cell.is_empty() || cell.contains('-');
+    let cells = line.trim().trim_matches('|').split('|');
+    let has_cells = line.contains('|') && line.contains('-') && cells.map(str::trim).all(is_dashed);
+    (has_cells || line.contains("--") || line.contains(['─', '━', '═'])) && line.chars().all(draws)
 }
 
 /// Masks the words below a name in columns that only blanks separate.

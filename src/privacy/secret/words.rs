@@ -95,7 +95,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
         "pat" => (!before.is_empty()).then_some(Kind::Key),
         "key" if KEYS_OF.contains(before_last) => Some(Kind::Token),
         "key" => (!before_last.is_empty() && !KEYS_NOT.contains(before_last)).then_some(Kind::Key),
-        "dockerconfigjson" | "jeton" | "geheimnis" => Some(Kind::Token),
+        "dockerconfigjson" | "jeton" | "geheim" | "geheimnis" => Some(Kind::Token),
         "clé" | "clave" | "parola" | "chiave" | "chave" | "schlüssel" => Some(Kind::Maybe),
         "string" | "str" => matches!(before_last, "connection" | "conn" | "connect" | "secret")
             .then_some(Kind::Token),

@@ -153,7 +153,7 @@ impl Server {
         let query = Query::of(&words);
         if query.is_empty() && !words.trim().is_empty() {
             return Err(failed(
-                "query: nothing to search for: use a word of two letters or more that is less common",
+                "query: nothing to search for: use a rarer word, of two letters or more",
             ));
         }
         let limit = limit.map_or(HITS, |limit| usize::from(limit.max(1)));

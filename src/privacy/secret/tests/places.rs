@@ -556,6 +556,12 @@ fn what_a_sentence_calls_a_secret_goes() {
             "my passphrase for that ssh key is \"<SECRET>\"",
         ),
         ("# config/master.key\n349bfbb154879cf10b4c2a2a6f29f437", "# config/master.key\n<SECRET>"),
+        ("GEHEIM=q7Zt9Kx2Lm4Vw8Rb", "GEHEIM=<SECRET>"),
+        ("Zugangscode: q7Zt9Kx2Lm4Vw8Rb", "Zugangscode: <SECRET>"),
+        (
+            "| user | password |\n|:-|-:|\n| ana | q7Zt9Kx2Lm4Vw8Rb |",
+            "| user | password |\n|:-|-:|\n| ana | <SECRET> |",
+        ),
         ("secret: !vault |", "secret: !vault |"),
         (
             "the passphrase is \"the one from the wiki\"",
