@@ -249,12 +249,8 @@ impl SpeakerNames {
 pub(super) fn without_speaker(text: &str) -> &str {
     let is_word =
         |it: &str| it.starts_with(char::is_uppercase) && it.chars().all(char::is_alphabetic);
-    let is_name = |name: &str| {
-        name.len() <= NAME_BYTES_MAX
-            && name.split(' ').count() <= NAME_WORDS_MAX
-            && name.split(' ').all(is_word)
-    };
-    text.split_once(": ").filter(|(name, _)| is_name(name)).map_or(text, |it| it.1)
+    let said = name(text).filter(|name| name.split(' ').all(is_word));
+    said.and_then(|name| text.strip_prefix(name)?.strip_prefix(": ")).unwrap_or(text)
 }
 
 /// The name that `line` begins with.

@@ -206,16 +206,16 @@ impl<'a> Grounder<'a> {
                     part.is_some_and(|part| part.kind == EntryKind::ToolCall)
                 };
                 // What was run is no result of it.
-                keep(evidence, |it| it.field != "result" || !is_call(it), "result");
+                keep(evidence, "result", |it| !is_call(it));
                 let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
                     let ours = evidence.iter().filter(|it| it.field == field);
                     ours.map(|it| it.ordinal).collect()
                 };
                 if let Some(begin) = of(evidence, "action").into_iter().min() {
-                    keep(evidence, |it| it.field != "result" || begin <= it.ordinal, "result");
+                    keep(evidence, "result", |it| begin <= it.ordinal);
                 }
                 if let Some(end) = of(evidence, "result").into_iter().max() {
-                    keep(evidence, |it| it.field != "action" || it.ordinal <= end, "action");
+                    keep(evidence, "action", |it| it.ordinal <= end);
                 }
             }
             ClaimKind::Decision | ClaimKind::Discussion => {}
@@ -399,10 +399,10 @@ impl<'a> Grounder<'a> {
     }
 }
 
-/// Keeps the evidence that `fits`, unless none of the field would be left.
-fn keep(evidence: &mut Vec<Evidence>, fits: impl Fn(&Evidence) -> bool, field: &str) {
+/// Keeps the evidence of a field that `fits`, unless none would be left.
+fn keep(evidence: &mut Vec<Evidence>, field: &str, fits: impl Fn(&Evidence) -> bool) {
     if evidence.iter().any(|it| it.field == field && fits(it)) {
-        evidence.retain(fits);
+        evidence.retain(|it| it.field != field || fits(it));
     }
 }
 

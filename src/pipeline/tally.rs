@@ -202,7 +202,8 @@ impl Tally {
     /// Counts a finding in a file and keeps its line.
     pub(crate) fn finding_in(&self, path: &str, finding: &Finding) {
         self.finding(finding);
-        if finding.severity < Severity::Warning || finding.line == 0 {
+        let is_full = || self.with(|totals| totals.places.len() >= PLACES_MAX);
+        if finding.severity < Severity::Warning || finding.line == 0 || is_full() {
             return;
         }
         let [path, detail] =

@@ -1,31 +1,38 @@
 //! Words of other languages for English ones, so that an English claim can be compared with what was said in another
 //! language. A file for each language, a headword a line: `bar: takt takte takten`.
 
-use super::stems::{english_stem, foreign, foreign_stem, lowered};
+use super::stems::{foreign, lowered};
 use super::tokens::hash;
 use foldhash::HashMap;
-use std::sync::LazyLock;
+use rust_stemmers::{Algorithm, Stemmer};
+use std::sync::OnceLock;
 
 /// Words of a language by the stem of their English headword.
 pub(crate) struct Lexicon {
     words: HashMap<String, &'static str>,
-    /// Index of the language.
-    language: usize,
+    language: Algorithm,
 }
 
-/// Lexicons in the order of languages in `stems`.
-static LEXICONS: [LazyLock<Lexicon>; 7] = [
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/de.txt"), 0)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/fr.txt"), 1)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/es.txt"), 2)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/it.txt"), 3)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/pt.txt"), 4)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/nl.txt"), 5)),
-    LazyLock::new(|| Lexicon::parse(include_str!("lexicon/tr.txt"), 6)),
+/// Files of the languages with a lexicon.
+static FILES: [(Algorithm, &str); 7] = [
+    (Algorithm::German, include_str!("lexicon/de.txt")),
+    (Algorithm::French, include_str!("lexicon/fr.txt")),
+    (Algorithm::Spanish, include_str!("lexicon/es.txt")),
+    (Algorithm::Italian, include_str!("lexicon/it.txt")),
+    (Algorithm::Portuguese, include_str!("lexicon/pt.txt")),
+    (Algorithm::Dutch, include_str!("lexicon/nl.txt")),
+    (Algorithm::Turkish, include_str!("lexicon/tr.txt")),
 ];
+/// Lexicons of [`FILES`], read on first use.
+static LEXICONS: [OnceLock<Lexicon>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
+
+/// Stem of a lower-case English word.
+fn english_stem(word: &str) -> String {
+    Stemmer::create(Algorithm::English).stem(word).into_owned()
+}
 
 impl Lexicon {
-    fn parse(text: &'static str, language: usize) -> Lexicon {
+    fn parse(text: &'static str, language: Algorithm) -> Lexicon {
         let lines = text.lines().filter_map(|line| line.split_once(": "));
         let words = lines.map(|(head, words)| (english_stem(head), words)).collect();
         Lexicon { words, language }
@@ -33,7 +40,10 @@ impl Lexicon {
 
     /// The lexicon of the language that most function words of `text` are of; `None` for English and unknown ones.
     pub(crate) fn of(text: &str) -> Option<&'static Lexicon> {
-        LEXICONS.get(foreign(text)?).map(|it| &**it)
+        let language = foreign(text)?;
+        let mut all = FILES.iter().zip(&LEXICONS);
+        let ((_, file), lexicon) = all.find(|((it, _), _)| *it == language)?;
+        Some(lexicon.get_or_init(|| Lexicon::parse(file, language)))
     }
 
     /// Keys of the words for a lower-case English word in any form.
@@ -44,7 +54,7 @@ impl Lexicon {
 
     /// Key of a word of the language in any form.
     pub(crate) fn key(&self, word: &str) -> u64 {
-        hash(&foreign_stem(&lowered(word), self.language))
+        hash(&Stemmer::create(self.language).stem(&lowered(word)))
     }
 }
 
@@ -54,16 +64,7 @@ mod tests {
 
     #[test]
     fn every_line_has_one_headword_and_its_words() {
-        let files = [
-            include_str!("lexicon/de.txt"),
-            include_str!("lexicon/fr.txt"),
-            include_str!("lexicon/es.txt"),
-            include_str!("lexicon/it.txt"),
-            include_str!("lexicon/pt.txt"),
-            include_str!("lexicon/nl.txt"),
-            include_str!("lexicon/tr.txt"),
-        ];
-        for file in files {
+        for (_, file) in FILES {
             let mut last = "";
             for line in file.lines() {
                 let (head, words) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));

@@ -78,8 +78,8 @@ pub(crate) fn is_memory_file(text: &str) -> bool {
     let is_tag =
         |line: &&str| line.contains("<!-- @tag: src-") || line.contains("<!-- @tag: session-");
     let tags = text.lines().filter(is_tag).count();
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-    0 < tags && lines <= LINES_PER_TAG_MAX * tags
+    let lines = || text.lines().filter(|line| !line.trim().is_empty()).count();
+    0 < tags && lines() <= LINES_PER_TAG_MAX * tags
 }
 
 /// True if a call runs only the `annalist` command, alone or piped into other programs.

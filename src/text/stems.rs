@@ -111,39 +111,20 @@ impl Stems {
     }
 }
 
-/// Stem of a lower-case English word.
-pub(super) fn english_stem(word: &str) -> String {
-    Stemmer::create(Algorithm::English).stem(word).into_owned()
-}
-
-/// Languages with a lexicon: those of [`LANGUAGES`] but English, then Turkish.
-const FOREIGN: [Algorithm; 7] = [
-    Algorithm::German,
-    Algorithm::French,
-    Algorithm::Spanish,
-    Algorithm::Italian,
-    Algorithm::Portuguese,
-    Algorithm::Dutch,
-    Algorithm::Turkish,
-];
 /// Function words of Turkish, and how many of them make a text Turkish.
 const TURKISH: [&str; 8] = ["ve", "bir", "bu", "için", "değil", "ile", "ama", "çok"];
 const TURKISH_MIN: usize = 3;
 
-/// Index in [`FOREIGN`] of the language of `text` by its function words; `None` for English and others.
-pub(crate) fn foreign(text: &str) -> Option<usize> {
+/// Language of `text` by its function words; `None` for English and unknown ones.
+pub(crate) fn foreign(text: &str) -> Option<Algorithm> {
     let words = text.split(|letter: char| !letter.is_alphabetic());
     let turkish = words.filter(|word| TURKISH.contains(&&*lowered(word))).count();
     if turkish >= TURKISH_MIN {
-        return Some(FOREIGN.len() - 1);
+        return Some(Algorithm::Turkish);
     }
     let found = Stems::of(text);
-    (found.is_known && found.at + 1 < LANGUAGES.len()).then_some(found.at)
-}
-
-/// Stem of a lower-case word of the language with this index in [`FOREIGN`].
-pub(super) fn foreign_stem(word: &str, language: usize) -> Cow<'_, str> {
-    FOREIGN.get(language).map_or(word.into(), |it| Stemmer::create(*it).stem(word))
+    let language = LANGUAGES.get(found.at).copied().filter(|_| found.is_known);
+    language.filter(|it| *it != Algorithm::English)
 }
 
 /// Distinct stems of a folded word in all languages: a query is too short to tell its language.

@@ -44,7 +44,7 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     let words = split(&prose);
     let forbids = says(&words, &FORBIDS).and_then(|at| words.get(at + 1..));
     says(&words, &ALWAYS).is_some()
-        || words.first().is_some_and(|it| NOBODY.contains(it) || *it == "don't")
+        || words.first().is_some_and(|it| NOBODY.contains(it))
         || words.starts_with(&["do", "not"])
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
         || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some())
