@@ -15,6 +15,7 @@ use crate::domain::{
     BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, RELATED,
     Settlement,
 };
+use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
     Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
 };
@@ -218,7 +219,7 @@ async fn consolidate(
     }
     match args.json {
         true => output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?,
-        false => print(&results, args.dry_run)?,
+        false => print(&results, args.dry_run, OutputStyle::Normal)?,
     }
     notes(&results);
     if !args.dry_run {
@@ -292,12 +293,16 @@ fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
     format!("namespace `{namespace}`: {why}")
 }
 
-pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Failure> {
+pub(super) fn print(
+    results: &[NamespaceResult],
+    dry_run: bool,
+    style: OutputStyle,
+) -> Result<(), Failure> {
     for it in results {
         if let (Some(planned), None) = (&it.planned, &it.problem)
             && !planned.plan.is_empty()
         {
-            print_plan(planned, dry_run)?;
+            print_plan(planned, dry_run, style)?;
         }
     }
     if !results.iter().any(NamespaceResult::is_something) {
@@ -415,7 +420,11 @@ fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
     if named.is_empty() { "nothing".to_owned() } else { named }
 }
 
-fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failure> {
+fn print_plan(
+    planned: &PlannedConsolidation,
+    dry_run: bool,
+    style: OutputStyle,
+) -> Result<(), Failure> {
     let plan = &planned.plan;
     let what = if dry_run { "would be consolidated" } else { "consolidated" };
     let records = counted(plan.operations.len() as u64, "record");
@@ -425,12 +434,18 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
         short(&plan.id),
         in_words(&plan.counts())
     ))?;
-    let (new, others): (Vec<_>, Vec<_>) = plan.operations.iter().partition(|it| is_only_new(it));
+    let operations = plan.operations.iter();
+    let (new, others): (Vec<_>, Vec<_>) = match style {
+        OutputStyle::Quiet => return Ok(()),
+        OutputStyle::Normal => operations.partition(|it| is_only_new(it)),
+        OutputStyle::Explanatory => (Vec::new(), operations.collect()),
+    };
     if !new.is_empty() {
         let new = output::count(new.len() as u64);
         output::line(&format!("  {GREEN}+ {new} new{GREEN:#}  {DIM}--json lists them{DIM:#}"))?;
     }
-    let shown = others.iter().take(OPERATIONS_MAX);
+    let shown_max = if style == OutputStyle::Normal { OPERATIONS_MAX } else { usize::MAX };
+    let shown = others.iter().take(shown_max);
     shown.clone().try_for_each(|operation| print_operation(planned, operation))?;
     if let more @ 1.. = others.len() - shown.len() {
         let more = output::count(more as u64);

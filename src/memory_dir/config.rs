@@ -11,9 +11,34 @@ pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
 /// Share of the context window from which prompts wait for a sync, in percent (§4.1).
 pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
+/// How much a sync prints.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum OutputStyle {
+    /// Totals, and what needs a person.
+    Quiet,
+    #[default]
+    Normal,
+    /// Every memory and file, with the rule.
+    Explanatory,
+}
+
+impl OutputStyle {
+    fn of_name(name: &str) -> Option<OutputStyle> {
+        match name {
+            "quiet" => Some(OutputStyle::Quiet),
+            "normal" => Some(OutputStyle::Normal),
+            "explanatory" => Some(OutputStyle::Explanatory),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct MemoryConfig {
+    /// Whether agents may propose memories with the tool `note`.
+    pub suggest_memories: bool,
     pub auto_load: bool,
+    pub output_style: OutputStyle,
     pub token_budget: Preset,
     /// In percent of the context window; above 0 and at most `hard_block_threshold`.
     pub auto_sync_threshold: u32,
@@ -25,7 +50,9 @@ pub(crate) struct MemoryConfig {
 impl Default for MemoryConfig {
     fn default() -> MemoryConfig {
         MemoryConfig {
+            suggest_memories: true,
             auto_load: true,
+            output_style: OutputStyle::Normal,
             token_budget: Preset::Standard,
             auto_sync_threshold: AUTO_SYNC_PERCENT,
             hard_block_threshold: HARD_BLOCK_PERCENT,
@@ -34,9 +61,9 @@ impl Default for MemoryConfig {
     }
 }
 
-const KEYS: [&str; 5] = [
-    "auto_load", "token_budget", "auto_sync_threshold", "hard_block_threshold",
-    "context_window_tokens",
+const KEYS: [&str; 7] = [
+    "suggest_memories", "auto_load", "output_style", "token_budget", "auto_sync_threshold",
+    "hard_block_threshold", "context_window_tokens",
 ];
 
 impl MemoryConfig {
@@ -107,7 +134,14 @@ impl Reader {
         let lower = value.to_ascii_lowercase();
         // Sets a valid value.
         let (set, expected) = match key {
+            "suggest_memories" => {
+                (truth(&lower).map(|it| config.suggest_memories = it), "true or false")
+            }
             "auto_load" => (truth(&lower).map(|it| config.auto_load = it), "true or false"),
+            "output_style" => {
+                let set = OutputStyle::of_name(&lower).map(|it| config.output_style = it);
+                (set, "quiet, normal, explanatory")
+            }
             "token_budget" if lower == "compact" => {
                 config.token_budget = Preset::Economy;
                 let detail = "`compact` is called `economy` now: write that";
@@ -127,10 +161,6 @@ impl Reader {
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
                 (tokens.map(|it| config.context_window_tokens = Some(it)), "a number above 0")
-            }
-            "suggest_memories" | "output_style" => {
-                let detail = "annalist does not use this setting of ConKeeper";
-                return self.warn("config-unused", format!("`{key}`: {detail}"));
             }
             _ => {
                 let known = KEYS.join(", ");
@@ -179,8 +209,9 @@ mod tests {
              token_budget: detailed\nauto_sync_threshold: 30    # early\nhard_block_threshold: 50\n\
              context_window_tokens: 1_000_000\n---\n",
         );
-        assert_eq!(odd, ["2:config-unused", "4:config-unused"]);
-        assert!(!config.auto_load);
+        assert_eq!(odd, [] as [&str; 0]);
+        assert!(!config.auto_load && !config.suggest_memories);
+        assert_eq!(config.output_style, OutputStyle::Explanatory);
         assert_eq!(config.token_budget, Preset::Detailed);
         assert_eq!((config.auto_sync_threshold, config.hard_block_threshold), (30, 50));
         assert_eq!(config.context_window_tokens, Some(1_000_000));

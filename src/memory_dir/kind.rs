@@ -194,7 +194,9 @@ pub(super) fn table_head(section: &str) -> &'static str {
 
 const CONFIG_TEXT: &str = "\
 ---
+suggest_memories: true         # whether agents may propose memories with the tool `note`
 auto_load: true                # whether a session starts with its memory
+output_style: normal           # of a sync: quiet, normal or explanatory
 token_budget: standard         # economy, light, standard or detailed
 auto_sync_threshold: 60        # per cent of the window: memory is synced
 hard_block_threshold: 80       # per cent of the window: prompts wait for a sync

@@ -31,7 +31,7 @@ mod laws;
 
 pub use budget::Preset;
 pub(crate) use budget::{LETTERS_PER_TOKEN, TagCounts, TokenRow, tags, tokens};
-pub(crate) use config::MemoryConfig;
+pub(crate) use config::{MemoryConfig, OutputStyle};
 pub use document::Document;
 pub(crate) use document::{Block, Part};
 pub(crate) use escape::{inline, words_line};

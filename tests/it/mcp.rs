@@ -101,6 +101,21 @@ fn six_tools_are_listed_and_all_but_the_note_only_read() {
 }
 
 #[test]
+fn a_project_without_suggestions_offers_no_note() {
+    let place = project();
+    place.run(&["memory", "init"]);
+    place.write(".claude/memory/.memory-config.md", "---\nsuggest_memories: false\n---\n");
+    talk(&place, async |client| {
+        let tools = client.0.list_all_tools().await.unwrap();
+        assert!(tools.len() == 5 && tools.iter().all(|tool| tool.name != "note"));
+        let told = client.refused("note", json!({"kind": "decision", "text": "Use zebra"})).await;
+        assert!(told.contains("suggest_memories is false"), "{told}");
+        assert!(!client.call("search", json!({"query": "queue"})).await.contains("zebra"));
+    });
+    assert_eq!(place.number("SELECT count(*) FROM dispositions WHERE rule = 'agent-note'"), 0);
+}
+
+#[test]
 fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
     let place = project();
     let hit =

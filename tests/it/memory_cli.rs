@@ -90,6 +90,27 @@ fn a_second_run_writes_nothing() {
 }
 
 #[test]
+fn the_output_style_of_the_directory_says_how_much_a_sync_prints() {
+    let printed = |style: &str| {
+        let place = begun();
+        let settings = format!("---\noutput_style: {style}\n---\n");
+        place.write(&format!("{DIR}/.memory-config.md"), settings);
+        let told = place.run(&SYNC[..4]);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        told
+    };
+    let [quiet, normal, explanatory] = ["quiet", "normal", "explanatory"].map(printed);
+    assert_eq!(quiet.stdout.lines().count(), 1, "the totals of the plan: {}", quiet.stdout);
+    assert!(quiet.stderr.contains(" files of the directory changed"), "{}", quiet.stderr);
+    assert!(normal.stdout.contains(" new  --json lists them"), "{}", normal.stdout);
+    assert!(normal.stdout.contains("\n~ active-context.md\n"), "{}", normal.stdout);
+    assert!(!explanatory.stdout.contains("--json lists them"), "{}", explanatory.stdout);
+    for line in ["\n  + decision ", "\n~ active-context.md\n    "] {
+        assert!(explanatory.stdout.contains(line), "{line}: {}", explanatory.stdout);
+    }
+}
+
+#[test]
 fn a_dry_run_tells_what_is_done_then_and_changes_nothing() {
     let place = begun();
     let before = files(&place);

@@ -6,17 +6,19 @@ use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
-use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, json_row, shorten};
+use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{Memory, MemoryId, Plan};
-use crate::memory_dir::{Conflict, FileChange};
-use crate::pipeline::{DirSync, SyncReport as DirSyncReport};
+use crate::memory_dir::{Conflict, FileChange, OutputStyle};
+use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport};
 use crate::store::OpenMode;
+use crate::text::diff::difference;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 const OTHERS_MAX: usize = 5;
 const LINE_LETTERS: usize = 90;
@@ -71,6 +73,7 @@ struct DirectorySync {
     dir_sync: DirSync,
     folder: MemoryFolder,
     namespace: String,
+    output_style: OutputStyle,
 }
 
 impl DirectorySync {
@@ -83,7 +86,8 @@ impl DirectorySync {
             None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,
         };
         let dir_sync = dir_sync_of(store, &config);
-        Ok(DirectorySync { config, dir_sync, folder, namespace })
+        let output_style = ProjectDirectory::new(folder.clone()).settings.output_style;
+        Ok(DirectorySync { config, dir_sync, folder, namespace, output_style })
     }
 
     /// Notes namespaces with waiting records if this one has no memories.
@@ -112,6 +116,61 @@ impl DirectorySync {
             false => self.dir_sync.sync(&self.folder, &self.namespace).await,
         };
         kept.map_err(|error| failure(&self.folder, error))
+    }
+
+    fn print(&self, kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
+        if self.output_style == OutputStyle::Quiet {
+            if let files @ 1.. = kept.changes.len() as u64 {
+                output::note(&format!("{} of the directory changed", counted(files, "file")));
+            }
+        } else {
+            self.print_changes(kept)?;
+        }
+        for (path, conflict) in &kept.conflicts {
+            let theirs = shorten(conflict.theirs.as_str(), LINE_LETTERS);
+            let ours = conflict.ours.as_ref().map_or("to remove it".to_owned(), |ours| {
+                format!("`{}`", shorten(ours.as_str(), LINE_LETTERS))
+            });
+            output::note(&format!(
+                "{YELLOW}{path}: `{theirs}` stays as a person wrote it; memory says {ours}{YELLOW:#}"
+            ));
+        }
+        for (path, reason) in &kept.left {
+            output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
+        }
+        for path in kept.deleted.iter().filter(|path| !path.contains('/')) {
+            output::note(&format!(
+                "{path} stays deleted: `annalist memory init --all` recreates it"
+            ));
+        }
+        if kept.is_empty() {
+            output::note("the directory is up to date");
+        } else if dry_run {
+            output::note("dry run: nothing was changed");
+        }
+        Ok(())
+    }
+
+    fn print_changes(&self, kept: &DirSyncReport) -> Result<(), Failure> {
+        for (rule, memory) in &kept.people {
+            let words = shorten(memory.claim.headline(), LINE_LETTERS);
+            output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
+        }
+        for change in &kept.changes {
+            let (mark, style) = match (&change.before, &change.after) {
+                (None, _) => ("+", GREEN),
+                (Some(_), Some(_)) => ("~", YELLOW),
+                (Some(_), None) => ("-", RED),
+            };
+            output::line(&format!("{style}{mark} {}{style:#}", change.path))?;
+            if self.output_style == OutputStyle::Explanatory {
+                let text = |side: &Option<Arc<str>>| side.clone().unwrap_or_default();
+                for line in difference(&text(&change.before), &text(&change.after)).lines() {
+                    output::line(&format!("    {DIM}{line}{DIM:#}"))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -200,7 +259,7 @@ pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<(), Failu
     let kept = settings::runtime()?.block_on(sync.keep(target.dry_run, None))?;
     match target.json {
         true => output::json(&SyncReport::of(&sync.namespace, &kept))?,
-        false => print(&kept, target.dry_run)?,
+        false => sync.print(&kept, target.dry_run)?,
     }
     Ok(())
 }
@@ -243,48 +302,12 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> 
         output::json(&SyncWithPlans { sync, plans })?;
     } else {
         if is_something {
-            consolidate::print(&results, dry_run)?;
+            consolidate::print(&results, dry_run, sync.output_style)?;
         }
         if !(is_something && kept.is_empty()) {
-            print(&kept, dry_run && !is_something)?;
+            sync.print(&kept, dry_run && !is_something)?;
         }
     }
     consolidate::notes(&results);
     output::fail_if(failed)
-}
-
-fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
-    for (rule, memory) in &kept.people {
-        let words = shorten(memory.claim.headline(), LINE_LETTERS);
-        output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
-    }
-    for change in &kept.changes {
-        let (mark, style) = match (&change.before, &change.after) {
-            (None, _) => ("+", GREEN),
-            (Some(_), Some(_)) => ("~", YELLOW),
-            (Some(_), None) => ("-", RED),
-        };
-        output::line(&format!("{style}{mark} {}{style:#}", change.path))?;
-    }
-    for (path, conflict) in &kept.conflicts {
-        let theirs = shorten(conflict.theirs.as_str(), LINE_LETTERS);
-        let ours = conflict.ours.as_ref().map_or("to remove it".to_owned(), |ours| {
-            format!("`{}`", shorten(ours.as_str(), LINE_LETTERS))
-        });
-        output::note(&format!(
-            "{YELLOW}{path}: `{theirs}` stays as a person wrote it; memory says {ours}{YELLOW:#}"
-        ));
-    }
-    for (path, reason) in &kept.left {
-        output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
-    }
-    for path in kept.deleted.iter().filter(|path| !path.contains('/')) {
-        output::note(&format!("{path} stays deleted: `annalist memory init --all` recreates it"));
-    }
-    if kept.is_empty() {
-        output::note("the directory is up to date");
-    } else if dry_run {
-        output::note("dry run: nothing was changed");
-    }
-    Ok(())
 }

@@ -45,8 +45,9 @@ fn severity_of(rule: &str) -> Severity {
         | "private-unclosed"
         | "conflict-markers"
         | "secret" => Severity::Error,
-        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias"
-        | "config-unused" => Severity::Info,
+        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
+            Severity::Info
+        }
         _ => Severity::Warning,
     }
 }

@@ -259,6 +259,9 @@ impl Server {
     }
 
     async fn note(&self, arguments: NoteArguments, agent: &str) -> Result<Redacted, ToolError> {
+        if !self.takes_notes() {
+            return Err(failed("this project takes no notes of agents: suggest_memories is false"));
+        }
         let at = (self.project.clock)();
         let claim = arguments.claim().map_err(ToolError::Line)?;
         let store = self.store(OpenMode::Create).await?;
@@ -269,6 +272,13 @@ impl Server {
         Ok(self.project.gate.redact(&format!(
             "stored as record {id}: said by you, not in memory until a person says it too"
         )))
+    }
+
+    /// The setting `suggest_memories` of the project's directory.
+    fn takes_notes(&self) -> bool {
+        // `context` reports a directory that cannot be read.
+        let folder = self.project.directory().ok().flatten();
+        folder.is_none_or(|folder| ProjectDirectory::new(folder).settings.suggest_memories)
     }
 
     async fn session(&self, id: &str) -> Result<Redacted, ToolError> {
@@ -387,7 +397,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools()))
+        Ok(ListToolsResult::with_all_items(tools(self.takes_notes())))
     }
 
     async fn call_tool(

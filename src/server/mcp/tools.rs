@@ -160,13 +160,14 @@ impl ToolName {
     }
 }
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn tools(takes_notes: bool) -> Vec<Tool> {
     let tool = |name: &ToolName| {
         let hints = ToolAnnotations::new().read_only(*name != ToolName::Note).open_world(false);
         let hints = if *name == ToolName::Note { hints.destructive(false) } else { hints };
         Tool::new(name.name(), name.description(), name.schema()).with_annotations(hints)
     };
-    ToolName::ALL.iter().map(tool).collect()
+    let offered = ToolName::ALL.iter().filter(|name| takes_notes || **name != ToolName::Note);
+    offered.map(tool).collect()
 }
 
 fn schema_of<T: JsonSchema>() -> JsonObject {
@@ -202,14 +203,14 @@ mod tests {
 
     #[test]
     fn all_tools_together_take_few_tokens() {
-        let text = serde_json::to_string(&tools()).unwrap();
+        let text = serde_json::to_string(&tools(true)).unwrap();
         let tokens = text.chars().count().div_ceil(LETTERS_PER_TOKEN);
         assert!(tokens < TOKENS_MAX, "{tokens}: {text}");
     }
 
     #[test]
     fn a_schema_has_the_names_that_are_read() {
-        for tool in tools() {
+        for tool in tools(true) {
             let schema = Value::Object((*tool.input_schema).clone());
             assert_eq!(schema["type"], "object", "{}: {schema}", tool.name);
             assert_eq!(schema["additionalProperties"], false, "{}: {schema}", tool.name);
