@@ -38,7 +38,7 @@ const SETTINGS: [&str; 5] = [
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CodeError {
     #[error(
-        "{0} is in no git repository: names of code are looked up in one (`git init` makes one)"
+        "{0} is not in a git repository, in which code names are looked up (`git init` creates one)"
     )]
     NoRepository(String),
     #[error("git cannot be run: {0}")]

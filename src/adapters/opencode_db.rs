@@ -51,7 +51,7 @@ fn read(path: &Path, session: Option<&str>) -> io::Result<Option<Vec<u8>>> {
             Err(io::Error::other(format!("{most}; use `opencode export ID`")))
         }
         Ok(lines) => Ok(lines),
-        Err(error) => Err(io::Error::other(format!("no opencode database that is known: {error}"))),
+        Err(error) => Err(io::Error::other(format!("not a known opencode database: {error}"))),
     }
 }
 

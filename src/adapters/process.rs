@@ -62,7 +62,7 @@ pub(crate) fn host() -> &'static str {
 pub(crate) fn secret() -> Result<String, String> {
     let mut bytes = [0; 32];
     let filled = default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| "the system gives no random numbers".to_owned())?;
+    filled.map_err(|_| "the system provides no random numbers".to_owned())?;
     Ok(blake3::Hash::from_bytes(bytes).to_hex().to_string())
 }
 

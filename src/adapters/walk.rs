@@ -158,7 +158,9 @@ impl<R: Read + Seek> Input for R {}
 /// Opens a file, or the records of a database. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("no regular file; copy it into one, or hand it to `-`"));
+        return Err(io::Error::other(
+            "not a regular file; copy it into one, or pass it on standard input (`-`)",
+        ));
     }
     let mut file = File::open(path)?;
     if let Some(records) = opencode_db::records(path, &mut file)? {

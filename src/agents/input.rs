@@ -176,7 +176,7 @@ impl Input {
         let session = field("session_id").and_then(|name| SessionName::parse(&name));
         let findings = session.is_none().then(|| {
             let detail = "standard input: expected `session_id` of letters, digits, `_` and `-`; \
-                          nothing is done for this session";
+                          the hook ignores this session";
             Finding::new(Severity::Warning, "bad-session-id", 0, detail)
         });
         // Folder beside a transcript with those of its sub-agents.

@@ -228,7 +228,7 @@ fn install_event(list: &CstArray, line: &str, timeout: u32) {
 }
 
 /// Command of a hook. A command that only runs annalist may be updated; one in which the user runs
-/// annalist among other things is the user's and works as it is.
+/// annalist among other things belongs to the user and is left unchanged.
 struct Command {
     /// True if the command runs an annalist hook.
     runs_us: bool,

@@ -30,7 +30,7 @@ Examples:
                                 \"action_taken\": \"called y\",
                                 \"pending_items\": []}]}
 
-A turn may have the output of a router instead: {\"user_input\": \"…\", \"output\": {\"route\", \
+Instead of these fields, a turn may have the output of a router: {\"user_input\": \"…\", \"output\": {\"route\", \
 \"calendar_intent\", \"tool_plan\", \"assistant_reply\", \"requires_confirmation\", \"ask_user\", \
 \"question\"}}. Small talk, intents and requests for permission are recognised in English, German, \
 French, Spanish, Turkish, Japanese and Chinese. Calls no model. Text is redacted before it is \

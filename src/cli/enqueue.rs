@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// Name of the conversation, instead of the one in the transcript
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Namespace of its memory, instead of the folder the agent worked in
+    /// Namespace of the conversation, instead of that of the folder the agent worked in
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Priority within the namespace, highest first

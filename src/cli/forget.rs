@@ -28,14 +28,14 @@ Examples:
   annalist forget --record 3fa9              erase one record alone
   annalist forget --namespace roofs          erase a whole namespace
 
-Memories that rest on it alone are erased, others are rebuilt from what is left, and memories \
-that it superseded become active again. Then the store is searched for its words. The transcript \
-is yours and stays where it is; its conversation is skipped from now on, including what is said \
-in it later. `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
+Memories that rest only on what is erased are erased too, others are rebuilt from what is left, \
+and memories that it superseded become active again. Then the store is searched for the erased \
+words. The transcript file is not changed; its conversation is skipped from now on, including \
+later messages. `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
 #[command(override_usage = "annalist forget [OPTIONS] <--session ID|--record ID|--namespace NAME>")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
-    /// ID of the conversation, ours or the client's, or a prefix of one
+    /// ID of the conversation: annalist's, the client's, or a prefix of either
     #[arg(long, value_name = "ID", group = "what")]
     session: Option<String>,
     /// ID of the record, or a prefix

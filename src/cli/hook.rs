@@ -51,7 +51,7 @@ Examples:
                                 the answer that the client would get
 
   session-start       answers with the output of `annalist context`, if
-                      auto_load is on; tells the person if work is stopped
+                      auto_load is on; tells the person if extraction stalled
   user-prompt-submit  requests a sync once a session, from auto_sync_threshold;
                       blocks prompts until a sync, from hard_block_threshold,
                       if the window size is known
@@ -62,8 +62,9 @@ Examples:
 Claude Code, Codex, Gemini CLI, Qwen Code and the opencode plugin run these hooks. If a client \
 uses another name for an event (BeforeAgent), so does the answer. A prompt that begins with \
 `annalist override` is not blocked. Thresholds are in .memory-config.md. Session state is kept for \
-four hours in $XDG_STATE_HOME/annalist/hooks, pending hand-overs in $XDG_DATA_HOME/annalist/spool. \
-Exit codes: 0 answered, or failed with a message on stderr, 2 the prompt is blocked.")]
+four hours in $XDG_STATE_HOME/annalist/hooks, and the list of transcripts still to be enqueued in \
+$XDG_DATA_HOME/annalist/spool. Exit codes: 0 answered, or failed with a message on stderr; 2 the \
+prompt is blocked.")]
 pub(super) struct Args {
     /// Event of the client
     event: Event,

@@ -67,7 +67,7 @@ struct Clients {
     /// Set up Qwen Code
     #[arg(long)]
     qwen: bool,
-    /// Set up opencode, by a plugin
+    /// Set up opencode, with a plugin
     #[arg(long)]
     opencode: bool,
 }

@@ -56,7 +56,7 @@ pub(super) struct Args {
     /// Read at most N sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Namespace of the records, instead of the agent's folder; `.` for the current folder's
+    /// Namespace of the records, instead of that of the agent's folder; `.` for the current folder's
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Retry slices that failed

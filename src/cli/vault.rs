@@ -18,8 +18,8 @@ Examples:
   annalist vault --clear
 
 With `[vault] enabled = true` in the settings, a masked, compressed and deduplicated copy of each \
-session is kept when it is read. Clients delete transcripts after weeks; a copy gives the same \
-entries. `annalist forget` also erases copies.")]
+session is kept when it is read. Clients delete transcripts after weeks; a copy has the \
+same entries. `annalist forget` also erases copies.")]
 pub(super) struct Args {
     /// Remove all copies
     #[arg(long)]

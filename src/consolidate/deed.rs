@@ -8,7 +8,8 @@ use crate::text::tokens::{folded, hash};
 
 /// Conjunctions.
 static AND: WordList = WordList::named("and");
-/// Verbs for one deed, by row. Whoever uses what was asked for has it: verbs of the second row do those of the first.
+/// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the
+/// first.
 static DEEDS: [WordList; 4] = [
     WordList::named("makes"),
     WordList::named("uses a thing"),

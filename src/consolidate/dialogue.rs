@@ -202,7 +202,7 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
                 self.rung = rung;
                 Step::Ask(self.request())
             }
-            None => self.give_up("no-call", "the endpoint takes none of the ways to ask"),
+            None => self.give_up("no-call", "the endpoint supports none of the output modes"),
         }
     }
 
@@ -233,7 +233,7 @@ impl Answer {
         if !found {
             found = answer.add(&reply.content, list);
             if found && tool_asked {
-                answer.note("found-in-text", "the answer stood in the words, not in a call");
+                answer.note("found-in-text", "the answer was in the text, not in a tool call");
             }
         }
         found.then_some(answer)

@@ -64,23 +64,23 @@ impl PersonVerdict {
                 // One verdict, which is the last on both.
                 let is_kept = one.id != other.id && one.decided == other.decided && by_person(one);
                 (is_kept && !is_asked() && is_active(one) && is_active(other))
-                    .then(|| "a person decided already that both hold".to_owned())
+                    .then(|| "a person already decided that both hold".to_owned())
             }
             PersonVerdict::Supersede { old, new } => {
                 let (old, new) = (get(old)?, get(new)?);
                 let is_replaced = old.superseded_by == Some(new.id) && is_active(new);
                 (is_replaced && by_person(old) && !is_asked())
-                    .then(|| format!("memory {} took the place of {} already", new.id, old.id))
+                    .then(|| format!("memory {} has already superseded {}", new.id, old.id))
             }
             PersonVerdict::Close { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(true).is_some())?;
                 (!of.is_open() && by_person(of) && !is_asked())
-                    .then(|| format!("memory {memory} is closed already"))
+                    .then(|| format!("memory {memory} is already closed"))
             }
             PersonVerdict::Reopen { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some());
                 of.filter(|of| of.is_open() && by_person(of))
-                    .map(|_| format!("memory {memory} is open already"))
+                    .map(|_| format!("memory {memory} is already open"))
             }
             // What is out of use is not retracted.
             PersonVerdict::Retract { .. } => None,
@@ -147,7 +147,7 @@ impl<'a> Deciding<'a> {
         }
         if one.namespace != other.namespace {
             let (one, other) = (&one.namespace, &other.namespace);
-            return Err(format!("they are of two namespaces: `{one}` and `{other}`"));
+            return Err(format!("they are in different namespaces: `{one}` and `{other}`"));
         }
         Ok(Two { one, other })
     }
@@ -182,7 +182,7 @@ impl<'a> Deciding<'a> {
         }
         let stage = memory.stage_once(true).ok_or_else(|| {
             let kind = memory.claim.kind().name();
-            format!("a {kind} such as this is never open: `memory supersede` replaces it")
+            format!("a {kind} like this is never open: `annalist memory supersede` replaces it")
         })?;
         let stage = Some(stage).filter(|_| memory.is_open());
         let mut operations = self.alone(memory, Effect { stage, ..self.effect(memory, memory) });
@@ -201,7 +201,7 @@ impl<'a> Deciding<'a> {
         let stage = memory.stage_once(false).filter(|_| !memory.is_open());
         if is_active && memory.stage_once(false).is_none() {
             let kind = memory.claim.kind().name();
-            return Err(format!("this {kind} holds: there is nothing to open again"));
+            return Err(format!("this {kind} is active: there is nothing to reopen"));
         }
         let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
         let effect = self.effect(memory, by);

@@ -125,7 +125,7 @@ impl RulePair<'_> {
         self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
     }
 
-    /// Ruling on two decisions of which the later one retracts the earlier, as `turns` tells.
+    /// Ruling on two decisions, if the later one retracts the earlier one according to `turns`.
     fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
         if !self.is_active_decision() {
             return None;
@@ -168,7 +168,7 @@ impl RulePair<'_> {
         self.subject.statement.has_no_value() && !self.new.subject.statement.has_no_value()
     }
 
-    /// Ruling on two attempts of which the later one may solve the earlier, which failed.
+    /// Ruling on a failed attempt and a later one that may solve it.
     fn solving(&self) -> Option<Ruling> {
         match (self.memory.stage, self.new.facts.stage, self.order) {
             (Stage::Attempted, Stage::Decided, Order::Later) => Some(Ruling::Solves),
@@ -181,7 +181,7 @@ impl RulePair<'_> {
         self.memory.state == MemoryState::Active
     }
 
-    /// True for a memory in use that says what is to be.
+    /// True for an active request or decision.
     fn is_directive(&self) -> bool {
         self.is_active() && matches!(self.kind(), ClaimKind::Request | ClaimKind::Decision)
     }

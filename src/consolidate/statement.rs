@@ -207,8 +207,8 @@ impl Statement {
         SharedTopic { common: shared(&own, &before), choices, own, before }
     }
 
-    /// True if this statement says that it repeats something, and `other` says it in other words.
-    /// If it only may say so, one must contain the other.
+    /// True if this statement says that it repeats something, and `other` says the same in other words.
+    /// If it is unclear whether it says so, one must contain the other.
     pub(super) fn says_again(&self, other: &Statement, retraction: &Retraction) -> bool {
         let common = shared(&self.head.topic, &other.head.topic);
         let (adds, leaves_out) = (self.head.topic.len() - common, other.head.topic.len() - common);

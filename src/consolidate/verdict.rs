@@ -17,7 +17,7 @@ pub enum Verdict {
         agreed: bool,
     },
     Conflict,
-    /// The later one changes a part of the other, of which the rest holds.
+    /// The later one changes a part of the other; the rest of the other still holds.
     Partly,
     /// The record has nothing that is worth keeping beside the memory.
     Nothing,

@@ -1,5 +1,5 @@
 //! Summary of the last few turns for a prompt: one line per turn, newest last, within a token budget. Rule-based,
-//! in English and Turkish, without a model.
+//! without a model: recognises seven languages and writes English.
 //!
 //! A turn is a user message and everything done about it, up to the next message. Steering, answers and refusals
 //! belong to the current turn. Rewound entries, sub-agents' messages, injected context and reasoning are excluded.

@@ -31,7 +31,7 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Number of search hits of which one must answer.
+/// Number of search hits among which an answer must be.
 const FOUND_MAX: usize = 5;
 
 #[derive(Clone, Debug, Default, PartialEq)]

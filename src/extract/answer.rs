@@ -67,7 +67,7 @@ impl Answer {
             if !answer.shaped {
                 answer.read_words(reply);
                 if answer.shaped {
-                    answer.note("found-in-text", "the answer stood in the words, not in a call");
+                    answer.note("found-in-text", "the answer was in the text, not in a tool call");
                 }
             }
         } else {
@@ -95,7 +95,7 @@ impl Answer {
             }
             if ours && value.as_object().is_some_and(Map::is_empty) {
                 // Models that leave out empty lists mean four of them.
-                self.note("empty-arguments", "an empty object, taken for four empty lists");
+                self.note("empty-arguments", "an empty object, read as four empty lists");
                 (self.tried, self.shaped) = (true, true);
                 continue;
             }
@@ -222,10 +222,10 @@ pub fn validate(value: Value) -> Checked {
     let unshaped = |problem| Checked { problems: vec![problem], ..Checked::default() };
     let found = kind(&value);
     let Value::Object(mut root) = value else {
-        return unshaped(format!("the whole: expected an object with four lists; found {found}"));
+        return unshaped(format!("the answer: expected an object with four lists; found {found}"));
     };
     if !LISTS.iter().any(|list| root.get(*list).is_some_and(|list| !list.is_null())) {
-        return unshaped("the whole: none of the four lists is there".to_owned());
+        return unshaped("the answer: none of the four lists is present".to_owned());
     }
     let mut tally = Tally::default();
     tidy(&mut root, &mut tally);
@@ -385,13 +385,13 @@ fn tidy_text(text: &mut String, tally: &mut Tally, place: &dyn Fn() -> String) {
 /// Severity and description of each rule.
 const RULES: [(&str, Severity, &str); 8] = [
     ("unknown-field", Severity::Warning, "fields that the schema does not have, dropped"),
-    ("model-provenance", Severity::Warning, "fields that only the host may fill, dropped"),
-    ("missing-array", Severity::Warning, "lists that are missing, taken as empty"),
+    ("model-provenance", Severity::Warning, "fields that only annalist may fill, dropped"),
+    ("missing-array", Severity::Warning, "missing lists, read as empty"),
     ("empty-item", Severity::Info, "items without words in a list of texts, dropped"),
     ("too-many-items", Severity::Warning, "lists of options or points that are too long, cut"),
     ("cut-string", Severity::Warning, "texts that are too long, cut"),
     ("too-many-claims", Severity::Warning, "claims beyond the most that are kept, dropped"),
-    ("duplicate-claim", Severity::Info, "claims that were made twice, kept once"),
+    ("duplicate-claim", Severity::Info, "duplicate claims, kept once"),
 ];
 
 /// Counts by rule, in the order in which the rules first fired.

@@ -171,7 +171,7 @@ impl Exchange {
         self.problems = answer.problems;
         let asked_again = reason == Some(RetryReason::Broken);
         if asked_again && self.problems.is_empty() && self.kept.len() == kept {
-            self.warn("omitted-claim", "asked again for broken claims, the model left them out");
+            self.warn("omitted-claim", "the model omitted the broken claims when asked again");
         }
         if !self.problems.is_empty() && self.repairs < REPAIRS_MAX && self.may_ask() {
             self.repairs += 1;
@@ -198,7 +198,10 @@ impl Exchange {
     /// Sends a reminder, then tries the next output mode. Claims of an earlier answer suffice to end.
     fn after_nothing(&mut self, answer: Answer, reply: &Reply) -> Step<Outcome> {
         if !self.kept.is_empty() {
-            self.warn("no-answer", "asked again for broken claims, there was no answer");
+            self.warn(
+                "no-answer",
+                "the model did not answer when asked again for the broken claims",
+            );
             return self.finish();
         }
         self.problems = answer.problems;
@@ -213,7 +216,7 @@ impl Exchange {
         self.turn = None;
         self.next_mode().unwrap_or_else(|| match self.tried {
             true => self.end(FailureKind::Malformed, "no answer could be used"),
-            false => self.end(FailureKind::NoCall, "the model handed nothing over"),
+            false => self.end(FailureKind::NoCall, "the model submitted no answer"),
         })
     }
 
@@ -326,7 +329,7 @@ impl ModelDialogue for Exchange {
 
     fn output_mode_refused(&mut self) -> Step<Outcome> {
         self.next_mode().unwrap_or_else(|| {
-            self.end(FailureKind::NoCall, "the endpoint takes none of the ways to ask")
+            self.end(FailureKind::NoCall, "the endpoint supports none of the output modes")
         })
     }
 

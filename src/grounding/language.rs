@@ -1,4 +1,4 @@
-//! Language of a slice and of its claims. Across languages, words cannot be compared.
+//! Language of a slice and of its claims. Across languages, words are compared only through a lexicon.
 
 use crate::domain::{EntryKind, Part, Slice, Speaker};
 use crate::text::stems::{FUNCTION_BYTES_MAX, is_english, lowered};

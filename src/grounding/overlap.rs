@@ -53,7 +53,7 @@ const BETTER_SHARE_MIN: f64 = 0.1;
 const NEW_SHARE_MIN: f64 = 0.3;
 /// Minimum total of a further sentence.
 const FURTHER_MIN: f64 = 7.7;
-/// Commands that save work under words for it, and the weight by which they are not quoted as the deed.
+/// Commands whose messages describe work done elsewhere, and the penalty for quoting them as the action.
 const COMMITS: [&str; 2] = ["git commit", "git add"];
 const COMMIT_WEIGHT: f64 = 4.0;
 /// Weight by which words for a choice go before calls and outputs, which do not choose.

@@ -43,7 +43,7 @@ const NEGATED: &str = "negated";
 const SHARED_WORDS_MIN: usize = 2;
 /// Maximum score of such a claim, if the slice's language has no lexicon.
 const SHARED_SCORE_MAX: f64 = 0.6;
-/// Minimum score by translated words, of which the lexicon lacks some.
+/// Minimum score by translated words. It is low because the lexicon lacks some words.
 const TRANSLATED_SCORE_MIN: f64 = 0.28;
 
 /// Weight of a literal in a string without other support; the same as that of a string without
@@ -196,7 +196,7 @@ impl<'a> Grounder<'a> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
-    /// Puts first in the summary of a request what states its intent, and keeps the order of a deed and its result.
+    /// Orders evidence: the intent first in the summary of a request, and an action before its result.
     fn arrange(&self, kind: ClaimKind, evidence: &mut Vec<Evidence>) {
         match kind {
             ClaimKind::Request => intent_first(evidence),

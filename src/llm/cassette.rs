@@ -278,7 +278,7 @@ fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> Strin
         "model" | "rung" => format!("{name} (kept {kept}, asked {asked})"),
         _ => (*name).to_owned(),
     });
-    format!("no answer kept; nearest is case {case}, which differs in: {names}")
+    format!("no recorded answer; the nearest is case {case}, which differs in: {names}")
 }
 
 /// A sentence, then the model, the settings and the message lines that differ, which contain conversation text.

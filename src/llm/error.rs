@@ -164,7 +164,7 @@ impl Failure {
                 (unavailable, format!("{host}: {what} (settings: {source})"))
             }
             Failure::InvalidReply { what } => {
-                let check = "check `base_url`, which mostly ends in /v1, in";
+                let check = "check `base_url`, which usually ends in /v1, in";
                 (unavailable, format!("{host} answered 200 with {what}; {check} {source}"))
             }
             Failure::Status { status, wait, said } => {
@@ -272,12 +272,12 @@ fn detail_of(
             format!("; check the key in the variable {api_key_env} (settings: {source})")
         }
         ErrorKind::NotFound => format!(
-            "; check `model` ({model}) and `base_url`, which mostly ends in /v1, in \
+            "; check `model` ({model}) and `base_url`, which usually ends in /v1, in \
              {source}: `annalist doctor` lists the models"
         ),
-        ErrorKind::QuotaExhausted => format!(
-            "; the account has no more to spend: top it up, or change `base_url` in {source}"
-        ),
+        ErrorKind::QuotaExhausted => {
+            format!("; the account has no credit left: top it up, or change `base_url` in {source}")
+        }
         ErrorKind::Unsupported => {
             format!(" to {} with model {model} (settings: {source})", rung.name())
         }

@@ -85,11 +85,11 @@ impl Endpoint {
         let url = reqwest::Url::parse(base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let Some((url, name)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
-            let detail = "`base_url` is no address: expected one like https://host/v1";
+            let detail = "`base_url` is not a URL: expected one such as https://host/v1";
             return Err(ModelError::new(ErrorKind::BadRequest, detail));
         };
         if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
-            let detail = "`base_url` holds a query or a password: the path is put at its end, and \
+            let detail = "`base_url` contains a query or a password: the request path is appended to it, and \
                           a key belongs in the variable that `api_key_env` names";
             return Err(ModelError::new(ErrorKind::BadRequest, detail));
         }
@@ -101,8 +101,10 @@ impl Endpoint {
         };
         let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
         if key.is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
-            let detail =
-                format!("the key in {} holds characters that no key has", config.api_key_env);
+            let detail = format!(
+                "the key in {} contains characters that are not allowed in a key",
+                config.api_key_env
+            );
             return Err(ModelError::new(ErrorKind::Unauthorised, detail));
         }
         let http = client_of(&config, url).map_err(|_| {
@@ -249,7 +251,7 @@ pub(crate) struct Embeddings {
 
 /// Parses a server's reply leniently; an error unless each of the `count` texts has a vector.
 fn embeddings_of(reply: &Value, count: usize) -> Result<Embeddings, Failure> {
-    let what = "no vector for each text: the model makes no embeddings";
+    let what = "not every text got a vector: the model is probably not an embedding model";
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (at, item) in reply["data"].as_array().into_iter().flatten().enumerate() {
         let index = item["index"].as_u64().and_then(|index| usize::try_from(index).ok());

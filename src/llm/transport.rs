@@ -87,7 +87,7 @@ async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u
         body.extend_from_slice(&chunk);
         if body.len() > bytes_max {
             if success {
-                return Err(Failure::InvalidReply { what: "a body beyond the bound of 32 MiB" });
+                return Err(Failure::InvalidReply { what: "a body larger than 32 MiB" });
             }
             body.truncate(bytes_max);
             break;
@@ -102,9 +102,9 @@ pub(super) fn broken(error: &reqwest::Error) -> Failure {
     } else if error.is_connect() {
         why_not_connected(error)
     } else if error.is_body() || error.is_decode() {
-        "the connection broke inside the body; try again later"
+        "the connection was lost while the answer was read; try again later"
     } else {
-        "the connection broke before an answer came; try again later"
+        "the connection was lost before an answer arrived; try again later"
     };
     Failure::Transport { what }
 }
@@ -115,13 +115,13 @@ fn why_not_connected(error: &reqwest::Error) -> &'static str {
         let Some(error) = cause else { break };
         let text = error.to_string();
         if text.contains("certificate") {
-            return "this machine does not trust the server's certificate; install its authority";
+            return "this machine does not trust the server's certificate; install its certificate authority";
         }
         if text.contains("dns error") || text.contains("lookup address") {
-            return "no such host is known; correct `base_url`";
+            return "unknown host; correct `base_url`";
         }
         if text.contains("InvalidContentType") {
-            return "the server speaks no TLS at that port; begin `base_url` with http://";
+            return "the server does not use TLS on that port; begin `base_url` with http://";
         }
         cause = error.source();
     }

@@ -327,7 +327,7 @@ impl<'t> Parser<'t> {
                 let end = (last + 1..self.lines.len()).find(|at| !is_in(at));
                 self.push_plain(Part::FrontMatter, end.unwrap_or(self.lines.len()));
             }
-            None => self.finding("unclosed-front-matter", "expected a line --- that ends it"),
+            None => self.finding("unclosed-front-matter", "expected a closing line ---"),
         }
     }
 
@@ -418,7 +418,7 @@ impl<'t> Parser<'t> {
         match last.filter(|last| ends(*last) && (*last == at || !begins(*last))) {
             Some(last) => self.push_plain(Part::Comment, last + 1),
             None => {
-                self.finding("unclosed-comment", "expected --> behind <!--");
+                self.finding("unclosed-comment", "expected --> after <!--");
                 self.push(Part::Entry(Shape::Paragraph), at + 1);
             }
         }
@@ -433,7 +433,7 @@ impl<'t> Parser<'t> {
         };
         let last = (at + 1..self.lines.len()).find(closes);
         if last.is_none() {
-            self.finding(UNCLOSED_FENCE, "expected a fence that ends this block");
+            self.finding(UNCLOSED_FENCE, "expected a closing code fence");
         }
         self.push(Part::Entry(Shape::Code), last.map_or(self.lines.len(), |last| last + 1));
     }

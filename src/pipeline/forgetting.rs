@@ -69,7 +69,7 @@ pub(crate) struct ErasureProof {
     pub passages: usize,
     /// Texts that were looked at.
     pub texts: u64,
-    /// Texts that hold such a passage, by where they stand: others said the same.
+    /// Number of remaining texts with such a passage, by table: others said the same.
     pub left: BTreeMap<&'static str, u64>,
     /// The files of directories among them: a person's words, or what they hid, stay.
     pub files: Vec<String>,

@@ -60,7 +60,7 @@ fn name_of(url: &str, root: &Path) -> Option<String> {
 }
 
 /// Names that a folder's namespace may have had before: the last component of a path, and the path of a repository
-/// that has a remote by now.
+/// that has a remote now.
 fn earlier(folder: &str, gate: &Gate) -> Vec<String> {
     let root = Repository::of(Path::new(folder)).map(|it| it.root);
     let folders = [Some(PathBuf::from(folder)), root];

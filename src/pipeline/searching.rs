@@ -124,7 +124,7 @@ fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
     })
 }
 
-/// Merges the rankings by words and by vector by reciprocal rank; the ranking by words stands if nothing is near.
+/// Merges the rankings by words and by vector by reciprocal rank; by words alone if no vector is near.
 fn fused(by_words: Vec<(usize, f64)>, near: &[usize]) -> Vec<(usize, f64)> {
     if near.is_empty() {
         return by_words;

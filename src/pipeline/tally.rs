@@ -86,14 +86,14 @@ pub struct FindingPlace {
     pub detail: String,
 }
 
-/// Why slices failed, and how many of them.
+/// Number of failed slices of one kind, with an example.
 #[derive(Clone, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FailureCount {
     /// Number of slices.
     pub slices: u64,
     /// Number of entries.
     pub entries: u64,
-    /// What happened to one of them.
+    /// Detail of one of these failures.
     pub example: String,
 }
 

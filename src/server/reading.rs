@@ -1,5 +1,5 @@
 //! Read endpoints: the answers of `records`, `memory list`, `search`, `context` and `status`, in the token's
-//! namespace; and the query parameters of all endpoints as types, of which unknown ones are refused.
+//! namespace; and the query parameters of all endpoints as types, which reject unknown parameters.
 
 use super::error::ApiError;
 use super::state::{Caller, ServerState};

@@ -93,8 +93,8 @@ impl Slicer {
         }
     }
 
-    /// Continues a session of which `index` slices were cut before: the slicer gets the entries after
-    /// them, and its first slice has this index.
+    /// Continues a session after its first `index` slices: the slicer gets the entries after them, and
+    /// its first slice has this index.
     pub fn starting_at(mut self, index: u32) -> Slicer {
         self.index = index;
         self

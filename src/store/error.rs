@@ -10,45 +10,50 @@ use std::sync::Arc;
 pub enum StoreErrorKind {
     #[error(
         "`{0}` is not a supported store; expected sqlite:PATH or \
-         postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
+         postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of the password as %XX"
     )]
     BadUrl(String),
     /// The file does not exist, or the database has no tables of ours.
     #[error("no store there yet; `annalist replay PATH` creates one, or set store.url")]
     Missing,
-    #[error("the database does not answer; see that it runs and that host and port are right")]
+    #[error("the database does not answer; check that it is running, and the host and port")]
     Unavailable,
     #[error("{0}")]
     Refused(Refusal),
-    #[error("its schema version is {found}, this annalist supports {known}; update annalist")]
+    #[error(
+        "its schema version is {found}, this version of annalist supports {known}; update annalist"
+    )]
     Newer { found: u32, known: u32 },
     #[error("not a database; name another file")]
     NotADatabase,
     #[error(
-        "it has tables of another program; name another file, or another schema: \
+        "it contains the tables of another program; name another file, or another schema: \
          ?options=-csearch_path%3Dannalist"
     )]
     Foreign,
-    #[error("another process locked it for {} s; stop that one or try again", super::BUSY_SECS)]
+    #[error(
+        "another process has locked it for {} s; stop that process, or try again",
+        super::BUSY_SECS
+    )]
     Locked,
     #[error(
-        "it is read-only; make the file and its folder writable, or name the server that takes writes"
+        "it is read-only; make the file and its folder writable, or name the server that accepts writes"
     )]
     ReadOnly,
-    #[error("the disk is full; make room, nothing half-written was kept")]
+    #[error("the disk is full; free some space, nothing was half-written")]
     Full,
     #[error("it cannot be opened; check the path and its permissions")]
     CannotOpen,
-    #[error("it is damaged; restore a copy or begin a new store")]
+    #[error("it is damaged; restore a backup, or create a new store")]
     Damaged,
-    #[error("session {0} is not in the store; begin it first")]
+    #[error("session {0} is not in the store; create it first")]
     UnknownSession(crate::domain::SessionId),
-    #[error("the session grew meanwhile; look at it again and try again")]
+    #[error("the session grew in the meantime; read it again and retry")]
     Moved,
     /// The lease expired and another worker claimed the job, or the job was cancelled.
-    #[error("job {0} is no longer ours; nothing was written")]
+    #[error("the lease of job {0} was lost; nothing was written")]
     LeaseLost(crate::domain::JobId),
-    #[error("another process consolidates namespace `{0}` by now; nothing was written, try again")]
+    #[error("another process is now consolidating namespace `{0}`; nothing was written, try again")]
     NamespaceLeaseLost(String),
     #[error("the store is closed; open it again")]
     Closed,
@@ -59,21 +64,25 @@ pub enum StoreErrorKind {
 /// Reason for which a server rejects us.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    #[error("the server refuses the password; check user and password of store.url")]
+    #[error("the server rejects the password; check the user and password in store.url")]
     Password,
-    #[error("the server refuses the login; allow user, database and address in its pg_hba.conf")]
+    #[error(
+        "the server rejects the login; allow the user, database and address in its pg_hba.conf"
+    )]
     Login,
-    #[error("the server has no such database; make it with createdb")]
+    #[error("the server has no such database; create it with createdb")]
     Database,
     #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
     Schema,
-    #[error("the user may not do this; grant it the rights on the schema, or name another schema")]
+    #[error("the user lacks the rights; grant it the rights on the schema, or name another schema")]
     Rights,
     #[error(
-        "the server offers no TLS; set it up there, or where the network is safe, sslmode=prefer"
+        "the server offers no TLS; enable it there, or set sslmode=prefer if the network is trusted"
     )]
     Tls,
-    #[error("the server's certificate is not trusted here; add its authority to this machine's")]
+    #[error(
+        "the server's certificate is not trusted here; install its certificate authority on this machine"
+    )]
     Certificate,
 }
 

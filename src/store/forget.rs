@@ -39,7 +39,7 @@ pub(crate) struct Erased {
     pub jobs: u64,
     /// Memories that are gone.
     pub memories_gone: u64,
-    /// Memories that were made anew, or stand again.
+    /// Memories that were rebuilt, or became active again.
     pub memories_changed: u64,
 }
 

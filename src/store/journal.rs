@@ -136,7 +136,7 @@ impl Store {
         model: &str,
     ) -> StoreResult<Option<OutputMode>> {
         let sql = "SELECT rung FROM capabilities WHERE base_url = ?1 AND model = ?2";
-        self.first("reading what the endpoint can do", sql, values![base_url, model]).await
+        self.first("reading the endpoint's capabilities", sql, values![base_url, model]).await
     }
 
     /// Stores the best output mode known to work at this endpoint.
@@ -150,6 +150,6 @@ impl Store {
         let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
         let row = values![base_url, model, rung, at];
-        self.run_one("remembering what the endpoint can do", sql, row).await
+        self.run_one("storing the endpoint's capabilities", sql, row).await
     }
 }

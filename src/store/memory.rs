@@ -94,7 +94,7 @@ impl Store {
                 FROM {OUTDATED} GROUP BY s.namespace
             ) w GROUP BY w.namespace ORDER BY w.namespace"
         );
-        self.all("counting what waits to be consolidated", &sql, &[]).await
+        self.all("counting the records to consolidate", &sql, &[]).await
     }
 
     /// Returns up to `limit` staged records of a namespace without a disposition, in staging order.
@@ -102,7 +102,7 @@ impl Store {
         let sql = format!(
             "SELECT {RECORD_COLUMNS} FROM {WAITING} AND s.namespace = ?1 ORDER BY c.no LIMIT ?2"
         );
-        let doing = "reading what waits to be consolidated";
+        let doing = "reading the records to consolidate";
         let all: Vec<StoredRecord> = self.all(doing, &sql, values![namespace, limit]).await?;
         Ok(all.into_iter().map(|stored| stored.record).collect())
     }
@@ -119,7 +119,7 @@ impl Store {
             ORDER BY c.no LIMIT ?2"
         );
         let found: Vec<(MemoryId, StoredRecord)> =
-            self.all("reading what was read anew", &sql, values![namespace, limit]).await?;
+            self.all("reading outdated records", &sql, values![namespace, limit]).await?;
         Ok(found.into_iter().map(|(memory, stored)| (stored.record, memory)).collect())
     }
 

@@ -110,7 +110,7 @@ impl Store {
         at: Timestamp,
     ) -> StoreResult<u64> {
         let lease = lease.clone();
-        self.write("releasing what a plan dealt with", move |db| {
+        self.write("releasing the records of a plan", move |db| {
             check_namespace(db, &lease)?;
             let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
             let no: Option<Option<i64>> = db.first(sql, values![&plan.0])?;
@@ -259,7 +259,7 @@ impl Store {
         asked: Vec<AskedPair>,
     ) -> StoreResult<()> {
         let lease = lease.clone();
-        self.write("noting what was asked", move |to| {
+        self.write("recording the pairs asked about", move |to| {
             check_namespace(to, &lease)?;
             note(to, &asked)
         })

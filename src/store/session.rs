@@ -75,7 +75,7 @@ impl Store {
 
     /// Returns the progress of a session; `None` if it is new.
     pub async fn growth(&self, session: SessionId) -> StoreResult<Option<SessionProgress>> {
-        self.read("reading how far a session was taken", move |db| growth(db, session)).await
+        self.read("reading the progress of a session", move |db| growth(db, session)).await
     }
 
     /// Returns a page of sessions, most recently started first.

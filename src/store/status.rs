@@ -327,7 +327,7 @@ impl Store {
         session: SessionId,
         ordinals: Range<u32>,
     ) -> StoreResult<BTreeMap<u32, EntryEnd>> {
-        self.read("reading what became of entries", move |db| {
+        self.read("reading the states of entries", move |db| {
             let no = session::number(db, session)?;
             let sql = "SELECT ordinal, state, reason FROM coverage
                 WHERE session_no = ?1 AND ?2 <= ordinal AND ordinal < ?3

@@ -257,7 +257,7 @@ impl<'e> Conversation<'e> {
         if self.unknown.len() < UNKNOWN_MAX && self.unknown.insert(kind.to_owned()) {
             let known = |it: char| it.is_ascii_alphanumeric() || "._-$".contains(it);
             let name: String = kind.chars().filter(|it| known(*it)).take(40).collect();
-            let detail = format!("expected a kind of record that is known, found `{name}`");
+            let detail = format!("expected a known kind of record, found `{name}`");
             self.emit.finding(Severity::Info, "unknown-record", self.line, detail);
         }
     }

@@ -255,11 +255,11 @@ fn a_verdict_that_is_in_force_already_says_so_and_writes_nothing() {
     let (closed, [one, other]) = (closed["id"].as_str().unwrap(), [two[0], two[1]]);
     let csrf = served.csrf(&served.get(&format!("/memory/{closed}")));
     for (verdict, one, other, status, already) in [
-        ("close", closed, "", 303, "is closed already"),
-        ("reopen", closed, "", 303, "is open already"),
-        ("keep-both", one, other, 303, "a person decided already that both hold"),
-        ("keep-both", other, one, 400, "a person decided already that both hold"),
-        ("supersede", one, other, 303, "took the place of"),
+        ("close", closed, "", 303, "is already closed"),
+        ("reopen", closed, "", 303, "is already open"),
+        ("keep-both", one, other, 303, "a person already decided that both hold"),
+        ("keep-both", other, one, 400, "a person already decided that both hold"),
+        ("supersede", one, other, 303, "has already superseded"),
     ] {
         let fields = format!("csrf={csrf}&verdict={verdict}&one={one}&other={other}");
         let plans = "SELECT count(*) FROM plans";

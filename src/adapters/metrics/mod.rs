@@ -201,7 +201,11 @@ impl Meters {
         let mut registry = Registry::with_prefix("annalist");
         let all = &mut registry;
         all.register("build", "The version of this process", Info::new([("version", version)]));
-        let start: Float = add_default(all, "start_time_seconds", "When this process began");
+        let start: Float = add_default(
+            all,
+            "start_time_seconds",
+            "Start time of this process, as a Unix timestamp",
+        );
         start.set(secs(started));
         let by_kind = Counters::<2>::default();
         for kind in ClaimKind::ALL {
@@ -211,56 +215,57 @@ impl Meters {
         }
         let outcomes = counters("outcome", Outcome::ALL.iter().map(|it| it.name()));
         let results = counters("result", [OK].into_iter().chain(error_kinds()));
-        let last = "When a call last went well, since 1970; 0 if none has";
+        let last = "Time of the last successful call, as a Unix timestamp; 0 if there was none";
         Meters {
-            claims: add_default(all, "claims", "Jobs that this worker took"),
-            outcomes: add(all, "outcomes", "How the jobs that it took ended", outcomes),
+            claims: add_default(all, "claims", "Jobs claimed by this worker"),
+            outcomes: add(
+                all,
+                "outcomes",
+                "Outcomes of the claimed jobs; lost counts lost leases",
+                outcomes,
+            ),
             expired: add_default(
                 all,
                 "leases_expired",
-                "Leases of any worker that ran out and that this one took back",
+                "Expired leases, of any worker, that this worker reclaimed",
             ),
-            calls: add(all, "calls", "Calls of the model: ok, or the kind of the error", results),
+            calls: add(all, "calls", "Model calls by result: ok or the kind of the error", results),
             call_duration: add(
                 all,
                 "call_duration_seconds",
-                "How long a call took, well or not",
+                "Duration of successful and failed calls",
                 Histogram::new(CALL_SECS),
             ),
-            in_flight: add_default(all, "calls_in_flight", "Calls under way"),
+            in_flight: add_default(all, "calls_in_flight", "Calls in progress"),
             limit: add_default(
                 all,
                 "concurrency_limit",
-                "Calls that may be under way, as the endpoint bears them",
+                "Current limit of concurrent calls, adapted to the endpoint",
             ),
             last_success: add_default(all, "last_successful_call_timestamp_seconds", last),
             retries: add(
                 all,
                 "retries",
-                "Calls that are made again, by what went wrong",
+                "Repeated calls by kind of error",
                 counters("kind", RETRIED),
             ),
             tokens: add(
                 all,
                 "tokens",
-                "Tokens: sent, of those cached, and answered",
+                "Tokens: sent, the cached part of sent, and answered",
                 counters("sort", TOKENS),
             ),
-            cost: add_default(all, "cost_usd", "US dollars, by the prices of the settings"),
-            store_errors: add_default(
+            cost: add_default(
                 all,
-                "store_errors",
-                "What the store refused or failed to do",
+                "cost_usd",
+                "Cost in US dollars, by the configured prices or the price list",
             ),
-            enqueued: add_default(
-                all,
-                "slices_enqueued",
-                "Slices that this process put into the queue",
-            ),
+            store_errors: add_default(all, "store_errors", "Failed store operations"),
+            enqueued: add_default(all, "slices_enqueued", "Slices enqueued by this process"),
             records: add(
                 all,
                 "records",
-                "Records that this worker stored: staged or quarantined, by kind",
+                "Records stored by this worker, by kind, staged or quarantined",
                 by_kind,
             ),
             registry,
@@ -373,16 +378,16 @@ pub(crate) struct Jobs {
 fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
     let mut registry = Registry::with_prefix("annalist");
     let all = &mut registry;
-    let up: Gauge = add_default(all, "store_up", "1 if the store answered for this page");
+    let up: Gauge = add_default(all, "store_up", "1 if the store answered this scrape");
     up.set(i64::from(snapshot.is_some()));
     let Some(Snapshot { jobs, waiting, coverage }) = snapshot else { return registry };
     let of = |state: &JobState| jobs.get(state).copied().unwrap_or_default();
     // Finished jobs are not counted, because there may be millions.
     let open = JobState::ALL.iter().filter(|it| !matches!(it, JobState::Done | JobState::Cut));
     let count = open.clone().map(|state| (state.name(), of(state).jobs));
-    let help = "Jobs in the store that are open, dead or called off";
+    let help = "Jobs in the store that are open, dead or cancelled";
     add(all, "jobs", help, gauges("state", count));
-    let help = "Age of the oldest job; 0 where there is none";
+    let help = "Age of the oldest job; 0 if there is none";
     let ages: Family<Labels<1>, Float> = add_default(all, "oldest_job_age_seconds", help);
     for state in open {
         let secs = of(state).oldest.unwrap_or_default().as_secs_f64();
@@ -390,7 +395,7 @@ fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
     }
     let held = |reason: &Wait| waiting.get(reason).copied().unwrap_or_default();
     let count = Wait::ALL.iter().map(|reason| (reason.name(), held(reason)));
-    add(all, "waiting_jobs", "Jobs that wait, by why", gauges("reason", count));
+    add(all, "waiting_jobs", "Waiting jobs by reason", gauges("reason", count));
     let Coverage { extracted, nothing, skipped, failed, pending } = *coverage;
     let count = [
         (CoverageState::Extracted, extracted),
@@ -400,7 +405,7 @@ fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
         (CoverageState::Pending, pending),
     ]
     .map(|(state, count)| (state.name(), count));
-    let help = "Entries in the store, by what became of them";
+    let help = "Entries in the store by state";
     add(all, "entries", help, gauges("state", count));
     registry
 }

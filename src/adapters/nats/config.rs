@@ -175,7 +175,7 @@ pub(crate) enum NatsErrorKind {
         "{0}; expected nats://[user:password@]host[:port]/STREAM, or tls:// for an encrypted one"
     )]
     BadUrl(&'static str),
-    #[error("the server does not allow it; check user, password and permissions")]
+    #[error("the server denies access; check the user, password and permissions")]
     Unauthorised,
     #[error("it has no JetStream; start it with `-js`, or enable JetStream for this account")]
     NoJetStream,
@@ -185,8 +185,8 @@ pub(crate) enum NatsErrorKind {
     NoStream { stream: String },
     /// The existing consumer's settings could lose messages or never deliver them.
     #[error(
-        "the consumer {consumer} of stream {stream} is set up otherwise: {difference}; fix it, \
-         or remove it with `nats consumer rm {stream} {consumer}` and it is made again"
+        "the consumer {consumer} of stream {stream} has other settings: {difference}; fix it, \
+         or remove it with `nats consumer rm {stream} {consumer}`, and it is created again"
     )]
     OtherConsumer { stream: String, consumer: &'static str, difference: String },
     /// No stream would keep dead letters; contains the reason and advice.
@@ -194,12 +194,12 @@ pub(crate) enum NatsErrorKind {
     NoDeadLetterStream(String),
     /// A dead letter was not stored, so its message was not ended and is redelivered.
     #[error(
-        "the dead letter was not stored, so the message comes back; see that a stream holds \
-         {subject} with room, and that the server's max_payload leaves 4 KB beside the message"
+        "the dead letter was not stored, so the message is redelivered; check that a stream with free \
+         space holds {subject}, and that the server's max_payload is 4 KB larger than the message"
     )]
     DeadLetterNotStored { subject: String },
     /// No reply in time; the connection recovers by itself.
-    #[error("no answer; is the server up? Trying again is right")]
+    #[error("no answer; check that the server is running, and try again")]
     Unavailable,
     /// Any other error, described by its source.
     #[error("NATS failed; the cause is below")]

@@ -243,7 +243,7 @@ fn differences(it: &ConsumerConfig) -> Vec<String> {
             found.push(is);
         }
     };
-    expect(it.deliver_subject.is_none(), "it pushes, expected one to pull from".to_owned());
+    expect(it.deliver_subject.is_none(), "a push consumer, expected a pull consumer".to_owned());
     let policy = it.ack_policy;
     expect(policy == AckPolicy::Explicit, format!("ack policy {policy:?}, expected Explicit"));
     let policy = it.deliver_policy;
@@ -273,7 +273,7 @@ pub(super) async fn dead_letters(
     let unfit = |why: String| link.error(NatsErrorKind::NoDeadLetterStream(why), doing);
     if name == DEAD_STREAM {
         return Err(unfit(format!(
-            "{name} is where they go; to take one up again, publish it to the subject in its \
+            "dead letters go to {name}; to process one again, publish it to the subject in its \
              header Annalist-Subject"
         )));
     }
@@ -289,7 +289,7 @@ pub(super) async fn dead_letters(
     };
     if stream.is_empty() {
         let why = format!(
-            "no stream holds {subject}, and {DEAD_STREAM} could not be made; make it with \
+            "no stream holds {subject}, and {DEAD_STREAM} could not be created; create it with \
              `nats stream add {DEAD_STREAM} --subjects '{DEAD_PREFIX}*'`"
         );
         let error = unfit(why);

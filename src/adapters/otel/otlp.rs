@@ -66,13 +66,13 @@ impl TracesConfig {
         };
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!(
-                "{name}: holds a user or a password: keys belong in OTEL_EXPORTER_OTLP_HEADERS"
+                "{name}: contains a user or a password: keys belong in OTEL_EXPORTER_OTLP_HEADERS"
             ));
         }
         for name in ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"] {
             if var(name).is_some_and(|protocol| protocol != "http/protobuf") {
                 return Err(format!(
-                    "{name}: only http/protobuf is spoken, which collectors take on port 4318"
+                    "{name}: only http/protobuf is supported, which collectors accept on port 4318"
                 ));
             }
         }

@@ -64,7 +64,7 @@ Examples:
   annalist memory at 2026-11-01T12:00:00Z --namespace roofs
 
 What counts is when something was said, not when it was read. Anything without a known time \
-counts as said before.")]
+counts as said before that day.")]
 pub(super) struct AtArgs {
     /// A day (until its end) or an RFC 3339 time
     #[arg(value_parser = date_end)]
@@ -300,8 +300,8 @@ pub(in crate::cli) async fn headline(
 Example: annalist memory verify --json
 
 Looks up paths, symbols, commands, versions and ports that memories name in the working tree and \
-in git. Reports only names that the code once had. No memory is changed: use `annalist memory \
-supersede`, `close`, or edit its line.")]
+in git. Reports only names that the code once had. Changes no memory: to change one, use \
+`annalist memory supersede` or `close`, or edit its line.")]
 pub(super) struct VerifyArgs {
     /// Namespace, instead of the one from the settings or the project folder
     #[arg(long, value_name = "NAME")]

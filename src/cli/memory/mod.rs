@@ -32,7 +32,7 @@ Examples:
   annalist memory at 2026-11-01     list the memories that held on a day
   annalist memory show 3fa9         show one memory and its sources
 
-The directory is .claude/memory, or .ai/memory if that exists, in this project or in --dir. Your \
+The directory is .claude/memory, or .ai/memory if only that exists, in this project or in --dir. Your \
 edits are kept: an entry that you change is yours, and one that you delete does not come back.")]
 pub(super) struct Args {
     #[command(subcommand)]

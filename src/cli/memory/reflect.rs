@@ -48,7 +48,7 @@ pub(super) struct Args {
     namespace: Option<String>,
     #[command(flatten)]
     adjudication: AdjudicationArgs,
-    /// Write it to the directory
+    /// Write the retrospective to the memory directory
     #[arg(long)]
     write: bool,
     /// Print JSON

@@ -39,7 +39,8 @@ Examples:
 
 A line leads to its commit, and the commit to the session that was active then, with a confidence \
 based on its time, its branch and what its tools wrote. Shows records that name the file or the \
-code, or that come from where it was written. Exits with 1 if nothing is found.")]
+code, or that come from the part of the session in which it was written. Exits with 1 if nothing \
+is found.")]
 pub(in crate::cli) struct WhyArgs {
     /// ID or ID prefix of a record or memory, a tag of the directory, a label such as ADR-013, or
     /// FILE:LINE

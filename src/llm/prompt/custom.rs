@@ -139,12 +139,12 @@ pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
             own.extend(text_of(&path_of(file, path))?.map(|text| (file, text)));
         }
         if own.is_empty() {
-            return Err(format!("{shown}: holds none of {all}"));
+            return Err(format!("{shown}: contains none of {all}"));
         }
     } else {
         let Some(read) = text_of(path)? else {
             return Err(format!(
-                "{shown}: is not there: expected a folder with {all}, or one of these files"
+                "{shown}: does not exist: expected a folder with {all}, or one of these files"
             ));
         };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -164,7 +164,7 @@ pub(crate) fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
         let shown = path.display();
         let names = names(&PromptFile::EXTRACTION);
         format!(
-            "{shown}: no prompt test asks with it: tests are of extraction; expected one of {names}, \
+            "{shown}: not an extraction prompt, and prompt tests test only extraction; expected one of {names}, \
              or a folder with one"
         )
     })

@@ -194,7 +194,7 @@ impl Checker<'_> {
 
     fn file_name(&mut self) {
         if self.path.starts_with(DECISIONS) && adr_title_slug(self.path).is_none() {
-            let expected = "expected decisions/ADR-NNN-title.md, small letters with hyphens";
+            let expected = "expected decisions/ADR-NNN-title.md, in lower case with hyphens";
             self.add("file-name", 0, expected);
         }
         if self.path.starts_with(SESSIONS) {
@@ -207,7 +207,7 @@ impl Checker<'_> {
 
     fn future(&mut self, day: &str, line: u32) {
         if is_day(day) && self.linting.today.day().as_str() < day {
-            let message = format!("{day} is behind today: expected a day that has come");
+            let message = format!("{day} is in the future: expected today or an earlier day");
             self.add("future-date", line, message);
         }
     }
@@ -259,8 +259,8 @@ impl Checker<'_> {
                 let message = format!("expected `---` and `*{head}…*` at the end");
                 return self.add("missing-footer", 0, message);
             };
-            let message = "expected this as the last line, below a line `---`: move what stands behind it, or \
-                           the private block that it stands in";
+            let message = "expected this as the last line, below a line `---`: move what follows it, or the \
+                           private block that contains it";
             return self.add("bad-footer", line, message);
         };
         let lines = (block.line..).zip(document.raw(block).lines().map(str::trim));
@@ -303,7 +303,7 @@ impl Checker<'_> {
 
     fn tag(&mut self, tag: &Tag<'_>, raw: &str, line: u32, kind: Kind) {
         if raw.trim_end().chars().count() > TAG_LINE_LETTERS_MAX {
-            let message = "expected at most 80 letters on the line of a tag";
+            let message = "expected at most 80 characters on a tag line";
             self.add_at("long-tag", line, 81, message);
         }
         if !tag.is_exact {
@@ -342,8 +342,8 @@ impl Checker<'_> {
         let is_shown =
             matches!(block.part, Part::Entry(_)) && !matches!(kind, Kind::Decision | Kind::Session);
         if is_shown && named.all(|(_, state)| *state != MemoryState::Active) {
-            let message = "the memory of this tag is out of use, and this is still shown: take it out, or take the tag \
-                           away where it holds";
+            let message = "the memory of this tag is superseded or retracted, but its entry is still here: remove \
+                           the entry, or only the tag if the entry still holds";
             self.add("retired-source", line, message);
         }
     }
@@ -358,16 +358,16 @@ impl Checker<'_> {
             let (rule, message) = match remark.what {
                 UNCLOSED_PRIVATE => (
                     "private-unclosed",
-                    "everything below is private: expected </private> where it ends",
+                    "everything below is private: expected </private> at the end of the block",
                 ),
                 PRIVATE_MENTION => (
                     "private-mention",
-                    "this tag does not hide anything: expected it at the start of its line, and </private> where it \
-                     ends; or no tag",
+                    "this tag hides nothing: put it at the start of a line and </private> at the end of the block, \
+                     or remove it",
                 ),
                 "nested private block" => (
                     "private-nested",
-                    "a private block is inside another one: the outer one counts",
+                    "this private block is inside another one: only the outer one counts",
                 ),
                 "inline private span" => {
                     ("private-inline", "expected private tags on lines of their own")
@@ -409,8 +409,9 @@ impl Checker<'_> {
     fn leak(&mut self, masked: &str, line: u32) {
         let is_pii = Pii::ALL.iter().any(|kind| kind.name() == masked);
         let rule = if is_pii { "personal-data" } else { "secret" };
-        let message =
-            format!("the gate finds {masked} here: take it out, or put it between <private> tags");
+        let message = format!(
+            "the privacy gate finds {masked} here: remove it, or put it between <private> tags"
+        );
         self.add(rule, line, message);
     }
 
@@ -426,7 +427,7 @@ impl Checker<'_> {
                 let line = block.line.saturating_add(line);
                 let message = match link {
                     Link::File(target) if !self.linting.files.contains_key(&target) => {
-                        format!("{target} is not there: expected a file of the directory")
+                        format!("{target} does not exist: expected a file of the memory directory")
                     }
                     Link::Record(number) if !self.records.contains_key(&number) => {
                         let label = adr_label(number);
@@ -441,7 +442,7 @@ impl Checker<'_> {
 
     fn entries(&mut self, document: &Document<'_>) {
         for block in document.blocks.iter().filter(|block| block.part == Part::Marker) {
-            let message = "git left a merge unfinished here: choose what is to stay";
+            let message = "unfinished git merge: choose the lines to keep";
             self.add("conflict-markers", block.line, message);
         }
         for at in doubles(document) {
@@ -460,8 +461,9 @@ impl Checker<'_> {
             let tokens = written_tokens(path, text);
             let most = row.range.map_or(0, |(_, most)| most);
             if tokens > most {
-                let message =
-                    format!("{tokens} tokens, expected at most {most}: move what is old elsewhere");
+                let message = format!(
+                    "{tokens} tokens, expected at most {most}: move old entries to another file"
+                );
                 self.add("over-budget", 0, message);
             }
         }
@@ -469,7 +471,7 @@ impl Checker<'_> {
             self.path = ".";
             let (start, most) = (table.start_tokens, table.total_max);
             let message = format!(
-                "a session would start with {start} tokens, expected at most {most}: it is cut"
+                "a session would start with {start} tokens, expected at most {most}: the rest is omitted"
             );
             self.add("over-total", 0, message);
         }
@@ -482,8 +484,10 @@ impl Checker<'_> {
                 self.records.insert(number, path);
                 continue;
             };
-            let message =
-                format!("{} is {first} already: give it the next number", adr_label(number));
+            let message = format!(
+                "{} is already the number of {first}: use the next free number",
+                adr_label(number)
+            );
             self.path = path;
             self.add("adr-number-twice", 0, message);
         }
@@ -492,7 +496,7 @@ impl Checker<'_> {
             if number > before + 1 {
                 self.path = path;
                 let missing = adr_label(before + 1);
-                let message = format!("{missing} is not there: expected no gap before this");
+                let message = format!("{missing} is missing: expected no gap in the numbers");
                 self.add("adr-number-gap", 0, message);
             }
             before = number;
@@ -509,7 +513,7 @@ impl Checker<'_> {
         let (Some(name), Some(slug)) = (adr_title_slug(self.path), slug(title)) else { return };
         let has = |word: &str| slug.split('-').any(|it| it == word);
         if !name.split('-').any(has) {
-            let message = "expected a word of this heading in the name of the file";
+            let message = "expected the file name to contain a word of this heading";
             self.add("adr-slug", block.line, message);
         }
     }

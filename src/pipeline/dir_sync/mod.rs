@@ -463,9 +463,9 @@ fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, Syn
 
 struct SyncPlan {
     amendments: Vec<Amendment>,
-    /// Pairs of which a person keeps both.
+    /// Pairs that a person keeps side by side.
     kept: Vec<(MemoryId, MemoryId)>,
-    /// Files with a status that cannot be, with the reason.
+    /// Files with an invalid status, with the reason.
     refused: Vec<(String, &'static str)>,
     rendered: Rendered,
     update: Update,

@@ -32,7 +32,7 @@ const EXACT: &str = "=";
 /// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
-/// Reason to leave a file alone of which neither the title nor an entry is left: emptied or overwritten by accident.
+/// Reason to skip a file that has lost its title and all entries: it was emptied or overwritten by accident.
 const RUINED: &str = "its title and all its entries are gone, and memory keeps them (delete the file and run `annalist \
                       memory init --all` to restore it)";
 

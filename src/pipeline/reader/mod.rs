@@ -87,8 +87,8 @@ pub(super) trait SliceSink {
 
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError>;
 
-    /// Handles a rewritten session, of which nothing is handed over until the file is read again. Only for sinks that
-    /// return `taken` entries.
+    /// Handles a rewritten session. None of its slices reach the sink until the file is read again. Only for sinks
+    /// that return `taken` entries.
     fn differs(&mut self, _session: &Session, _differs: Differs) {}
 }
 

@@ -17,7 +17,7 @@ named! {
         Current = "current",
         /// A request that was fulfilled, a question that was answered, a failure that was solved.
         Completed = "completed",
-        /// Another memory contradicts it, and both stand.
+        /// Another memory contradicts it, and both are active.
         Conflicting = "conflicting",
         /// Another memory took its place.
         Superseded = "superseded",

@@ -405,9 +405,9 @@ impl Counts {
 /// Condition on which a worker ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Until {
-    /// When it is stopped.
+    /// Until it is stopped.
     Stopped,
-    /// When nothing is left to do, now or after a wait.
+    /// Until nothing is left to do, now or after a wait.
     Drained,
     /// After one job.
     OneJob,

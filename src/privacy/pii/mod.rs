@@ -31,7 +31,7 @@ pub enum Pii {
 
 /// An unknown name of a kind of personal data.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{name}` is no kind of personal data; there are {}", Pii::ALL.map(Pii::name).join(" "))]
+#[error("`{name}` is not a kind of personal data; expected one of {}", Pii::ALL.map(Pii::name).join(" "))]
 pub struct UnknownPii {
     /// The unknown name.
     pub name: String,

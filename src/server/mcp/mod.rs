@@ -270,7 +270,7 @@ impl Server {
         let note = AgentNote { namespace: &namespace, agent, claim, at };
         let id = short(&stage_note(&store, &self.project.gate, note).await?);
         Ok(self.project.gate.redact(&format!(
-            "stored as record {id}: said by you, not in memory until a person says it too"
+            "stored as record {id}: attributed to you, not in memory until a person says the same"
         )))
     }
 

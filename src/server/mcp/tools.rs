@@ -144,7 +144,7 @@ impl ToolName {
             ToolName::History => "Changes of a memory and the rule behind each, oldest first.",
             ToolName::OpenItems => "Open requests, questions and failures, and contradictions.",
             ToolName::Note => {
-                "Leave a note. It is said by you, and is no memory until a person says it too."
+                "Leave a note. It is attributed to you, and becomes memory only when a person says the same."
             }
         }
     }

@@ -137,7 +137,7 @@ impl Store {
 
     /// Reopens jobs that died under another model, prompt or schema than `asking`.
     pub(crate) async fn reopen(&self, asking: Digest, now: Timestamp) -> StoreResult<u64> {
-        self.write("opening dead jobs again", move |db| {
+        self.write("reopening dead jobs", move |db| {
             let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
             let dead = lock(db, &condition, values![&asking])?;
             reopen_jobs(db, &dead.iter().collect::<Vec<_>>(), now)?;

@@ -131,7 +131,7 @@ impl Store {
         let sql = "SELECT DISTINCT holder FROM jobs
             WHERE state = 'leased' AND until IS NOT NULL AND holder IS NOT NULL
             UNION SELECT DISTINCT batch FROM batch_jobs";
-        self.all("reading who holds jobs", sql, &[]).await
+        self.all("reading the lease holders", sql, &[]).await
     }
 
     /// Ends the leases and batches of workers known to be gone, and removes them from the registry.
@@ -140,7 +140,7 @@ impl Store {
         gone: Vec<String>,
         now: Timestamp,
     ) -> StoreResult<u64> {
-        self.write("ending leases of the dead", move |db| {
+        self.write("ending leases of dead workers", move |db| {
             let mut ended = 0;
             for holder in &gone {
                 let sql = "UPDATE jobs SET until = ?2 WHERE state = 'leased' AND holder = ?1";
@@ -344,7 +344,7 @@ pub(super) fn close_gathering(db: &mut Db, session_no: i64, ordinals: (u32, u32)
 
 /// Marks a job as dead whose workers never returned. A worker that returns later finds its lease lost.
 fn abandon(db: &mut Db, due: &QueuedJob, now: Timestamp) -> Result<()> {
-    let detail = format!("{} workers took it and none came back", due.attempts);
+    let detail = format!("{} workers claimed it and none finished", due.attempts);
     let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
         finished_at = ?4, token = token + 1 WHERE no = ?1";
     db.run(sql, values![due.no, ABANDONED, &detail, now])?;

@@ -53,7 +53,7 @@ pub struct Intake {
 pub struct Gathering {
     /// The slice so far.
     pub job: Job,
-    /// Time at which it is extracted as it is.
+    /// Time at which it is extracted without waiting for more.
     pub until: Timestamp,
 }
 

@@ -211,7 +211,7 @@ impl Store {
         tokens: u64,
         now: Timestamp,
     ) -> StoreResult<Timestamp> {
-        self.write("taking of a minute's allowance", move |db: &mut Db| {
+        self.write("taking from a minute's allowance", move |db: &mut Db| {
             let (now, scope) = (now.0.saturating_mul(1000), rates.scope());
             let (mut begin, mut taken) = (now, Vec::new());
             for (rate, units) in rates.rates().into_iter().zip([1, tokens]) {
@@ -261,7 +261,7 @@ impl Store {
         caps: Vec<Cap>,
         charge: Charge,
     ) -> StoreResult<Option<CapReached>> {
-        self.write("reserving what a call may cost", move |db: &mut Db| {
+        self.write("reserving the cost of a call", move |db: &mut Db| {
             let mut busy = None;
             for cap in &caps {
                 let spent = u64::try_from(spent(db, cap)?).unwrap_or(0);
@@ -292,7 +292,7 @@ impl Store {
         reserved: Charge,
         cost: Charge,
     ) -> StoreResult<()> {
-        self.write("settling what a call cost", move |db| {
+        self.write("settling the cost of a call", move |db| {
             for cap in &caps {
                 let scope = cap.scope.name();
                 add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;

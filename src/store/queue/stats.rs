@@ -200,13 +200,14 @@ impl Store {
         since: Timestamp,
         batch: Option<String>,
     ) -> StoreResult<RemainingJobs> {
-        self.read("counting what is left", move |db| remaining(db, since, batch.as_deref())).await
+        self.read("counting the remaining jobs", move |db| remaining(db, since, batch.as_deref()))
+            .await
     }
 
     /// Recomputes spending without reservations, since a worker may have died with one. Does
     /// nothing while a worker other than the `gone` ones is running.
     pub(crate) async fn recount(&self, gone: Vec<String>, now: Timestamp) -> StoreResult<()> {
-        self.write("adding up what was spent", move |db: &mut Db| {
+        self.write("adding up the cost", move |db: &mut Db| {
             let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
             let since = values![Timestamp(now.0 - GONE_MILLIS)];
             let seen: Vec<String> = db.all(sql, since)?;
@@ -220,7 +221,7 @@ impl Store {
 
     /// Registers a worker as running or stopped, and deletes rows of workers long gone.
     pub(crate) async fn seen(&self, worker: WorkerStatus) -> StoreResult<()> {
-        self.write("saying that a worker is here", move |db| {
+        self.write("registering a worker", move |db| {
             let WorkerStatus { id, started_at, seen_at, stopped } = &worker;
             let sql =
                 "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
@@ -241,7 +242,7 @@ impl Store {
 
     /// Returns the running, vanished and stopped workers, by start time.
     pub async fn workers(&self) -> StoreResult<Vec<WorkerStatus>> {
-        self.read("reading who works", workers).await
+        self.read("reading the registered workers", workers).await
     }
 }
 

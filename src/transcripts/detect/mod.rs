@@ -30,10 +30,10 @@ pub enum DetectError {
     #[error("a binary file, not a transcript; expected {EXPECTED}")]
     Binary,
     /// A known format that is not read.
-    #[error("looks like {0}, which is not read; expected {EXPECTED}")]
+    #[error("looks like {0}, which is not supported; expected {EXPECTED}")]
     LooksLike(&'static str),
     /// Text of no known format.
-    #[error("no transcript format that is known; expected {EXPECTED}")]
+    #[error("not a known transcript format; expected {EXPECTED}")]
     Nothing,
 }
 
