@@ -470,7 +470,7 @@ mod tests {
     fn a_folder_that_is_no_repository_is_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let error = CodeTree::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("no git repository") && !error.contains('\n'), "{error}");
+        assert!(error.contains("not in a git repository") && !error.contains('\n'), "{error}");
     }
 
     const ID: &str = "edf934071cf63a7a4d80a1c222bb66ddc7b2f0cd";

@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
-    Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
+    Adjudicator, ConsolidationOutcome, Consolidator, DecisionOutcome, Halt, PlannedConsolidation,
 };
 use crate::store::{Store, StoredPlan};
 use anstyle::Style;
@@ -70,7 +70,7 @@ pub(super) struct Args {
     /// Undo this plan (ID or ID prefix) and set its records aside
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
     undo: Option<String>,
-    /// Redo an undone plan: consolidate its records again
+    /// Redo an undone plan: consolidate its records again, or apply its verdict again
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["undo", "dry_run"])]
     redo: Option<String>,
     #[command(flatten)]
@@ -171,20 +171,53 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             return undo(&consolidator(store, None), &config, id, args.json).await;
         }
         if let Some(id) = &args.redo {
-            release(&consolidator(store.clone(), None), id).await?;
+            let stored = undone(&store, id).await?;
+            let consolidator = consolidator(store.clone(), None);
+            if is_verdict(&stored.plan) {
+                return redo_verdict(&consolidator, &config, &stored).await;
+            }
+            release(&consolidator, &stored).await?;
         }
         let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await
     })
 }
 
-async fn release(consolidator: &Consolidator, id: &str) -> Result<(), Failure> {
-    let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
-    let plan = short(&stored.plan.id);
+async fn undone(store: &Store, id: &str) -> Result<StoredPlan, Failure> {
+    let stored = one(store.plan(prefix(id)?).await?, "plan", id)?;
     if stored.undone_at.is_none() {
+        let plan = short(&stored.plan.id);
         return Err(Failure::usage(format!("plan {plan} was not undone: nothing to redo")));
     }
-    let records = consolidator.release(&stored).await?.ok_or_else(|| {
+    Ok(stored)
+}
+
+/// True for a plan of a person's verdict, which has no records to consolidate.
+fn is_verdict(plan: &Plan) -> bool {
+    plan.operations.iter().all(Operation::is_by_person)
+}
+
+async fn redo_verdict(
+    consolidator: &Consolidator,
+    config: &Config,
+    stored: &StoredPlan,
+) -> Result<(), Failure> {
+    let (plan, namespace) = (short(&stored.plan.id), &*stored.plan.namespace);
+    before_plan(&consolidator.store, config, namespace).await?;
+    let why = match consolidator.decide_again(stored).await? {
+        DecisionOutcome::Done(_) => {
+            output::line(&format!("plan {plan} is applied again"))?;
+            return after_plan(&consolidator.store, config, &[namespace]).await;
+        }
+        DecisionOutcome::Busy => problem(namespace, &ConsolidationOutcome::Busy),
+        DecisionOutcome::Refused(why) => why,
+    };
+    Err(Failure::failed(format!("plan {plan}: {why}")))
+}
+
+async fn release(consolidator: &Consolidator, stored: &StoredPlan) -> Result<(), Failure> {
+    let plan = short(&stored.plan.id);
+    let records = consolidator.release(stored).await?.ok_or_else(|| {
         let busy = problem(&stored.plan.namespace, &ConsolidationOutcome::Busy);
         Failure::failed(format!("plan {plan}: {busy}"))
     })?;
@@ -387,14 +420,14 @@ async fn undo(
             if as_json {
                 output::json(&UndonePlan { undone, records })?;
             } else {
-                let is_verdict = planned.plan.operations.iter().all(Operation::is_by_person);
                 let aside = format!(", and {} set aside", counted(records, "record"));
-                let aside = if is_verdict { "" } else { &aside };
+                let (aside, again) = match is_verdict(&planned.plan) {
+                    true => ("", "applies it again"),
+                    false => (&*aside, "consolidates them again"),
+                };
                 let id = short(&undone);
                 output::line(&format!("plan {id} is undone{aside}"))?;
-                output::note(&format!(
-                    "`annalist consolidate --redo {id}` consolidates them again"
-                ));
+                output::note(&format!("`annalist consolidate --redo {id}` {again}"));
             }
             after_plan(&consolidator.store, config, &[namespace]).await
         }

@@ -43,6 +43,42 @@ fn only_what_certainly_gives_a_decision_up_takes_its_place() {
 }
 
 #[test]
+fn what_is_said_again_but_replaces_something_is_a_change() {
+    let stored = |words: &str, said: &str, on| {
+        let claim = decision(&[], &format!("bookings are kept in {words}"), "");
+        record_of(claim, &[(Speaker::Person, said)], on)
+    };
+    let old = stored("SQLite", "Bookings are kept in SQLite.", 1);
+    let said = "As I said: bookings are kept in Postgres instead of SQLite.";
+    let new = stored("Postgres instead of SQLite", said, 4);
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&old), &mut state);
+    assert_eq!(told(&plan(std::slice::from_ref(&new), &mut state)), ["supersede replaced"]);
+}
+
+#[test]
+fn words_that_name_the_former_value_replace_the_memory_with_it() {
+    let tokens = |words: &str, on| {
+        let claim = decision(&[], &format!("session tokens live {words}"), "");
+        record_of(claim, &[(Speaker::Person, &format!("Session tokens live {words}."))], on)
+    };
+    let (hour, half) = (tokens("60 minutes", 1), tokens("30 minutes", 3));
+    let last = tokens("15 minutes, no longer 60 minutes", 5);
+    for records in [[&hour, &half], [&half, &hour]] {
+        let mut state = MemoryMap::new();
+        for record in records {
+            plan(std::slice::from_ref(record), &mut state);
+        }
+        let made = plan(std::slice::from_ref(&last), &mut state);
+        assert_eq!(told(&made), ["supersede replaced"]);
+        assert_eq!(of(&state, &hour).state, MemoryState::Superseded);
+        assert_eq!(of(&state, &half).state, MemoryState::Active);
+        let left: Vec<_> = made.left_open.iter().map(|it| it.memory).collect();
+        assert_eq!(left, [of(&state, &half).id], "the other one is left open beside it");
+    }
+}
+
+#[test]
 fn another_value_for_a_topic_of_one_word_is_a_suspicion() {
     for (old, new, is_suspected) in [
         ("keep logs for 14 days", "keep logs for 30 days", true),

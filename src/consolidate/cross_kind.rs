@@ -75,6 +75,11 @@ fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     }
 }
 
+/// True for a request that holds from then on.
+fn is_rule(wish: &str) -> bool {
+    is_constraint(wish) || is_prohibition(wish)
+}
+
 /// True if words can relate memories of these kinds.
 fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
     !matches!(
@@ -236,6 +241,8 @@ impl<'a> Link<'a> {
         let (said, whole) = after.statement.covers(&before.statement);
         let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
         match (asked, answer) {
+            // One deed does not fulfil a standing rule.
+            (Claim::Request(_), Claim::Attempt(_)) if is_rule(asked.headline()) => (0.0, false),
             (Claim::Request(_), Claim::Attempt(it)) => {
                 let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
                 let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
@@ -306,12 +313,7 @@ impl<'a> Link<'a> {
 
     /// True if an attempt has most words of the first clause of a request, without its reasons.
     fn does_main_part(&self, deed: &Statement) -> bool {
-        let wish = self.asked.claim.headline();
-        // One deed does not fulfil a standing rule.
-        if is_constraint(wish) || is_prohibition(wish) {
-            return false;
-        }
-        let wish = folded(wish);
+        let wish = folded(self.asked.claim.headline());
         // A name may say whose wish it is: `Anna: …`.
         let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
         let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
@@ -359,7 +361,7 @@ impl<'a> Link<'a> {
     /// `None` for anything else, which remains to be done.
     fn laid_down(&self) -> Option<Consequence> {
         let wish = self.asked.claim.headline();
-        let is_rule = is_constraint(wish) || is_prohibition(wish);
+        let is_rule = is_rule(wish);
         let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
         let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
         (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done("laid-down"))

@@ -2,8 +2,8 @@
 //! the applied plans beside the actual state, and carries over what people changed between plans.
 
 use crate::domain::{
-    Change, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan, PlanId,
-    RecordId, Settlement, Stage, Timestamp,
+    Change, Disposition, Effect, Facts, LeftOpen, Memory, MemoryId, MemoryMap, MemoryState,
+    Operation, Plan, PlanId, RecordId, Settlement, Stage, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,8 +61,12 @@ pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
 pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let mut replay = Replay::default();
     let none = BTreeSet::new();
+    let until = |operation: &Operation, _| {
+        let is_later = operation.facts.at.is_some_and(|at| date < at);
+        (!is_later).then(|| operation.clone())
+    };
     for plan in plans {
-        replay.step(plan, &none, &|operation| operation.facts.at.is_some_and(|at| date < at));
+        replay.step(plan, &none, &until);
     }
     let then = state.values().filter_map(|memory| replay.became(memory, &none));
     let begun = then.filter(|memory| memory.valid_from.is_none_or(|from| from <= date));
@@ -98,12 +102,18 @@ impl Forgotten {
 /// Forgets `records`. `plans` are all that were applied to `state` and not undone, earliest first.
 ///
 /// Words that people put in place of ours stay, without the sources. Where plans are missing,
-/// memories lose the sources, and are removed if none is left.
+/// memories lose the sources, and are removed if none is left. A record that said the same later, or that a verdict
+/// also concerns, takes the place of a forgotten one: its consequences stay.
 pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[Plan]) -> Forgotten {
     let mut replay = Replay::default();
     let mut cleared = Vec::new();
+    let heirs = Heirs::new(records, state, plans);
+    let remaining = |operation: &Operation, at| match records.contains(&operation.record) {
+        true => heirs.operation(operation, at),
+        false => Some(operation.clone()),
+    };
     for plan in plans {
-        let clear = replay.step(plan, records, &|operation| records.contains(&operation.record));
+        let clear = replay.step(plan, records, &remaining);
         if clear != *plan {
             cleared.push(clear);
         }
@@ -126,43 +136,103 @@ pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[P
     Forgotten { changes: changes.collect(), plans: cleared }
 }
 
-/// Memories after all operations, and after all but those left out.
+/// Remaining sources of memories that also rested on forgotten records.
+struct Heirs<'p>(BTreeMap<MemoryId, Vec<Heir<'p>>>);
+
+struct Heir<'p> {
+    record: RecordId,
+    facts: &'p Facts,
+    /// Number of operations before its own.
+    at: usize,
+}
+
+impl<'p> Heirs<'p> {
+    fn new(gone: &BTreeSet<RecordId>, state: &MemoryMap, plans: &'p [Plan]) -> Heirs<'p> {
+        let left = |memory: &&Memory| memory.sources.iter().any(|source| gone.contains(source));
+        let mut bears: BTreeMap<RecordId, Vec<MemoryId>> = BTreeMap::new();
+        for memory in state.values().filter(left) {
+            for source in memory.sources.iter().filter(|source| !gone.contains(source)) {
+                bears.entry(*source).or_default().push(memory.id);
+            }
+        }
+        let mut heirs: BTreeMap<MemoryId, Vec<Heir<'p>>> = BTreeMap::new();
+        for (at, operation) in plans.iter().flat_map(|plan| &plan.operations).enumerate() {
+            let (record, facts) = (operation.record, &operation.facts);
+            if operation.disposition.is_revision() {
+                continue;
+            }
+            for id in bears.get(&record).into_iter().flatten() {
+                heirs.entry(*id).or_default().push(Heir { record, facts, at });
+            }
+        }
+        Heirs(heirs)
+    }
+
+    /// The operation of a forgotten record, with `at` operations before it, as one of a remaining record.
+    fn operation(&self, operation: &Operation, at: usize) -> Option<Operation> {
+        let heirs = self.0.get(&operation.disposition.home()?)?;
+        let mut facts = operation.facts.clone();
+        let heir = match operation.disposition {
+            Disposition::Restate { .. } => None,
+            // The record only names the memory.
+            Disposition::Settle { .. } | Disposition::Decide { .. } => heirs.first(),
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Supersede { .. }
+            | Disposition::Conflict { .. }
+            | Disposition::Duplicate { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Discard => {
+                let later = || heirs.iter().filter(|heir| at < heir.at);
+                let same = later().find(|heir| heir.facts.claim == operation.facts.claim);
+                let heir = same.or_else(|| later().next());
+                facts = heir?.facts.clone();
+                heir
+            }
+        }?;
+        facts.claim = heir.facts.claim.clone();
+        Some(Operation { record: heir.record, facts, ..operation.clone() })
+    }
+}
+
+/// Memories after all operations, and after those that remain.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) full: MemoryMap,
     pub(super) rest: MemoryMap,
+    /// Number of operations so far.
+    at: usize,
 }
 
 impl Replay {
-    /// Folds `plan` into both maps; returns it without the operations in `leave_out`. Memories that
-    /// no plan made lose the sources in `gone`.
+    /// Folds `plan` into both maps; returns it with what `remaining` leaves of its operations, given the number of
+    /// operations before each. Memories that no plan made lose the sources in `gone`.
     pub(super) fn step(
         &mut self,
         plan: &Plan,
         gone: &BTreeSet<RecordId>,
-        leave_out: &dyn Fn(&Operation) -> bool,
+        remaining: &dyn Fn(&Operation, usize) -> Option<Operation>,
     ) -> Plan {
         for memory in &plan.before {
             self.meet(memory, gone);
         }
         let mut before: BTreeMap<MemoryId, Option<Memory>> = BTreeMap::new();
-        let mut operations = Vec::new();
+        let (mut operations, mut kept) = (Vec::new(), BTreeMap::new());
         for operation in &plan.operations {
             operation.fold(&plan.namespace, &mut self.full);
-            if leave_out(operation) {
-                continue;
-            }
-            let operation = self.without_missing(operation);
+            self.at += 1;
+            let Some(remaining) = remaining(operation, self.at - 1) else { continue };
+            kept.insert(operation.record, remaining.record);
+            let operation = self.without_missing(remaining);
             for id in operation.touches() {
                 before.entry(id).or_insert_with(|| self.rest.get(&id).cloned());
             }
             operation.fold(&plan.namespace, &mut self.rest);
             operations.push(operation);
         }
-        let kept: BTreeSet<RecordId> = operations.iter().map(|it| it.record).collect();
-        let open = plan.left_open.iter().cloned();
+        let open = plan.left_open.iter().filter(|it| self.rest.contains_key(&it.memory));
         let open =
-            open.filter(|it| kept.contains(&it.record) && self.rest.contains_key(&it.memory));
+            open.filter_map(|it| Some(LeftOpen { record: *kept.get(&it.record)?, ..it.clone() }));
         Plan {
             id: plan.id,
             namespace: plan.namespace.clone(),
@@ -194,7 +264,7 @@ impl Replay {
     }
 
     /// Adapts the operation to memories that no longer exist.
-    fn without_missing(&self, operation: &Operation) -> Operation {
+    fn without_missing(&self, operation: Operation) -> Operation {
         let there = |id: &MemoryId| self.rest.contains_key(id);
         let disposition = match operation.disposition {
             Disposition::Merge { into, .. } if !there(&into) => Disposition::Add { memory: into },
@@ -223,7 +293,7 @@ impl Replay {
         let stands = |id: &MemoryId| there(id) || home == Some(*id);
         let stands = |effect: &&Effect| stands(&effect.memory) && stands(&effect.by);
         let effects = operation.effects.iter().filter(stands).cloned().collect();
-        Operation { disposition, effects, ..operation.clone() }
+        Operation { disposition, effects, ..operation }
     }
 }
 

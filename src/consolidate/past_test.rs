@@ -42,6 +42,23 @@ fn what_rests_on_others_too_is_made_from_those() {
 }
 
 #[test]
+fn what_another_record_says_too_keeps_its_consequences() {
+    let (old, new) =
+        (chosen("Redis", "Redis it is", 1), chosen("Postgres", "Postgres after all", 4));
+    let again = chosen("Postgres", "Postgres, as I said", 6);
+    let mut state = MemoryMap::new();
+    let plans = [&old, &new, &again].map(|it| plan(std::slice::from_ref(it), &mut state));
+    let home = of(&state, &again).id;
+    forget(&BTreeSet::from([new.id]), &state, &plans).apply(&mut state);
+    let before = of(&state, &old);
+    assert_eq!((before.state, before.superseded_by), (MemoryState::Superseded, Some(home)));
+    assert_eq!(
+        (&state[&home].sources[..], state[&home].valid_from),
+        (&[again.id][..], Some(day(6)))
+    );
+}
+
+#[test]
 fn what_a_person_wrote_instead_survives_forgetting() {
     let mut state = MemoryMap::new();
     let (kept, plain) = (

@@ -465,7 +465,7 @@ mod tests {
         for (verdict, other, word) in [(close, reopen, "closed"), (reopen, close, "open")] {
             apply(verdict, &mut state, &[]);
             let why = verdict.in_force(&state, &[]).unwrap();
-            assert!(why.ends_with(&format!("is {word} already")), "{why}");
+            assert!(why.ends_with(&format!("is already {word}")), "{why}");
             assert_eq!(other.in_force(&state, &[]), None);
         }
         apply(close, &mut state, &[]);
@@ -504,7 +504,7 @@ mod tests {
             (two, "the same memory"),
             (PersonVerdict::Close { memory: new }, "never open"),
             (PersonVerdict::Close { memory: gone }, "is superseded"),
-            (PersonVerdict::Reopen { memory: new }, "nothing to open"),
+            (PersonVerdict::Reopen { memory: new }, "nothing to reopen"),
             (PersonVerdict::Supersede { old: foreign, new }, "is gone"),
         ] {
             let refused = decide(verdict, &state, &[], day(9)).unwrap_err();

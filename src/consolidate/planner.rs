@@ -119,6 +119,8 @@ struct RankedRuling {
     active: bool,
     open: bool,
     verdict: Option<Verdict>,
+    /// True if the record retracts the value of the memory by name.
+    is_named: bool,
 }
 
 impl RankedRuling {
@@ -207,8 +209,13 @@ impl<'a> Planner<'a> {
         judged.sort_by(RankedRuling::order);
         // Words of change are about one memory; if several fit, it is unclear which.
         if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
-            let is_guess = |rule: &str| [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&rule);
-            let guessed = judged.iter_mut().filter(|it| is_guess(it.rule));
+            let is_superseded = |it: &&mut RankedRuling| it.ruling == Ruling::Supersede;
+            let is_named = judged.iter().any(|it| it.ruling == Ruling::Supersede && it.is_named);
+            let is_guess = |it: &&mut RankedRuling| match is_named {
+                true => !it.is_named,
+                false => [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&it.rule),
+            };
+            let guessed = judged.iter_mut().filter(is_superseded).filter(is_guess);
             guessed.for_each(|it| match it.verdict {
                 Some(Verdict::Replaces { .. }) => {}
                 Some(Verdict::Conflict) => (it.ruling, it.open) = (Ruling::Doubt, false),
@@ -239,6 +246,8 @@ impl<'a> Planner<'a> {
             of(|it| matches!(it, Ruling::Duplicate | Ruling::Merge(_) | Ruling::Outcome(_))).next();
         let rivals: Vec<&RankedRuling> = of(|it| *it == Ruling::Supersede).collect();
         if let Some((first, rest)) = rivals.split_first() {
+            let doubts = of(|it| *it == Ruling::Doubt).filter(|it| it.active && it.open);
+            doubts.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
             let effects = rest.iter().map(|it| replaced(it.memory, memory, new.facts.at, it.rule));
@@ -311,6 +320,7 @@ impl<'a> Planner<'a> {
                 active: memory.state == MemoryState::Active,
                 open,
                 verdict,
+                is_named: new.retraction.names(&subject.statement),
             });
         }
         refused.into_iter().for_each(|id| self.note(new.record.id, id));

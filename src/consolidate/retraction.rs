@@ -1,12 +1,14 @@
 //! Words that a text retracts, in whole clauses or after phrases such as `instead of`. A word that
 //! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
-use super::parts::{both, sort, without};
+use super::parts::{both, shared, sort, without};
 use super::phrases::{
     REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
 };
 use super::quantity::{quantity, words_of};
+use super::statement::Statement;
 use crate::text::tokens::hash;
+use std::mem;
 
 /// Phrases before what is retracted.
 static BEFORE_RETRACTED: WordList = WordList::named("before retracted");
@@ -86,6 +88,11 @@ impl Retraction {
         sort(&mut it.retracted);
         it.regrets.iter_mut().for_each(sort);
         it
+    }
+
+    /// True if the claim retracts a value of `former` by name.
+    pub(super) fn names(&self, former: &Statement) -> bool {
+        shared(&self.retracted, former.values()) > 0
     }
 }
 
@@ -226,6 +233,13 @@ impl Stated {
         added.len() == 1 && added == lost
     }
 
+    /// True if it has other words in the place of `words` of `former` alone.
+    pub(super) fn puts_others_for(&self, words: &[u64], former: &Stated) -> bool {
+        let added = gaps(self, former);
+        let is_wanted = |gap: &Gap| gap.keys.iter().all(|key| words.contains(key));
+        gaps(former, self).iter().any(|gap| is_wanted(gap) && added.contains(gap))
+    }
+
     /// True if both have different words behind the same word, but for a verb at the end.
     pub(super) fn exchanges(&self, former: &Stated) -> bool {
         let lost = gaps(former, self);
@@ -254,10 +268,16 @@ enum StopWordRun {
 }
 
 /// Run of words that another text lacks, between two that both have.
-#[derive(PartialEq)]
 struct Gap {
+    keys: Vec<u64>,
     before: Option<u64>,
     after: Option<u64>,
+}
+
+impl PartialEq for Gap {
+    fn eq(&self, other: &Gap) -> bool {
+        (self.before, self.after) == (other.before, other.after)
+    }
 }
 
 impl Gap {
@@ -273,19 +293,19 @@ impl Gap {
 
 fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    let (mut before, mut open) = (None, false);
+    let (mut before, mut keys) = (None, Vec::new());
     for key in &of.sequence {
         if other.keys.binary_search(key).is_err() {
-            open = true;
+            keys.push(*key);
         } else {
-            if open {
-                gaps.push(Gap { before, after: Some(*key) });
+            if !keys.is_empty() {
+                gaps.push(Gap { keys: mem::take(&mut keys), before, after: Some(*key) });
             }
-            (before, open) = (Some(*key), false);
+            before = Some(*key);
         }
     }
-    if open {
-        gaps.push(Gap { before, after: None });
+    if !keys.is_empty() {
+        gaps.push(Gap { keys, before, after: None });
     }
     gaps
 }

@@ -221,6 +221,7 @@ impl Statement {
             && common + usize::from(self.needs_permission) >= TOPIC_WORDS_MIN
             && self.is_bounded_as(other)
             && !self.head.order.is_turned(&other.head.order)
+            && !self.replaces(other, retraction)
             && (close || within)
     }
 
@@ -242,6 +243,9 @@ impl Statement {
         // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &retraction.all);
         let swapped = before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
+        // Another word in the place of one that is not mentioned: it is about something else.
+        let kept: Vec<u64> = untold.iter().copied().filter(|key| !former.is_verb(key)).collect();
+        let is_elsewhere = own.puts_others_for(&kept, before);
         let enough = match common {
             0 => false,
             1 => untold.iter().all(|key| former.is_verb(key)),
@@ -255,6 +259,7 @@ impl Statement {
         enough
             && own.keys.len() > common
             && (named > 0 || swapped)
+            && !is_elsewhere
             && !retraction.refuses
             && !self.denies
             && !self.narrows(former)
@@ -394,6 +399,11 @@ impl Statement {
     fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
         shared(&self.all, &former.head.values) > 0
             || shared(&self.all, &both(&former.head.topic, choices)) > 0
+    }
+
+    /// Quantities and exact names of the main string, sorted.
+    pub(super) fn values(&self) -> &[u64] {
+        &self.head.values
     }
 
     /// True if the main string has neither quantities nor exact names.

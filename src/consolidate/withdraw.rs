@@ -136,12 +136,17 @@ fn restated(
         if sources.len() < target.sources.len() {
             continue;
         }
-        // Sources that made this memory, in order, then those of a memory that joined it.
-        sources.sort_by_key(|(_, _, made, at)| (made.home() != Some(target.id), *at));
+        // The source with its words, those that made this memory, in order, then those of a memory that joined it.
+        let is_worded = |facts: &Facts| facts.claim == target.claim;
+        sources.sort_by_key(|(_, facts, made, at)| {
+            (!is_worded(facts), made.home() != Some(target.id), *at)
+        });
+        let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
             let mut how = Some(Merging::Provenance).filter(|_| first > 0);
             if let (Some(how), Disposition::Merge { into, how: learned }) = (&mut how, made)
                 && into == target.id
+                && learns
             {
                 *how = learned;
             }

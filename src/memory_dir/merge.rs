@@ -64,11 +64,15 @@ impl Merge<'_> {
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
         let is_adopted = there.adopt([old, new]);
+        let is_worded = |key: &Key| {
+            old.get(key).is_none() && tag_of(key).is_some_and(|it| wordings.contains_key(it))
+        };
+        let is_plain = !new.list.iter().any(|(key, _)| is_worded(key));
         let edits = person_edits(&before, &disk, &sides, gate);
         if base == ours && !is_adopted {
             return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
         }
-        if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
+        if theirs == base && is_plain || theirs.trim().is_empty() && base.trim().is_empty() {
             return Merged { text: ours.to_owned(), edits, ..Merged::default() };
         }
         let [base, ours, theirs] = &sides;
@@ -276,14 +280,17 @@ impl Join<'_, '_> {
     }
 }
 
-/// The entry of `theirs`, which lost its tags, with those of `ours`, and with our changes since `base`.
+/// The entry of `theirs`, which has no tag of ours, with those of `ours`, and with our changes since `base`.
 fn tagged(base: &Unit<'_>, ours: &Unit<'_>, theirs: &Unit<'_>) -> String {
     let body = if same(base.body, ours.body) { theirs.body } else { ours.body };
     let text = body.trim_end();
     let end = theirs.body.get(theirs.body.trim_end().len()..).unwrap_or_default();
     // The tag of a table row stands behind its last cell.
     let glue = if ours.body.ends_with('\n') { "\n" } else { " " };
-    format!("{text}{glue}{}{end}", ours.tags.trim_end())
+    let own = theirs.tags.lines().map(str::trim);
+    let own = own.filter(|tag| !tag.is_empty() && !ours.tags.contains(tag));
+    let tags: Vec<&str> = own.chain([ours.tags.trim_end()]).collect();
+    format!("{text}{glue}{}{end}", tags.join(glue))
 }
 
 struct Spots<'s> {
@@ -487,15 +494,13 @@ impl<'t> Units<'t> {
         units
     }
 
-    /// Names the entries whose tags somebody removed after the entries of `known` with the same words. Returns
-    /// whether there are any.
+    /// Names the entries without a tag of ours after the entries of `known` with the same words, apart from marks:
+    /// somebody removed the tag, or wrote the entry first. Returns whether there are any.
     fn adopt(&mut self, known: [&Units<'_>; 2]) -> bool {
         let mut untagged: HashMap<(&str, String), usize> = HashMap::new();
         for (at, ((name, _), unit)) in self.list.iter().enumerate().rev() {
-            if let Name::Words(words) = name
-                && unit.tags.trim().is_empty()
-            {
-                untagged.insert((unit.section, words.clone()), at);
+            if let Name::Words(words) = name {
+                untagged.insert((unit.section, marked(words).text.to_owned()), at);
             }
         }
         let mut is_adopted = false;
@@ -503,7 +508,9 @@ impl<'t> Units<'t> {
             if source(key).is_none() || self.by_key.contains_key(key) {
                 continue;
             }
-            let Some(at) = untagged.remove(&(unit.section, words(unit.body))) else { continue };
+            let words = words(unit.body);
+            let name = (unit.section, marked(&words).text.to_owned());
+            let Some(at) = untagged.remove(&name) else { continue };
             let Some((name, unit)) = self.list.get_mut(at) else { continue };
             (unit.is_adopted, is_adopted) = (true, true);
             self.by_key.remove(name);

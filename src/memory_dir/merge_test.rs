@@ -72,6 +72,38 @@ fn an_entry_without_its_tag_is_known_by_its_words() {
 }
 
 #[test]
+fn an_entry_that_kept_another_tag_is_known_by_its_words() {
+    let text = |tags: &str| {
+        format!("# Active Context\n\n## Open Questions\n- 1\n{tags}\n---\n*Session: 2026-01-02*\n")
+    };
+    let category = "<!-- @category: decision -->\n";
+    let tagged = text(&format!("{category}<!-- @tag: src-0000000a -->\n"));
+    let check = |theirs: &str, expected: &str| {
+        let merged = merge(Kind::ActiveContext, &tagged, &tagged, theirs, &gate());
+        assert_eq!((&*merged.text, merged.edits), (expected, vec![]));
+    };
+    check(&text(category), &tagged);
+    let own = "<!-- @tag: mine -->\n";
+    check(&text(own), &text(&format!("{own}{category}<!-- @tag: src-0000000a -->\n")));
+}
+
+#[test]
+fn an_entry_that_a_person_wrote_first_is_known_by_its_words_before_marks() {
+    let ours = list("a=1").replace("- 1", "- 1 (2026-01-02)");
+    let merged = merge(Kind::ActiveContext, &list(""), &ours, &list("1"), &gate());
+    assert_eq!(merged.text, list("a=1"));
+}
+
+#[test]
+fn an_entry_that_comes_back_has_the_wording_of_the_person() {
+    let wordings = Wordings::from([("src-0000000a".to_owned(), "- mine".to_owned())]);
+    let gate = gate();
+    let merge = Merge { kind: Kind::ActiveContext, gate: &gate, wordings: &wordings };
+    let merged = merge.run(&list("b=2"), &list("a=1 b=2"), &list("b=2"));
+    assert_eq!(merged.text, list("a=mine b=2"));
+}
+
+#[test]
 fn a_row_without_its_tag_is_known_by_its_words() {
     let row = "| tile | a thing |";
     let table =

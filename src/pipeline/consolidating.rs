@@ -395,6 +395,23 @@ impl Consolidator {
         decided
     }
 
+    /// Applies a person's verdict again that was undone.
+    pub(crate) async fn decide_again(
+        &self,
+        undone: &StoredPlan,
+    ) -> Result<DecisionOutcome, StoreError> {
+        let plan = &undone.plan;
+        let Some(held) = self.hold(&plan.namespace).await? else {
+            return Ok(DecisionOutcome::Busy);
+        };
+        let applied = self.store.apply_plan(&held.lease, plan, &[], (self.clock)()).await;
+        held.release(None).await?;
+        Ok(match applied? {
+            Ok(()) => DecisionOutcome::Done(Box::new(plan.clone())),
+            Err(_) => DecisionOutcome::Refused("its memories have changed since".to_owned()),
+        })
+    }
+
     /// Returns the records of an undone plan to the backlog; `None` while another process holds the lease.
     pub(crate) async fn release(&self, undone: &StoredPlan) -> Result<Option<u64>, StoreError> {
         let Some(held) = self.hold(&undone.plan.namespace).await? else { return Ok(None) };

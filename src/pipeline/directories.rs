@@ -4,6 +4,7 @@
 use super::Consolidator;
 use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, stamps_of};
 use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
+use super::lookup::memory_named;
 use super::namespace::Namespaces;
 use super::searching::Note;
 use crate::adapters::files::read_if_exists;
@@ -16,8 +17,8 @@ use crate::memory_dir::{
     source_tags,
 };
 use crate::privacy::Gate;
-use crate::store::{Erased, Store, StoreError};
-use std::collections::{BTreeMap, HashSet};
+use crate::store::{Erased, PrefixLookup, Store, StoreError};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -218,13 +219,31 @@ impl DirectoryNotes {
         if let Some(store) = store {
             rendered = Some(store.rendered_but(&dir, read.known).await?);
         }
-        let notes = notes(&read.files, rendered.as_ref(), gate);
+        let mut found = notes(&read.files, rendered.as_ref(), gate);
+        if let Some(store) = store {
+            let mut foreign: HashMap<String, bool> = HashMap::new();
+            for tag in found.iter().filter_map(|it| it.tag.as_ref()) {
+                if !foreign.contains_key(tag) {
+                    let known = memory_named(store, tag).await;
+                    foreign.insert(tag.clone(), matches!(known, Ok(PrefixLookup::None)));
+                }
+            }
+            found.retain(|it| it.tag.as_ref().is_none_or(|tag| foreign.get(tag) == Some(&true)));
+        }
+        let notes = found.into_iter().map(|it| it.note).collect();
         Ok(DirectoryNotes { notes, skipped: read.skipped })
     }
 }
 
+/// An entry of a file that annalist did not write there.
+struct FoundNote {
+    note: Note,
+    /// Tag of its memory, which another store may have written.
+    tag: Option<String>,
+}
+
 /// Entries in `files`; given the `rendered` files, only those that annalist did not write.
-fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
+fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<FoundNote> {
     let mut notes = Vec::new();
     for (path, text) in files {
         let kind = Kind::of_path(path);
@@ -245,10 +264,12 @@ fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
             let at = (line as usize).saturating_sub(1);
             lines.get(at).is_some_and(|line| written.contains(line))
         };
-        let is_tagged = |it: &Readable| it.tag.is_some() || it.is_unedited;
-        let is_ours = |it: &Readable| rendered.is_some() && is_tagged(it) || is_written(it.line);
+        let is_ours = |it: &Readable| rendered.is_some() && it.is_unedited || is_written(it.line);
         let own = entries.into_iter().filter(|it| !it.is_head && !is_ours(it));
-        notes.extend(own.map(|it| Note { path: path.clone(), line: it.line, text: it.text }));
+        notes.extend(own.map(|it| FoundNote {
+            note: Note { path: path.clone(), line: it.line, text: it.text },
+            tag: it.tag,
+        }));
     }
     notes
 }

@@ -227,8 +227,8 @@ pub(super) async fn mark_pairs(
     };
     let ended: BTreeSet<MemoryId> =
         hits.iter().filter(|hit| hit.is_open()).filter_map(|hit| Some(hit.age()?.2)).collect();
-    let enders = open.iter().filter(|(_, memory)| ended.contains(memory)).map(|(by, _)| *by);
-    memories.load(enders.collect()).await?;
+    let enders = open.iter().filter(|(one, other)| ended.contains(one) || ended.contains(other));
+    memories.load(enders.flat_map(|(one, other)| [*one, *other]).collect()).await?;
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
@@ -245,7 +245,7 @@ pub(super) async fn mark_pairs(
         let others = related.filter_map(|id| ages.get(&id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
-        let enders = open.iter().rev().filter(|pair| pair.1 == own.2).map(|pair| pair.0);
+        let enders = open.iter().rev().filter_map(|pair| partner(own.2, pair));
         for ender in enders.filter(|_| hit.is_open()) {
             let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
             let words = hit.memory.as_ref().zip(by.as_ref()).and_then(|(it, by)| suspicion(it, by));

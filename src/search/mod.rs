@@ -243,13 +243,14 @@ impl<'q> Ranking<'q> {
                 .filter(move |text| text.counts.get(at).is_some_and(|it| has(it) > 0.0))
         };
         let words = self.query.words.iter().enumerate();
-        let rarities: Vec<Count> = words
-            .map(|(at, word)| Count {
-                exact: rarity(&[word.term.exact], here(at, |it| it.exact).count()),
-                stem: STEM_WEIGHT * rarity(&word.term.stems, here(at, |it| it.stem).count()),
-                synonym: SYNONYM_WEIGHT * rarity(&word.synonyms, here(at, |it| it.synonym).count()),
-            })
-            .collect();
+        let rarities = words.map(|(at, word)| {
+            let exact = rarity(&[word.term.exact], here(at, |it| it.exact).count());
+            let stem = STEM_WEIGHT * rarity(&word.term.stems, here(at, |it| it.stem).count());
+            // A rare synonym of a common word counts no more than the word.
+            let synonym = rarity(&word.synonyms, here(at, |it| it.synonym).count());
+            Count { exact, stem, synonym: SYNONYM_WEIGHT * synonym.min(exact.min(stem)) }
+        });
+        let rarities: Vec<Count> = rarities.collect();
         let scored =
             self.texts.iter().enumerate().map(|(at, text)| (at, text.score(&rarities, mean)));
         let mut found: Vec<(usize, f64)> = scored.filter(|(_, score)| *score > 0.0).collect();

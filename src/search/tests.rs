@@ -63,6 +63,15 @@ fn a_word_of_the_same_meaning_is_found_and_counts_less_than_the_word() {
     texts.iter().for_each(|text| ranking.add(&[text]));
     let found = ranking.ranked(&Frequencies::default()).into_iter().map(|(at, _)| at);
     assert_eq!(found.collect::<Vec<_>>(), [1, 0]);
+    // However rare it is among texts that have the word.
+    let query = Query::of("ship");
+    let mut ranking = Ranking::new(&query);
+    let mut texts = vec!["We ship at four, as long as there is somebody to watch it"; 12];
+    texts.insert(0, "Deploys end at four");
+    texts.iter().for_each(|text| ranking.add(&[text]));
+    let last = ranking.ranked(&Frequencies::default()).last().map(|(at, _)| *at);
+    assert_eq!(last, Some(0));
+    let query = Query::of("ship to production");
     let (own, others) = (query.keys(), query.synonym_keys());
     assert!(!others.is_empty() && others.iter().all(|key| !own.contains(key)));
     assert!(Query::of("zyx").synonym_keys().is_empty());

@@ -160,7 +160,7 @@ fn an_unreadable_file_is_one_line_and_does_not_stop_the_others() {
         ("worse.json", "could be read"),
         ("empty.json", "empty"),
         ("gone.json", "cannot be read"),
-        ("broken.json", "no transcript format"),
+        ("broken.json", "not a known transcript format"),
     ] {
         let output = place.run(&["card", name, "good.json"]);
         output.refused(1, &[name, words]);

@@ -32,7 +32,7 @@ const EXPECTED: &[(&str, Lasting)] = &[
     ("http_422", Dead("bad-request")),
     ("http_429", Dead("rate-limited")),
     ("http_429_bare", Dead("rate-limited")),
-    ("http_429_quota", Stops("no more to spend")),
+    ("http_429_quota", Stops("no credit left")),
     ("http_429_date", Dead("rate-limited")),
     ("http_429_gateway", Dead("rate-limited")),
     ("http_429_cooldown", Dead("rate-limited")),
@@ -278,7 +278,7 @@ fn a_permanent_failure_stops_with_the_command_that_fixes_it() {
     for (status, code, line) in [
         (401, "invalid_api_key", "api_key_env"),
         (404, "model_not_found", "annalist doctor"),
-        (429, "insufficient_quota", "no more to spend"),
+        (429, "insufficient_quota", "no credit left"),
     ] {
         let stub = Stub::new(move |_| error(status, code));
         let place = hasty(stub.url());

@@ -167,7 +167,7 @@ fn wrong_usage_is_one_clear_line() {
     place.run(&["test", "nowhere"]).refused(2, &["nowhere", "no such folder"]);
     place.write("empty/x.txt", "");
     place.run(&["test", "empty"]).refused(2, &["empty", "case.toml"]);
-    place.run(&["test", "cases", "--prompt", "no.md"]).refused(2, &["no.md", "is not there"]);
+    place.run(&["test", "cases", "--prompt", "no.md"]).refused(2, &["no.md", "does not exist"]);
     place.write("bad.md", "no front matter");
     place.run(&["test", "cases", "--prompt", "bad.md"]).refused(2, &["bad.md", "front matter"]);
     place.write("bad.json", "{}");

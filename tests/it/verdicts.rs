@@ -61,6 +61,10 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     let plan = told["plan"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert_eq!(states(&place), ["active", "active"]);
+    let again = place.run(&["consolidate", "--redo", plan]);
+    assert!(again.code == 0 && again.stdout.contains("applied again"), "{}", again.stderr);
+    assert_eq!(states(&place), ["superseded", "active"]);
+    place.json(&["consolidate", "--undo", plan, "--json"]);
     let told = place.run(&["memory", "supersede", &postgres, &redis]).stdout;
     assert_eq!(states(&place), ["active", "superseded"]);
     let ends = ["Postgres  superseded", "Redis  replaces it"];
@@ -114,7 +118,7 @@ fn what_a_memory_names_and_the_code_lost_is_told_with_the_commit() {
     let namespace = place.json(&["memory", "list", "--json"])[0]["namespace"].to_string();
     place.set("ANNALIST__NAMESPACE", namespace.trim_matches('"'));
     place.run(&["memory", "init"]);
-    place.run(&["memory", "verify"]).refused(2, &["no git repository"]);
+    place.run(&["memory", "verify"]).refused(2, &["not in a git repository"]);
     let sql = "UPDATE memories SET body = json_set(body, '$.claim.chosen', ?1)
         WHERE json_extract(body, '$.claim.chosen') = 'Redis'";
     place.sql().execute(sql, ["Keep retries in src/retry.rs with never_there"]).unwrap();

@@ -30,7 +30,7 @@ fn nothing_worth_keeping_is_an_answer() {
 fn missing_lists_are_empty() {
     let value = json!({"decisions": [{"options": ["a", "b"], "chosen": "a", "rationale": "c"}]});
     let checked = check(value, 1, &[], &["missing-array"]);
-    assert!(checked.findings[0].detail.starts_with("3 lists"));
+    assert!(checked.findings[0].detail.starts_with("3 missing lists"));
     check(json!({"decisions": [], "attempts": null}), 0, &[], &["missing-array"]);
 }
 

@@ -220,7 +220,7 @@ fn empty_arguments_are_no_call() {
 fn an_object_without_lists_is_asked_for_again() {
     let other = called(r#"{"answer": 1}"#);
     let (requests, _) = check(&[other, called(&topics(&["a"]))], &[claim("a")], &[]);
-    assert!(words(&requests[1]).contains("none of the four lists is there"));
+    assert!(words(&requests[1]).contains("none of the four lists is present"));
     check(&[called("{}")], &[], &["empty-arguments"]);
     check_stuck(OutputMode::Text, &[said("{}"), said("{}")], FailureKind::Malformed);
 }

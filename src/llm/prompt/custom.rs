@@ -307,7 +307,7 @@ mod file_tests {
     #[test]
     fn what_is_written_out_is_what_is_compiled_in() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(read_prompts(folder.path()).unwrap_err().contains("holds none of extract.md"));
+        assert!(read_prompts(folder.path()).unwrap_err().contains("contains none of extract.md"));
         let (written, _) = write_built_in(folder.path()).unwrap();
         assert_eq!(written.len(), PromptFile::ALL.len());
         let (read_back, built_in) =
@@ -341,7 +341,10 @@ mod file_tests {
             let extracts = PromptFile::EXTRACTION.contains(&file);
             assert_eq!(read.is_ok(), extracts, "{read:?}");
             let Err(error) = read else { continue };
-            assert!(error.contains(file.name()) && error.contains("no prompt test"), "{error}");
+            assert!(
+                error.contains(file.name()) && error.contains("not an extraction prompt"),
+                "{error}"
+            );
         }
         assert!(read_extraction(&folder.path().join("one")).is_ok());
         let path = folder.path().join("two/consolidate.md");

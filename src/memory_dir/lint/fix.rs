@@ -56,7 +56,8 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         "conflict-markers" => {
             let joined = joined_whole(&document);
             // Two versions of one entry: a person chooses.
-            if repeats_tag(kind, &joined) { text.to_owned() } else { joined }
+            let is_choice = repeats_tag(kind, &joined) || shares_tag(text);
+            if is_choice { text.to_owned() } else { joined }
         }
         _ if has_markers => text.to_owned(),
         "missing-heading" if needs_headings(kind) => {
@@ -81,6 +82,12 @@ fn repeats_tag(kind: Kind, text: &str) -> bool {
         document.tags(block).filter_map(|tag| tag.ours()).any(|tag| !met.insert(tag.to_owned()))
     };
     document.entries().any(is_again)
+}
+
+/// True if a tag below both sides of a merge belongs to an entry of each.
+fn shares_tag(text: &str) -> bool {
+    let mut lines = text.lines().zip(text.lines().skip(1));
+    lines.any(|(line, next)| line.starts_with(">>>>>>>") && Tag::parse(next).is_some())
 }
 
 /// Joins the sides until no marker is left, because removing one may reveal others.

@@ -240,11 +240,14 @@ fn both_sides_of_a_merge_are_kept_once() {
 #[test]
 fn two_versions_of_one_entry_are_left_to_a_person() {
     let tag = "<!-- @tag: src-0a1b2c3d -->";
-    let text = active(&format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x"));
-    let files = Files::from([("active-context.md".to_owned(), text.as_str().into())]);
-    let fixed =
-        linted(&files, |linting| fix_rule("conflict-markers", "active-context.md", &text, linting));
-    assert_eq!(fixed, text);
+    let within = format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x");
+    let below = format!("<<<<<<< HEAD\n- mine\n=======\n- theirs\n>>>>>>> x\n{tag}");
+    for text in [active(&within), active(&below)] {
+        let files = Files::from([("active-context.md".to_owned(), text.as_str().into())]);
+        let path = "active-context.md";
+        let fixed = linted(&files, |linting| fix_rule("conflict-markers", path, &text, linting));
+        assert_eq!(fixed, text);
+    }
 }
 
 #[test]
