@@ -47,7 +47,7 @@ fn number(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::walk;
+    use crate::adapters::{files, walk};
     use std::io::Read;
 
     #[test]
@@ -61,9 +61,9 @@ mod tests {
             ("event-00001-d.json", "1"),
             (".eventlog.lock", ""),
         ] {
-            fs::write(events.join(name), text).unwrap();
+            files::replace(&events.join(name), text).unwrap();
         }
-        fs::write(place.path().join("c1/base_state.json"), "{}").unwrap();
+        files::replace(&place.path().join("c1/base_state.json"), "{}").unwrap();
         let (found, _) = walk::walk(&[place.path().to_owned()]);
         let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
         assert!(found.contains(&events) && found.len() == 2, "{found:?}");
