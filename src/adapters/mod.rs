@@ -11,6 +11,7 @@ pub(crate) mod metrics;
 #[cfg(feature = "nats")]
 pub(crate) mod nats;
 pub(crate) mod opencode_db;
+pub(crate) mod openhands_events;
 pub(crate) mod otel;
 pub(crate) mod process;
 pub(crate) mod repository;

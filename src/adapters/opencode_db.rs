@@ -17,7 +17,7 @@ const TABLES: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' \
 const RECORDS: &str = "SELECT record FROM (
     SELECT s.time_created AS begun, s.id AS session, 0 AS at, '' AS message, json_object('info', json_object(
         'id', s.id, 'title', s.title, 'directory', s.directory, 'parentID', s.parent_id,
-        'time', json_object('created', s.time_created))) AS record
+        'revert', json(s.revert), 'time', json_object('created', s.time_created))) AS record
     FROM session s
     UNION ALL
     SELECT s.time_created, s.id, m.time_created, m.id, json_object(
@@ -91,10 +91,10 @@ mod tests {
     use super::*;
 
     const SCHEMA: &str = "
-        CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, time_created INTEGER);
+        CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, revert TEXT, time_created INTEGER);
         CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
         CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
-        INSERT INTO session VALUES ('s2', NULL, '/b', 'Two', 20), ('s1', NULL, '/a', 'One', 10);
+        INSERT INTO session VALUES ('s2', NULL, '/b', 'Two', NULL, 20), ('s1', NULL, '/a', 'One', '{\"messageID\":\"m2\"}', 10);
         INSERT INTO message VALUES ('m2', 's1', 12, '{\"role\":\"assistant\"}'), ('m1', 's1', 11, '{\"role\":\"user\"}');
         INSERT INTO part VALUES ('p1', 'm1', 's1', '{\"type\":\"text\",\"text\":\"q\"}');";
 
@@ -105,10 +105,10 @@ mod tests {
         Connection::open(&path).unwrap().execute_batch(SCHEMA).unwrap();
         let mut file = std::fs::File::open(&path).unwrap();
         let lines = records(&path, &mut file).unwrap().unwrap().into_inner();
-        let expected = "{\"info\":{\"id\":\"s1\",\"title\":\"One\",\"directory\":\"/a\",\"parentID\":null,\"time\":{\"created\":10}}}\n\
+        let expected = "{\"info\":{\"id\":\"s1\",\"title\":\"One\",\"directory\":\"/a\",\"parentID\":null,\"revert\":{\"messageID\":\"m2\"},\"time\":{\"created\":10}}}\n\
             {\"info\":{\"role\":\"user\",\"id\":\"m1\",\"sessionID\":\"s1\"},\"parts\":[{\"type\":\"text\",\"text\":\"q\"}]}\n\
             {\"info\":{\"role\":\"assistant\",\"id\":\"m2\",\"sessionID\":\"s1\"},\"parts\":[]}\n\
-            {\"info\":{\"id\":\"s2\",\"title\":\"Two\",\"directory\":\"/b\",\"parentID\":null,\"time\":{\"created\":20}}}\n";
+            {\"info\":{\"id\":\"s2\",\"title\":\"Two\",\"directory\":\"/b\",\"parentID\":null,\"revert\":null,\"time\":{\"created\":20}}}\n";
         assert_eq!(String::from_utf8(lines).unwrap(), expected);
         let one = String::from_utf8(session_records(&path, "s2").unwrap()).unwrap();
         assert_eq!(one, expected[expected.rfind("{\"info\":{\"id\"").unwrap()..]);

@@ -1,7 +1,7 @@
 //! Finds the files given to a command: files as they are, folders recursively, in the same order on
 //! every system. Watched folders use the same walk.
 
-use super::{files, opencode_db};
+use super::{files, opencode_db, openhands_events};
 use crate::domain::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -103,6 +103,11 @@ fn is_entered(name: &OsStr) -> bool {
 
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     see(Visited::Folder(path))?;
+    if openhands_events::is_events(path)
+        && let Ok(meta) = fs::metadata(path)
+    {
+        return see(Visited::File { path, meta: &meta, is_link: false });
+    }
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) => return see(Visited::Problem(path, error)),
@@ -155,8 +160,11 @@ pub(crate) trait Input: Read + Seek {}
 
 impl<R: Read + Seek> Input for R {}
 
-/// Opens a file, or the records of a database. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
+/// Opens a file, the records of a database or a folder of events. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
+    if openhands_events::is_events(path) {
+        return Ok(Box::new(openhands_events::records(path)?));
+    }
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other(
             "not a regular file; copy it into one, or pass it on standard input (`-`)",

@@ -4,6 +4,7 @@
 use super::json::JsonExt;
 use super::raw::RawEntry;
 use super::text::{block, push_piece};
+use super::tools::{outcome_of_code, outcome_of_status};
 use crate::domain::{EntryKind, Outcome, Skip, Speaker};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -35,6 +36,18 @@ const VERDICTS: [&str; 2] = [
     "The user denied this operation and provided the following feedback:",
     "The user approved this operation and provided the following context:",
 ];
+/// Beginnings of Cline's sentences about a person's words in a tag.
+const SENTENCES: [&str; 4] = [
+    "The user ",
+    "[TASK RESUMPTION]",
+    "New instructions for task continuation:",
+    "New message to respond to with plan_mode_respond tool",
+];
+/// Beginnings of the results of calls that the user denied or that failed, and their outcome.
+const FAILURES: [(&str, Outcome); 2] = [
+    ("The user denied this operation", Outcome::Aborted),
+    ("The tool execution failed with the following error:", Outcome::Failed),
+];
 /// Beginning of the notice that the user stopped the agent.
 pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
 /// Beginning of the notice that a hook stopped a prompt.
@@ -60,7 +73,9 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
     # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
     <skills_instructions>|<model_switch>|<collaboration_mode>|<apps_instructions>|\
-    <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|<state_snapshot>|System: Please continue.";
+    <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|<state_snapshot>|System: Please continue.|\
+    [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
+    (The user did not provide a new message.";
 const SUMMARIES: &str = "This session is being continued from a previous conversation|\
     Another language model started to solve this problem";
 /// Maximum number of wrappers in one text; real messages hold a handful.
@@ -102,6 +117,9 @@ impl ClientText {
         if entry.kind == EntryKind::ToolResult {
             let name = entry.text.starts_with('[').then(|| result_tool(&entry.text));
             entry.tool = Some(name.unwrap_or("bash").to_owned());
+            if name.is_some() {
+                (entry.outcome, entry.exit_code) = cline_outcome(&entry.text);
+            }
         }
         entry
     }
@@ -116,10 +134,10 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let (own, injected) = cut_injected(text);
     let mut out = Vec::new();
     let start = own.trim_start();
-    if let Some(text) = ClientText::of_client(start.trim_end()) {
-        out.push(text);
-    } else if begins_as_wrapper(&own) {
+    if begins_as_wrapper(&own) {
         unwrap(&own, Speaker::Client, &mut out);
+    } else if let Some(text) = ClientText::of_client(start.trim_end()) {
+        out.push(text);
     } else if is_result(&own) {
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, own.trim()));
     } else if !own.trim().is_empty() {
@@ -140,6 +158,9 @@ pub(super) fn own_result(text: &str) -> Cow<'_, str> {
 /// into the result proper and those words.
 pub(super) fn split_cline_result<'t>(tool: &str, text: &'t str) -> (Cow<'t, str>, Vec<ClientText>) {
     let own = own_result(text);
+    if let Some((rest, words)) = split_roo_result(&own) {
+        return (Cow::Owned(rest), vec![words]);
+    }
     if !holds_words(tool, &own) {
         return (own, Vec::new());
     }
@@ -149,6 +170,38 @@ pub(super) fn split_cline_result<'t>(tool: &str, text: &'t str) -> (Cow<'t, str>
         parts.into_iter().partition(|part| part.speaker == Speaker::Person);
     let frames: Vec<String> = frames.into_iter().map(|part| part.text).collect();
     (Cow::Owned(frames.join("\n")), words)
+}
+
+/// JSON object with a status in the first line of one of Roo's results.
+fn roo_status(result: &str) -> Option<Value> {
+    let first = result.lines().next().filter(|line| line.starts_with('{'))?;
+    let status: Value = serde_json::from_str(first).ok()?;
+    matches!(status.text("status"), "denied" | "approved" | "error").then_some(status)
+}
+
+/// Takes the person's words out of Roo's status.
+fn split_roo_result(result: &str) -> Option<(String, ClientText)> {
+    let mut status = roo_status(result)?;
+    let is_denied = status["status"] == "denied";
+    let kind = if is_denied { EntryKind::Rejection } else { EntryKind::Prompt };
+    let words = status.as_object_mut()?.shift_remove("feedback")?;
+    let words = ClientText::new(Speaker::Person, kind, words.as_str()?.trim());
+    let rest = result.split_once('\n').map_or("", |(_, rest)| rest);
+    Some((format!("{status}\n{rest}").trim_end().to_owned(), words))
+}
+
+/// Outcome and exit code at the beginning of the result of one of Cline's tools.
+pub(super) fn cline_outcome(result: &str) -> (Option<Outcome>, Option<i32>) {
+    let own = match result.split_once('\n') {
+        Some((head, own)) if is_result(head) => own.trim_start(),
+        Some(_) | None => result,
+    };
+    let mut head = own.lines().take(2).filter(|_| own.starts_with("Command executed in terminal"));
+    let code = head.find_map(|line| line.split_once("Exit code: ")?.1.trim().parse().ok());
+    let failure = FAILURES.iter().find(|(head, _)| own.starts_with(head));
+    let status = || outcome_of_status(roo_status(own)?.text("status"));
+    let outcome = failure.map(|(_, outcome)| *outcome).or_else(status);
+    (outcome.or(code.map(outcome_of_code)), code)
 }
 
 /// Tools that ask a person, in lower case and without `_`.
@@ -242,7 +295,7 @@ fn holds_words(tool: &str, result: &str) -> bool {
 
 /// True if a text is a person's words in a tag, or begins with the client's sentence about them.
 fn is_wrapper(start: &str) -> bool {
-    let has_sentence = start.starts_with("The user ");
+    let has_sentence = SENTENCES.iter().any(|it| start.starts_with(it));
     let is_framed = |(tag, _): &(&str, EntryKind)| {
         let before = block(start, tag).and_then(|block| start.get(..block.start));
         before
@@ -409,6 +462,59 @@ mod tests {
             "The user denied this operation and provided the following feedback:\n[1 file unchanged]"
         );
         assert_eq!(words, [ClientText::new(Speaker::Person, EntryKind::Rejection, "use jj")]);
+    }
+
+    #[test]
+    fn words_in_a_verdict_of_roo_stand_once() {
+        let (result, words) = split_cline_result(
+            "apply_diff",
+            "{\"status\":\"approved\",\"feedback\":\"and test it\"}\n\ndone",
+        );
+        assert_eq!(result, "{\"status\":\"approved\"}\n\ndone");
+        assert_eq!(words, [ClientText::new(Speaker::Person, EntryKind::Prompt, "and test it")]);
+        let other = r#"{"status":"pending","feedback":"five stars"}"#;
+        assert!(split_cline_result("use_mcp_tool", other).1.is_empty());
+    }
+
+    #[test]
+    fn cline_tells_the_outcome_at_the_beginning() {
+        let denied = Some(Outcome::Aborted);
+        let failed = Some(Outcome::Failed);
+        for (result, outcome, code) in [
+            ("[x for 'a'] Result:\nThe user denied this operation.", denied, None),
+            ("{\"status\": \"denied\"}", denied, None),
+            ("{\"status\":\"error\",\"error\":\"No match\"}", failed, None),
+            (
+                "The tool execution failed with the following error:\n<error>\na\n</error>",
+                failed,
+                None,
+            ),
+            (
+                "Command executed in terminal within working directory '/p'. Command execution was not \
+              successful, inspect the cause and adjust as needed.\nExit code: 2\nOutput:\nFAIL",
+                failed,
+                Some(2),
+            ),
+            (
+                "Command executed in terminal  within working directory '/p'. Exit code: 0\nOutput:\n",
+                Some(Outcome::Succeeded),
+                Some(0),
+            ),
+            ("log:\nThe user denied this operation.\nExit code: 2", None, None),
+        ] {
+            assert_eq!(cline_outcome(result), (outcome, code), "{result}");
+        }
+    }
+
+    #[test]
+    fn a_resumed_task_is_the_clients_and_its_message_the_persons() {
+        check(
+            "[TASK RESUMPTION] This task was interrupted.\n\nNew instructions for task continuation:\n\
+             <user_message>\nkeep it\n</user_message>",
+            "client injected: [TASK RESUMPTION] This task was interrupted.\n\n\
+             New instructions for task continuation:\nperson prompt: keep it",
+        );
+        check("[TASK RESUMPTION] Go on.", "client injected: [TASK RESUMPTION] Go on.");
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(super) struct Conversation<'e> {
     pub(super) line: u32,
     /// True if a parent agent speaks in the user's place.
     pub(super) is_sidechain: bool,
+    /// True if the user calls the tools, not the agent.
+    pub(super) is_users_tool: bool,
+    /// Id of the first message that the user has undone, or empty.
+    pub(super) undone_from: String,
     /// Index made by the first pass.
     known: FileIndex,
     found: FileIndex,
@@ -64,6 +68,8 @@ impl<'e> Conversation<'e> {
             emit,
             line: 0,
             is_sidechain: false,
+            is_users_tool: false,
+            undone_from: String::new(),
             known: FileIndex::default(),
             found: FileIndex::default(),
             begun: 0,

@@ -3,10 +3,10 @@
 use super::place::{Place, count};
 
 pub(crate) const DATABASE: &str = r#"
-    CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, time_created INTEGER);
+    CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, revert TEXT, time_created INTEGER);
     CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
     CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
-    INSERT INTO session VALUES ('ses_1', NULL, '/home/user/ferry', 'Sails', 10);
+    INSERT INTO session VALUES ('ses_1', NULL, '/home/user/ferry', 'Sails', NULL, 10);
     INSERT INTO message VALUES ('msg_1', 'ses_1', 11, '{"role":"user"}');
     INSERT INTO message VALUES ('msg_2', 'ses_1', 12, '{"role":"assistant"}');
     INSERT INTO part VALUES ('prt_1', 'msg_1', 'ses_1', '{"type":"text","text":"hoist the sail"}');

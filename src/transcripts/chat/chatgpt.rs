@@ -64,20 +64,33 @@ fn linear(json: &Value, emit: &mut Emit<'_>) {
         // Either the text or the blocks may be empty.
         let blocks = message["content"].list();
         let spoken = |block: &Value| block.first_text(&["text"]).is_some() || block.has("name");
+        let mut blocks = match blocks.iter().any(spoken) {
+            true => blocks.to_vec(),
+            false => vec![message["text"].clone()],
+        };
+        blocks.push(attached(message).into());
         let mut message = message.clone();
-        if let Some(fields) = message.as_object_mut().filter(|_| !blocks.iter().any(spoken)) {
-            fields.shift_remove("content");
+        if let Some(fields) = message.as_object_mut() {
+            fields.insert("content".to_owned(), blocks.into());
         }
         if !reader.read(&message, number, &mut entries) {
             let detail = "expected a sender: human or assistant";
             emit.finding(Severity::Warning, "unknown-role", number, detail);
         }
-        let files = ["attachments", "files"].iter().flat_map(|key| message[key].list());
-        if let Some(entry) = entries.last_mut() {
-            add_marks(&mut entry.text, files);
-        }
         entries.drain(..).for_each(|entry| emit.entry(entry));
     }
+}
+
+/// Texts that were pasted into a message of claude.ai, and marks of its files.
+fn attached(message: &Value) -> String {
+    let files = ["attachments", "files"].iter().flat_map(|key| message[key].list());
+    let (pasted, files): (Vec<_>, Vec<_>) = files.partition(|file| {
+        matches!(file.text("file_name"), "" | "paste.txt") && file.has("extracted_content")
+    });
+    let mut text = String::new();
+    pasted.iter().for_each(|it| push_piece(&mut text, it.text("extracted_content"), "\n\n"));
+    add_marks(&mut text, files.into_iter());
+    text
 }
 
 /// Node of a tree; `parent` and `children` are indexes into the node list.
@@ -235,7 +248,11 @@ fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
     } else if sort == EntryKind::ToolResult {
         entry.tool = Some(name.unwrap_or("tool").to_owned());
         entry.call_id = call_above(nodes, at).map(str::to_owned);
-        entry.outcome = (kind == "system_error").then_some(Outcome::Failed);
+        entry.outcome = match message["metadata"]["aggregate_result"].text("status") {
+            _ if kind == "system_error" => Some(Outcome::Failed),
+            status if status.starts_with("failed_with") => Some(Outcome::Failed),
+            status => tools::outcome_of_status(status),
+        };
     }
     entry.branch = if node.active { Branch::Active } else { Branch::Abandoned };
     entry.native_id = Some(message.first_text(&["id"]).unwrap_or(node.id).to_owned());
@@ -478,6 +495,33 @@ mod tests {
                 {"uuid":"2","sender":"assistant","text":"","content":[{"type":"text","text":"a"}]}]}]"#,
             &["= c N", "1: person prompt: q\n\n[file a.txt]", "2: assistant text: a"],
         );
+    }
+
+    #[test]
+    fn a_pasted_text_is_the_persons_and_a_budget_is_nobodys() {
+        check(
+            r#"[{"uuid":"c","name":"N","chat_messages":[
+                {"uuid":"1","sender":"human","text":"","content":[{"type":"text","text":""}],
+                    "attachments":[{"file_name":"","extracted_content":"Traceback: boom"}],"files":[{"file_name":"a.png"}]},
+                {"uuid":"2","sender":"assistant","text":"a","content":[{"type":"token_budget"},{"type":"text","text":"a"}]}]}]"#,
+            &["= c N", "1: person prompt: Traceback: boom\n\n[file a.png]", "2: assistant text: a"],
+        );
+    }
+
+    #[test]
+    fn the_status_of_a_run_is_its_outcome() {
+        for (status, outcome) in [
+            ("failed_with_in_kernel_exception", " failed"),
+            ("success", " succeeded"),
+            ("cancelled", " aborted"),
+            ("of_tomorrow", ""),
+        ] {
+            let input = format!(
+                r#"[{{"conversation_id":"c","mapping":{{"o":{{"message":{{"author":{{"role":"tool","name":"python"}},
+                    "metadata":{{"aggregate_result":{{"status":"{status}"}}}},"content":{{"text":"1"}}}}}}}}}}]"#
+            );
+            check(&input, &["= c", &format!("1: tool tool_result python#{outcome}: 1")]);
+        }
     }
 
     #[test]

@@ -208,12 +208,13 @@ impl<'e> ChatLog<'e> {
 }
 
 /// Working directory in a client's context: `Working Directory: /home/me/app`, or the heading
-/// `# Current Working Directory (/home/me/app) Files`.
+/// `# Current Working Directory (/home/me/app) Files`; Roo's is `Workspace`.
 fn working_directory(context: &str) -> Option<&str> {
-    const NAME: &str = "working directory";
+    const NAMES: [&str; 2] = ["working directory", "workspace directory"];
     let path = context.lines().find_map(|line| {
-        let at = line.to_ascii_lowercase().find(NAME)?;
-        let told = line.get(at + NAME.len()..)?.trim();
+        let lower = line.to_ascii_lowercase();
+        let end = NAMES.iter().find_map(|name| Some(lower.find(name)? + name.len()))?;
+        let told = line.get(end..)?.trim();
         let inner = told.strip_prefix('(').and_then(|told| told.split_once(')'));
         inner.map(|(path, _)| path).or_else(|| told.strip_prefix(':')).map(str::trim)
     });

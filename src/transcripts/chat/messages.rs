@@ -2,9 +2,10 @@
 //! dialects differ in the fields of calls and results, and never contradict each other.
 
 use super::parts::{Words, words_of};
-use crate::domain::{EntryKind, Outcome, Speaker, Timestamp};
+use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
 use crate::transcripts::client_text::{
-    is_of_cline, is_prompt, is_result_heading, own_result, split_cline_result, split_message,
+    cline_outcome, is_of_cline, is_prompt, is_result_heading, own_result, split_cline_result,
+    split_message,
 };
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
@@ -104,6 +105,14 @@ impl MessageReader {
         let from = out.len();
         let role = role_text(json).map_or(Role::Assistant, role);
         match role {
+            // Roo's summary; the messages that it stands for are kept if it has an id.
+            _ if json["isSummary"] == true => {
+                injected(content(json), line, out);
+                for entry in out.iter_mut().skip(from) {
+                    entry.kind = EntryKind::Summary;
+                    entry.skip = json.has("condenseId").then_some(Skip::Summarised);
+                }
+            }
             Role::System | Role::Unknown => injected(content(json), line, out),
             Role::User | Role::Assistant => {
                 self.blocks(role, content(json), line, out);
@@ -227,7 +236,12 @@ impl MessageReader {
             Family::MaybeCline | Family::Other => (own_result(&output), Vec::new()),
         };
         let mut entry = RawEntry::new(line, speaker, EntryKind::ToolResult, text);
-        let (printed, code) = tools::outcome_of_output(&entry.text);
+        let told = match self.family {
+            Family::Cline => cline_outcome(&entry.text),
+            Family::MaybeCline | Family::Other => (None, None),
+        };
+        let is_told = told.0.is_some();
+        let (printed, code) = if is_told { told } else { tools::outcome_of_output(&entry.text) };
         let flag = json["is_error"].as_bool().map(|error| tools::outcome_of_flag(!error));
         let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
         let results = flags_of(content(json));

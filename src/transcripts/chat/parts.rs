@@ -55,7 +55,7 @@ fn part(part: &Value) -> Part<'_> {
     let own = || part.first_text(&["text", "value", "content", "result", "transcript"]);
     match kind {
         "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" | "thoughts"
-        | "reasoning_recap" | "summary_text" => Part::Nothing,
+        | "reasoning_recap" | "summary_text" | "token_budget" => Part::Nothing,
         "refusal" => Part::Words(part.first_text(&["refusal", "text"]).unwrap_or_default().into()),
         "audio_transcription" => Part::Words(own().unwrap_or_default().to_owned()),
         "tool_reference" => Part::Words(mark("tool", part.first_text(&["tool_name", "name"]))),

@@ -267,8 +267,28 @@ fn a_refusal_in_a_result_is_said_once() {
             "= …#0",
             "1: person prompt: publish",
             "2: assistant tool_call execute_command#t: git push",
-            "3: tool tool_result execute_command#t: The user denied this operation and provided the following feedback:",
+            "3: tool tool_result execute_command#t aborted: The user denied this operation and provided the following feedback:",
             "3: person rejection: use jj",
+        ],
+    );
+}
+
+#[test]
+fn a_history_of_roo_tells_outcomes_refusals_and_summaries() {
+    check(
+        r#"[{"role":"user","content":"<user_message>\npublish\n</user_message>"},
+                {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"execute_command","input":{"command":"git push"}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"{\"status\":\"denied\",\"feedback\":\"use jj\"}"}]},
+                {"role":"user","content":"[ERROR] You did not use a tool in your previous response! Please retry."},
+                {"role":"user","content":[{"type":"text","text":"Summary"}],"isSummary":true,"condenseId":"x"}]"#,
+        &[
+            "= …#0",
+            "1: person prompt: publish",
+            "2: assistant tool_call execute_command#t: git push",
+            r#"3: tool tool_result execute_command#t aborted: {"status":"denied"}"#,
+            "3: person rejection: use jj",
+            "4: client injected: [ERROR] You did not use a tool in your previous response! Please retry. (injected context)",
+            "5: client summary: Summary (summary of entries that are here)",
         ],
     );
 }
@@ -354,6 +374,8 @@ fn a_clients_frame_is_not_the_persons_words_and_tells_the_folder() {
     assert_eq!(folders(cline), ["/home/me/app"]);
     let older = r#"[{"role":"user","content":"<task>a</task>\n<environment_details>\n# Current Working Directory (/home/me/b) Files\nx\n</environment_details>"}]"#;
     assert_eq!(folders(older), ["/home/me/b"]);
+    let roo = older.replace("Working", "Workspace");
+    assert_eq!(folders(&roo), ["/home/me/b"]);
     let said = r#"[{"role":"user","content":"Working Directory: /home/me/c"}]"#;
     assert_eq!(folders(said), [""], "a person's words are no context");
 }

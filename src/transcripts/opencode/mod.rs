@@ -37,6 +37,9 @@ const PARTS: &[(&str, ReadRecord)] = &[
     ("reasoning|step-start|step-finish|snapshot|patch|agent|compaction", ignore),
 ];
 
+/// Text before a command that the user ran.
+const SHELL_MODE: &str = "The following tool was executed by the user";
+
 /// Words in the errors of calls that the user stopped or a rule forbids.
 const STOPPED: [&str; 4] = [
     "rejected permission",
@@ -68,6 +71,10 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(info.text("directory"));
     let parent = info.first_text(&["parentID"]).map(str::to_owned);
     talk.is_sidechain = parent.is_some();
+    // A part is undone by an API only, a message and all after it by `/undo`.
+    let undone = &info["revert"];
+    let from = if undone.has("partID") { "" } else { undone.text("messageID") };
+    from.clone_into(&mut talk.undone_from);
     let head = talk.head();
     head.started_at = head.started_at.or(time_of(&info["time"]));
     head.parent = parent;
@@ -77,6 +84,9 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     let info = &json["info"];
     talk.name(info.text("sessionID"));
     talk.cwd(info["path"].text("cwd"));
+    if info["role"] == "user" {
+        talk.is_users_tool = json["parts"][0]["text"] == SHELL_MODE;
+    }
     for part in json["parts"].list() {
         talk.at(info.text("id"), time_of(&info["time"]));
         let is_own = info["role"] == "user" && part["type"] == "text";
@@ -90,6 +100,10 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     }
     talk.at(info.text("id"), time_of(&info["time"]));
     failure(info, talk);
+    // Ids of messages ascend.
+    if !talk.undone_from.is_empty() && *talk.undone_from <= *info.text("id") {
+        talk.rewind(info.text("id"));
+    }
 }
 
 fn event(json: &Value, talk: &mut Conversation<'_>) {
@@ -111,7 +125,11 @@ fn text(part: &Value, talk: &mut Conversation<'_>) {
 fn tool(part: &Value, talk: &mut Conversation<'_>) {
     let (id, name, state) = (part.text("callID"), part.text("tool"), &part["state"]);
     talk.time(state["time"]["start"].as_i64().map(Timestamp));
-    talk.call(id, name, &state["input"]);
+    let id = if talk.is_users_tool { "" } else { id };
+    match talk.is_users_tool {
+        true => talk.say(Speaker::Person, EntryKind::Command, state["input"].text("command")),
+        false => talk.call(id, name, &state["input"]),
+    }
     talk.time(state["time"]["end"].as_i64().map(Timestamp));
     let exit_code = state["metadata"]["exit"].int();
     let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();

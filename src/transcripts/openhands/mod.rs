@@ -5,9 +5,12 @@ use super::chat::{time_of, words_of};
 use super::client::{Client, ignore, record};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
-use super::tools::outcome_of_flag;
+use super::tools::{outcome_of_flag, outcome_of_status};
 use crate::domain::{Format, Outcome};
 use serde_json::Value;
+
+const SDK_EVENTS: &str =
+    "kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent|ACPToolCallEvent";
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Openhands,
@@ -19,12 +22,12 @@ pub(super) const CLIENT: Client = Client {
         &["history[]", "issue"],
         &["source", "action", "args"],
         &["source", "observation", "extras"],
-        &["kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent", "source"],
+        &[SDK_EVENTS, "source"],
     ],
     documents: &[
         &["source", "action", "!messages"],
         &["source", "observation", "!messages"],
-        &["kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent", "source"],
+        &[SDK_EVENTS, "source"],
         &["instance_id", "instruction"],
         &["instance_id", "test_result"],
         &["history[]", "instance_id"],
@@ -46,10 +49,12 @@ pub(super) const CLIENT: Client = Client {
         ("ActionEvent", sdk_action),
         ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk_observation),
         ("Condensation|CondensationSummaryEvent", sdk_summary),
-        (
-            "ConversationStateUpdateEvent|CondensationRequest|PauseEvent|LLMCompletionLogEvent",
-            ignore,
-        ),
+        ("ACPToolCallEvent", sdk_acp_call),
+        ("ConversationErrorEvent|ServerErrorEvent", sdk_error),
+        // The adapter's record of the folder that the events were in.
+        ("Conversation", |json, talk| talk.name(json.text("id"))),
+        ("ConversationStateUpdateEvent|CondensationRequest|LLMCompletionLogEvent", ignore),
+        ("PauseEvent|InterruptEvent|TokenEvent|HookExecutionEvent", ignore),
     ],
 };
 
@@ -233,6 +238,34 @@ fn sdk_observation(json: &Value, talk: &mut Conversation<'_>) {
         outcome,
         exit_code: code.filter(|code| *code != -1),
     });
+}
+
+/// Reads a call by an agent behind the Agent Client Protocol, with its result. Events of a call that
+/// is not over are incomplete.
+fn sdk_acp_call(json: &Value, talk: &mut Conversation<'_>) {
+    let id = json.text("tool_call_id");
+    let flag = (json["is_error"] == true).then_some(Outcome::Failed);
+    let outcome = flag.or(outcome_of_status(json.text("status")));
+    if outcome == Some(Outcome::Running) || talk.has_call(id) {
+        return;
+    }
+    talk.at(json.text("id"), time_of(json));
+    let name = match json.text("tool_kind") {
+        "execute" => "terminal",
+        "fetch" => "web_fetch",
+        "" | "other" => json.text("title"),
+        kind => kind,
+    };
+    talk.call(id, name, json.first(&["raw_input", "title"]));
+    let content = json["content"].list().iter().map(|part| words_of(&part["content"]));
+    let content = content.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    let text = if content.is_empty() { words_of(&json["raw_output"]) } else { content };
+    talk.result(ToolResult { id, name, text, outcome, exit_code: None });
+}
+
+fn sdk_error(json: &Value, talk: &mut Conversation<'_>) {
+    talk.at(json.text("id"), time_of(json));
+    talk.notice(&format!("{}: {}", json.text("code"), json.text("detail")));
 }
 
 fn sdk_summary(json: &Value, talk: &mut Conversation<'_>) {

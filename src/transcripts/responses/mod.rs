@@ -43,7 +43,7 @@ fn kind(json: &Value) -> &str {
 }
 
 /// Reads the request, if it was logged, and the response.
-fn exchange(json: &Value, talk: &mut Conversation<'_>) {
+pub(super) fn exchange(json: &Value, talk: &mut Conversation<'_>) {
     let inner = [&json["response"]["body"], &json["response"], &json["body"], json];
     let response = inner.into_iter().find(|it| it["output"].is_array()).unwrap_or(json);
     let asked = ["request", "body"].iter().map(|key| &json[key]).find(|it| it.has("input"));
