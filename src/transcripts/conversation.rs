@@ -316,6 +316,12 @@ impl<'e> Conversation<'e> {
         }
     }
 
+    /// Adds a command line that the user ran as the call `id`.
+    pub(super) fn command(&mut self, id: &str, line: &str) {
+        self.say(Speaker::Person, EntryKind::Command, &format!("!{line}"));
+        self.called.insert(self.key(id));
+    }
+
     pub(super) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
         let name = if name.is_empty() { "tool" } else { name };
         let text = call_text(name, arguments);
