@@ -76,6 +76,9 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|<state_snapshot>|System: Please continue.|\
     [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
     (The user did not provide a new message.";
+/// Frame in which Gemini CLI passes on a command line that the user ran, and its output.
+const RAN: &str = "I ran the following shell command:\n```sh\n";
+const RAN_RESULT: &str = "\n```\n\nThis produced the following result:\n```\n";
 const SUMMARIES: &str = "This session is being continued from a previous conversation|\
     Another language model started to solve this problem";
 /// Maximum number of wrappers in one text; real messages hold a handful.
@@ -115,7 +118,7 @@ impl ClientText {
         let mut entry = RawEntry::new(line, self.speaker, self.kind, self.text);
         entry.skip = self.skip;
         if entry.kind == EntryKind::ToolResult {
-            let name = entry.text.starts_with('[').then(|| result_tool(&entry.text));
+            let name = is_result(&entry.text).then(|| result_tool(&entry.text));
             entry.tool = Some(name.unwrap_or("bash").to_owned());
             if name.is_some() {
                 (entry.outcome, entry.exit_code) = cline_outcome(&entry.text);
@@ -134,7 +137,10 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let (own, injected) = cut_injected(text);
     let mut out = Vec::new();
     let start = own.trim_start();
-    if begins_as_wrapper(&own) {
+    if let Some((command, result)) = shell_run(start) {
+        out.push(ClientText::new(Speaker::Person, EntryKind::Command, format!("!{command}")));
+        out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, result));
+    } else if begins_as_wrapper(&own) {
         unwrap(&own, Speaker::Client, &mut out);
     } else if let Some(text) = ClientText::of_client(start.trim_end()) {
         out.push(text);
@@ -147,6 +153,12 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
         out.push(ClientText::injected(injected));
     }
     out
+}
+
+/// Command line that a user ran, and its output.
+fn shell_run(text: &str) -> Option<(&str, &str)> {
+    let (command, result) = text.strip_prefix(RAN)?.split_once(RAN_RESULT)?;
+    Some((command, result.trim_end().strip_suffix("\n```").unwrap_or(result)))
 }
 
 /// Removes text that the client added to a tool's result.
@@ -408,6 +420,19 @@ mod tests {
         check(
             "[ask_followup_question for 'which?'] Result:\n<answer>\nthe second\n</answer>",
             "tool tool_result: [ask_followup_question for 'which?'] Result:\nperson answer: the second",
+        );
+    }
+
+    #[test]
+    fn a_command_that_a_person_ran_is_not_its_output() {
+        check(
+            "I ran the following shell command:\n```sh\nmake\n```\n\n\
+             This produced the following result:\n```\n[lint] ok\n```",
+            "person command: !make\ntool tool_result: [lint] ok",
+        );
+        check(
+            "I ran the following shell command: make",
+            "person prompt: I ran the following shell command: make",
         );
     }
 

@@ -122,6 +122,7 @@ impl<'e> Conversation<'e> {
             self.current = self.found.heads.len();
             self.found.heads.push(RawSession::default());
         }
+        self.found.root = self.found.leaf;
         self.messages.clear();
         self.is_sidechain = false;
     }
@@ -220,7 +221,8 @@ impl<'e> Conversation<'e> {
         self.frame.at = at.or(self.frame.at);
     }
 
-    /// Returns a record's last version at its first occurrence, and `None` at later ones.
+    /// Returns a record's last version at its first occurrence, and `None` at later ones and for
+    /// copies.
     pub(super) fn latest<'j>(&mut self, id: &str, json: &'j Value) -> Option<Cow<'j, Value>> {
         if id.is_empty() {
             return Some(Cow::Borrowed(json));
@@ -230,7 +232,40 @@ impl<'e> Conversation<'e> {
             self.found.latest.insert(name, json.clone());
             return None;
         }
+        if self.known.copies.contains_key(&name) {
+            return None;
+        }
         Some(self.known.latest.remove(&name).map_or(Cow::Borrowed(json), Cow::Owned))
+    }
+
+    pub(super) fn has_record(&self, id: &str) -> bool {
+        self.seen.contains(&name_of(id))
+    }
+
+    /// Adds a message to the client's list.
+    pub(super) fn list(&mut self, id: &str, words: &str) {
+        if !id.is_empty() {
+            self.found.listed.insert(name_of(id), name_of(words));
+        }
+    }
+
+    /// Replaces the client's list with messages, each with its id and what it says. A message that
+    /// says the same as one that the list leaves out is its copy.
+    pub(super) fn replace_list(&mut self, list: &[(&str, String)]) {
+        let kept: NameSet = list.iter().map(|(id, _)| name_of(id)).collect();
+        let mut left: NameMap<Vec<u64>> = NameMap::default();
+        for (id, words) in std::mem::take(&mut self.found.listed) {
+            match kept.contains(&id) {
+                true => drop(self.found.listed.insert(id, words)),
+                false => left.entry(words).or_default().push(id),
+            }
+        }
+        for (id, words) in list {
+            if let Some(copied) = left.get_mut(&name_of(words)).and_then(Vec::pop) {
+                let copied = *self.found.copies.get(&copied).unwrap_or(&copied);
+                self.found.copies.insert(name_of(id), copied);
+            }
+        }
     }
 
     /// Document that the file's lines change, as far as it is read.
@@ -250,11 +285,20 @@ impl<'e> Conversation<'e> {
         }
     }
 
+    /// Abandons all records of the session so far.
+    pub(super) fn restart(&mut self) {
+        self.found.leaf = self.found.root;
+    }
+
     /// Abandons the record `id` and all after it.
     pub(super) fn rewind(&mut self, id: &str) {
         let name = name_of(id);
         if let Some(from) = self.order.iter().rposition(|known| *known == name) {
-            self.found.abandoned.extend(self.order.drain(from..));
+            for name in self.order.drain(from..) {
+                self.found.listed.remove(&name);
+                self.found.abandoned.insert(name);
+                self.found.abandoned.extend(self.found.copies.get(&name));
+            }
         }
     }
 
@@ -320,6 +364,12 @@ impl<'e> Conversation<'e> {
             }
             self.push(entry);
         }
+    }
+
+    /// Adds a command line that the user ran as the call `id`.
+    pub(super) fn command(&mut self, id: &str, line: &str) {
+        self.say(Speaker::Person, EntryKind::Command, &format!("!{line}"));
+        self.called.insert(self.key(id));
     }
 
     pub(super) fn call(&mut self, id: &str, name: &str, arguments: &Value) {

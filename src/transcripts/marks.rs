@@ -47,9 +47,14 @@ pub(super) struct FileIndex {
     pub(super) rebuilt: Value,
     /// Records on abandoned branches.
     pub(super) abandoned: NameSet,
-    /// Parent of each record, by id, and the last record.
+    /// Messages of the client's list as it is now, by id, and a hash of what each says.
+    pub(super) listed: NameMap<u64>,
+    /// Messages that repeat another one under a new id, and the id of that one.
+    pub(super) copies: NameMap<u64>,
+    /// Parent of each record, by id, the last record, and the last one before the current session.
     parents: NameMap<u64>,
-    leaf: Option<u64>,
+    pub(super) leaf: Option<u64>,
+    pub(super) root: Option<u64>,
 }
 
 impl FileIndex {

@@ -104,26 +104,33 @@ pub(super) fn outcome_of_status(status: &str) -> Option<Outcome> {
     })
 }
 
+const EXITED: &str = "Command exited with code ";
 /// Beginnings of the lines that clients write after a command's exit code.
 const FOOTERS: [&str; 5] =
     ["Signal:", "Background PIDs:", "Process Group PGID:", "</untrusted_context>", "\\n"];
 
-/// Exit code at the end of a command's output, where some clients write it.
+/// Exit code at the end of a command's output, where some clients write it, or in its first line.
 pub(super) fn trailing_code(output: &str) -> Option<i32> {
     let number = |at: usize| {
         let rest = output.get(at..)?;
         let end = rest.find(|it: char| !it.is_ascii_digit() && it != '-').unwrap_or(rest.len());
-        let footer = rest.get(end..)?.trim_start();
+        let footer = rest.get(end..)?.trim_start_matches('.').trim_start();
         let is_last = footer.is_empty() || FOOTERS.iter().any(|it| footer.starts_with(it));
         rest.get(..end)?.parse::<i32>().ok().filter(|_| is_last)
     };
-    ["Exit Code: ", "Command exited with code "]
-        .iter()
-        .find_map(|head| number(output.rfind(head)? + head.len()))
+    // `<exited with exit code 1>`
+    let last = output.trim_end().rsplit('\n').next();
+    let tag = last.and_then(|line| line.strip_prefix('<')?.strip_suffix('>'));
+    let tagged = tag.and_then(|tag| tag.rsplit_once(" exit code ")?.1.parse().ok());
+    let first = output.strip_prefix(EXITED).and_then(|it| it.split_once(".\n")?.0.parse().ok());
+    tagged.or(first).or_else(|| {
+        ["Exit Code: ", EXITED].iter().find_map(|head| number(output.rfind(head)? + head.len()))
+    })
 }
 
 /// Beginnings of the line by which clients say that a command did not run to its end.
-const STOPPED: [&str; 7] = [
+const STOPPED: [&str; 8] = [
+    "Command terminated by signal",
     "Command was cancelled",
     "Command was automatically cancelled",
     "Command timed out after",
@@ -206,6 +213,10 @@ mod outcome_tests {
         assert_eq!(trailing_code(gemini), Some(1));
         assert_eq!(trailing_code("no such file\n\nCommand exited with code 2"), Some(2));
         assert_eq!(trailing_code("Exit Code: 1 is what the manual says"), None);
+        assert_eq!(trailing_code("FAIL\n<exited with exit code 1>"), Some(1));
+        assert_eq!(trailing_code("FAIL\n<shellId: 0 completed with exit code 2>\n"), Some(2));
+        assert_eq!(trailing_code("Process completed with exit code 1"), None);
+        assert_eq!(trailing_code("Command exited with code 2.\nFAIL"), Some(2));
     }
 
     #[test]

@@ -111,16 +111,16 @@ impl<'a> RecordReader<'a> {
             let is_copy = self.index.marks.has(frame.line, index::SUMMARISED);
             return self.summary(frame, &flatten(content), is_copy);
         }
+        let author = match (record.is_meta.on(), generated) {
+            (true, _) => Author::Context,
+            (false, true) => Author::Client,
+            (false, false) => Author::Unknown,
+        };
         match content {
             Content::Blocks(blocks) if answers => {
-                self.answers(frame, blocks, &record.tool_use_result);
+                self.answers(frame, blocks, author, &record.tool_use_result);
             }
             content @ (Content::None | Content::Text(_) | Content::Blocks(_)) => {
-                let author = match (record.is_meta.on(), generated) {
-                    (true, _) => Author::Context,
-                    (false, true) => Author::Client,
-                    (false, false) => Author::Unknown,
-                };
                 let texts = user_text::read_all(content);
                 texts.into_iter().for_each(|text| self.user_text(frame, text, author));
             }
@@ -158,6 +158,7 @@ impl<'a> RecordReader<'a> {
         &mut self,
         frame: &RawEntry,
         blocks: Vec<Block<'_>>,
+        author: Author,
         structured: &ToolUseResult<'_>,
     ) {
         for block in blocks {
@@ -170,9 +171,11 @@ impl<'a> RecordReader<'a> {
                 "image" | "document" => mark(&block),
                 _ => continue,
             };
-            // Beside a result, only the client adds text.
-            let text = user_text::read(&words);
-            let author = if text.is_prompt() { Author::Context } else { Author::Unknown };
+            let mut text = user_text::read(&words);
+            if text.is_prompt() {
+                // Words that a person added to the approval or refusal of the call.
+                text.kind = EntryKind::Steering;
+            }
             if !text.text.is_empty() {
                 self.user_text(frame, text, author);
             }

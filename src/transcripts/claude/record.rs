@@ -151,6 +151,8 @@ pub(super) struct ResultFields<'a> {
     pub(super) interrupted: Flag,
     pub(super) is_async: Flag,
     pub(super) background_task_id: Str<'a>,
+    /// Meaning of an exit code other than 0 that is no failure.
+    pub(super) return_code_interpretation: Str<'a>,
     pub(super) plan: Str<'a>,
     pub(super) answers: Option<&'a RawValue>,
     pub(super) annotations: Option<&'a RawValue>,

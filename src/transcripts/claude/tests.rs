@@ -1,7 +1,7 @@
 //! Rules of the format, each with a transcript of a few lines, and properties of any input.
 
 use super::read;
-use crate::domain::FINDINGS_MAX;
+use crate::domain::{EntryKind, FINDINGS_MAX};
 use crate::transcripts::raw::TranscriptItem;
 use crate::transcripts::testing;
 use proptest::prelude::*;
@@ -122,6 +122,36 @@ fn a_result_between_two_texts_of_a_message_stands_behind_them() {
         1: assistant tool_call Bash#t1: ls
         2: assistant text: One.⏎⏎Two.
         3: tool tool_result Bash#t1 succeeded 0: x",
+    );
+}
+
+#[test]
+fn words_beside_a_result_are_a_persons_unless_the_client_wrote_them() {
+    let beside = |text: &str| {
+        let result = result("t1", r#""x""#);
+        format!(r#"{},{{"type":"text","text":"{text}"}}]"#, result.trim_end_matches(']'))
+    };
+    let lines = [
+        says("a", "x", "m1", &call("t1", "Bash", r#"{"command":"ls"}"#)),
+        user("b", "a", &beside("also rename y")),
+        user("c", "b", &beside("[Request interrupted by user for tool use]")),
+        user("d", "c", &beside("<system-reminder>be brief</system-reminder>")),
+        user("e", "d", &beside("<ide_opened_file>a.rs</ide_opened_file>")),
+        user("f", "e", &beside("of a skill")).replacen('{', r#"{"isMeta":true,"#, 1),
+    ];
+    let items = testing::read(read, lines.join("\n").as_bytes());
+    let shown: Vec<String> = testing::entries(&items)
+        .filter(|entry| !matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult))
+        .map(testing::show)
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "person steering: also rename y",
+            "client notice aborted: [Request interrupted by user for tool use]",
+            "client injected: [context of the editor or of a hook] (injected context)",
+            "client injected: of a skill (injected context)",
+        ]
     );
 }
 

@@ -87,12 +87,22 @@ pub(super) fn read_result(
     structured: &ToolUseResult<'_>,
     call: Option<&OpenCall>,
 ) -> RawEntry {
-    let failed = block.is_error.on();
+    let flag = block.is_error.0;
+    let failed = flag == Some(true);
     let text = flatten(block.content);
     let name = call.map(|call| call.name.as_str()).unwrap_or_default();
-    if let Some((speaker, words)) = refusal(&text) {
+    if let Some(words) = refusal(&text) {
+        let (speaker, kind, words) = match (given_answers(words), words) {
+            (Some(answers), _) if !answers.is_empty() => {
+                (Speaker::Person, EntryKind::Answer, answers)
+            }
+            (Some(_), _) | (None, "") => {
+                (Speaker::Client, EntryKind::Rejection, "[tool use refused]".to_owned())
+            }
+            (None, words) => (Speaker::Person, EntryKind::Rejection, words.to_owned()),
+        };
         let outcome = Some(Outcome::Aborted);
-        return RawEntry { outcome, ..frame.entry(speaker, EntryKind::Rejection, words) };
+        return RawEntry { outcome, ..frame.entry(speaker, kind, words) };
     }
     let answer = match name {
         "ExitPlanMode" | "exit_plan_mode" if !failed => Some(approval(&text, structured, call)),
@@ -103,9 +113,10 @@ pub(super) fn read_result(
         let outcome = Some(Outcome::Succeeded);
         return RawEntry { outcome, ..frame.entry(Speaker::Person, EntryKind::Answer, answer) };
     }
-    let exit = exit_code(&text);
-    let outcome = outcome(&text, failed, structured, exit);
-    let shell = matches!(name, "Bash" | "bash") && outcome == Outcome::Succeeded;
+    let exit = exit_code(&text).filter(|_| flag != Some(false));
+    let outcome = outcome(&text, flag, structured, exit);
+    let told = structured.fields().and_then(|fields| fields.return_code_interpretation.some());
+    let shell = matches!(name, "Bash" | "bash") && outcome == Outcome::Succeeded && told.is_none();
     let text = match text.strip_prefix("<tool_use_error>") {
         Some(inner) => inner.trim_end().trim_end_matches("</tool_use_error>").to_owned(),
         None => text,
@@ -116,8 +127,8 @@ pub(super) fn read_result(
     entry
 }
 
-/// Reads a user's refusal and the words given with it, if any.
-fn refusal(text: &str) -> Option<(Speaker, &str)> {
+/// Reads a user's refusal: the words given with it, which may be empty.
+fn refusal(text: &str) -> Option<&str> {
     const REFUSALS: [&str; 5] = [
         "The user doesn't want to proceed with this tool use",
         "The user doesn't want to take this action right now",
@@ -127,13 +138,33 @@ fn refusal(text: &str) -> Option<(Speaker, &str)> {
     ];
     let bare = text.trim_start().trim_start_matches("Error: ");
     REFUSALS.iter().find(|refusal| bare.starts_with(**refusal))?;
-    let words = bare.split_once("the user said:").map(|(_, words)| words.trim());
-    let words = words.map(|words| {
-        // Newer clients append a remark for the model.
-        words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim()
-    });
-    let words = words.filter(|words| !words.is_empty()).map(|words| (Speaker::Person, words));
-    Some(words.unwrap_or((Speaker::Client, "[tool use refused]")))
+    let words = bare.split_once("the user said:").map_or("", |(_, words)| words);
+    // Newer clients append a remark for the model.
+    Some(words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim())
+}
+
+/// Answers in the client's message about questions that the user left, one per line; `None` for
+/// other words.
+fn given_answers(words: &str) -> Option<String> {
+    const HEADS: [&str; 2] = [
+        "The user wants to clarify these questions",
+        "The user has indicated they have provided enough answers",
+    ];
+    HEADS.iter().find(|head| words.starts_with(**head))?;
+    let mut all = String::new();
+    for item in words.split("\n- \"").skip(1) {
+        let (question, rest) = item.split_once("\"\n").unwrap_or((item, ""));
+        let told = rest.lines().map(str::trim).filter(|line| *line != "(No answer provided)");
+        let told = told.map(|line| {
+            let heads = ["Answer: ", "User notes: "];
+            heads.iter().find_map(|head| line.strip_prefix(head)).unwrap_or(line)
+        });
+        let told = told.collect::<Vec<_>>().join(" ");
+        if !told.is_empty() {
+            push_piece(&mut all, &format!("{question} → {told}"), "\n");
+        }
+    }
+    Some(all)
 }
 
 /// Reads a user's answers to the agent's questions, one per line.
@@ -191,11 +222,17 @@ fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>)
 /// Exit code of a failed command, from the beginning of its result.
 fn exit_code(text: &str) -> Option<i32> {
     let rest = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
-    let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '-').next()?;
-    digits.parse().ok()
+    rest.lines().next()?.trim().parse().ok()
 }
 
-fn outcome(text: &str, failed: bool, structured: &ToolUseResult<'_>, exit: Option<i32>) -> Outcome {
+/// Outcome of a call. The client's flag counts, whatever the tool printed.
+fn outcome(
+    text: &str,
+    flag: Option<bool>,
+    structured: &ToolUseResult<'_>,
+    exit: Option<i32>,
+) -> Outcome {
+    let failed = flag == Some(true);
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
     let fields = structured.fields();
     let interrupted = fields.is_some_and(|fields| fields.interrupted.on());
@@ -212,7 +249,8 @@ fn outcome(text: &str, failed: bool, structured: &ToolUseResult<'_>, exit: Optio
     let structured_error = structured.text().is_some_and(|text| text.starts_with("Error"));
     let failed = failed || exit.is_some_and(|code| code != 0);
     let printed = || starts(&["<tool_use_error>", "Error:", "MCP error"]);
-    match failed || (exit.is_none() && (structured_error || printed())) {
+    let is_told = flag.is_some() || exit.is_some();
+    match failed || (!is_told && (structured_error || printed())) {
         true => Outcome::Failed,
         false => Outcome::Succeeded,
     }
@@ -300,6 +338,36 @@ mod result_tests {
             "[1]",
             "tool tool_result succeeded: a\nb",
         );
+    }
+
+    #[test]
+    fn the_clients_flag_counts_whatever_a_tool_prints() {
+        let twin = r#"{"stdout":"x","interrupted":false}"#;
+        for text in ["Error: no config, using defaults", "Exit code 3 was seen in the log"] {
+            let block = format!(r#"{{"content":"{text}","is_error":false}}"#);
+            check("Bash", &block, twin, &format!("tool tool_result succeeded 0: {text}"));
+        }
+        let block = r#"{"content":"Exit code 3 is wrong","is_error":true}"#;
+        check("Read", block, "null", "tool tool_result failed: Exit code 3 is wrong");
+    }
+
+    #[test]
+    fn an_exit_code_that_is_only_interpreted_is_unknown() {
+        let twin = r#"{"stdout":"","returnCodeInterpretation":"No matches found"}"#;
+        check("Bash", r#"{"content":"","is_error":false}"#, twin, "tool tool_result succeeded: ");
+    }
+
+    #[test]
+    fn questions_that_are_left_keep_a_persons_answers() {
+        let block = |first: &str| {
+            format!(
+                r#"{{"is_error":true,"content":"The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nThe user wants to clarify these questions.\n    This means they may have more.\n\n    Questions asked:\n- \"Which store?\"\n  {first}\n- \"Why?\"\n  (No answer provided)"}}"#
+            )
+        };
+        let none = "client rejection aborted: [tool use refused]";
+        check("AskUserQuestion", &block("(No answer provided)"), "null", none);
+        let told = "person answer aborted: Which store? → SQLite for now";
+        check("AskUserQuestion", &block("Answer: SQLite\\n  User notes: for now"), "null", told);
     }
 
     #[test]

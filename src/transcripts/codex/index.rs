@@ -191,9 +191,9 @@ impl Indexer {
 
 fn end_of<C>(head: &AnyPayload<'_, C>) -> CallEnd {
     let result = head.result.fields();
-    let told = result.and_then(|it| match (&it.err, &it.ok) {
+    let told = result.and_then(|it| match (&it.err, &it.ok.0) {
         (Some(_), _) => Some(false),
-        (None, ok) => ok.map(|_| true),
+        (None, ok) => ok.as_ref().map(|output| !output.is_error.on()),
     });
     let success = match (head.exit_code.0, head.status.get()) {
         (Some(code), _) => Some(code == 0),

@@ -1,6 +1,6 @@
 //! Fields read from Codex's records; others are ignored.
 
-use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
+use crate::transcripts::fields::{Block, Content, Flag, Int, Obj, Str, TextOr};
 use crate::transcripts::text::flatten;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -95,8 +95,9 @@ impl<'a> Payload<'a> {
         let mut content = std::mem::take(&mut self.content);
         if let Content::Blocks(blocks) = &mut content {
             // The item of the same message has its pictures apart from its text.
-            let pictures = blocks.extract_if(.., |block| block.kind.is("image")).collect();
-            self.images = Content::Blocks(pictures);
+            let is_picture =
+                |block: &mut Block<'_>| ["image", "local_image"].contains(&block.kind.get());
+            self.images = Content::Blocks(blocks.extract_if(.., is_picture).collect());
         }
         let text = flatten(content);
         let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
@@ -108,9 +109,17 @@ impl<'a> Payload<'a> {
 #[serde(default)]
 pub(super) struct McpResult {
     #[serde(rename = "Ok")]
-    pub(super) ok: Option<IgnoredAny>,
+    pub(super) ok: Obj<McpOutput>,
     #[serde(rename = "Err")]
     pub(super) err: Option<IgnoredAny>,
+}
+
+/// Output of an MCP tool, which may itself be an error.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct McpOutput {
+    #[serde(rename = "isError")]
+    pub(super) is_error: Flag,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -48,15 +48,31 @@ fn a_completed_prompt_with_a_picture_is_told_once() {
         &format!(
             r#"{HEAD}
         {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"list files"}},{{"type":"input_image","image_url":"data:image/png;base64,aGVsbG8h"}}]}}}}
-        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"UserMessage","id":"u","content":[{{"type":"text","text":"list files"}},{{"type":"image","image_url":"data:image/png;base64,aGVsbG8h"}}]}}}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"UserMessage","id":"u","content":[{{"type":"text","text":"list files"}},{{"type":"image","image_url":"data:image/png;base64,aGVsbG8h"}},{{"type":"local_image","path":"/a.png"}}]}}}}}}
         {{"type":"response_item","payload":{{"type":"function_call","name":"request_user_input","arguments":"{{}}","call_id":"c1"}}}}
         {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"c1","output":"{{\"answers\":{{\"all\":{{\"answers\":[\"yes\"]}}}}}}"}}}}"#
         ),
         "
         = s
-        3: person prompt: list files⏎[image image/png, 6 bytes]
+        3: person prompt: list files⏎[image image/png, 6 bytes]⏎[image]
         4: assistant tool_call request_user_input#c1: {}
         5: person answer request_user_input#c1 succeeded: all: yes",
+    );
+}
+
+#[test]
+fn an_output_that_is_an_error_is_a_failure() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"response_item","payload":{{"type":"function_call","name":"mcp__db__query","arguments":"{{}}","call_id":"c1"}}}}
+        {{"type":"event_msg","payload":{{"type":"mcp_tool_call_end","call_id":"c1","result":{{"Ok":{{"content":[],"isError":true}}}}}}}}
+        {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"c1","output":"no such table"}}}}"#
+        ),
+        "
+        = s
+        2: assistant tool_call mcp__db__query#c1: {}
+        4: web tool_result mcp__db__query#c1 failed: no such table",
     );
 }
 

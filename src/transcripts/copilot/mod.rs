@@ -32,7 +32,8 @@ pub(super) const CLIENT: Client = Client {
         ("session.title_changed", |json, talk| talk.title(json["data"].text("title"))),
         ("user.message", user),
         ("assistant.message", assistant),
-        ("tool.execution_start|tool.user_requested", execution),
+        ("tool.execution_start", execution),
+        ("tool.user_requested", requested),
         ("tool.execution_complete", complete),
         ("session.error|session.warning|abort|system.notification", notice),
         ("system.message|skill.invoked", system),
@@ -110,12 +111,20 @@ fn execution(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
+/// Reads a command line that the user ran. Its execution follows.
+fn requested(json: &Value, talk: &mut Conversation<'_>) {
+    let data = begin(json, talk);
+    talk.command(data.text("toolCallId"), data["arguments"].text("command"));
+}
+
 fn complete(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
+    let is_users = data["isUserRequested"] == true;
     let result = words_of(&data["result"]["content"]);
     let error = data["error"].first_text(&["message"]).unwrap_or_default();
     talk.result(ToolResult {
-        id: data.text("toolCallId"),
+        id: if is_users { "" } else { data.text("toolCallId") },
+        name: if is_users { "shell" } else { "" },
         text: if result.is_empty() { error.to_owned() } else { result },
         outcome: data["success"].as_bool().map(outcome_of_flag),
         ..ToolResult::default()
@@ -177,7 +186,7 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
         }
     }
     if known["toolCallRounds"].list().is_empty() {
-        json["response"].list().iter().for_each(|part| shown(part, talk));
+        response(json["response"].list(), talk);
     }
     talk.notice(json["result"]["errorDetails"].text("message"));
     if json["isCanceled"] == true {
@@ -185,11 +194,39 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
-/// Reads a part of an answer as VS Code shows it.
+/// Reads the parts of an answer as VS Code shows them. A reference is a name within the text.
+fn response(parts: &[Value], talk: &mut Conversation<'_>) {
+    let (mut words, mut is_open) = (String::new(), false);
+    for part in parts {
+        let is_reference = part["kind"] == "inlineReference";
+        if !is_reference && !is_open {
+            talk.assistant(&std::mem::take(&mut words));
+        }
+        is_open = is_reference;
+        match part.text("kind") {
+            "" => words += part.first_text(&["value"]).unwrap_or(part["value"].text("value")),
+            "markdownContent" => words += part["content"].text("value"),
+            "inlineReference" => words += reference(part),
+            _ => {
+                talk.assistant(&std::mem::take(&mut words));
+                shown(part, talk);
+            }
+        }
+    }
+    talk.assistant(&words);
+}
+
+/// Name of a symbol or a file.
+fn reference(part: &Value) -> &str {
+    let target = &part["inlineReference"];
+    let path = target.first_text(&["path"]).unwrap_or(target["uri"].text("path"));
+    let file = || path.rsplit('/').next().unwrap_or_default();
+    part.first_text(&["name"]).or(target.first_text(&["name"])).unwrap_or_else(file)
+}
+
+/// Reads a part of an answer that is not text.
 fn shown(part: &Value, talk: &mut Conversation<'_>) {
     match part.text("kind") {
-        "" => talk.assistant(part.first_text(&["value"]).unwrap_or(part["value"].text("value"))),
-        "markdownContent" => talk.assistant(part["content"].text("value")),
         "toolInvocationSerialized" => {
             let (id, name) = (part.text("toolCallId"), part.text("toolId"));
             let command = &part["toolSpecificData"]["commandLine"];

@@ -48,13 +48,38 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
 
-/// Reads changed fields, which may include all messages.
+/// Reads changed fields, which may include all messages: the client replaces its list when it hides
+/// outputs or summarises, and writes what it keeps again under new ids.
 fn set(json: &Value, talk: &mut Conversation<'_>) {
-    head(&json["$set"], talk);
-    json["$set"]["messages"].list().iter().for_each(|message| record(&CLIENT, message, talk));
+    let set = &json["$set"];
+    head(set, talk);
+    let list = set["messages"].list();
+    if set["messages"].is_array() {
+        let said: Vec<(&str, String)> = list.iter().map(|it| (it.text("id"), words(it))).collect();
+        talk.replace_list(&said);
+    }
+    list.iter().for_each(|message| record(&CLIENT, message, talk));
+}
+
+/// Speaker, text and ids of calls of a message: its copies have the same.
+fn words(json: &Value) -> String {
+    let content = content(json);
+    let mut words = format!("{} {}", kind(json), content.as_str().unwrap_or_default());
+    for part in content.list().iter().filter(|part| part["thought"] != true) {
+        words += part.text("text");
+        words += part["functionCall"].text("id");
+        words += part["functionResponse"].text("id");
+    }
+    for id in json["toolCalls"].list().iter().map(|call| call.text("id")) {
+        if !words.contains(id) {
+            words += id;
+        }
+    }
+    words
 }
 
 fn user(json: &Value, talk: &mut Conversation<'_>) {
+    talk.list(json.text("id"), &words(json));
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     talk.at(json.text("id"), time_of(&json));
     let content = content(&json);
@@ -62,7 +87,14 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
     parts(content, true, None, talk);
 }
 
+/// Replacement for an output that the client hid later.
+const MASKED: &str = "<tool_output_masked>";
+
 fn model(json: &Value, talk: &mut Conversation<'_>) {
+    talk.list(json.text("id"), &words(json));
+    if talk.has_record(json.text("id")) && json["toolCalls"].to_string().contains(MASKED) {
+        return;
+    }
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     let at = time_of(&json);
     talk.at(json.text("id"), at);
@@ -191,5 +223,52 @@ fn response(json: &Value, outcome: Option<Outcome>) -> ToolResult<'_> {
         text: text.to_owned(),
         outcome: outcome.or(has_failed.then_some(Outcome::Failed)),
         exit_code: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn a_list_that_is_written_again_says_nothing_new() {
+        let call = |output: &str| {
+            format!(
+                r#"[{{"id":"c1","name":"run_shell_command","args":{{"command":"ls"}},"status":"success","result":[{{"functionResponse":{{"id":"c1","response":{{"output":"{output}"}}}}}}]}}]"#
+            )
+        };
+        let calls = call("a\\nExit Code: 1");
+        let hidden = call("<tool_output_masked>a</tool_output_masked>");
+        let says =
+            |id: &str| format!(r#"{{"id":"{id}","type":"user","content":[{{"text":"yes"}}]}}"#);
+        let copy = r#"{"id":"n2","type":"gemini","content":[{"text":"I look."},{"functionCall":{"id":"c1","name":"run_shell_command"}}]}"#;
+        let (m1, n1) = (says("m1"), says("n1"));
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            m1,
+            format!(r#"{{"id":"m2","type":"gemini","content":"I look.","toolCalls":{calls}}}"#),
+            format!(r#"{{"id":"m2","type":"gemini","content":"I look.","toolCalls":{hidden}}}"#),
+            n1.clone(),
+            copy.to_owned(),
+            format!(r#"{{"$set":{{"messages":[{n1},{copy}]}}}}"#),
+            says("m3"),
+            format!(r#"{{"$set":{{"messages":[{n1},{copy},{}]}}}}"#, says("m3")),
+            says("m4"),
+            r#"{"$rewindTo":"n2"}"#.to_owned(),
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let shown: Vec<String> = entries(&items).map(show).collect();
+        assert_eq!(
+            shown,
+            [
+                "person prompt: yes",
+                "assistant text abandoned: I look.",
+                "assistant tool_call run_shell_command#c1 abandoned: ls",
+                "tool tool_result run_shell_command#c1 failed 1 abandoned: a\nExit Code: 1",
+                "person prompt abandoned: yes",
+                "person prompt abandoned: yes",
+            ]
+        );
     }
 }

@@ -12,6 +12,7 @@ pub(super) const CLIENT: Client = Client {
     format: Format::Pi,
     lines: &[
         &["type=session", "version"],
+        &["type=session", "id", "cwd"],
         &["type=session_start", "id"],
         &["parentId", "message.role"],
         &["type=model_change|thinking_level_change|compaction|custom_message", "parentId"],
@@ -41,6 +42,9 @@ fn session(json: &Value, talk: &mut Conversation<'_>) {
 }
 
 fn link(json: &Value, talk: &mut Conversation<'_>) {
+    if json.get("parentId").is_some_and(Value::is_null) {
+        talk.restart();
+    }
     talk.link(json.text("id"), json.text("parentId"));
     talk.at(json.text("id"), time_of(json));
 }

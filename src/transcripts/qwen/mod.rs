@@ -28,7 +28,7 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
     ("slash_command", command),
     ("notification", |json, talk| talk.notice(json["systemPayload"].text("displayText"))),
     ("chat_compression", compression),
-    ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot", ignore),
+    ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot|rewind", ignore),
 ];
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
@@ -36,6 +36,9 @@ fn begin(json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(json.text("cwd"));
     talk.branch(json.text("gitBranch"));
     talk.is_sidechain = json["isSidechain"] == true;
+    if json["subtype"] == "rewind" && json["parentUuid"].is_null() {
+        talk.restart();
+    }
     talk.link(json.text("uuid"), json.text("parentUuid"));
     talk.at(json.text("uuid"), time_of(json));
 }
@@ -46,6 +49,10 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
     match json.text("subtype") {
         "" => parts(content, true, None, talk),
         "notification" => talk.notice(&words_of(content)),
+        "mid_turn_user_message" if !talk.is_sidechain => {
+            let words = json["systemPayload"].text("displayText");
+            talk.say(Speaker::Person, EntryKind::Steering, words);
+        }
         _ => talk.injected(&words_of(content)),
     }
 }
