@@ -4,8 +4,8 @@
 use super::history::forget;
 use super::incoming::Incoming;
 use crate::domain::{
-    Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Merging, Operation, Plan,
-    Record, RecordId,
+    Claim, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Merging,
+    Operation, Plan, Record, RecordId,
 };
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,18 +143,28 @@ fn restated(
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let mut how = Some(Merging::Provenance).filter(|_| first > 0);
-            if let (Some(how), Disposition::Merge { into, how: learned }) = (&mut how, made)
-                && into == target.id
-                && learns
-            {
-                *how = learned;
-            }
+            let learned = match made {
+                _ if !learns => Merging::Provenance,
+                _ if has(&target.claim, facts) => Merging::Extend,
+                Disposition::Merge { into, how } if into == target.id => how,
+                _ => Merging::Provenance,
+            };
+            let how = (first > 0).then_some(learned);
             let disposition = Disposition::Restate { memory: target.id, how };
             operations.push(operation(record, disposition, facts.clone()));
         }
     }
     operations
+}
+
+/// True if `claim` has every option or point of the record.
+fn has(claim: &Claim, facts: &Facts) -> bool {
+    let (all, own) = match (claim, &facts.claim) {
+        (Claim::Decision(all), Claim::Decision(own)) => (&all.options, &own.options),
+        (Claim::Discussion(all), Claim::Discussion(own)) => (&all.points, &own.points),
+        _ => return false,
+    };
+    own.iter().all(|item| all.contains(item))
 }
 
 fn operation(record: RecordId, disposition: Disposition, facts: Facts) -> Operation {

@@ -315,7 +315,7 @@ mod file_tests {
         assert_eq!(*read_back.extraction(), Prompts::built_in());
         assert_eq!(read_back.consolidate(), built_in.consolidate());
         assert_eq!(read_back.reflect(), built_in.reflect());
-        assert!(read_prompts(&folder.path().join("no.md")).unwrap_err().contains("is not there"));
+        assert!(read_prompts(&folder.path().join("no.md")).unwrap_err().contains("does not exist"));
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod file_tests {
         assert!(read_extraction(&folder.path().join("one")).is_ok());
         let path = folder.path().join("two/consolidate.md");
         files::create(&path, PromptFile::Consolidate.built_in()).unwrap();
-        assert!(read_extraction(path.parent().unwrap()).unwrap_err().contains("no prompt test"));
+        assert!(read_extraction(path.parent().unwrap()).unwrap_err().contains("not an extraction"));
     }
 
     #[test]
