@@ -89,10 +89,10 @@ const EXPECTED: &[(&str, Lasting)] = &[
 
 /// Faults that are not asked about in the same words again: the next question is another one, and the
 /// server begins it with the fault too; or it would be useless; or the wait is longer than ours.
-const NOT_THE_SAME_AGAIN: [&str; 14] = [
+const NOT_THE_SAME_AGAIN: [&str; 16] = [
     "http_400", "http_400_context", "http_413", "http_422", "http_500_validation",
     "http_429_cooldown", "no_tool", "empty_args", "null_args", "refusal", "refusal_nested",
-    "content_filter", "empty_choices", "null_message",
+    "content_filter", "empty_choices", "null_message", "trunc_args", "length",
 ];
 
 /// The server that misbehaves on purpose; ends with the test.
