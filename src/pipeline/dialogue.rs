@@ -2,7 +2,9 @@
 //! The only loop that asks a model; extraction, consolidation and prompt tests share it.
 
 use super::model_client::{AskError, Billing, CallContext, Model, ModelClient, Spending};
-use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
+use crate::domain::{
+    ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry,
+};
 use crate::llm::{ModelDialogue, Step};
 use crate::store::{CapReached, StoreError};
 
@@ -127,8 +129,8 @@ impl ModelClient {
         spent.refused |= refused;
         if dialogue.is_exhausted() && matches!(end, DialogueEnd::Done(_)) {
             self.output_mode.exhaust();
-            // A run has generations; other questions are asked again in the same words.
-            if matches!(context.billing, Billing::Own { .. }) {
+            // A run has generations; pairs are asked about again in the same words.
+            if matches!(context.billing, Billing::Own { purpose: Purpose::Consolidate, .. }) {
                 self.store.retry(|store| store.discard_answers(asked.clone())).await?;
             }
         }
