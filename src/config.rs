@@ -22,9 +22,11 @@ const LEASE_SECS_MAX: u32 = 3_600;
 const WAIT_SECS_MAX: u32 = 86_400;
 /// Maximum number of claims of one job; each may be a paid call.
 const ATTEMPTS_MOST: u32 = 100;
+/// Maximum number of concurrent calls.
+pub(crate) const CONCURRENCY_MAX: u32 = 4_096;
 
 pub use layer::DEFAULT;
-pub(crate) use layer::{ConfigError, ENV_PREFIX, Layer, is_ours};
+pub(crate) use layer::{ConfigError, ENV_PREFIX, ENV_PREFIX_ALL, Layer, is_ours};
 pub(crate) use price::{Price, PriceSettings};
 
 /// Checked settings.
@@ -90,10 +92,10 @@ pub struct Model {
     /// Maximum number of concurrent calls.
     pub concurrency: usize,
     /// Connection timeout.
-    #[serde(rename = "connect_timeout_secs", deserialize_with = "timeout")]
+    #[serde(rename = "connect_timeout_secs", deserialize_with = "secs")]
     pub connect_timeout: Duration,
     /// Timeout of a whole answer.
-    #[serde(rename = "timeout_secs", deserialize_with = "timeout")]
+    #[serde(rename = "timeout_secs", deserialize_with = "secs")]
     pub timeout: Duration,
     /// Cost of tokens, where it is set.
     #[serde(flatten)]
@@ -302,6 +304,7 @@ fn read(settings: Table) -> Result<Config, String> {
 enum Bound {
     Filled,
     Finite,
+    UpTo(u32),
     Dollars,
     Number { least: u32, most: u32 },
     ZeroOrAtLeast(u32),
@@ -311,9 +314,11 @@ enum Bound {
 const BOUNDS: &[(&str, Bound)] = &[
     ("language", Bound::Filled),
     ("model.model", Bound::Filled),
-    ("model.temperature", Bound::Finite),
+    ("model.temperature", Bound::UpTo(2)),
     ("model.reply_tokens_max", Bound::Number { least: 64, most: u32::MAX }),
-    ("model.concurrency", Bound::Number { least: 1, most: u32::MAX }),
+    ("model.concurrency", Bound::Number { least: 1, most: CONCURRENCY_MAX }),
+    ("model.connect_timeout_secs", Bound::Seconds { least: 1, most: WAIT_SECS_MAX }),
+    ("model.timeout_secs", Bound::Seconds { least: 1, most: WAIT_SECS_MAX }),
     ("model.usd_per_million_sent", Bound::Finite),
     ("model.usd_per_million_cached", Bound::Finite),
     ("model.usd_per_million_answered", Bound::Finite),
@@ -347,13 +352,19 @@ fn check_bounds(settings: &Table) -> Result<(), String> {
             }
             Bound::Filled => continue,
             Bound::Finite => (number.is_finite(), "a number".to_owned()),
+            Bound::UpTo(most) => {
+                (number <= most.into() && number.is_finite(), format!("a number from 0 to {most}"))
+            }
             Bound::Dollars => {
                 (number >= 0.0 && number.is_finite(), "0 or more US dollars".to_owned())
             }
-            Bound::Number { most, .. } if integer > most.into() => {
-                (false, format!("at most {most}"))
+            Bound::Number { least, most: u32::MAX } if integer <= u32::MAX.into() => {
+                (integer >= least.into(), at_least(least))
             }
-            Bound::Number { least, .. } => (integer >= least.into(), at_least(least)),
+            Bound::Number { least, most } => {
+                let is_right = (least.into()..=most.into()).contains(&integer);
+                (is_right, format!("a number from {least} to {most}"))
+            }
             Bound::ZeroOrAtLeast(least) => {
                 (integer == 0 || integer >= least.into(), at_least(least))
             }
@@ -364,6 +375,16 @@ fn check_bounds(settings: &Table) -> Result<(), String> {
         };
         if !is_right {
             return Err(format!("{key}: expected {expected}, found {value}"));
+        }
+    }
+    for (section, table) in settings.iter().filter_map(|(key, it)| Some((key, it.as_table()?))) {
+        for (key, number) in table.iter().filter_map(|(key, it)| Some((key, it.as_integer()?))) {
+            if !(0..=u32::MAX.into()).contains(&number) {
+                let most = u32::MAX;
+                return Err(format!(
+                    "{section}.{key}: expected a number from 0 to {most}, found {number}"
+                ));
+            }
         }
     }
     Ok(())
@@ -404,10 +425,6 @@ fn micros<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> 
 
 fn secs<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
     u64::deserialize(value).map(Duration::from_secs)
-}
-
-fn timeout<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
-    Ok(secs(value)?.max(Duration::from_secs(1)))
 }
 
 fn temperature<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f32>, D::Error> {

@@ -260,7 +260,13 @@ async fn consolidate(
         let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
         after_plan(&consolidator.store, config, &namespaces).await?;
     }
-    output::fail_if(results.iter().any(|it| it.problem.is_some()))
+    let given_up = consolidator.adjudicator.as_ref().filter(|it| it.is_unusable());
+    let needs = given_up.and_then(|it| it.needs());
+    let failed = results.iter().any(|it| it.problem.is_some());
+    if let Some(line) = needs.as_ref().filter(|_| !failed) {
+        output::note(&output::error(line));
+    }
+    output::fail_if(failed || needs.is_some())
 }
 
 /// Returns the named namespace, or all with waiting records and, with a model, open pairs.

@@ -17,7 +17,8 @@ use std::path::Path;
 #[command(after_help = "\
 Sends the endpoint a few small requests (a few hundred tokens), saves the best output mode if \
 there is a store, and extracts a three-line conversation with one decision, as `replay` would \
-(about 3,000 tokens). Exits 1 if something is missing or the model does not find the decision.")]
+(about 3,000 tokens). Exits 1 if something is missing, the model does not find the decision, or a \
+cap in dollars has no effect because the price is unknown.")]
 pub(super) struct Args {
     /// Model name at the endpoint, instead of model.model
     #[arg(long, value_name = "NAME")]
@@ -73,58 +74,75 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let model = args.model.clone().unwrap_or_else(|| config.model.model.clone());
     let endpoint = model_args::endpoint(&config)?;
     let runtime = settings::runtime()?;
-    let probe = runtime.block_on(probe(&endpoint, &model));
-    let reached = match &probe.reply_model {
-        Some(name) => format!("{} as {name}", probe.reachable.detail),
-        None => probe.reachable.detail.clone(),
-    };
-    let reached = format!("{}: {reached}", config.model.base_url);
-    let mut lines = vec![
-        Line::new("settings", None, config.source.clone()),
-        Line::new("endpoint", Some(probe.reachable.ok), reached),
-        listed(&probe, &model, &model_args::masked(&model)),
-        price(&config, &model),
-    ];
-    for (name, check) in &probe.checks {
-        let detail = format!("{} ({} ms)", check.detail, check.millis);
-        lines.push(Line::new(name, Some(check.ok), detail));
-    }
+    let mut lines = Lines { all: Vec::new(), printed: !args.json, failed: None };
+    lines.add(Line::new("settings", None, config.source.clone()));
+    let price = price(&config, &model);
+    let is_priced = price.check.ok != Some(false);
+    lines.add(price);
+    let probe = runtime.block_on(probe(&endpoint, &model, |probe| match probe.checks.last() {
+        None => {
+            let reached = match &probe.reply_model {
+                Some(name) => format!("{} as {name}", probe.reachable.detail),
+                None => probe.reachable.detail.clone(),
+            };
+            let reached = format!("{}: {reached}", config.model.base_url);
+            lines.add(Line::new("endpoint", Some(probe.reachable.ok), reached));
+            lines.add(listed(probe, &model, &model_args::masked(&model)));
+        }
+        Some((name, check)) => {
+            let detail = format!("{} ({} ms)", check.detail, check.millis);
+            lines.add(Line::new(name, Some(check.ok), detail));
+        }
+    }));
     let mut usable = false;
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
-        lines.push(Line::new(MODE, Some(true), detail));
+        lines.add(Line::new(MODE, Some(true), detail));
         let found = runtime.block_on(trial(&config, &endpoint, &model, best));
         usable = found.is_ok();
         let detail = found.err().unwrap_or_else(|| "found the decision in three lines".to_owned());
-        lines.push(Line::new("extraction", Some(usable), detail));
+        lines.add(Line::new("extraction", Some(usable), detail));
     }
     let store = runtime.block_on(store(&config, &probe, &model));
     let model = model_args::masked(&model);
-    usable &= store.check.ok != Some(false);
+    usable &= is_priced && store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
-    lines.push(store);
-    for line in &mut lines {
-        line.check.detail = model_args::masked(&line.check.detail);
-    }
+    lines.add(store);
+    lines.failed.map_or(Ok(()), Err)?;
     if args.json {
         output::json(&DoctorReport {
             base_url: &config.model.base_url,
             model: &model,
             models: probe.models.as_deref(),
             best: probe.best,
-            checks: lines.into_iter().map(|line| (line.name, line.check)).collect(),
+            checks: lines.all.into_iter().map(|line| (line.name, line.check)).collect(),
             error: probe.error.as_ref().map(EndpointProblem::of),
             settings: &config.source,
             store: &store_name,
         })?;
-    } else {
-        lines.iter().try_for_each(print)?;
     }
     // Without --json, the list above already shows the error.
     if let Some(error) = probe.error.as_ref().filter(|_| args.json) {
         output::note(&output::error(&error.to_string()));
     }
     output::fail_if(!usable)
+}
+
+/// The lines of the report, printed as soon as they are known.
+struct Lines {
+    all: Vec<Line>,
+    printed: bool,
+    failed: Option<Failure>,
+}
+
+impl Lines {
+    fn add(&mut self, mut line: Line) {
+        line.check.detail = model_args::masked(&line.check.detail);
+        if self.printed && self.failed.is_none() {
+            self.failed = print(&line).err();
+        }
+        self.all.push(line);
+    }
 }
 
 fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
@@ -142,6 +160,9 @@ fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
 }
 
 fn price(config: &Config, model: &str) -> Line {
+    if let Some(what) = model_args::unpriced_cap(config, model) {
+        return Line::new("price", Some(false), what);
+    }
     let detail = match config.model.price_of(model) {
         None => model_args::PRICE_UNKNOWN.to_owned(),
         Some(Price { sent, answered, read_on, .. }) => {

@@ -1,6 +1,6 @@
 //! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
-use super::output::{self, Failure, YELLOW, count, counted, dollars, json_row, numbers, remark};
+use super::output::{self, Failure, count, counted, dollars, json_row, numbers, remark};
 use super::progress::cancelled_by_signal;
 use super::settings;
 use crate::adapters::clock;
@@ -78,6 +78,13 @@ impl AdjudicationArgs {
     ) -> Result<Option<Arc<Adjudicator>>, Failure> {
         let named = self.named(config)?;
         let set = config.consolidate.model_name(&config.model.model).filter(|_| !self.no_model);
+        if let (None, Some(name)) = (&named, set) {
+            match unpriced_cap(config, name) {
+                Some(what) if dry_run => output::note(&output::warning(&what)),
+                Some(what) => return Err(Failure::usage(what)),
+                None => {}
+            }
+        }
         let (model, name, mode) = match (named, set) {
             (Some((model, name)), _) => (model, name, AskMode::Required),
             (None, None) => return Ok(None),
@@ -183,7 +190,7 @@ fn model(
              set api_key_env to its name; replace a key that was in a file",
         ));
     }
-    warn_of_unpriced_cap(config, name);
+    refuse_unpriced_cap(config, name)?;
     Ok((of_endpoint(endpoint), name.to_owned()))
 }
 
@@ -199,14 +206,18 @@ fn of_endpoint(endpoint: Endpoint) -> Model {
 pub(super) const PRICE_UNKNOWN: &str =
     "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
 
-/// Warns of a cost cap that has no effect because the model has no known price.
-pub(super) fn warn_of_unpriced_cap(config: &Config, model: &str) {
-    if let (None, Some(cap)) = (config.model.price_of(model), config.limits.money_cap()) {
-        output::note(&format!(
-            "{YELLOW}warning:{YELLOW:#} {cap} has no effect: {model} has no known price; set \
-             model.usd_per_million_sent and model.usd_per_million_answered (0 if it is free)"
-        ));
-    }
+/// Problem of a cost cap that has no effect because the model has no known price.
+pub(super) fn unpriced_cap(config: &Config, model: &str) -> Option<String> {
+    let cap = config.limits.money_cap().filter(|_| config.model.price_of(model).is_none())?;
+    Some(format!(
+        "{cap} has no effect: {} has no known price; set model.usd_per_million_sent and \
+         model.usd_per_million_answered (0 if it is free)",
+        masked(model)
+    ))
+}
+
+pub(super) fn refuse_unpriced_cap(config: &Config, model: &str) -> Result<(), Failure> {
+    unpriced_cap(config, model).map_or(Ok(()), |what| Err(Failure::usage(what)))
 }
 
 pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {

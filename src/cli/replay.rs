@@ -102,7 +102,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.dry_run {
         let store = settings::known_store(&config)?;
         let model_name = args.model.name(&config)?;
-        model_args::warn_of_unpriced_cap(&config, &model_name);
+        let unpriced = model_args::unpriced_cap(&config, &model_name);
+        unpriced.into_iter().for_each(|what| output::note(&output::warning(&what)));
         let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
         let plan = Plan { config, model_name, cancel, tally };
         runtime.block_on(plan.run(options, store))?;

@@ -5,7 +5,7 @@
 
 use super::output::Failure;
 use crate::adapters::files;
-use crate::config::{Config, ENV_PREFIX, Layer, is_ours};
+use crate::config::{Config, ENV_PREFIX_ALL, Layer, is_ours};
 use crate::llm::prompt::read_prompts;
 use crate::privacy::Gate;
 use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
@@ -20,6 +20,8 @@ const FOLDER: &str = ".annalist";
 const STORE: &str = "annalist.db";
 /// Name of this program in `PATH`.
 const NAME: &str = "annalist";
+/// Name of the settings without a file.
+const DEFAULTS: &str = "built-in defaults";
 const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
 const ENDPOINT_VARIABLE: &str = "ANNALIST__MODEL__BASE_URL";
 const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
@@ -41,7 +43,7 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
     let text = file.as_ref().map(|file| read(&file.path)).transpose()?;
     let layer = name.as_ref().zip(text.as_ref()).map(|(name, text)| Layer { name, text });
     let mut config = Config::load(layer, &env)?;
-    config.source = name.unwrap_or_else(|| "built-in defaults".to_owned());
+    config.source = name.unwrap_or_else(|| DEFAULTS.to_owned());
     let root = file.and_then(|file| file.root);
     let is_set = |variable: &str| env.iter().any(|(name, _)| name == variable);
     if let Some(path) = &mut config.prompts_path {
@@ -62,11 +64,13 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Source of the endpoint's URL: an environment variable, or the settings.
+/// Settings of the endpoint, for the hint of an error: a file, which may not exist yet, and the variable that overrides
+/// its URL.
 pub(super) fn endpoint_source(config: &Config) -> String {
+    let file = if config.source == DEFAULTS { PROJECT_FILE } else { &config.source };
     match std::env::var_os(ENDPOINT_VARIABLE) {
-        Some(_) => ENDPOINT_VARIABLE.to_owned(),
-        None => config.source.clone(),
+        Some(_) => format!("{file} (base_url: {ENDPOINT_VARIABLE})"),
+        None => file.to_owned(),
     }
 }
 
@@ -142,7 +146,7 @@ fn owner(_: &Path) -> Option<u32> {
 fn variables() -> Result<Vec<(String, String)>, Failure> {
     let names =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-    let ours = names.filter(|(name, _)| name.starts_with(ENV_PREFIX));
+    let ours = names.filter(|(name, _)| name.starts_with(ENV_PREFIX_ALL));
     ours.map(|(name, value)| match value.into_string() {
         Ok(value) => Ok((name, value)),
         Err(_) => Err(Failure::usage(format!("{name}: expected text in UTF-8"))),

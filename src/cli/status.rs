@@ -234,7 +234,15 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         }
         return output::print_table(&table);
     }
-    let others = status.bill.iter().filter(|it| it.purpose != Purpose::Extract);
+    let unanswered = status.bill.iter().filter(|it| it.purpose == Purpose::Unanswered);
+    let lost = unanswered.map(|it| (it.spent.calls, it.spent.cost_micros));
+    let (lost, at_most) = lost.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    if lost > 0 {
+        let (lost, at_most) = (counted(lost, "call"), dollars(at_most));
+        output::line(&format!("{lost} without an answer, counted at up to ${at_most:.4}"))?;
+    }
+    let asked = [Purpose::Extract, Purpose::Unanswered];
+    let others = status.bill.iter().filter(|it| !asked.contains(&it.purpose));
     let (mut calls, mut micros) = (BTreeMap::<Purpose, u64>::new(), 0);
     for line in others {
         *calls.entry(line.purpose).or_default() += line.spent.calls;

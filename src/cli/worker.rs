@@ -1,7 +1,7 @@
 //! `annalist worker`: processes the queue, continuously or until it is empty.
 
 use super::enqueue::enqueuer_of;
-use super::model_args::ModelArgs;
+use super::model_args::{ModelArgs, refuse_unpriced_cap};
 use super::output::{self, Failure, GREEN, RED, YELLOW, count, counted, json_row, pairs, remark};
 use super::progress::{self, OFTEN, Progress, SELDOM, cancelled_with_note};
 use super::serve::{meters, status_pages};
@@ -21,6 +21,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +45,8 @@ worker has been silent for queue.lease_secs.
 
 Ctrl-C or SIGTERM once: takes no new jobs, lets calls in flight finish (queue.grace_secs), \
 releases the rest, and exits 0. Twice: stops at once and exits 1; nothing is lost. Exits 1 if \
-jobs died or wait at a cap (--drain, --once), or if something needs attention.")]
+jobs died or wait at a cap (--drain, --once), if messages were rejected, or if something needs \
+attention.")]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -94,6 +96,11 @@ async fn work(
     let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
     let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
     let (model, model_name) = args.model.model(&config)?;
+    if let Some(judge) =
+        config.consolidate.model_name(&model_name).filter(|_| !args.model.is_recorded())
+    {
+        refuse_unpriced_cap(&config, judge)?;
+    }
     let store = settings::open_store(&config, OpenMode::Create)?;
     let secs = config.queue.grace.as_secs();
     let closing = cancelled_with_note(
@@ -102,8 +109,10 @@ async fn work(
     )?;
     let drain = (until == Until::Drained).then(Arc::default);
     let feeding = drain.as_ref().map(Arc::downgrade).unwrap_or_default();
+    let rejected: Arc<AtomicU64> = Arc::default();
     let context = WorkerContext {
         drain,
+        rejected: Arc::clone(&rejected),
         config: &config,
         model_name: &model_name,
         store: &store,
@@ -111,7 +120,13 @@ async fn work(
         meters: &meters,
     };
     let services = start_services(&args.services, context).await?;
-    let state = || Progress { at: 0, of: 1, text: line(&counts.jobs(), &tally.totals()) };
+    let state = || {
+        let mut text = line(&counts.jobs(), &tally.totals());
+        if counts.is_consolidating() {
+            text.push_str(", consolidating");
+        }
+        Progress { at: 0, of: 1, text }
+    };
     let every = if until == Until::Stopped { SELDOM } else { OFTEN };
     let progress = progress::show(SPINNER, model_name.clone(), every, state);
     let consumer = Consumer {
@@ -140,7 +155,9 @@ async fn work(
         report.end = End::Needs(line);
     }
     let totals = tally.totals();
-    let summary = Summary::of(&report, until, &counts.jobs(), &totals);
+    let mut summary = Summary::of(&report, until, &counts.jobs(), &totals);
+    summary.rejected = rejected.load(Ordering::Relaxed);
+    summary.well &= summary.rejected == 0 || report.end == End::Asked;
     Ok((summary, totals, report.end))
 }
 
@@ -167,6 +184,8 @@ struct WorkerContext<'a> {
     meters: &'a Arc<Meters>,
     /// Held by each folder and stream until it has been read to its end; `None` to follow them.
     drain: Option<Arc<()>>,
+    /// Counts the messages that are rejected.
+    rejected: Arc<AtomicU64>,
 }
 
 /// Running services; each returns the problem that a person must solve, if there is one.
@@ -176,7 +195,7 @@ async fn start_services(
     args: &ServiceArgs,
     worker: WorkerContext<'_>,
 ) -> Result<Services, Failure> {
-    let WorkerContext { config, model_name, store, closing, meters, drain } = worker;
+    let WorkerContext { config, model_name, store, closing, meters, drain, rejected } = worker;
     let mut services = Services::new();
     if let Some(addr) = args.metrics {
         let listener = HttpListener::bind(addr).await;
@@ -213,6 +232,7 @@ async fn start_services(
         drain,
         tell: output::note,
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
+        rejected,
     };
     // With `--drain` no later entries complete a partial slice.
     let how = EnqueueOptions { flush: feed.drain.is_some(), ..EnqueueOptions::default() };
@@ -276,6 +296,8 @@ pub(super) struct Summary {
     /// US dollars; `null` where the price of the model is not known.
     cost: Option<f64>,
     left: RemainingSummary,
+    /// Messages of a stream that were set aside as dead letters.
+    rejected: u64,
     /// Problem that stopped the worker.
     needs: Option<String>,
 }
@@ -316,6 +338,7 @@ impl Summary {
             tokens: totals.tokens,
             cost: totals.cost,
             left: RemainingSummary::of(&report.left),
+            rejected: 0,
             needs,
         }
     }
@@ -335,6 +358,7 @@ impl Summary {
             ("  dead", count(jobs.dead)),
             ("records", count(jobs.staged)),
             ("quarantined", count(jobs.quarantined)),
+            ("messages rejected", some(self.rejected)),
             ("calls", format!("{}{journaled}", count(self.calls))),
             ("tokens", format!("{sent} sent, {answered} answered")),
             ("cost", self.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
@@ -345,6 +369,13 @@ impl Summary {
         for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
             let jobs = counted(*jobs, "job");
             output::note(&format!("{RED}dead:{RED:#} {jobs}, {kind}: {example}"));
+        }
+        if self.rejected > 0 {
+            let messages = counted(self.rejected, "message");
+            output::note(&format!(
+                "{RED}rejected:{RED:#} {messages}: the dead letters of the stream hold them, with \
+                 the reason"
+            ));
         }
         let left = &self.left;
         if left.at_a_cap > 0 {

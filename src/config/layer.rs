@@ -6,6 +6,8 @@ use toml::{Table, Value};
 pub const DEFAULT: &str = include_str!("../../config.toml");
 /// Prefix of environment variables with settings.
 pub(crate) const ENV_PREFIX: &str = "ANNALIST__";
+/// Prefix of all variables of the project, some of which are no settings.
+pub(crate) const ENV_PREFIX_ALL: &str = "ANNALIST_";
 /// Minimum similarity, 0 to 1, for suggesting a known key.
 const ALIKE_MIN: f64 = 0.7;
 /// Minimum similarity for treating an unknown key as a misspelling.
@@ -86,11 +88,6 @@ pub(super) fn check_keys(
                 continue;
             }
             (Some(Value::Float(_)), Value::Integer(_)) => continue,
-            (Some(Value::Integer(_)), Value::Integer(number))
-                if !(0..=i64::from(u32::MAX)).contains(number) =>
-            {
-                format!("{key}: expected a number from 0 to {}, found {number}", u32::MAX)
-            }
             (Some(default), value) if default.same_type(value) => continue,
             (Some(default), value) => {
                 format!("{key}: expected {}, found {}", kind(default), kind(value))
@@ -187,6 +184,16 @@ pub(super) fn merge(under: &mut Table, over: Table) {
     }
 }
 
+/// The variable of the setting that `name` names with too few underscores.
+fn meant_by(name: &str, defaults: &Table) -> Option<String> {
+    let variable =
+        |key: &str| format!("{ENV_PREFIX}{}", key.replace('.', "__").to_ascii_uppercase());
+    let keys =
+        known(defaults).into_iter().filter(|key| !defaults.get(key).is_some_and(Value::is_table));
+    let single = |name: &str| name.replace("__", "_");
+    keys.map(|key| variable(&key)).find(|it| single(it) == single(name))
+}
+
 /// Sets the key that a variable such as `ANNALIST__MODEL__BASE_URL` names.
 pub(super) fn set_from_env(
     settings: &mut Table,
@@ -194,10 +201,15 @@ pub(super) fn set_from_env(
     name: &str,
     value: &str,
 ) -> Result<(), ConfigError> {
-    let Some(key) = name.strip_prefix(ENV_PREFIX) else { return Ok(()) };
+    let fail = |what: String| ConfigError { place: format!("environment variable {name}"), what };
+    let Some(key) = name.strip_prefix(ENV_PREFIX) else {
+        // Variables that are no settings begin in the same way.
+        return meant_by(name, defaults).map_or(Ok(()), |meant| {
+            Err(fail(format!("unknown variable: did you mean `{meant}`?")))
+        });
+    };
     let path = key.to_ascii_lowercase().replace("__", ".");
     let keys: Vec<&str> = path.split('.').collect();
-    let fail = |what: String| ConfigError { place: format!("environment variable {name}"), what };
     let default = get(defaults, &keys).ok_or_else(|| fail(unknown(&path, defaults)))?;
     if let Value::Table(section) = default {
         let keys: Vec<String> = section.keys().map(|key| key.to_ascii_uppercase()).collect();

@@ -80,6 +80,38 @@ fn values_out_of_bounds_are_refused() {
 }
 
 #[test]
+fn a_model_out_of_bounds_is_refused() {
+    check(
+        "[model]\nconcurrency = -3",
+        "config.toml:2: model.concurrency: expected a number from 1 to 4096, found -3",
+    );
+    check(
+        "[model]\ntemperature = 2.5",
+        "config.toml:2: model.temperature: expected a number from 0 to 2, found 2.5",
+    );
+    for key in ["timeout_secs", "connect_timeout_secs"] {
+        check(
+            &format!("[model]\n{key} = 0"),
+            &format!("config.toml:2: model.{key}: expected 1 to 86400 seconds, found 0"),
+        );
+    }
+}
+
+#[test]
+fn a_variable_with_too_few_underscores_is_reported_and_others_are_not_settings() {
+    for name in ["ANNALIST_MODEL__MODEL", "ANNALIST_MODEL_MODEL", "ANNALIST__MODEL_MODEL"] {
+        let error = load("", &[(name, "small")]).unwrap_err();
+        assert!(error.place.contains(name) && error.what.contains("did you mean"), "{error}");
+    }
+    let meant = load("", &[("ANNALIST_LANGUAGE", "German")]).unwrap_err().what;
+    assert!(meant.ends_with("did you mean `ANNALIST__LANGUAGE`?"), "{meant}");
+    for name in ["ANNALIST_LOG", "ANNALIST_LOG_FORMAT", "ANNALIST_TEST_POSTGRES", "ANNALIST_SEARCH"]
+    {
+        assert!(load("", &[(name, "x")]).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn a_queue_out_of_bounds_is_refused() {
     check(
         "[queue]\ngather_tokens = 9000",
@@ -96,7 +128,7 @@ fn a_queue_out_of_bounds_is_refused() {
     );
     check(
         "[queue]\nattempts_max = 0",
-        "config.toml:2: queue.attempts_max: expected a number of at least 1, found 0",
+        "config.toml:2: queue.attempts_max: expected a number from 1 to 100, found 0",
     );
 }
 

@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::llm::tool::echo;
-use crate::llm::{ModelDialogue, Step};
+use crate::llm::{ModelDialogue, NO_MODE, Step, UNUSABLE};
 use crate::privacy::Redacted;
 use crate::text::lenient_json::decode;
 use serde::Serialize;
@@ -83,6 +83,8 @@ pub(crate) struct DialogueSummary {
     pub findings: Vec<Finding>,
     pub rung: OutputMode,
     pub asks: u32,
+    /// False if no reply was an answer.
+    pub is_usable: bool,
 }
 
 /// The dialogue about one batch.
@@ -91,6 +93,10 @@ pub(crate) struct Dialogue<T> {
     task: T,
     rung: OutputMode,
     asks: u32,
+    /// True if the endpoint replied.
+    replied: bool,
+    is_usable: bool,
+    is_exhausted: bool,
     findings: Vec<Finding>,
     correction: Option<(Redacted, Vec<String>)>,
     repairs: u32,
@@ -104,6 +110,9 @@ impl<T: BatchTask> Dialogue<T> {
             task,
             rung,
             asks: 0,
+            replied: false,
+            is_usable: false,
+            is_exhausted: false,
             findings: Vec::new(),
             correction: None,
             repairs: 0,
@@ -128,6 +137,11 @@ impl<T: BatchTask> Dialogue<T> {
         self.output_mode_refused()
     }
 
+    fn exhaust(&mut self) -> Step<T::Outcome> {
+        self.is_exhausted = !self.is_usable;
+        self.give_up("no-call", if self.replied { UNUSABLE } else { NO_MODE })
+    }
+
     fn give_up(&mut self, rule: &'static str, detail: &str) -> Step<T::Outcome> {
         self.note(Finding::new(Severity::Warning, rule, 0, detail));
         self.finish()
@@ -135,7 +149,8 @@ impl<T: BatchTask> Dialogue<T> {
 
     fn finish(&mut self) -> Step<T::Outcome> {
         let findings = std::mem::take(&mut self.findings);
-        let summary = DialogueSummary { findings, rung: self.rung, asks: self.asks };
+        let Dialogue { rung, asks, is_usable, .. } = *self;
+        let summary = DialogueSummary { findings, rung, asks, is_usable };
         Step::Done(self.task.outcome(summary))
     }
 
@@ -178,12 +193,14 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
     type Outcome = T::Outcome;
 
     fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
+        self.replied = true;
         let Some(mut answer) =
             Answer::read(reply, self.rung.is_tool(), self.task.spec().tool.name, T::LIST)
         else {
             self.task.check(None);
             return self.after_nothing(reply);
         };
+        self.is_usable = true;
         let problems = self.task.check(Some(&mut answer));
         for finding in answer.findings {
             self.note(finding);
@@ -202,12 +219,19 @@ impl<T: BatchTask> ModelDialogue for Dialogue<T> {
                 self.rung = rung;
                 Step::Ask(self.request())
             }
-            None => self.give_up("no-call", "the endpoint supports none of the output modes"),
+            None => self.exhaust(),
         }
     }
 
     fn stop(&mut self) -> Step<T::Outcome> {
-        self.give_up("no-call", "the question could not be asked")
+        match self.is_usable {
+            true => self.give_up("no-call", "the question could not be asked"),
+            false => self.exhaust(),
+        }
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     fn has_partial_result(&self) -> bool {

@@ -26,6 +26,8 @@ named! {
         Search = "search",
         /// To try a prompt or a model.
         Test = "test",
+        /// Any, but no answer was received: counted as the worst case.
+        Unanswered = "unanswered",
     }
 }
 
@@ -226,6 +228,8 @@ pub enum ErrorKind {
         /// Wait requested by the endpoint, if any.
         wait: Option<Duration>,
     },
+    /// The endpoint answered with something that is no reply of a model: probably its URL is wrong.
+    NotAReply,
     /// The request is longer than the model's context.
     TooLong,
     /// The endpoint does not support this output mode; the next one may work.
@@ -249,6 +253,7 @@ impl ErrorKind {
             ErrorKind::RateLimited { .. } => "rate-limited",
             ErrorKind::QuotaExhausted => "quota-exhausted",
             ErrorKind::Unavailable { .. } => "unavailable",
+            ErrorKind::NotAReply => "not-a-reply",
             ErrorKind::TooLong => "too-long",
             ErrorKind::Unsupported => "unsupported",
             ErrorKind::Unauthorised => "unauthorised",
@@ -288,12 +293,14 @@ pub struct ModelError {
     pub kind: ErrorKind,
     /// Problem and remedy for a person: status codes and names, no conversation text.
     pub detail: String,
+    /// True if the request was sent and may have been processed, though no answer was received.
+    pub is_unanswered: bool,
 }
 
 impl ModelError {
     /// Creates an error of `kind`.
     pub fn new(kind: ErrorKind, detail: impl Into<String>) -> ModelError {
-        ModelError { kind, detail: detail.into() }
+        ModelError { kind, detail: detail.into(), is_unanswered: false }
     }
 
     /// Returns the reaction to the error. The only place that decides it.
@@ -301,6 +308,7 @@ impl ModelError {
         match self.kind {
             ErrorKind::RateLimited { wait } => Retry::After { wait, charged: false },
             ErrorKind::Unavailable { wait } => Retry::After { wait, charged: true },
+            ErrorKind::NotAReply => Retry::After { wait: None, charged: true },
             ErrorKind::TooLong => Retry::Smaller,
             ErrorKind::Unsupported => Retry::NextOutputMode,
             ErrorKind::BadRequest | ErrorKind::Stale => Retry::Never,

@@ -11,7 +11,7 @@ use crate::domain::{
     ErrorKind, Finding, ModelError, OutputMode, Purpose, Record, Reply, Request, RequestDigest,
     Severity,
 };
-use crate::extract::Exchange;
+use crate::extract::{Exchange, Failure};
 use crate::llm::{Cassette, CassetteFile, Origin, Origins};
 use crate::pipeline::budget::{CapOwner, cost};
 use crate::pipeline::dialogue::{self, Deferral, DialogueEnd, ReplySource};
@@ -151,8 +151,13 @@ async fn extract(
                 before: slice.before,
                 generation: 0,
             };
+            let is_cut = extraction.is_cut;
             let Proven { records, findings, .. } = request.prove(&case.gate, extraction);
             (result.records, result.findings) = (records, findings);
+            if is_cut {
+                let Failure { kind, detail, .. } = Failure::cut_off(Vec::new());
+                result.failure = Some(RunFailure { kind: kind.name().to_owned(), detail });
+            }
         }
         DialogueEnd::Done(Err(why)) => {
             let failure = RunFailure { kind: why.kind.name().to_owned(), detail: why.detail };

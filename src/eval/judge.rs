@@ -1,7 +1,8 @@
 //! The verdict on a case: records against gold, bars, entry states, warnings.
 
+use super::case::Bars;
 use super::extraction::SliceResult;
-use super::gold::{Forbidden, Item};
+use super::gold::{Forbidden, Gold, Item};
 use super::measure::Sums;
 use super::prepare::{Broken, PreparedCase};
 use super::report::{
@@ -81,11 +82,17 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
         problems.extend(missed.into_iter().map(|it| Problem::new("below-bar", true, it)));
         problems.extend(differences(contents, &case.gate, &records));
     }
+    let Gold { items, forbidden, .. } = &contents.gold;
+    let is_measured = !items.is_empty()
+        || !forbidden.is_empty()
+        || contents.expected.is_some()
+        || contents.case.bars != Bars::default();
     let outcome = match (is_broken, is_stale, problems.iter().any(|it| it.fails)) {
         (true, ..) => CaseOutcome::Broken,
         (false, true, _) => CaseOutcome::Stale,
         (false, false, true) => CaseOutcome::Failed,
-        (false, false, false) => CaseOutcome::Passed,
+        (false, false, false) if is_measured => CaseOutcome::Passed,
+        (false, false, false) => CaseOutcome::NotMeasured,
     };
     let (items, forbidden) = gold_reports(case, &scored, &records);
     let reports = records.iter().zip(conversations);
@@ -96,6 +103,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
         about: contents.case.about.clone(),
         format: case.format.name().to_owned(),
         language: contents.config.language.clone(),
+        model: case.asking.model.clone(),
         answers,
         outcome,
         problems,

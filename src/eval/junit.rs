@@ -53,6 +53,7 @@ fn test_case(suite: &str, case: &CaseReport, change: Option<&CaseComparison>) ->
     let unsuccessful = |kind, name| status(kind, name, &reasons(case, worse));
     let status = match case.outcome {
         CaseOutcome::Passed if worse.is_none() => TestCaseStatus::success(),
+        CaseOutcome::NotMeasured => TestCaseStatus::skipped(),
         CaseOutcome::Passed => unsuccessful(NonSuccessKind::Failure, "worse"),
         CaseOutcome::Broken => unsuccessful(NonSuccessKind::Error, case.outcome.name()),
         CaseOutcome::Failed | CaseOutcome::Stale => {

@@ -238,7 +238,8 @@ fn variant_view<'r>(
         CaseOutcome::Stale => 1,
         CaseOutcome::Broken => 2,
         CaseOutcome::Passed if change(it).is_some_and(|it| it.worse) => 3,
-        CaseOutcome::Passed => 4,
+        CaseOutcome::NotMeasured => 4,
+        CaseOutcome::Passed => 5,
     });
     let hidden = order.len().saturating_sub(CASES_MAX);
     order.truncate(CASES_MAX);

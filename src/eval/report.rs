@@ -73,6 +73,7 @@ impl Summary {
                 CaseOutcome::Failed => &mut summary.cases.failed,
                 CaseOutcome::Stale => &mut summary.cases.stale,
                 CaseOutcome::Broken => &mut summary.cases.broken,
+                CaseOutcome::NotMeasured => &mut summary.cases.not_measured,
             } += 1;
         }
         let measured = cases.iter().filter(|it| it.is_measured()).map(|it| it.sums);
@@ -94,6 +95,9 @@ pub(crate) struct CaseCounts {
     pub stale: u64,
     /// Cases that could not be read, or whose model could not be asked.
     pub broken: u64,
+    /// Cases without gold and bars.
+    #[serde(default)]
+    pub not_measured: u64,
 }
 
 named! {
@@ -108,6 +112,8 @@ named! {
         Stale = "stale",
         /// It could not be read, or the model could not be asked.
         Broken = "broken",
+        /// It has neither gold nor bars.
+        NotMeasured = "not measured",
     }
 }
 
@@ -118,6 +124,9 @@ pub(crate) struct CaseReport {
     pub about: String,
     pub format: String,
     pub language: String,
+    /// Model whose answers were tested.
+    #[serde(default)]
+    pub model: String,
     pub answers: Origins,
     pub outcome: CaseOutcome,
     /// Reasons why it did not pass, and warnings.
@@ -136,7 +145,7 @@ impl CaseReport {
     pub(crate) fn is_measured(&self) -> bool {
         match self.outcome {
             CaseOutcome::Passed | CaseOutcome::Failed => true,
-            CaseOutcome::Stale | CaseOutcome::Broken => false,
+            CaseOutcome::Stale | CaseOutcome::Broken | CaseOutcome::NotMeasured => false,
         }
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn case(
         about: format!("What {name} shows."),
         format: "plain".to_owned(),
         language: "English".to_owned(),
+        model: "small".to_owned(),
         answers: Origins { recorded: 0, hand_written: 1, imported: 0 },
         outcome: CaseOutcome::Passed,
         problems: Vec::new(),

@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::llm::prompt::{Complaint, Form, Prompts, RetryReason};
 use crate::llm::tool::echo;
-use crate::llm::{ModelDialogue, Step};
+use crate::llm::{ModelDialogue, NO_MODE, Step, UNUSABLE};
 use crate::privacy::Redacted;
 use crate::text::phrase::counted;
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub(crate) struct Extraction {
     pub findings: Vec<Finding>,
     /// Output mode that worked; worth remembering for the endpoint and model.
     pub rung: OutputMode,
+    /// True if no answer was whole: the slice holds more than `claims`.
+    pub is_cut: bool,
 }
 
 named! {
@@ -89,6 +91,17 @@ named! {
         Malformed = "malformed",
         /// There was no answer.
         NoCall = "no-call",
+        /// No answer was whole.
+        CutOff = "cut-off",
+    }
+}
+
+impl Failure {
+    /// The failure of a slice whose answers broke off, which cannot be cut in two.
+    pub(crate) fn cut_off(findings: Vec<Finding>) -> Failure {
+        let detail =
+            "the answer broke off; raise `model.reply_tokens_max`, or lower `slice.tokens`";
+        Failure { kind: FailureKind::CutOff, detail: detail.to_owned(), findings }
     }
 }
 
@@ -105,6 +118,7 @@ pub(crate) struct Failure {
 ///
 /// Valid claims stay, whatever comes later. After broken claims, the next answer adds to those that are kept. After a
 /// truncated answer, a whole one takes its place, unless it has fewer claims than were salvaged: then both are kept.
+/// Without a whole one, the extraction says so.
 #[derive(Debug)]
 pub struct Exchange {
     spec: Arc<ExtractionSpec>,
@@ -118,6 +132,10 @@ pub struct Exchange {
     problems: Vec<String>,
     findings: Vec<Finding>,
     tried: bool,
+    is_cut: bool,
+    /// True if the endpoint replied.
+    replied: bool,
+    is_exhausted: bool,
     asks: u32,
     repairs: u32,
     cuts: u32,
@@ -151,6 +169,9 @@ impl Exchange {
             problems: Vec::new(),
             findings: Vec::new(),
             tried: false,
+            is_cut: false,
+            replied: false,
+            is_exhausted: false,
             asks: 0,
             repairs: 0,
             cuts: 0,
@@ -169,6 +190,7 @@ impl Exchange {
             join(&mut self.kept, answer.claims);
         }
         self.problems = answer.problems;
+        self.is_cut = false;
         let asked_again = reason == Some(RetryReason::Broken);
         if asked_again && self.problems.is_empty() && self.kept.len() == kept {
             self.warn("omitted-claim", "the model omitted the broken claims when asked again");
@@ -183,6 +205,7 @@ impl Exchange {
     fn after_cut(&mut self, answer: Answer, reply: &Reply) -> Step<Outcome> {
         self.warn("truncated", "the answer broke off; claims may be missing");
         join(&mut self.kept, answer.claims);
+        self.is_cut = true;
         if self.cuts < CUTS_MAX && self.may_ask() {
             self.cuts += 1;
             self.problems.clear();
@@ -214,10 +237,16 @@ impl Exchange {
             return self.again(reason, reply);
         }
         self.turn = None;
-        self.next_mode().unwrap_or_else(|| match self.tried {
-            true => self.end(FailureKind::Malformed, "no answer could be used"),
-            false => self.end(FailureKind::NoCall, "the model submitted no answer"),
-        })
+        self.next_mode().unwrap_or_else(|| self.exhaust())
+    }
+
+    fn exhaust(&mut self) -> Step<Outcome> {
+        self.is_exhausted = self.kept.is_empty();
+        if self.is_exhausted && self.is_cut {
+            return Step::Done(Err(Failure::cut_off(std::mem::take(&mut self.findings))));
+        }
+        let kind = if self.tried { FailureKind::Malformed } else { FailureKind::NoCall };
+        self.end(kind, if self.replied { UNUSABLE } else { NO_MODE })
     }
 
     fn next_mode(&mut self) -> Option<Step<Outcome>> {
@@ -235,6 +264,7 @@ impl Exchange {
             claims: std::mem::take(&mut self.kept),
             findings: std::mem::take(&mut self.findings),
             rung: self.rung,
+            is_cut: self.is_cut,
         }))
     }
 
@@ -313,6 +343,7 @@ impl ModelDialogue for Exchange {
     type Outcome = Outcome;
 
     fn reply(&mut self, reply: &Reply) -> Step<Outcome> {
+        self.replied = true;
         let mut answer = Answer::read(reply, self.rung);
         std::mem::take(&mut answer.findings).into_iter().for_each(|finding| self.note(finding));
         self.tried |= answer.tried;
@@ -328,14 +359,19 @@ impl ModelDialogue for Exchange {
     }
 
     fn output_mode_refused(&mut self) -> Step<Outcome> {
-        self.next_mode().unwrap_or_else(|| {
-            self.end(FailureKind::NoCall, "the endpoint supports none of the output modes")
-        })
+        self.next_mode().unwrap_or_else(|| self.exhaust())
     }
 
     /// Ends with the claims of earlier answers: the request is, say, too long with the earlier answer in it.
     fn stop(&mut self) -> Step<Outcome> {
-        self.end(FailureKind::NoCall, "the question could not be asked")
+        match self.kept.is_empty() {
+            true => self.exhaust(),
+            false => self.end(FailureKind::NoCall, "the question could not be asked"),
+        }
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     fn has_partial_result(&self) -> bool {

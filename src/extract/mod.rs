@@ -6,5 +6,5 @@ mod exchange;
 
 pub(crate) use answer::{SCHEMA_VERSION, TOOL_NAME, schema_files};
 pub use answer::{decode, tool, validate};
-pub(crate) use exchange::Extraction;
 pub use exchange::{Exchange, ExtractionSpec};
+pub(crate) use exchange::{Extraction, Failure};

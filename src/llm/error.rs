@@ -130,14 +130,18 @@ fn code_of(text: &str) -> String {
     text.chars().filter(lawful).take(CODE_BYTES_MAX).collect::<String>().to_ascii_lowercase()
 }
 
+/// Body of a server that is no model's, and so charges nothing.
+pub(super) const WEB_PAGE: &str = "a web page";
+
 /// Failure of a call, without the request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Failure {
     /// The server returned an error; an in-band error has the status that its code names.
     #[error("status {status}")]
     Status { status: u16, wait: Option<Duration>, said: Box<ServerError> },
+    /// `is_sent`: the server may have processed the request.
     #[error("{what}")]
-    Transport { what: &'static str },
+    Transport { what: &'static str, is_sent: bool },
     /// The response was not a valid reply.
     #[error("{what}")]
     InvalidReply { what: &'static str },
@@ -159,13 +163,18 @@ impl Failure {
     pub(super) fn into_error(self, asked: &RequestContext<'_>) -> ModelError {
         let RequestContext { host, source, rung, .. } = *asked;
         let unavailable = ErrorKind::Unavailable { wait: None };
+        let is_unanswered = match &self {
+            Failure::Transport { is_sent, .. } => *is_sent,
+            Failure::InvalidReply { what } => *what != WEB_PAGE,
+            Failure::Status { .. } => false,
+        };
         let (kind, detail) = match self {
-            Failure::Transport { what } => {
+            Failure::Transport { what, .. } => {
                 (unavailable, format!("{host}: {what} (settings: {source})"))
             }
             Failure::InvalidReply { what } => {
                 let check = "check `base_url`, which usually ends in /v1, in";
-                (unavailable, format!("{host} answered 200 with {what}; {check} {source}"))
+                (ErrorKind::NotAReply, format!("{host} answered 200 with {what}; {check} {source}"))
             }
             Failure::Status { status, wait, said } => {
                 let kind = kind_of(status, wait, &said, rung);
@@ -173,7 +182,7 @@ impl Failure {
                 (kind, detail)
             }
         };
-        ModelError::new(kind, detail)
+        ModelError { is_unanswered, ..ModelError::new(kind, detail) }
     }
 }
 
@@ -287,7 +296,7 @@ fn detail_of(
             format!("; set `limits.requests_per_minute` in {source} to what the account allows")
         }
         ErrorKind::Unavailable { .. } => format!("; try again later (settings: {source})"),
-        ErrorKind::Stale | ErrorKind::Cancelled => String::new(),
+        ErrorKind::NotAReply | ErrorKind::Stale | ErrorKind::Cancelled => String::new(),
     };
     detail + &hint
 }
@@ -416,7 +425,7 @@ mod tests {
         assert!(
             of(429, code).starts_with("here:1 answered 429, code abc_1, type xy; set `limits.")
         );
-        let invalid = Failure::InvalidReply { what: "a web page" }.into_error(&asked).detail;
+        let invalid = Failure::InvalidReply { what: WEB_PAGE }.into_error(&asked).detail;
         let all = [400, 401, 402, 404, 413, 422, 429, 500, 503].map(|status| of(status, ""));
         for detail in all.into_iter().chain([invalid]) {
             assert_eq!(detail.matches("; ").count(), 1, "one mend: {detail}");

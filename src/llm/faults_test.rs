@@ -69,10 +69,10 @@ const EXPECTED: &[(&str, &str)] = &[
     ("dup_keys", "call(1) tool_calls"),
     ("deep_nest", "cut(1) tool_calls"),
     ("big_body", "call(1) tool_calls"),
-    ("empty_body", "unavailable"),
-    ("html_200", "unavailable"),
+    ("empty_body", "not-a-reply"),
+    ("html_200", "not-a-reply"),
     ("error_200", "unavailable"),
-    ("bad_json", "unavailable"),
+    ("bad_json", "not-a-reply"),
     ("sse_error", "call(1) tool_calls"),
     ("sse_no_done", "call(1) tool_calls"),
     ("sse_repeat", "call(1) tool_calls"),
@@ -139,6 +139,7 @@ fn outcome(reply: &Result<Reply, ModelError>) -> String {
                 }
                 ErrorKind::RateLimited { wait: None }
                 | ErrorKind::Unavailable { wait: None }
+                | ErrorKind::NotAReply
                 | ErrorKind::QuotaExhausted
                 | ErrorKind::TooLong
                 | ErrorKind::Unsupported
@@ -225,7 +226,7 @@ async fn probe_finds_the_best_rung() {
         ("tools,response_format", OutputMode::Text),
     ] {
         let Some(server) = Server::start(&["--reject", refused]) else { return };
-        let found = probe(&server.patient(), "mock-small").await;
+        let found = probe(&server.patient(), "mock-small", |_| {}).await;
         assert_eq!(found.best, Some(best), "{refused} {found:#?}");
         assert!(found.models.is_some_and(|names| names.len() == 3));
         assert_eq!(found.reply_model.as_deref(), Some("mock-small"));
@@ -235,7 +236,7 @@ async fn probe_finds_the_best_rung() {
 #[tokio::test]
 async fn wrong_key_names_its_variable() {
     let Some(server) = Server::start(&["--api-key", "other"]) else { return };
-    let found = probe(&server.patient(), "mock-small").await;
+    let found = probe(&server.patient(), "mock-small", |_| {}).await;
     assert!(!found.reachable.ok && found.best.is_none());
     let error = found.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Unauthorised);

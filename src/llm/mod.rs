@@ -56,4 +56,14 @@ pub(crate) trait ModelDialogue {
     fn stop(&mut self) -> Step<Self::Outcome>;
     /// True if earlier replies gave a usable result.
     fn has_partial_result(&self) -> bool;
+    /// True if it ended because no output mode gave a usable reply.
+    fn is_exhausted(&self) -> bool {
+        false
+    }
 }
+
+/// Detail of a dialogue that ended without a usable reply.
+pub(crate) const UNUSABLE: &str =
+    "the model's answers were unusable; try another model, which `annalist doctor` checks";
+/// Detail of a dialogue in which the endpoint refused every request.
+pub(crate) const NO_MODE: &str = "the endpoint supports none of the output modes";

@@ -157,7 +157,7 @@ impl Endpoint {
 
     /// Sends the request, again without each field that the endpoint turns out to refuse.
     async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
-        let mut failure = Failure::Transport { what: "not asked" };
+        let mut failure = Failure::Transport { what: "not asked", is_sent: false };
         for _ in 0..=QUIRKS_MAX {
             let known = self.quirks.known();
             failure = match self.exchange(body(request, known)).await {
@@ -198,7 +198,8 @@ impl LanguageModel for Endpoint {
 }
 
 fn failure_of(error: OpenAIError) -> Failure {
-    let unsent = Failure::Transport { what: "the request could not be sent" };
+    let what = "the request could not be sent";
+    let unsent = Failure::Transport { what, is_sent: false };
     match error {
         OpenAIError::Boxed(failure) => failure.downcast().map_or(unsent, |failure| *failure),
         OpenAIError::JSONDeserialize(..) => Failure::InvalidReply { what: "odd JSON" },

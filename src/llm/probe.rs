@@ -47,8 +47,9 @@ enum Wanted {
     Json(Option<&'static str>),
 }
 
-/// Sends up to eight small requests in sequence, since local servers handle one at a time.
-pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
+/// Sends up to eight small requests in sequence, since local servers handle one at a time. Calls `seen` after each
+/// check, first when it is known whether the endpoint is reachable.
+pub(crate) async fn probe(endpoint: &Endpoint, model: &str, mut seen: impl FnMut(&Probe)) -> Probe {
     let ask = Prober { endpoint, model };
     let mut probe = Probe { models: ask.models().await, ..Probe::default() };
     let plain = ask.check(OutputMode::Text, json!({}), |reply, name| {
@@ -57,6 +58,7 @@ pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
         Ok(if empty { "answered without words" } else { "answered" })
     });
     (probe.reachable, probe.error) = plain.await;
+    seen(&probe);
     if !probe.reachable.ok {
         return probe;
     }
@@ -84,6 +86,7 @@ pub(crate) async fn probe(endpoint: &Endpoint, model: &str) -> Probe {
             probe.best.get_or_insert(rung);
         }
         probe.checks.push((name, check));
+        seen(&probe);
     }
     probe.best.get_or_insert(OutputMode::Text);
     probe

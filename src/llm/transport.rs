@@ -2,7 +2,7 @@
 //! that reply text never reaches its errors or its log.
 //! Also the waits that an endpoint asks for, and exponential backoff, whose randomness is an argument.
 
-use super::error::{ERROR_BYTES_MAX, Failure, ServerError};
+use super::error::{ERROR_BYTES_MAX, Failure, ServerError, WEB_PAGE};
 use crate::domain::{REPLY_BYTES_MAX, Timestamp};
 use crate::text::lenient_json::decode;
 use async_openai::error::OpenAIError;
@@ -54,7 +54,7 @@ impl Transport {
             Ok(_) => Ok(body.into_bytes()),
             Err(_) => {
                 let html = body.trim_start().starts_with('<');
-                Err(Failure::InvalidReply { what: if html { "a web page" } else { "broken JSON" } })
+                Err(Failure::InvalidReply { what: if html { WEB_PAGE } else { "broken JSON" } })
             }
         }
     }
@@ -106,7 +106,7 @@ pub(super) fn broken(error: &reqwest::Error) -> Failure {
     } else {
         "the connection was lost before an answer arrived; try again later"
     };
-    Failure::Transport { what }
+    Failure::Transport { what, is_sent: !error.is_connect() }
 }
 
 fn why_not_connected(error: &reqwest::Error) -> &'static str {

@@ -14,15 +14,18 @@ use crate::consolidate::{
 use crate::domain::{
     Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
-use crate::llm::ModelDialogue;
+use crate::llm::{ModelDialogue, UNUSABLE};
 use crate::store::StoreError;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Consecutive unanswered batches after which no further batch starts; each was already retried.
 const UNANSWERED_MAX: u32 = 2;
+/// Consecutive batches without a usable answer after which the model is not asked again.
+const UNUSABLE_MAX: u32 = 3;
 /// Estimated tokens of a verdict: its ids, its disposition and a few words of evidence.
 pub(super) const VERDICT_TOKENS_ESTIMATE: u64 = 40;
 /// Grace period for calls in flight after a stop.
@@ -157,6 +160,8 @@ pub(crate) struct Adjudicator {
     pub(super) mode: AskMode,
     /// Message of the first [`Halt::Needs`]; once set, nothing more is asked.
     needs: OnceLock<String>,
+    /// Consecutive batches without a usable answer.
+    unusable: AtomicU32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -201,7 +206,13 @@ impl Adjudicator {
         configure(&mut spec.ask, config);
         let (in_flight, spec) = (config.model.concurrency, Arc::new(spec));
         let mode = if config.consolidate.is_auto() { AskMode::Optional } else { AskMode::Required };
-        Adjudicator { client, spec, in_flight, mode, needs: OnceLock::new() }
+        let (needs, unusable) = (OnceLock::new(), AtomicU32::new(0));
+        Adjudicator { client, spec, in_flight, mode, needs, unusable }
+    }
+
+    /// True if the model was given up because of its answers.
+    pub(crate) fn is_unusable(&self) -> bool {
+        self.unusable.load(Ordering::Relaxed) >= UNUSABLE_MAX
     }
 
     pub(crate) fn needs(&self) -> Option<String> {
@@ -239,8 +250,19 @@ impl Adjudicator {
             let Some(result) = join_result(ended) else { continue };
             let mut result = result?;
             match &result.ended {
-                DialogueEnd::Done(_) => unanswered = 0,
-                DialogueEnd::TooLong(_) | DialogueEnd::Failed(_) => {}
+                DialogueEnd::Done(it) if it.summary.is_usable => {
+                    unanswered = 0;
+                    self.unusable.store(0, Ordering::Relaxed);
+                }
+                DialogueEnd::Done(_) | DialogueEnd::Failed(_) => {
+                    self.unusable.fetch_add(1, Ordering::Relaxed);
+                    if self.is_unusable() {
+                        over = true;
+                        let line = || format!("{}: {UNUSABLE}", self.spec.ask.model);
+                        halt = Some(Halt::Needs(self.needs.get_or_init(line).clone()));
+                    }
+                }
+                DialogueEnd::TooLong(_) => {}
                 DialogueEnd::Deferred(Deferral::Cap(_)) => over = true,
                 DialogueEnd::Deferred(Deferral::Unanswered(_)) => {
                     unanswered += 1;
@@ -321,6 +343,10 @@ impl Progress {
         match answered(ended) {
             Ok(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
+                if !adjudicated.summary.is_usable {
+                    self.has_unanswered = true;
+                    return;
+                }
                 self.verdicts.extend(adjudicated.verdicts);
                 self.usage.refused += adjudicated.refused as u64;
                 self.asked.pairs.extend(pairs);

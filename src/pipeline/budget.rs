@@ -2,10 +2,12 @@
 //! minute. The worst case of a call is reserved before it is made, so that concurrent workers cannot exceed a cap.
 
 use super::retrying_store::RetryingStore;
+use crate::adapters::process;
 use crate::config::{Config, Limits, Price};
-use crate::domain::{SessionId, Timestamp, Usage};
-use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, StoreError};
+use crate::domain::{Digest, SessionId, Timestamp, Usage};
+use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall, StoreError};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +30,7 @@ pub(crate) struct CapOwner<'a> {
 #[must_use = "what is reserved and never settled counts as spent"]
 pub(super) struct Reservation {
     caps: Vec<Cap>,
-    charge: Charge,
+    call: SentCall,
 }
 
 impl fmt::Display for CapReached {
@@ -56,28 +58,38 @@ impl Budget {
         worst: Usage,
         now: Timestamp,
     ) -> Result<Result<Reservation, CapReached>, StoreError> {
-        let tokens = worst.prompt_tokens + worst.completion_tokens;
-        let charge = Charge { tokens, micros: cost(worst, self.price) };
+        // Only makes ids unique.
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let number = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
+        let call = SentCall {
+            id: Digest::of(&["call", process::name(), &number]),
+            at: now,
+            namespace: owner.namespace.to_owned(),
+            session: owner.session,
+            usage: worst,
+            cost_micros: cost(worst, self.price),
+        };
         let caps = self.caps(owner, now);
         if caps.is_empty() {
-            return Ok(Ok(Reservation { caps, charge }));
+            return Ok(Ok(Reservation { caps, call }));
         }
-        let reached = store.retry(|store| store.reserve(caps.clone(), charge)).await?;
-        Ok(reached.map_or(Ok(Reservation { caps, charge }), Err))
+        let reached = store.retry(|store| store.reserve(caps.clone(), call.clone())).await?;
+        Ok(reached.map_or(Ok(Reservation { caps, call }), Err))
     }
 
-    /// Replaces the reserved charge with the actual one.
+    /// Replaces the reserved charge with the actual one; `None` if the call may have been processed, but no answer was
+    /// received.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,
         reserved: Reservation,
-        cost: Charge,
+        cost: Option<Charge>,
     ) -> Result<(), StoreError> {
-        let Reservation { caps, charge } = reserved;
-        if caps.is_empty() {
+        let Reservation { caps, call } = reserved;
+        if caps.is_empty() && cost.is_some() {
             return Ok(());
         }
-        store.retry(|store| store.settle(caps.clone(), charge, cost)).await
+        store.retry(|store| store.settle(caps.clone(), call.clone(), cost)).await
     }
 
     fn caps(&self, owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {

@@ -1,14 +1,20 @@
 //! A dialogue with a model: asks until the dialogue ends, and lowers the output mode where the endpoint refuses one.
 //! The only loop that asks a model; extraction, consolidation and prompt tests share it.
 
-use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
-use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
+use super::model_client::{AskError, Billing, CallContext, Model, ModelClient, Spending};
+use crate::domain::{
+    ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry,
+};
 use crate::llm::{ModelDialogue, Step};
 use crate::store::{CapReached, StoreError};
 
 /// Source of replies: the journal and a model, or a cassette.
 pub(crate) trait ReplySource {
     async fn answer(&mut self, request: &Request) -> Result<Reply, AskError>;
+    /// True if no output mode worked before, so that it is not worth trying more than one.
+    fn is_exhausted(&self) -> bool {
+        false
+    }
 }
 
 pub(crate) enum DialogueEnd<T> {
@@ -38,11 +44,17 @@ pub(crate) async fn run<T: ModelDialogue>(
     source: &mut impl ReplySource,
 ) -> Result<(DialogueEnd<T::Outcome>, bool), StoreError> {
     let (mut step, mut refused) = (Step::Ask(first), false);
+    let (is_exhausted, mut asked) = (source.is_exhausted(), false);
     loop {
         let request = match step {
+            Step::Ask(_) if asked && is_exhausted && !dialogue.has_partial_result() => {
+                step = dialogue.stop();
+                continue;
+            }
             Step::Ask(request) => request,
             Step::Done(outcome) => return Ok((DialogueEnd::Done(outcome), refused)),
         };
+        asked = true;
         let error = match source.answer(&request).await {
             Ok(reply) => {
                 step = dialogue.reply(&reply);
@@ -96,6 +108,10 @@ impl ReplySource for ClientReplies<'_> {
         self.asked.push(digest);
         self.client.ask(request, before, self.context, self.spent).await
     }
+
+    fn is_exhausted(&self) -> bool {
+        self.client.output_mode.is_exhausted()
+    }
 }
 
 impl ModelClient {
@@ -109,7 +125,15 @@ impl ModelClient {
     ) -> Result<DialogueEnd<T::Outcome>, StoreError> {
         let mut source = ClientReplies { client: self, context, spent, asked: Vec::new() };
         let (end, refused) = run(dialogue, first, context.is_resumable, &mut source).await?;
+        let asked = source.asked;
         spent.refused |= refused;
+        if dialogue.is_exhausted() && matches!(end, DialogueEnd::Done(_)) {
+            self.output_mode.exhaust();
+            // A run has generations; pairs are asked about again in the same words.
+            if matches!(context.billing, Billing::Own { purpose: Purpose::Consolidate, .. }) {
+                self.store.retry(|store| store.discard_answers(asked.clone())).await?;
+            }
+        }
         Ok(end)
     }
 

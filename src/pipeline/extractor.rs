@@ -16,7 +16,7 @@ use crate::domain::{
     ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
     SessionId, Slice, SliceId, Speaker, Timestamp,
 };
-use crate::extract::{Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION};
+use crate::extract::{Exchange, Extraction, ExtractionSpec, Failure, SCHEMA_VERSION};
 use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
@@ -52,9 +52,31 @@ pub(crate) struct SliceRequest<'a> {
 pub(crate) enum Outcome {
     /// Success; the extraction may be empty.
     Extracted(Proven),
-    Failed(RunFailure, Vec<Finding>),
-    TooLong(ModelError),
+    Failed(FailedExtraction),
+    /// The request or the answer is too long: smaller slices may be extracted.
+    TooLong(FailedExtraction),
     Deferred(Deferral),
+}
+
+pub(crate) struct FailedExtraction {
+    pub(crate) failure: RunFailure,
+    pub(crate) findings: Vec<Finding>,
+    /// Records of the part of an answer that arrived.
+    pub(crate) records: Vec<Record>,
+}
+
+impl FailedExtraction {
+    fn of(why: Failure, records: Vec<Record>) -> FailedExtraction {
+        let failure = RunFailure { kind: why.kind.name().to_owned(), detail: why.detail };
+        FailedExtraction { failure, findings: why.findings, records }
+    }
+}
+
+impl From<ModelError> for FailedExtraction {
+    fn from(error: ModelError) -> FailedExtraction {
+        let (findings, records) = (Vec::new(), Vec::new());
+        FailedExtraction { failure: failure(error), findings, records }
+    }
 }
 
 pub(crate) struct Proven {
@@ -91,16 +113,17 @@ impl Extractor {
         let begin = self.client.output_mode.current();
         let (mut exchange, first) = Exchange::start(&self.spec, cut, before, begin, generation);
         Ok(match self.client.run(&mut exchange, first, context, spent).await? {
+            DialogueEnd::Done(Ok(extraction)) if extraction.is_cut => {
+                let Proven { records, findings, .. } = slice.prove(&self.gate, extraction);
+                Outcome::TooLong(FailedExtraction::of(Failure::cut_off(findings), records))
+            }
             DialogueEnd::Done(Ok(extraction)) => {
                 self.client.learn(&self.spec.model, extraction.rung, spent.refused).await?;
                 Outcome::Extracted(slice.prove(&self.gate, extraction))
             }
-            DialogueEnd::Done(Err(why)) => {
-                let failure = RunFailure { kind: why.kind.name().to_owned(), detail: why.detail };
-                Outcome::Failed(failure, why.findings)
-            }
-            DialogueEnd::TooLong(error) => Outcome::TooLong(error),
-            DialogueEnd::Failed(error) => Outcome::Failed(failure(error), Vec::new()),
+            DialogueEnd::Done(Err(why)) => Outcome::Failed(FailedExtraction::of(why, Vec::new())),
+            DialogueEnd::TooLong(error) => Outcome::TooLong(error.into()),
+            DialogueEnd::Failed(error) => Outcome::Failed(error.into()),
             DialogueEnd::Deferred(why) => Outcome::Deferred(why),
         })
     }
@@ -119,23 +142,19 @@ impl Extractor {
         Staging { run, entries, records }
     }
 
-    pub(super) fn failed(
-        &self,
-        attempt: RunAttempt,
-        failure: RunFailure,
-        findings: Vec<Finding>,
-    ) -> Staging {
+    pub(super) fn failed(&self, attempt: RunAttempt, failed: FailedExtraction) -> Staging {
+        let FailedExtraction { failure, findings, records } = failed;
         let (state, reason) = (CoverageState::Failed, Some(failure.kind.clone()));
         let failure = Some(failure);
         let run = Run { state: RunState::Failed, failure, findings, ..self.run(&attempt) };
         let cover = |entry| CoveredEntry { entry, state, reason: reason.clone() };
         let entries = attempt.cutting.entries.into_iter().map(cover).collect();
-        Staging { run, entries, records: Vec::new() }
+        Staging { run, entries, records }
     }
 
     /// Run of a slice that was too long; the halves cover its entries.
-    pub(super) fn cut_in_two(&self, attempt: &RunAttempt, error: ModelError) -> Staging {
-        let failure = Some(RunFailure { kind: CUT_IN_TWO.to_owned(), detail: error.detail });
+    pub(super) fn cut_in_two(&self, attempt: &RunAttempt, detail: String) -> Staging {
+        let failure = Some(RunFailure { kind: CUT_IN_TWO.to_owned(), detail });
         let run = Run { failure, ..self.run(attempt) };
         Staging { run, entries: Vec::new(), records: Vec::new() }
     }

@@ -12,7 +12,7 @@ use crate::domain::{
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
 use crate::store::{Bill, CapReached, Charge, JournalEntry, Journaled, StoreError};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -185,7 +185,7 @@ impl ModelClient {
         // Journal a paid answer before anything else can fail.
         let kept = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
-        self.settle(reservation, Charge { tokens, micros: cost_micros }).await?;
+        self.settle(reservation, Some(Charge { tokens, micros: cost_micros })).await?;
         let sent = estimate(request);
         let used = sent + usage.completion_tokens;
         self.rate_limit.settle(&self.store, sent, Some(used)).await?;
@@ -263,7 +263,11 @@ impl ModelClient {
         self.store.retry(|store| store.journal(entry.clone())).await
     }
 
-    async fn settle(&self, reservation: Reservation, charge: Charge) -> Result<(), StoreError> {
+    async fn settle(
+        &self,
+        reservation: Reservation,
+        charge: Option<Charge>,
+    ) -> Result<(), StoreError> {
         self.budget.settle(&self.store, reservation, charge).await?;
         self.settled.notify_waiters();
         Ok(())
@@ -289,7 +293,8 @@ impl ModelClient {
                 }
                 Err(error) => error,
             };
-            self.settle(reservation, Charge::default()).await?;
+            let charge = (!error.is_unanswered).then(Charge::default);
+            self.settle(reservation, charge).await?;
             let Retry::After { wait, charged } = error.retry() else {
                 // The endpoint responded; the request is wrong.
                 permit.ok();
@@ -372,7 +377,7 @@ impl ModelClient {
         let result = tokio::select! {
             biased;
             result = endpoint.call(request) => result,
-            () = grace => Err(cancelled()),
+            () = grace => Err(ModelError { is_unanswered: true, ..cancelled() }),
         };
         match (meter, &result) {
             (Some(meter), Ok(reply)) => {
@@ -425,9 +430,8 @@ fn sample_digest(request: &Request, before: u32) -> RequestDigest {
 /// True if the error is a response of the endpoint.
 fn is_response(error: &AskError) -> bool {
     let AskError::Model(error) = error else { return false };
-    let (stale, cancelled) = (ErrorKind::Stale, ErrorKind::Cancelled);
-    !matches!(error.kind, ErrorKind::Unavailable { .. })
-        && ![stale, cancelled].contains(&error.kind)
+    let none = [ErrorKind::NotAReply, ErrorKind::Stale, ErrorKind::Cancelled];
+    !matches!(error.kind, ErrorKind::Unavailable { .. }) && !none.contains(&error.kind)
 }
 
 fn with_wait(error: ModelError, pause: Duration) -> ModelError {
@@ -480,28 +484,50 @@ pub(super) fn plausible(count: u64, estimate: u64) -> u64 {
 /// by the endpoint needs no repetition.
 const LOWER_MIN: u32 = 3;
 
-/// The output mode that dialogues start in, and the number of consecutive dialogues that ended in a lower one.
-pub(crate) struct OutputModeFallback(Mutex<(OutputMode, u32)>);
+/// The output mode that dialogues start in.
+pub(crate) struct OutputModeFallback(Mutex<ModeState>);
+
+struct ModeState {
+    current: OutputMode,
+    /// Consecutive dialogues that ended in a lower mode.
+    lower: u32,
+    /// True if the last dialogue failed in every mode.
+    is_exhausted: bool,
+}
 
 impl OutputModeFallback {
     pub(crate) fn new(current: OutputMode) -> OutputModeFallback {
-        OutputModeFallback(Mutex::new((current, 0)))
+        OutputModeFallback(Mutex::new(ModeState { current, lower: 0, is_exhausted: false }))
     }
 
     pub(crate) fn current(&self) -> OutputMode {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.state().current
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.state().is_exhausted
+    }
+
+    /// Records that a dialogue failed in every mode.
+    pub(super) fn exhaust(&self) {
+        self.state().is_exhausted = true;
     }
 
     /// Records the mode that a dialogue ended in; returns true if later dialogues start lower.
     pub(crate) fn learn(&self, worked: OutputMode, refused: bool) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (current, lower) = &mut *state;
+        let mut state = self.state();
+        let ModeState { current, lower, is_exhausted } = &mut *state;
+        *is_exhausted = false;
         *lower = if worked <= *current { 0 } else { *lower + 1 };
         let falls = *lower > 0 && (refused || LOWER_MIN <= *lower);
         if falls {
             *current = worked;
         }
         falls
+    }
+
+    fn state(&self) -> MutexGuard<'_, ModeState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

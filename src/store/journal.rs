@@ -100,6 +100,18 @@ impl Store {
         self.all("reading the journal", sql, values![&run.0]).await
     }
 
+    /// Deletes answers that were of no use, so that the same requests are made again. They stay billed.
+    pub(crate) async fn discard_answers(&self, asked: Vec<RequestDigest>) -> StoreResult<()> {
+        self.write("discarding answers", move |db| {
+            for RequestDigest(digest) in &asked {
+                db.run("DELETE FROM journal WHERE digest = ?1", values![digest])?;
+                db.run("DELETE FROM answers_about WHERE digest = ?1", values![digest])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Returns the stored answer to this request, if any.
     pub(crate) async fn journaled(&self, digest: RequestDigest) -> StoreResult<Option<Journaled>> {
         self.read("reading the journal", move |from| find(from, digest)).await

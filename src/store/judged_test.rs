@@ -175,9 +175,16 @@ async fn calls_that_are_no_runs_are_on_the_bill_and_under_the_caps() {
             sort: CapUnit::Tokens,
             most,
         };
-        let charge = Charge { tokens: 1, micros: 0 };
+        let charge = SentCall {
+            id: Digest::of(&["call"]),
+            at: Timestamp(90_000_002),
+            namespace: "project".to_owned(),
+            session: None,
+            usage: Usage { prompt_tokens: 1, ..Usage::default() },
+            cost_micros: 0,
+        };
         assert_eq!(
-            store.reserve(vec![cap(220)], charge).await.unwrap(),
+            store.reserve(vec![cap(220)], charge.clone()).await.unwrap(),
             Some(CapReached { cap: cap(220), is_transient: false })
         );
         assert_eq!(store.reserve(vec![cap(221)], charge).await.unwrap(), None);

@@ -52,7 +52,7 @@ pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredP
 pub(crate) use queue::{
     ABANDONED, BatchJob, BatchPart, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs,
     Gathering, JobChange, JobFilter, JobPage, JobRelease, JobSelection, OpenJobs, Overdue, PartEnd,
-    QueueStats, Rates, RemainingJobs, StoredJob, Stuck, WorkerStatus,
+    QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub use record::RecordFilter;

@@ -250,15 +250,15 @@ const SUMS: &str = "CAST(coalesce(sum(calls), 0) AS BIGINT), \
      CAST(coalesce(sum(cached_tokens), 0) AS BIGINT), \
      CAST(coalesce(sum(completion_tokens), 0) AS BIGINT), \
      CAST(coalesce(sum(cost_micros), 0) AS BIGINT)";
-/// Costs of runs, and of calls outside runs, which belong to no session.
+/// Costs of runs, and of calls outside runs.
 const COSTS: &str = "(
     SELECT r.finished_at AS at, s.namespace, s.id AS session, 'extract' AS purpose, r.calls,
         r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost_micros
     FROM runs r JOIN sessions s ON s.no = r.session_no
     UNION ALL
-    SELECT at, namespace, NULL, purpose, 1, prompt_tokens, cached_tokens, completion_tokens,
+    SELECT at, namespace, session, purpose, 1, prompt_tokens, cached_tokens, completion_tokens,
         cost_micros
-    FROM bills) AS line";
+    FROM bills WHERE purpose <> 'in-flight') AS line";
 
 /// Cost of runs that finished at `since` or later, and of calls outside runs.
 pub(super) fn spent(

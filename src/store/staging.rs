@@ -89,7 +89,8 @@ impl Store {
 }
 
 /// Writes a run with its coverage and records; its entries must be stored. Idempotent. Staging a
-/// run again replaces its results, unless it succeeded before and failed now.
+/// run again replaces its results, unless it succeeded before and failed now. A failed run without
+/// records keeps those of the generation before.
 pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged> {
     let run = &staging.run;
     // Two callers that stage a new run at once would both find nothing to replace.
@@ -102,7 +103,9 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged> {
     let run_no = run::write(db, session_no, run)?;
     if earlier.is_some() {
         entry::uncover(db, session_no, run_no, (run.first.0, run.last.0))?;
-        db.run("UPDATE records SET state = 'replaced' WHERE run_no = ?1", values![run_no])?;
+        if run.state == RunState::Done || !staging.records.is_empty() {
+            db.run("UPDATE records SET state = 'replaced' WHERE run_no = ?1", values![run_no])?;
+        }
     }
     if run.state == RunState::Done && run.failure.is_none() {
         replace_others(db, session_no, run)?;

@@ -113,6 +113,21 @@ fn messages_of_a_stream_are_enqueued_once_and_malformed_ones_are_set_aside() {
 
 #[cfg(feature = "nats")]
 #[test]
+fn rejected_messages_fail_a_drain() {
+    let Some(stream) = Stream::new() else { return };
+    let stub = Stub::good();
+    let place = Place::with_worker(stub.url());
+    stream.publish(&document("one", 0, 0));
+    stream.publish("these words are no slice");
+    let output = place.run(&["worker", "--drain", "--from", &stream.url, "--json"]);
+    let told = output.json();
+    assert_eq!((output.code, &told["well"], &told["rejected"]), (1, &false.into(), &1.into()));
+    assert!(output.stderr.contains("rejected: 1 message"), "{}", output.stderr);
+    place.is_whole(1);
+}
+
+#[cfg(feature = "nats")]
+#[test]
 fn a_drain_takes_in_a_stream_and_ends_when_all_of_it_is_extracted() {
     let Some(stream) = Stream::new() else { return };
     let stub = Stub::good();

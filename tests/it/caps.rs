@@ -57,6 +57,26 @@ fn at_the_cap_on_money_work_waits() {
 }
 
 #[test]
+fn cap_on_money_is_refused_where_the_price_is_unknown() {
+    let stub = Stub::good();
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    place.set("ANNALIST__LIMITS__DAY_USD_MAX", "1");
+    place.set("ANNALIST__MODEL__BASE_URL", "http://models.invalid/v1");
+    let words = ["limits.day_usd_max has no effect", "usd_per_million_sent"];
+    place.run(&["replay", "s.jsonl"]).refused(2, &words);
+    place.run(&["worker", "--drain"]).refused(2, &words);
+    let dry = place.run(&["replay", "s.jsonl", "--dry-run"]);
+    assert!(dry.code == 0 && dry.stderr.contains(words[0]), "{}", dry.stderr);
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.set("ANNALIST__MODEL__BASE_URL", "http://models.invalid/v1");
+    place.run(&["consolidate", "--model", "small"]).refused(2, &words);
+    let doctor = place.run(&["doctor"]);
+    assert!(doctor.code == 1 && doctor.stdout.contains(words[0]), "{}", doctor.stdout);
+}
+
+#[test]
 fn cap_of_the_day_counts_what_was_spent_before() {
     let stub = Stub::good();
     let mut place = Place::with_endpoint(stub.url());
@@ -93,6 +113,95 @@ fn slice_that_is_too_long_is_cut_in_two_until_it_fits() {
     let grown = place.json(&["replay", "s.jsonl", "--json"]);
     balanced(&grown);
     assert_eq!((records(&grown), stub.count()), (14, asked + 1));
+}
+
+/// The answer about the first ten claims, broken off behind them if there are more.
+fn cut_off(slice: &str) -> Answer {
+    let whole = extracted(slice).to_string();
+    let ends: Vec<usize> = whole.match_indices("},").map(|(at, _)| at).collect();
+    match ends.get(4) {
+        Some(at) => Answer::CallText(whole[..at + 8].to_owned()),
+        None => Answer::Call(extracted(slice)),
+    }
+}
+
+#[test]
+fn slice_whose_answers_break_off_is_cut_in_two() {
+    let stub = Stub::new(|ask| cut_off(ask.slice()));
+    let mut place = Place::with_endpoint(stub.url());
+    place.set("ANNALIST__SLICE__TOKENS", "6000");
+    place.write("s.jsonl", claude(0..12));
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!((records(&totals), count(&totals, "/coverage/failed")), (12, 0), "{totals}");
+    let asked = stub.count();
+    place.json(&["replay", "s.jsonl", "--retry-failed", "--json"]);
+    assert_eq!(stub.count(), asked);
+}
+
+#[test]
+fn slice_whose_answers_break_off_fails_with_what_arrived_and_is_asked_about_again() {
+    let stub = Stub::new(|ask| {
+        let whole = extracted(ask.slice()).to_string();
+        match ask.body["max_tokens"] == 300 {
+            true => Answer::CallText(whole[..whole.find("\"requests\"").unwrap() + 5].to_owned()),
+            false => Answer::CallText(whole),
+        }
+    });
+    let mut place = Place::with_endpoint(stub.url());
+    place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "300");
+    place.write("s.jsonl", claude(0..2));
+    let output = place.run(&["replay", "s.jsonl", "--json"]);
+    let totals = output.json();
+    balanced(&totals);
+    assert_eq!((output.code, &totals["coverage"]["failed"]), (1, &totals["entries"]), "{totals}");
+    assert!(output.stderr.contains("model.reply_tokens_max"), "{}", output.stderr);
+    assert_eq!(records(&totals), 2, "what arrived is kept: {totals}");
+    assert_eq!(place.run(&["status"]).code, 1);
+    let asked = stub.count();
+    place.json_with(1, &["replay", "s.jsonl", "--json"]);
+    assert_eq!(stub.count(), asked, "nothing is paid twice");
+    place.json_with(1, &["replay", "s.jsonl", "--retry-failed", "--json"]);
+    assert!(stub.count() > asked);
+    place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "600");
+    let whole = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&whole);
+    assert_eq!((records(&whole), count(&whole, "/coverage/failed")), (2, 0), "{whole}");
+}
+
+#[test]
+fn calls_without_an_answer_count_against_a_cap_at_their_worst_case() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..2));
+    place.set("ANNALIST__MODEL__TIMEOUT_SECS", "1");
+    place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "8000");
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "15000");
+    for _ in 0..2 {
+        let output = place.run(&["replay", "s.jsonl"]);
+        assert_eq!(output.code, 1);
+        assert!(output.stderr.contains("limits.day_tokens_max"), "{}", output.stderr);
+        assert_eq!(stub.count(), 1, "a second one might exceed it");
+    }
+    let status = place.run(&["status"]).stdout;
+    assert!(status.contains("1 call without an answer, counted at up to $"), "{status}");
+}
+
+#[test]
+fn calls_of_a_killed_process_count_against_a_cap_at_their_worst_case() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..2));
+    place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "8000");
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "15000");
+    let worker = place.start(&["replay", "s.jsonl"]);
+    stub.until(1);
+    worker.kill();
+    let output = place.run(&["replay", "s.jsonl"]);
+    assert!(output.stderr.contains("limits.day_tokens_max"), "{}", output.stderr);
+    assert_eq!((output.code, stub.count()), (1, 1));
+    let status = place.run(&["status"]).stdout;
+    assert!(status.contains("1 call without an answer, counted at up to $"), "{status}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ const EXPECTED: &[(&str, Lasting)] = &[
     ("hang", Dead("unavailable")),
     ("stall_body", Dead("unavailable")),
     ("slow_body", Fine),
-    ("trunc_args", Fine),
+    ("trunc_args", Dead("cut-off")),
     ("wrong_tool", Fine),
     ("no_tool", Dead("no-call")),
     ("extra_field", Fine),
@@ -64,7 +64,7 @@ const EXPECTED: &[(&str, Lasting)] = &[
     ("content_filter", Dead("refused")),
     ("empty_choices", Dead("no-call")),
     ("null_message", Dead("no-call")),
-    ("length", Fine),
+    ("length", Dead("cut-off")),
     ("dup_calls", Fine),
     ("many_calls", Fine),
     ("stop_reason", Fine),
@@ -77,10 +77,10 @@ const EXPECTED: &[(&str, Lasting)] = &[
     ("dup_keys", Fine),
     ("deep_nest", Fine),
     ("big_body", Fine),
-    ("empty_body", Dead("unavailable")),
-    ("html_200", Dead("unavailable")),
+    ("empty_body", Dead("not-a-reply")),
+    ("html_200", Dead("not-a-reply")),
     ("error_200", Dead("unavailable")),
-    ("bad_json", Dead("unavailable")),
+    ("bad_json", Dead("not-a-reply")),
     ("sse_error", Fine),
     ("sse_no_done", Fine),
     ("sse_repeat", Fine),
@@ -89,10 +89,10 @@ const EXPECTED: &[(&str, Lasting)] = &[
 
 /// Faults that are not asked about in the same words again: the next question is another one, and the
 /// server begins it with the fault too; or it would be useless; or the wait is longer than ours.
-const NOT_THE_SAME_AGAIN: [&str; 14] = [
+const NOT_THE_SAME_AGAIN: [&str; 16] = [
     "http_400", "http_400_context", "http_413", "http_422", "http_500_validation",
     "http_429_cooldown", "no_tool", "empty_args", "null_args", "refusal", "refusal_nested",
-    "content_filter", "empty_choices", "null_message",
+    "content_filter", "empty_choices", "null_message", "trunc_args", "length",
 ];
 
 /// The server that misbehaves on purpose; ends with the test.
@@ -257,18 +257,21 @@ fn rate_limit_charges_no_try_and_is_waited_out() {
 #[test]
 fn failure_that_passes_is_tried_again_and_one_that_lasts_is_dead() {
     type Script = fn(usize) -> Answer;
-    let scripts: [Script; 4] = [
-        |_| error(500, "server_error"),
-        |_| Answer::Raw(Vec::new()),
-        |_| Answer::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choi".to_vec()),
-        |_| Answer::Status(200, "", "<html>".to_owned()),
+    let scripts: [(Script, &str); 4] = [
+        (|_| error(500, "server_error"), "unavailable"),
+        (|_| Answer::Raw(Vec::new()), "unavailable"),
+        (
+            |_| Answer::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choi".to_vec()),
+            "unavailable",
+        ),
+        (|_| Answer::Status(200, "", "<html>".to_owned()), "not-a-reply"),
     ];
-    for script in scripts {
+    for (script, kind) in scripts {
         let once = Stub::new(move |ask| if ask.number == 1 { script(1) } else { ask.good() });
         assert_eq!(wrong(Fine, &replay(&hasty(once.url()))), None);
         let always = Stub::new(move |ask| script(ask.number));
         let place = hasty(always.url());
-        assert_eq!(wrong(Dead("unavailable"), &replay(&place)), None);
+        assert_eq!(wrong(Dead(kind), &replay(&place)), None);
         assert_eq!(always.count(), 2, "limits.tries_max");
     }
 }

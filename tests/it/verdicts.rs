@@ -96,9 +96,11 @@ fn a_review_takes_a_letter_a_line_and_ends_with_the_input() {
     let review = ["memory", "review", "--gold", "gold.json"];
     let ended = fed(&place, &review, "");
     assert_eq!((ended.code, states(&place)), (0, ["active", "active"].map(str::to_owned)));
-    let skipped = fed(&place, &review, "x\ns\n");
-    assert!(skipped.stderr.contains("`x`: expected 1 or 2 holds"), "{}", skipped.stderr);
-    assert_eq!(states(&place), ["active", "active"]);
+    let wrong = fed(&place, &review, "x\n2\n");
+    assert!(wrong.stderr.contains("1/1: `x`: expected 1 or 2 holds"), "{}", wrong.stderr);
+    assert_eq!((wrong.code, states(&place)), (2, ["active", "active"].map(str::to_owned)));
+    let skipped = fed(&place, &review, "s\n");
+    assert_eq!((skipped.code, states(&place)), (0, ["active", "active"].map(str::to_owned)));
     let done = fed(&place, &review, "2\n");
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert_eq!(states(&place), ["superseded", "active"]);

@@ -42,9 +42,11 @@ fn rate_limits_charge_no_attempt() {
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__QUEUE__ATTEMPTS_MAX", "1");
     let jobs = ONE.enqueue(&place, 0..TALKS) as u64;
-    let summary = place.json(&DRAIN);
+    let output = place.run(&DRAIN);
+    let summary = output.json();
     assert_eq!((count(&summary, "/jobs/done"), count(&summary, "/jobs/dead")), (jobs, 0));
     assert!(count(&summary, "/jobs/released") > 0, "{summary}");
+    assert_eq!(output.stderr.matches("rate-limited until").count(), 1, "{}", output.stderr);
     place.is_whole(TALKS);
 }
 
@@ -93,6 +95,18 @@ fn a_drain_does_not_wait_for_ever_for_an_endpoint_that_is_away() {
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("limits.wait_secs_max"), "{}", output.stderr);
     assert_eq!(place.jobs_in("ready") + place.jobs_in("waiting"), jobs);
+}
+
+#[test]
+fn a_drain_ends_on_an_endpoint_that_is_no_model() {
+    let stub = Stub::new(|_| Answer::Status(200, "", "<html>welcome".to_owned()));
+    let place = Place::with_worker(stub.url());
+    ONE.enqueue(&place, 0..TALKS);
+    let output = place.run(&DRAIN);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("stopped: not-a-reply"), "{}", output.stderr);
+    assert!(output.stderr.contains("check `base_url`"), "{}", output.stderr);
+    assert!(place.jobs_in("dead") == 0 && stub.count() < 20, "{} requests", stub.count());
 }
 
 #[test]

@@ -68,6 +68,11 @@ impl Delivery {
         self.sequence
     }
 
+    /// Number of deliveries, including this one.
+    pub(crate) fn deliveries(&self) -> u64 {
+        self.deliveries
+    }
+
     /// Acknowledges the message and waits for the server's confirmation.
     pub(crate) async fn ack(self) -> Result<(), NatsError> {
         self.acknowledge(AckKind::Ack, "acknowledging a message").await

@@ -3,7 +3,7 @@
 
 use super::config::DEAD_STREAM;
 use super::connection::Connection;
-use super::{Delivery, NatsError, NatsUrl, Source, SourceConfig, connection};
+use super::{NatsError, NatsUrl, Source, SourceConfig, connection};
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{Context, stream};
@@ -241,12 +241,5 @@ impl Source {
     pub(crate) async fn ack_wait(&self) -> Duration {
         let info = connection::consumer_info(&self.source_link.link, "reading").await.unwrap();
         info.unwrap().config.ack_wait
-    }
-}
-
-impl Delivery {
-    /// Number of deliveries, including this one.
-    pub(crate) fn deliveries(&self) -> u64 {
-        self.deliveries
     }
 }

@@ -16,7 +16,7 @@ use crate::store::Store;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 const HEADLINE_LETTERS: usize = 80;
@@ -146,7 +146,8 @@ Examples:
   printf 'c\\nb\\nq\\n' | annalist memory review  one key per line
   annalist memory review --gold gold.json      save the answers as gold
 
-The end of the input ends the review.")]
+The end of the input ends the review. Without a terminal, an unknown key ends it too and exits 2; earlier \
+answers stay.")]
 pub(super) struct ReviewArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
@@ -213,8 +214,9 @@ impl Reviewer<'_> {
             if !question.refresh(self.store).await? {
                 continue;
             }
-            print_question(&question, &format!("{number}/{count}"))?;
-            let verdict = match ask(&question, &mut lines)? {
+            let number = format!("{number}/{count}");
+            print_question(&question, &number)?;
+            let verdict = match ask(&question, &number, &mut lines)? {
                 Answer::Quit => break,
                 Answer::Skip => continue,
                 Answer::Verdict(verdict) => verdict,
@@ -266,9 +268,11 @@ fn keys(question: &Question) -> String {
     }
 }
 
-/// Reads lines until one is an answer. End of input quits.
+/// Reads lines until one is an answer. End of input quits. Without a terminal, the lines after a wrong one may be meant
+/// for other questions, so it is an error.
 fn ask(
     question: &Question,
+    number: &str,
     lines: &mut impl Iterator<Item = io::Result<String>>,
 ) -> Result<Answer, Failure> {
     output::note(&format!("{}; then Enter", keys(question)));
@@ -276,7 +280,13 @@ fn ask(
         let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
         match answer(question, line.trim()) {
             Some(answer) => return Ok(answer),
-            None => output::note(&format!("`{}`: expected {}", line.trim(), keys(question))),
+            None => {
+                let what = format!("`{}`: expected {}", line.trim(), keys(question));
+                if !io::stdin().is_terminal() {
+                    return Err(Failure::usage(format!("{number}: {what}")));
+                }
+                output::note(&what);
+            }
         }
     }
     Ok(Answer::Quit)

@@ -32,14 +32,14 @@ Examples:
   annalist test --baseline report.json            exits 1 if a case is worse
   annalist test --live --model small --model large --prompt prompts
                                                   ask both models, side by side
-  annalist test --record && git diff              record, review the changes
+  annalist test --record && git status            record, review the changes
   annalist test new two-choices --from session.jsonl
   annalist test --update                          regenerate recordings
 
 Offline runs call no model and open no store. Live answers are journaled in the store of the \
 settings and paid for once. --record overwrites the file of the model in cassette/ of every case \
 that was answered completely, and removes answers to the same requests from the other files there. \
-Exit codes: 0 all pass, 1 a case failed, is stale or broken, is worse than the baseline or missing \
+Exit codes: 0 all pass, 1 a case failed, is stale or broken, none has gold or bars to be measured by, is worse than the baseline or missing \
 from a folder on the command line, or no case of a model and prompt could be compared, 2 wrong \
 usage.")]
 pub(super) struct Args {
@@ -116,6 +116,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let live = args.live || args.record;
     let variations = variations(&config, &args.models, &args.prompts)?;
+    let model = config.model.model.clone();
     let (cases, scope) = find_cases(&args.cases)?;
     let answers = if live { Answers::Live } else { Answers::Recorded };
     let run = EvalRun { config, variations, cases, answers };
@@ -136,16 +137,40 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     });
     write_reports(args, &result, comparison.as_ref())?;
     if args.record {
-        record(&result.recordings)?;
+        record(&result.recordings, &args.replaying(&model))?;
     }
     if let Some(reason) = &result.stopped {
         output::note(&format!("{RED}stopped:{RED:#} {reason}"));
     }
-    let mut cases = result.report.variants.iter().flat_map(|variant| &variant.cases);
-    let passed = cases.all(|case| case.outcome == CaseOutcome::Passed);
+    let cases = result.report.variants.iter().flat_map(|variant| &variant.cases);
+    let mut outcomes = cases.map(|case| case.outcome);
+    let is_measured = outcomes.clone().any(|it| it != CaseOutcome::NotMeasured);
+    let passed = is_measured
+        && outcomes.all(|it| matches!(it, CaseOutcome::Passed | CaseOutcome::NotMeasured));
     let compared = comparison.is_none_or(|it| it.passes());
     let good = passed && compared && result.stopped.is_none();
     output::fail_if(!good)
+}
+
+impl RunArgs {
+    /// The command that tests the recordings of this run, which are of `model` unless models are named.
+    fn replaying(&self, model: &str) -> String {
+        let quoted = |word: &str| match word.contains(char::is_whitespace) {
+            true => format!(" '{word}'"),
+            false => format!(" {word}"),
+        };
+        let paths = |flag: &str, paths: &[PathBuf]| -> String {
+            let words = paths.iter().map(|path| flag.to_owned() + &quoted(&path.to_string_lossy()));
+            words.collect()
+        };
+        let named: Vec<&str> = match self.models.is_empty() {
+            true => vec![model],
+            false => self.models.iter().map(String::as_str).collect(),
+        };
+        let models: String = named.iter().map(|it| format!(" --model{}", quoted(it))).collect();
+        let (cases, prompts) = (paths("", &self.cases), paths(" --prompt", &self.prompts));
+        format!("annalist test{cases}{models}{prompts}")
+    }
 }
 
 /// Finds the named cases: folders, or names in the default folder; by default all of that folder.
@@ -242,7 +267,8 @@ fn save(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn record(recordings: &[Recording]) -> Result<(), Failure> {
+/// Writes the recordings, and says which command tests them.
+fn record(recordings: &[Recording], command: &str) -> Result<(), Failure> {
     let (mut written, mut unchanged) = (0, 0);
     for recording in recordings {
         match recording.write().map_err(Failure::failed)? {
@@ -258,7 +284,9 @@ fn record(recordings: &[Recording]) -> Result<(), Failure> {
     }
     if written > 0 {
         let written = counted(written, "recording");
-        output::note(&format!("{GREEN}{written} written:{GREEN:#} `git diff` shows the changes"));
+        output::note(&format!(
+            "{GREEN}{written} written:{GREEN:#} `git status` shows the files, `{command}` tests them"
+        ));
     }
     Ok(())
 }

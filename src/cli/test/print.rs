@@ -56,7 +56,11 @@ pub(super) fn run_lines(
         if variant.summary.sums.asks.slices > 0 {
             lines.push(asked_text(&variant.summary.sums));
             let answers = variant.answers();
-            lines.push(format!("{}: {}", counted(answers.total(), "answer"), answers.text()));
+            let models = variant.cases.iter().map(|it| it.model.as_str());
+            let models: BTreeSet<&str> = models.filter(|model| !model.is_empty()).collect();
+            let models = one_line(&output::commas(models));
+            let total = counted(answers.total(), "answer");
+            lines.push(format!("{total} of {models}: {}", answers.text()));
         }
         lines.push(verdict(variant));
     }
@@ -123,7 +127,7 @@ fn cases_side_by_side(variants: &[Variant]) -> Table {
 fn described_cases(variant: &Variant, verbose: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &variant.cases {
-        let passed = case.outcome == CaseOutcome::Passed;
+        let passed = matches!(case.outcome, CaseOutcome::Passed | CaseOutcome::NotMeasured);
         if passed && !verbose {
             continue;
         }
@@ -202,7 +206,13 @@ fn verdict(variant: &Variant) -> String {
     let bad: String = bad.map(|(number, name)| format!(", {} {name}", count(*number))).collect();
     let style = if bad.is_empty() { GREEN } else { RED };
     let (all, passed) = (counted(variant.cases.len() as u64, "case"), count(cases.passed));
-    format!("{style}{all}: {passed} passed{bad}{style:#}")
+    let unmeasured = match cases.not_measured {
+        0 => String::new(),
+        cases => {
+            format!("; {YELLOW}{} not measured: without gold and bars{YELLOW:#}", count(cases))
+        }
+    };
+    format!("{style}{all}: {passed} passed{bad}{style:#}{unmeasured}")
 }
 
 fn comparison_lines(it: &Comparison, verbose: bool) -> Vec<String> {

@@ -255,6 +255,21 @@ fn two_cut_answers_are_joined() {
 }
 
 #[test]
+fn an_extraction_says_that_no_answer_was_whole() {
+    let cut = r#"{"discussions": [{"topic": "a", "points": []}, {"topic": "b", "poi"#;
+    let whole = topics(&["a"]);
+    let is_cut = |replies: &[Reply]| {
+        let (_, step) = run(OutputMode::ForcedTool, replies);
+        let Step::Done(Ok(extraction)) = step else { panic!("{step:?}") };
+        extraction.is_cut
+    };
+    assert!(is_cut(&[called(cut), called(cut)]));
+    assert!(is_cut(&[called(cut), said("Sorry.")]));
+    assert!(!is_cut(&[called(cut), called(&whole)]));
+    assert!(!is_cut(&[called(&whole)]));
+}
+
+#[test]
 fn a_smaller_answer_does_not_replace_what_was_salvaged() {
     let cut = r#"{"discussions": [{"topic": "a", "points": []}, {"topic": "b", "poi"#;
     let rules = ["cut-json", "missing-array", "truncated"];
@@ -270,9 +285,9 @@ fn a_smaller_answer_does_not_replace_what_was_salvaged() {
 fn an_answer_that_broke_off_before_the_first_claim_is_no_extraction() {
     let cut = reply(&[], "Let me think about", Finish::Length);
     let replies = vec![cut; 3];
-    check_stuck(OutputMode::Text, &replies, FailureKind::NoCall);
+    check_stuck(OutputMode::Text, &replies, FailureKind::CutOff);
     let replies = vec![called(r#"{"decisions": [], "discu"#); 3];
-    check_stuck(OutputMode::Text, &replies, FailureKind::Malformed);
+    check_stuck(OutputMode::Text, &replies, FailureKind::CutOff);
 }
 
 #[test]

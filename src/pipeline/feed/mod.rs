@@ -14,6 +14,7 @@ use super::ingest::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::adapters::watch::{Batch, Watch};
 use crate::text::phrase::counted;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +32,8 @@ pub(crate) struct Feed {
     pub tell: fn(&str),
     /// Receives the number of new jobs.
     pub enqueued: Arc<dyn Fn(u64) + Send + Sync>,
+    /// Number of rejected messages.
+    pub rejected: Arc<AtomicU64>,
 }
 
 impl Feed {

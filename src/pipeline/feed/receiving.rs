@@ -7,12 +7,18 @@ use crate::pipeline::ingest::{Document, DocumentError, EnqueueOptions};
 use crate::store::StoreError;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Maximum number of messages in a batch, whose intakes share commits.
 const BATCH: usize = 128;
 /// Maximum wait of a fetch for its first message.
 const WAIT: Duration = Duration::from_secs(5);
+/// Maximum number of deliveries of a message whose session lacks earlier entries: some ten seconds.
+const EARLY_MAX: u64 = 6;
+
+// A drained stream waits for the messages that it gave back.
+const _: () = assert!(RETRY.as_secs() < WAIT.as_secs());
 
 #[derive(Default)]
 struct Handled {
@@ -111,7 +117,11 @@ impl Feed {
                     handled.jobs += u64::from(taken.jobs);
                     handled.taken.push(delivery);
                 }
-                Err(DocumentError::Refused(line)) => {
+                // Later messages may be the ones that it waits for.
+                Err(DocumentError::Early(_)) if delivery.deliveries() < EARLY_MAX => {
+                    let _ = delivery.nak(RETRY).await;
+                }
+                Err(DocumentError::Refused(line) | DocumentError::Early(line)) => {
                     if let Err(error) = self.reject(delivery, &line).await {
                         handled.verdict = Some(error);
                     }
@@ -134,6 +144,7 @@ impl Feed {
 
     async fn reject(&self, delivery: Delivery, reason: &str) -> Result<(), NatsError> {
         (self.tell)(&format!("message {} is rejected: {reason}", delivery.sequence()));
+        self.rejected.fetch_add(1, Ordering::Relaxed);
         delivery.reject(reason).await
     }
 }

@@ -63,19 +63,35 @@ async fn what_is_received_is_in_the_store_in_its_order_and_once() {
 }
 
 #[tokio::test]
+async fn a_part_that_comes_before_an_earlier_one_waits_for_it() {
+    on_nats(async |stream| {
+        let (place, source) = (IntakeFixture::new(), patient(stream).await);
+        let all = documents();
+        stream.publish_words(&[all[1].clone(), all[0].clone(), all[2].clone()]).await;
+        let heard = FeedFixture::new(&place);
+        let running = receive(&heard, &source);
+        settled(&source).await;
+        heard.close(running).await;
+        assert_eq!((place.entries().await.len(), told()), (6, Vec::new()));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on() {
     on_nats(async |stream| {
         let (place, source) = (IntakeFixture::new(), patient(stream).await);
         let all = documents();
         let gap = all[2].clone();
-        let messages = [b"{\"session\": \"hush\"".to_vec(), all[0].clone(), gap, all[1].clone()];
+        let messages = [b"{\"session\": \"hush\"".to_vec(), all[0].clone(), gap];
         stream.publish_words(&messages).await;
         let mut heard = FeedFixture::new(&place);
         let running = receive(&heard, &source);
         heard.jobs().await;
         settled(&source).await;
+        assert_eq!(heard.feed.rejected.load(std::sync::atomic::Ordering::Relaxed), 2);
         heard.close(running).await;
-        assert_eq!(place.entries().await.len(), 4);
+        assert_eq!(place.entries().await.len(), 2);
         let told = told();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].starts_with("message 1 is rejected: "), "{told:?}");

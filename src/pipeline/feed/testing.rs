@@ -35,6 +35,7 @@ impl FeedFixture {
             tell: |line| TOLD.with_borrow_mut(|told| told.push(line.to_owned())),
             // The receiver may be gone.
             enqueued: Arc::new(move |jobs| tell.send(jobs).unwrap_or_default()),
+            rejected: Arc::default(),
         };
         FeedFixture { feed, jobs }
     }

@@ -39,6 +39,9 @@ pub(crate) enum DocumentError {
     /// It does not fit the stored entries. The message contains no text of it.
     #[error("{0}")]
     Refused(String),
+    /// Earlier entries of its session are missing; they may arrive later.
+    #[error("{0}")]
+    Early(String),
     /// Other processes enqueued more of its session at each try.
     #[error("another process is enqueueing its session; try again")]
     Busy,
@@ -210,7 +213,7 @@ impl Enqueuer {
                  are missing",
                 from - 1
             );
-            return Err(DocumentError::Refused(line));
+            return Err(DocumentError::Early(line));
         }
         let (again, new) = entries.split_at(entries.len().min((known - from) as usize));
         let mut differs = None;

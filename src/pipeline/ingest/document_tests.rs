@@ -87,7 +87,9 @@ fn some(count: usize) -> Vec<Value> {
 
 #[track_caller]
 fn refused(outcome: Result<super::SessionIntake, DocumentError>, words: &[&str]) {
-    let Err(DocumentError::Refused(line)) = outcome else { panic!("{outcome:?}") };
+    let Err(DocumentError::Refused(line) | DocumentError::Early(line)) = outcome else {
+        panic!("{outcome:?}")
+    };
     for word in words {
         assert!(line.contains(word), "no `{word}` in: {line}");
     }

@@ -259,7 +259,11 @@ impl DocumentFiles<'_> {
             match result {
                 Ok(taken) => self.report.join(taken),
                 Err(DocumentError::Store(error)) => return Err(error),
-                Err(refused @ (DocumentError::Refused(_) | DocumentError::Busy)) => {
+                Err(
+                    refused @ (DocumentError::Refused(_)
+                    | DocumentError::Early(_)
+                    | DocumentError::Busy),
+                ) => {
                     self.report.busy += u64::from(matches!(refused, DocumentError::Busy));
                     self.tally.problem(path, format!("{place}{refused}"));
                 }

@@ -132,7 +132,8 @@ impl Embedder {
         let usage = Usage { prompt_tokens: tokens, ..Usage::default() };
         self.rate_limit.settle(&store, sent, Some(tokens)).await?;
         let cost_micros = cost(usage, self.price);
-        let charge = Charge { tokens, micros: cost_micros };
+        let lost = called.as_ref().is_err_and(|error| error.is_unanswered);
+        let charge = (!lost).then_some(Charge { tokens, micros: cost_micros });
         self.budget.settle(&store, reserved, charge).await?;
         let called = called.map_err(|error| NoVectors(error.to_string()))?;
         let (namespace, purpose) = (namespace.to_owned(), Purpose::Search);

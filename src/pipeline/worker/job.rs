@@ -3,12 +3,14 @@
 use super::state::{BreakerState, CallSlot, LeaseGuard, WorkerState};
 use crate::adapters::metrics::Outcome as JobOutcome;
 use crate::adapters::otel::JobSpan;
-use crate::domain::{Claimed, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait};
+use crate::domain::{
+    Claimed, ErrorKind, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait,
+};
 use crate::llm::back_off;
 use crate::pipeline::budget::{CapOwner, key};
 use crate::pipeline::dialogue::Deferral;
 use crate::pipeline::extractor::{
-    CUT_IN_TWO, Outcome, RunAttempt, SliceRequest, failure, job_of, run_id,
+    CUT_IN_TWO, FailedExtraction, Outcome, RunAttempt, SliceRequest, job_of, run_id,
 };
 use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
@@ -17,6 +19,7 @@ use crate::store::{
     CapReached, CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreError,
     StoreErrorKind,
 };
+use std::sync::atomic::Ordering;
 use tracing::Instrument;
 
 enum ClaimEnd {
@@ -143,8 +146,8 @@ impl WorkerState {
                 let staging = self.extractor.extracted(attempt, proven);
                 Ok(ClaimEnd::ended(Some(staging), JobEnding::Done, JobOutcome::Done))
             }
-            Outcome::Failed(failure, findings) => Ok(self.fail(attempt, failure, findings)),
-            Outcome::TooLong(error) => self.cut(claimed, attempt, error).await,
+            Outcome::Failed(failed) => Ok(self.fail(attempt, failed)),
+            Outcome::TooLong(failed) => self.cut(claimed, attempt, failed).await,
         }
     }
 
@@ -183,24 +186,27 @@ impl WorkerState {
         halve(cutting).iter().map(|half| job_of(half, preamble.cloned(), asking)).collect()
     }
 
-    /// Cuts a slice that was too long in two, unless it already has the minimum size.
+    /// Cuts a slice that was too long in two, unless it already has the minimum size. The halves replace the part of an
+    /// answer that arrived.
     async fn cut(
         &self,
         claimed: &Claimed,
         attempt: RunAttempt,
-        error: ModelError,
+        failed: FailedExtraction,
     ) -> Result<ClaimEnd, StoreError> {
         let loaded = self.load(claimed).await?;
         let halves = loaded.map(|(_, cutting)| self.halves(claimed, &cutting)).unwrap_or_default();
         if halves.is_empty() {
-            return Ok(self.fail(attempt, failure(error), Vec::new()));
+            return Ok(self.fail(attempt, failed));
         }
-        let staging = self.extractor.cut_in_two(&attempt, error);
+        let staging = self.extractor.cut_in_two(&attempt, failed.failure.detail);
         Ok(ClaimEnd::ended(Some(staging), JobEnding::Cut(halves), JobOutcome::Cut))
     }
 
-    fn fail(&self, attempt: RunAttempt, failure: RunFailure, findings: Vec<Finding>) -> ClaimEnd {
-        self.count_findings(&findings);
+    fn fail(&self, attempt: RunAttempt, failed: impl Into<FailedExtraction>) -> ClaimEnd {
+        let failed = failed.into();
+        let failure = failed.failure.clone();
+        self.count_findings(&failed.findings);
         // An entry in several parts counts once.
         let entries = attempt.cutting.slice.parts.iter().filter(|part| part.part == 0).count();
         self.extractor.client.tally.with(|totals| {
@@ -209,7 +215,7 @@ impl WorkerState {
             count.entries += entries as u64;
             count.example.clone_from(&failure.detail);
         });
-        let staging = self.extractor.failed(attempt, failure.clone(), findings);
+        let staging = self.extractor.failed(attempt, failed);
         self.dead(failure, Some(staging))
     }
 
@@ -245,7 +251,7 @@ impl WorkerState {
     /// thousands of other slices would each try, wait and fail.
     fn give_up(&self, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         if self.breaker.unanswered() == BreakerState::Closed {
-            return self.fail(attempt, failure(error), Vec::new());
+            return self.fail(attempt, error);
         }
         // This slice waits too, so that a number here would not be that of the failed ones.
         self.stop(format!(
@@ -257,15 +263,20 @@ impl WorkerState {
 
     fn come_back(&self, claimed: &Claimed, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         let Retry::After { wait, charged } = error.retry() else {
-            return self.fail(attempt, failure(error), Vec::new());
+            return self.fail(attempt, error);
         };
         let wait = wait.unwrap_or_default();
         if !charged {
             let until = self.now().after(wait);
+            if !self.is_limited.swap(true, Ordering::Relaxed) {
+                (self.tell)(&format!("rate-limited until {until}: {error}"));
+            }
             return ClaimEnd::uncharged(Some((Wait::RateLimited, until, error.to_string())));
         }
         let breaker = self.breaker.unanswered();
-        if breaker == BreakerState::Opened {
+        if breaker == BreakerState::Opened && error.kind == ErrorKind::NotAReply {
+            self.stop(error.to_string());
+        } else if breaker == BreakerState::Opened {
             (self.tell)(&format!(
                 "{error}; the endpoint is considered unreachable: jobs wait without using up \
                  attempts, and it is retried periodically"
@@ -273,7 +284,7 @@ impl WorkerState {
         }
         let charged = breaker == BreakerState::Closed;
         if charged && claimed.attempt >= self.queue.attempts_max {
-            return self.fail(attempt, failure(error), Vec::new());
+            return self.fail(attempt, error);
         }
         // Jitter, so that jobs that fail together do not return together.
         let pause = back_off(claimed.attempt, claimed.job.id.0.short()).max(wait);

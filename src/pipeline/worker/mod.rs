@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::store::{Store, StoreError, WorkerStatus};
 use state::{CircuitBreaker, Leases, WorkerState};
-use std::sync::atomic::{AtomicI64, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -153,6 +153,7 @@ impl Consumer {
             calling: AtomicU32::new(0),
             freed: Notify::new(),
             capped: OnceLock::new(),
+            is_limited: AtomicBool::new(false),
             needs: Mutex::new(None),
         })
     }

@@ -46,6 +46,8 @@ pub(super) struct WorkerState {
     pub(super) freed: Notify,
     /// Daily cap that a replay reached: claimed jobs still try, nothing more is claimed.
     pub(super) capped: OnceLock<String>,
+    /// True once the user was told that the endpoint limits the rate.
+    pub(super) is_limited: AtomicBool,
     /// Message of the first problem that only a person can fix.
     pub(super) needs: Mutex<Option<String>>,
 }
@@ -337,18 +339,28 @@ pub struct Jobs {
 #[derive(Debug, Default)]
 pub struct Counts {
     jobs: Mutex<Jobs>,
+    is_consolidating: AtomicBool,
     meters: Option<Arc<Meters>>,
 }
 
 impl Counts {
     /// Creates counts that are also reported to `meters`.
     pub fn metered(meters: Arc<Meters>) -> Counts {
-        Counts { jobs: Mutex::default(), meters: Some(meters) }
+        Counts { meters: Some(meters), ..Counts::default() }
     }
 
     /// Returns a snapshot of the counts.
     pub fn jobs(&self) -> Jobs {
         self.with(|jobs| jobs.clone())
+    }
+
+    /// True while memory is consolidated.
+    pub fn is_consolidating(&self) -> bool {
+        self.is_consolidating.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn consolidate(&self, is_under_way: bool) {
+        self.is_consolidating.store(is_under_way, Ordering::Relaxed);
     }
 
     pub(super) fn claimed(&self, claims: usize, expired: u32) {

@@ -94,7 +94,9 @@ impl Task {
         match self {
             Task::Cards(due) => state.store().retry(|store| state.make_cards(store, &due)).await,
             Task::Consolidation(namespaces) => {
+                state.counts.consolidate(true);
                 state.consolidate(namespaces).await;
+                state.counts.consolidate(false);
                 Ok(())
             }
         }

@@ -1,7 +1,7 @@
 //! Limits shared by all workers: request rates of endpoints, and amounts spent or reserved under
 //! caps. Rows are created on first use, and only where a limit is set.
 
-use crate::domain::{SessionId, Timestamp};
+use crate::domain::{Digest, Purpose, SessionId, Timestamp, Usage};
 use crate::store::{Db, Result, Store, StoreResult, run, values};
 
 /// Maximum burst, in microseconds of the rate: as much as a late worker may catch up on.
@@ -29,6 +29,47 @@ pub(crate) struct Charge {
     pub tokens: u64,
     pub micros: u64,
 }
+
+/// A call that is about to be made, at its worst case.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct SentCall {
+    /// Unique.
+    pub id: Digest,
+    pub at: Timestamp,
+    pub namespace: String,
+    pub session: Option<SessionId>,
+    pub usage: Usage,
+    pub cost_micros: u64,
+}
+
+impl SentCall {
+    fn charge(&self) -> Charge {
+        let tokens = self.usage.prompt_tokens + self.usage.completion_tokens;
+        Charge { tokens, micros: self.cost_micros }
+    }
+
+    /// Writes the bill of the call; false if it exists.
+    fn write(&self, db: &mut Db, purpose: &str) -> Result<bool> {
+        let sql = "INSERT INTO bills (digest, at, namespace, model, prompt_tokens, cached_tokens,
+                completion_tokens, cost_micros, purpose, session)
+            VALUES (?1, ?2, ?3, '', ?4, 0, ?5, ?6, ?7, ?8) ON CONFLICT (digest, at) DO NOTHING";
+        let Usage { prompt_tokens, completion_tokens, .. } = self.usage;
+        let row = values![
+            &self.id,
+            self.at,
+            &self.namespace,
+            prompt_tokens,
+            completion_tokens,
+            self.cost_micros,
+            purpose,
+            self.session.as_ref(),
+        ];
+        Ok(db.execute(sql, row)? == 1)
+    }
+}
+
+/// Purpose of the bill of a call that is being made; it is not counted yet.
+const IN_FLIGHT: &str = "in-flight";
 
 /// A spending cap.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -153,9 +194,11 @@ fn signed(cap: &Cap, charge: Charge) -> i64 {
     i64::try_from(cap.sort.of(charge)).unwrap_or(i64::MAX)
 }
 
-/// Deletes spent and reserved amounts, so that they are recomputed from the runs. Drops the
-/// reservations of killed workers.
+/// Deletes spent and reserved amounts, so that they are recomputed from the runs. The calls of
+/// killed workers count as unanswered.
 pub(super) fn forget(db: &mut Db) -> Result<u64> {
+    let sql = "UPDATE bills SET purpose = ?1 WHERE purpose = ?2";
+    db.run(sql, values![Purpose::Unanswered, IN_FLIGHT])?;
     db.execute("DELETE FROM allowances WHERE scope NOT LIKE 'endpoint %'", &[])
 }
 
@@ -253,16 +296,16 @@ impl Store {
         .await
     }
 
-    /// Reserves `charge` under all of `caps`, or returns the first cap that it would exceed. Caps
+    /// Reserves the cost of `call` under all of `caps`, or returns the first cap that it would exceed. Caps
     /// exceeded regardless of the calls under way come before those that may become free. The first
     /// use of a cap adds up past runs.
     pub(crate) async fn reserve(
         &self,
         caps: Vec<Cap>,
-        charge: Charge,
+        call: SentCall,
     ) -> StoreResult<Option<CapReached>> {
         self.write("reserving the cost of a call", move |db: &mut Db| {
-            let mut busy = None;
+            let (mut busy, charge) = (None, call.charge());
             for cap in &caps {
                 let spent = u64::try_from(spent(db, cap)?).unwrap_or(0);
                 let reserved = amount(db, &cap.scope.name(), cap.sort.reserved())?;
@@ -275,7 +318,7 @@ impl Store {
                     busy = Some(CapReached { cap: cap.clone(), is_transient: true });
                 }
             }
-            if busy.is_none() {
+            if busy.is_none() && call.write(db, IN_FLIGHT)? {
                 for cap in &caps {
                     add(db, &cap.scope.name(), cap.sort.reserved(), signed(cap, charge))?;
                 }
@@ -285,18 +328,29 @@ impl Store {
         .await
     }
 
-    /// Replaces the amount reserved under `caps` with the actual cost.
+    /// Replaces the amount reserved under `caps` with the actual cost, which is billed elsewhere. `None`: no answer was
+    /// received, so the reserved amount counts as spent.
     pub(crate) async fn settle(
         &self,
         caps: Vec<Cap>,
-        reserved: Charge,
-        cost: Charge,
+        call: SentCall,
+        cost: Option<Charge>,
     ) -> StoreResult<()> {
         self.write("settling the cost of a call", move |db| {
+            let sql = "DELETE FROM bills WHERE digest = ?1 AND at = ?2 RETURNING purpose";
+            let billed: Option<String> = db.first(sql, values![&call.id, call.at])?;
+            if cost.is_none() {
+                call.write(db, Purpose::Unanswered.name())?;
+            }
+            let Some(billed) = billed else { return Ok(()) };
+            let reserved = call.charge();
             for cap in &caps {
                 let scope = cap.scope.name();
-                add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
-                add(db, &scope, cap.sort.name(), signed(cap, cost))?;
+                // Another process may have taken this one for dead.
+                let is_reserved = billed == IN_FLIGHT;
+                let held = if is_reserved { cap.sort.reserved() } else { cap.sort.name() };
+                add(db, &scope, held, -signed(cap, reserved))?;
+                add(db, &scope, cap.sort.name(), signed(cap, cost.unwrap_or(reserved)))?;
             }
             Ok(())
         })

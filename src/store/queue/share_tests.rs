@@ -4,6 +4,7 @@ use super::super::fixture::{Place, on_each_store, stage, staging};
 use super::*;
 use crate::domain::*;
 use crate::store::{OpenMode, Store};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const NOON: Timestamp = Timestamp(43_200_000);
 
@@ -113,8 +114,18 @@ fn busy(cap: Cap) -> CapReached {
     CapReached { cap, is_transient: true }
 }
 
-fn tokens(tokens: u64) -> Charge {
-    Charge { tokens, micros: 0 }
+/// A call of its own that costs so many tokens at most.
+fn tokens(prompt_tokens: u64) -> SentCall {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let number = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
+    SentCall {
+        id: Digest::of(&[&number]),
+        at: NOON,
+        namespace: "project".to_owned(),
+        session: None,
+        usage: Usage { prompt_tokens, ..Usage::default() },
+        cost_micros: 0,
+    }
 }
 
 #[tokio::test]
@@ -125,11 +136,13 @@ async fn a_cap_holds_for_all_workers_and_what_goes_beyond_one_is_reserved_under_
         let mine = cap(CapScope::Session(session.id), 100);
         let day = cap(CapScope::Day(NOON.midnight()), 120);
         let both = vec![day.clone(), mine.clone()];
-        assert_eq!(store.reserve(both.clone(), tokens(90)).await.unwrap(), None);
+        let call = tokens(90);
+        assert_eq!(store.reserve(both.clone(), call.clone()).await.unwrap(), None);
         assert_eq!(other.reserve(both.clone(), tokens(20)).await.unwrap(), Some(busy(mine)));
         assert_eq!(other.reserve(vec![day.clone()], tokens(30)).await.unwrap(), None);
         assert_eq!(other.reserve(vec![day.clone()], tokens(1)).await.unwrap(), Some(busy(day)));
-        other.settle(both.clone(), tokens(90), tokens(40)).await.unwrap();
+        let cost = Charge { tokens: 40, micros: 0 };
+        other.settle(both.clone(), call, Some(cost)).await.unwrap();
         assert_eq!(store.reserve(both, tokens(50)).await.unwrap(), None);
     })
     .await;
@@ -159,10 +172,12 @@ async fn a_cap_begins_with_what_runs_cost_and_the_next_day_with_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_dead_reserved_is_given_back_and_what_others_reserved_is_not() {
+async fn what_the_dead_reserved_counts_as_spent_and_what_others_reserved_may_become_free() {
     on_each_store(async |kind| {
-        let (_place, store, _) = kind.begun().await;
-        let caps = vec![cap(CapScope::Day(NOON.midnight()), 100)];
+        let (_place, store, session) = kind.begun().await;
+        let mine = cap(CapScope::Session(session.id), 100);
+        let caps = vec![cap(CapScope::Day(NOON.midnight()), 100), mine.clone()];
+        let call = SentCall { session: Some(session.id), ..tokens(100) };
         let worker = |seen_at| WorkerStatus {
             id: "here".to_owned(),
             started_at: NOON,
@@ -170,11 +185,46 @@ async fn what_the_dead_reserved_is_given_back_and_what_others_reserved_is_not() 
             stopped: None,
         };
         store.seen(worker(NOON)).await.unwrap();
-        assert_eq!(store.reserve(caps.clone(), tokens(100)).await.unwrap(), None);
+        assert_eq!(store.reserve(caps.clone(), call.clone()).await.unwrap(), None);
+        let now = async |one: &Cap| {
+            let reached = store.reserve(vec![one.clone()], tokens(1)).await.unwrap();
+            reached.map(|it| it.is_transient)
+        };
         store.recount(Vec::new(), Timestamp(NOON.0 + 10_000)).await.unwrap();
-        assert!(store.reserve(caps.clone(), tokens(100)).await.unwrap().is_some());
+        for one in &caps {
+            assert_eq!(now(one).await, Some(true));
+        }
+        assert_eq!(store.status().await.unwrap().spent.calls, 0);
         store.recount(Vec::new(), Timestamp(NOON.0 + 600_000)).await.unwrap();
-        assert_eq!(store.reserve(caps, tokens(100)).await.unwrap(), None);
+        for one in &caps {
+            assert_eq!(now(one).await, Some(false));
+        }
+        let line = store.status().await.unwrap().bill.remove(0);
+        assert_eq!((line.purpose, line.spent.calls), (Purpose::Unanswered, 1));
+        // It was not dead, and its answer costs less.
+        store.settle(caps.clone(), call, Some(Charge { tokens: 99, micros: 0 })).await.unwrap();
+        assert_eq!(now(&mine).await, None);
+        assert_eq!(store.status().await.unwrap().spent.calls, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_is_spent_at_its_worst_case_with_and_without_a_cap() {
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        let caps = vec![cap(CapScope::Day(NOON.midnight()), 100)];
+        let call = tokens(60);
+        assert_eq!(store.reserve(caps.clone(), call.clone()).await.unwrap(), None);
+        for _ in 0..2 {
+            store.settle(caps.clone(), call.clone(), None).await.unwrap();
+        }
+        let reached = CapReached { cap: caps[0].clone(), is_transient: false };
+        assert_eq!(store.reserve(caps.clone(), tokens(41)).await.unwrap(), Some(reached));
+        assert_eq!(store.reserve(caps, tokens(40)).await.unwrap(), None);
+        store.settle(Vec::new(), tokens(7), None).await.unwrap();
+        let spent = store.status().await.unwrap().spent;
+        assert_eq!((spent.calls, spent.usage.prompt_tokens), (2, 67));
     })
     .await;
 }

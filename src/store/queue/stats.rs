@@ -204,8 +204,8 @@ impl Store {
             .await
     }
 
-    /// Recomputes spending without reservations, since a worker may have died with one. Does
-    /// nothing while a worker other than the `gone` ones is running.
+    /// Recomputes spending; calls that a worker died with count as unanswered. Does nothing while a
+    /// worker other than the `gone` ones is running.
     pub(crate) async fn recount(&self, gone: Vec<String>, now: Timestamp) -> StoreResult<()> {
         self.write("adding up the cost", move |db: &mut Db| {
             let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
