@@ -4,7 +4,8 @@ use super::{
     Memories, PersonVerdict, Verdicts, Withdrawn, as_of, decide, forget, history, withdraw,
 };
 use crate::domain::{
-    Disposition, Memory, MemoryMap, MemoryState, Merging, Plan, Record, RecordId, Speaker, Stage,
+    Claim, Disposition, Memory, MemoryMap, MemoryState, Merging, Plan, Record, RecordId, Speaker,
+    Stage,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -159,6 +160,11 @@ fn reading_the_same_again_takes_back_no_change_and_no_verdict() {
 fn sorted(memory: &Memory) -> Memory {
     let mut memory = memory.clone();
     memory.sources.sort();
+    match &mut memory.claim {
+        Claim::Decision(it) => it.options.sort(),
+        Claim::Discussion(it) => it.points.sort(),
+        Claim::Attempt(_) | Claim::Request(_) => {}
+    }
     memory
 }
 
