@@ -320,7 +320,7 @@ impl<'a> Planner<'a> {
                 active: memory.state == MemoryState::Active,
                 open,
                 verdict,
-                is_named: new.retraction.names(&subject.statement),
+                is_named: subject.statement.is_retracted_by(&new.retraction),
             });
         }
         refused.into_iter().for_each(|id| self.note(new.record.id, id));

@@ -1,12 +1,11 @@
 //! Words that a text retracts, in whole clauses or after phrases such as `instead of`. A word that
 //! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
-use super::parts::{both, shared, sort, without};
+use super::parts::{both, sort, without};
 use super::phrases::{
     REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
 };
 use super::quantity::{quantity, words_of};
-use super::statement::Statement;
 use crate::text::tokens::hash;
 use std::mem;
 
@@ -88,11 +87,6 @@ impl Retraction {
         sort(&mut it.retracted);
         it.regrets.iter_mut().for_each(sort);
         it
-    }
-
-    /// True if the claim retracts a value of `former` by name.
-    pub(super) fn names(&self, former: &Statement) -> bool {
-        shared(&self.retracted, former.values()) > 0
     }
 }
 

@@ -401,9 +401,9 @@ impl Statement {
             || shared(&self.all, &both(&former.head.topic, choices)) > 0
     }
 
-    /// Quantities and exact names of the main string, sorted.
-    pub(super) fn values(&self) -> &[u64] {
-        &self.head.values
+    /// True if a later claim retracts one of its quantities or exact names.
+    pub(super) fn is_retracted_by(&self, retraction: &Retraction) -> bool {
+        shared(&retraction.retracted, &self.head.values) > 0
     }
 
     /// True if the main string has neither quantities nor exact names.

@@ -198,7 +198,7 @@ fn settings_bound_the_summary_and_choose_what_is_masked() {
     assert_eq!(lines.lines().count(), 3, "{lines}");
     assert!(lines.contains("ada4@example.com"), "{lines}");
     place.set("ANNALIST__PRIVACY__PII", "phone, fone");
-    place.run(&["dialog", "t.txt"]).refused(2, &["`fone` is no kind of personal data", "email"]);
+    place.run(&["dialog", "t.txt"]).refused(2, &["`fone` is not a kind of personal data", "email"]);
     place.unset("ANNALIST__PRIVACY__PII");
     place.set("ANNALIST__DIALOG__TOKENS", "3");
     place.run(&["dialog", "t.txt"]).refused(2, &["dialog.tokens", "at least 20"]);

@@ -133,7 +133,7 @@ fn a_prompt_test_asks_with_prompts_of_extraction_alone() {
     let place = Place::new();
     place.run(&["init", "--prompts", "own"]);
     place.write("memory/consolidate.md", read(&place.path("own/consolidate.md")));
-    let words = ["no prompt test asks with it", "extract.md, slice.md, retry.md"];
+    let words = ["not an extraction prompt", "extract.md, slice.md, retry.md"];
     for path in ["own/consolidate.md", "own/reflect.md", "memory"] {
         let words = [&[path][..], &words].concat();
         place.run(&["test", "--prompt", path]).refused(2, &words);
