@@ -58,10 +58,10 @@ impl Language {
     }
 }
 
-/// Messages of `slice` in another language, with the calls and outputs after them. `None` if there are none, or if most
-/// of the slice is in that language.
-pub(super) fn foreign_passage(slice: &Slice) -> Option<Slice> {
-    if matches!(Language::of_slice(slice), Language::OtherLatin | Language::OtherScript) {
+/// Messages of `slice` in another language than `language`, which most of it is in, with the calls and outputs after
+/// them. `None` if there are none.
+pub(super) fn foreign_passage(slice: &Slice, language: Language) -> Option<Slice> {
+    if matches!(language, Language::OtherLatin | Language::OtherScript) {
         return None;
     }
     let mut is_foreign = false;

@@ -72,7 +72,7 @@ pub fn ground(
 ) -> Grounded {
     let strings: Vec<_> = claims.iter().flat_map(Claim::strings).map(|(_, text)| text).collect();
     let whole = Grounder::new(slice, context, &strings);
-    let passage = foreign_passage(slice);
+    let passage = foreign_passage(slice, whole.language);
     let passage = passage.as_ref().map(|passage| Grounder::new(passage, context, &strings));
     let mut grounded = Grounded::default();
     for claim in &claims {
