@@ -143,11 +143,15 @@ fn restated(
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let learned = match made {
-                _ if !learns => Merging::Provenance,
-                _ if has(&target.claim, facts) => Merging::Extend,
-                Disposition::Merge { into, how } if into == target.id => how,
-                _ => Merging::Provenance,
+            let learned = if learns && has(&target.claim, facts) {
+                Merging::Extend
+            } else if let Disposition::Merge { into, how } = made
+                && learns
+                && into == target.id
+            {
+                how
+            } else {
+                Merging::Provenance
             };
             let how = (first > 0).then_some(learned);
             let disposition = Disposition::Restate { memory: target.id, how };

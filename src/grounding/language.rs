@@ -10,9 +10,6 @@ use std::sync::LazyLock;
 /// Quoted text and text in parentheses.
 static QUOTED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""[^"]*"|„[^“”"]*[“”"]|“[^”]*”|«[^»]*»|\([^()]*\)"#).ok());
-/// Function words of languages in Latin script whose stems are not known.
-const FURTHER_WORDS: [&str; 13] =
-    ["ve", "bir", "bu", "için", "değil", "ile", "się", "nie", "jest", "och", "att", "det", "ikke"];
 /// Share of non-Latin letters above which a text counts as another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
 /// Size of the sample, in bytes.
@@ -81,6 +78,12 @@ pub(super) fn foreign_passage(slice: &Slice, language: Language) -> Option<Slice
     (!parts.is_empty()).then(|| Slice { parts, ..slice.clone() })
 }
 
+/// True for a function word of a language in Latin script whose stems are not known.
+#[rustfmt::skip]
+fn is_further_word(word: &str) -> bool {
+    matches!(word, "ve" | "bir" | "bu" | "için" | "değil" | "ile" | "się" | "nie" | "jest" | "och" | "att" | "det" | "ikke")
+}
+
 #[derive(Default)]
 struct Counts {
     letters: usize,
@@ -115,7 +118,7 @@ impl Counts {
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
             if (2..=FUNCTION_BYTES_MAX).contains(&word.len()) {
                 let word = lowered(word);
-                let of_others = || FURTHER_WORDS.contains(&&*word).then_some(false);
+                let of_others = || is_further_word(&word).then_some(false);
                 match is_english(&word).or_else(of_others) {
                     Some(true) => self.english += 1,
                     Some(false) => self.other += 1,

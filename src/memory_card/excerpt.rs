@@ -2,8 +2,8 @@
 
 use crate::text::names::{CLOSERS, is_blank, is_word, pieces, sentences, word_end, word_start};
 use aho_corasick::{AhoCorasick, MatchKind};
+use foldhash::HashMap;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,9 +5,9 @@
 //! of them is. Redaction placeholders and addresses are no names.
 
 use crate::privacy::Redacted;
+use foldhash::HashMap;
 use memchr::memchr2;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Maximum number of distinct words that are counted, to bound memory. A million words of prose

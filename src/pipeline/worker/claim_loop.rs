@@ -211,6 +211,13 @@ impl ClaimLoop<'_> {
     /// Probes an unreachable endpoint with a single job after a pause.
     async fn probe(&mut self, number: u32) -> Result<(), StoreError> {
         self.rest().await;
+        // Probably the wrong address; a worker that runs on waits for it like for an outage.
+        if self.until != Until::Stopped
+            && let Some(error) = self.state.no_model.get()
+        {
+            self.state.stop(error.clone());
+            return Ok(());
+        }
         if self.until != Until::Stopped && self.outage_max <= self.away {
             let secs = self.away.as_secs();
             self.state.stop(format!(

@@ -274,9 +274,10 @@ impl WorkerState {
             return ClaimEnd::uncharged(Some((Wait::RateLimited, until, error.to_string())));
         }
         let breaker = self.breaker.unanswered();
-        if breaker == BreakerState::Opened && error.kind == ErrorKind::NotAReply {
-            self.stop(error.to_string());
-        } else if breaker == BreakerState::Opened {
+        if breaker == BreakerState::Opened {
+            if error.kind == ErrorKind::NotAReply {
+                self.no_model.get_or_init(|| error.to_string());
+            }
             (self.tell)(&format!(
                 "{error}; the endpoint is considered unreachable: jobs wait without using up \
                  attempts, and it is retried periodically"

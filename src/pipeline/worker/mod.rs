@@ -153,6 +153,7 @@ impl Consumer {
             calling: AtomicU32::new(0),
             freed: Notify::new(),
             capped: OnceLock::new(),
+            no_model: OnceLock::new(),
             is_limited: AtomicBool::new(false),
             needs: Mutex::new(None),
         })

@@ -46,6 +46,8 @@ pub(super) struct WorkerState {
     pub(super) freed: Notify,
     /// Daily cap that a replay reached: claimed jobs still try, nothing more is claimed.
     pub(super) capped: OnceLock<String>,
+    /// Error of an endpoint that answers repeatedly, but not as a model.
+    pub(super) no_model: OnceLock<String>,
     /// True once the user was told that the endpoint limits the rate.
     pub(super) is_limited: AtomicBool,
     /// Message of the first problem that only a person can fix.

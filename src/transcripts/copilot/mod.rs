@@ -226,18 +226,16 @@ fn reference(part: &Value) -> &str {
 
 /// Reads a part of an answer that is not text.
 fn shown(part: &Value, talk: &mut Conversation<'_>) {
-    match part.text("kind") {
-        "toolInvocationSerialized" => {
-            let (id, name) = (part.text("toolCallId"), part.text("toolId"));
-            let command = &part["toolSpecificData"]["commandLine"];
-            let said = [&part["pastTenseMessage"], &part["invocationMessage"]].map(words_of);
-            let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
-            let line = command.first_text(&["userEdited", "toolEdited", "original"]);
-            talk.call(id, name, &Value::from(line.unwrap_or(&said)));
-            result(part).into_iter().for_each(|result| talk.result(result));
-        }
-        _ => {}
+    if part.text("kind") != "toolInvocationSerialized" {
+        return;
     }
+    let (id, name) = (part.text("toolCallId"), part.text("toolId"));
+    let command = &part["toolSpecificData"]["commandLine"];
+    let said = [&part["pastTenseMessage"], &part["invocationMessage"]].map(words_of);
+    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    let line = command.first_text(&["userEdited", "toolEdited", "original"]);
+    talk.call(id, name, &Value::from(line.unwrap_or(&said)));
+    result(part).into_iter().for_each(|result| talk.result(result));
 }
 
 /// Result of a call as VS Code shows it: a terminal's output, or the details of another tool.
