@@ -33,6 +33,7 @@ pub(crate) struct Feed {
     /// Receives the number of new jobs.
     pub enqueued: Arc<dyn Fn(u64) + Send + Sync>,
     /// Number of rejected messages.
+    #[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "only messages are rejected"))]
     pub rejected: Arc<AtomicU64>,
 }
 
