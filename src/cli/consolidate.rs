@@ -194,7 +194,7 @@ async fn undone(store: &Store, id: &str) -> Result<StoredPlan, Failure> {
 
 /// True for a plan of a person's verdict, which has no records to consolidate.
 fn is_verdict(plan: &Plan) -> bool {
-    plan.operations.iter().all(Operation::is_by_person)
+    !plan.is_empty() && plan.operations.iter().all(Operation::is_by_person)
 }
 
 async fn redo_verdict(

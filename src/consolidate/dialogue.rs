@@ -126,6 +126,8 @@ impl<T: BatchTask> Dialogue<T> {
         let refused = reply.refusal.as_ref().is_some_and(|words| !words.is_empty())
             || reply.finish == Finish::ContentFilter;
         if refused {
+            // It is an answer: no other is to be expected.
+            self.is_usable = true;
             return self.give_up("refused", "the model refused");
         }
         if self.reminders < REMINDERS_MAX && self.asks < ASKS_MAX {

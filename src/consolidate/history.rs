@@ -2,8 +2,8 @@
 //! the applied plans beside the actual state, and carries over what people changed between plans.
 
 use crate::domain::{
-    Change, Disposition, Effect, Facts, LeftOpen, Memory, MemoryId, MemoryMap, MemoryState,
-    Operation, Plan, PlanId, RecordId, Settlement, Stage, Timestamp,
+    Change, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
+    PlanId, RecordId, Settlement, Stage, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,7 +183,8 @@ impl<'p> Heirs<'p> {
             | Disposition::Duplicate { .. }
             | Disposition::Withdraw { .. }
             | Disposition::Discard => {
-                let later = || heirs.iter().filter(|heir| at < heir.at);
+                let agrees = |heir: &&Heir<'_>| heir.facts.stage == operation.facts.stage;
+                let later = || heirs.iter().filter(|heir| at < heir.at).filter(agrees);
                 let same = later().find(|heir| heir.facts.claim == operation.facts.claim);
                 let heir = same.or_else(|| later().next());
                 facts = heir?.facts.clone();
@@ -217,12 +218,11 @@ impl Replay {
             self.meet(memory, gone);
         }
         let mut before: BTreeMap<MemoryId, Option<Memory>> = BTreeMap::new();
-        let (mut operations, mut kept) = (Vec::new(), BTreeMap::new());
+        let mut operations = Vec::new();
         for operation in &plan.operations {
             operation.fold(&plan.namespace, &mut self.full);
             self.at += 1;
             let Some(remaining) = remaining(operation, self.at - 1) else { continue };
-            kept.insert(operation.record, remaining.record);
             let operation = self.without_missing(remaining);
             for id in operation.touches() {
                 before.entry(id).or_insert_with(|| self.rest.get(&id).cloned());
@@ -230,9 +230,10 @@ impl Replay {
             operation.fold(&plan.namespace, &mut self.rest);
             operations.push(operation);
         }
-        let open = plan.left_open.iter().filter(|it| self.rest.contains_key(&it.memory));
+        let kept: BTreeSet<RecordId> = operations.iter().map(|it| it.record).collect();
+        let open = plan.left_open.iter().cloned();
         let open =
-            open.filter_map(|it| Some(LeftOpen { record: *kept.get(&it.record)?, ..it.clone() }));
+            open.filter(|it| kept.contains(&it.record) && self.rest.contains_key(&it.memory));
         Plan {
             id: plan.id,
             namespace: plan.namespace.clone(),

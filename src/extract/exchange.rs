@@ -97,7 +97,7 @@ named! {
 }
 
 impl Failure {
-    /// The failure of a slice whose answers broke off, which cannot be cut in two.
+    /// The failure of a slice whose answers broke off.
     pub(crate) fn cut_off(findings: Vec<Finding>) -> Failure {
         let detail =
             "the answer broke off; raise `model.reply_tokens_max`, or lower `slice.tokens`";
@@ -241,8 +241,8 @@ impl Exchange {
     }
 
     fn exhaust(&mut self) -> Step<Outcome> {
-        self.is_exhausted = self.kept.is_empty();
-        if self.is_exhausted && self.is_cut {
+        self.is_exhausted = self.kept.is_empty() && !self.is_cut;
+        if self.kept.is_empty() && self.is_cut {
             return Step::Done(Err(Failure::cut_off(std::mem::take(&mut self.findings))));
         }
         let kind = if self.tried { FailureKind::Malformed } else { FailureKind::NoCall };

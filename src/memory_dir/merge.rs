@@ -136,7 +136,8 @@ impl Join<'_, '_> {
             }
             // A ticked box alone is no edit of the words.
             let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
-            let is_free = theirs.is_adopted
+            let has_own_tag = || theirs.tags.lines().any(|tag| !base.tags.contains(tag.trim()));
+            let is_free = theirs.is_adopted && !has_own_tag()
                 || wording.is_some_and(|it| words(it) == words(theirs.body))
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {

@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::llm::{ModelDialogue, UNUSABLE};
 use crate::store::StoreError;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -160,8 +160,10 @@ pub(crate) struct Adjudicator {
     pub(super) mode: AskMode,
     /// Message of the first [`Halt::Needs`]; once set, nothing more is asked.
     needs: OnceLock<String>,
-    /// Consecutive batches without a usable answer.
+    /// Batches without a usable answer, before the first one with such an answer.
     unusable: AtomicU32,
+    /// True once an answer could be used: others are about their batches.
+    was_usable: AtomicBool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -206,8 +208,15 @@ impl Adjudicator {
         configure(&mut spec.ask, config);
         let (in_flight, spec) = (config.model.concurrency, Arc::new(spec));
         let mode = if config.consolidate.is_auto() { AskMode::Optional } else { AskMode::Required };
-        let (needs, unusable) = (OnceLock::new(), AtomicU32::new(0));
-        Adjudicator { client, spec, in_flight, mode, needs, unusable }
+        Adjudicator {
+            client,
+            spec,
+            in_flight,
+            mode,
+            needs: OnceLock::new(),
+            unusable: AtomicU32::new(0),
+            was_usable: AtomicBool::new(false),
+        }
     }
 
     /// True if the model was given up because of its answers.
@@ -252,9 +261,10 @@ impl Adjudicator {
             match &result.ended {
                 DialogueEnd::Done(it) if it.summary.is_usable => {
                     unanswered = 0;
+                    self.was_usable.store(true, Ordering::Relaxed);
                     self.unusable.store(0, Ordering::Relaxed);
                 }
-                DialogueEnd::Done(_) | DialogueEnd::Failed(_) => {
+                DialogueEnd::Done(_) if !self.was_usable.load(Ordering::Relaxed) => {
                     self.unusable.fetch_add(1, Ordering::Relaxed);
                     if self.is_unusable() {
                         over = true;
@@ -262,7 +272,7 @@ impl Adjudicator {
                         halt = Some(Halt::Needs(self.needs.get_or_init(line).clone()));
                     }
                 }
-                DialogueEnd::TooLong(_) => {}
+                DialogueEnd::Done(_) | DialogueEnd::TooLong(_) | DialogueEnd::Failed(_) => {}
                 DialogueEnd::Deferred(Deferral::Cap(_)) => over = true,
                 DialogueEnd::Deferred(Deferral::Unanswered(_)) => {
                     unanswered += 1;
@@ -286,8 +296,9 @@ impl Adjudicator {
         }
         // Sorted by batch, not by completion, so that the same answers give the same verdicts.
         results.sort_by(|one, other| one.path.cmp(&other.path));
+        let was_usable = self.was_usable.load(Ordering::Relaxed);
         for result in results {
-            progress.take(result, many);
+            progress.take(result, many, was_usable);
         }
         let unasked: BTreeSet<_> = left.iter().filter_map(|(path, _)| path.first()).collect();
         if !unasked.is_empty() && halt.is_none() {
@@ -336,14 +347,16 @@ impl Adjudicator {
 }
 
 impl Progress {
-    fn take(&mut self, result: BatchResult, many: usize) {
+    /// Takes the answer about one of `many` batches. Without a usable one its pairs are asked about again, unless the
+    /// model `was_usable`.
+    fn take(&mut self, result: BatchResult, many: usize, was_usable: bool) {
         let BatchResult { path, pairs, records, ended, halves: _, spent } = result;
         self.usage.add(pairs.len(), spent);
         let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
         match answered(ended) {
             Ok(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
-                if !adjudicated.summary.is_usable {
+                if !adjudicated.summary.is_usable && !was_usable {
                     self.has_unanswered = true;
                     return;
                 }

@@ -43,18 +43,20 @@ pub(crate) async fn run<T: ModelDialogue>(
     is_resumable: bool,
     source: &mut impl ReplySource,
 ) -> Result<(DialogueEnd<T::Outcome>, bool), StoreError> {
+    let (is_exhausted, first_mode) = (source.is_exhausted(), first.rung);
     let (mut step, mut refused) = (Step::Ask(first), false);
-    let (is_exhausted, mut asked) = (source.is_exhausted(), false);
     loop {
         let request = match step {
-            Step::Ask(_) if asked && is_exhausted && !dialogue.has_partial_result() => {
+            // No other mode worked before.
+            Step::Ask(request)
+                if is_exhausted && request.rung != first_mode && !dialogue.has_partial_result() =>
+            {
                 step = dialogue.stop();
                 continue;
             }
             Step::Ask(request) => request,
             Step::Done(outcome) => return Ok((DialogueEnd::Done(outcome), refused)),
         };
-        asked = true;
         let error = match source.answer(&request).await {
             Ok(reply) => {
                 step = dialogue.reply(&reply);

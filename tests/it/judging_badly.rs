@@ -142,7 +142,7 @@ fn a_model_of_which_no_mode_works_is_soon_not_asked_any_more() {
         "{}",
         output.stderr
     );
-    assert_eq!((output.code, stub.count() - seen), (1, 7 + 1 + 1));
+    assert_eq!((output.code, stub.count() - seen), (1, 7 + 2 + 2), "a question and a reminder");
 }
 
 #[test]
