@@ -17,7 +17,7 @@ const TABLES: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' \
 const RECORDS: &str = "SELECT record FROM (
     SELECT s.time_created AS begun, s.id AS session, 0 AS at, '' AS message, json_object('info', json_object(
         'id', s.id, 'title', s.title, 'directory', s.directory, 'parentID', s.parent_id,
-        'revert', json(s.revert), 'time', json_object('created', s.time_created))) AS record
+        'revert', json(CASE WHEN json_valid(s.revert) THEN s.revert END), 'time', json_object('created', s.time_created))) AS record
     FROM session s
     UNION ALL
     SELECT s.time_created, s.id, m.time_created, m.id, json_object(
@@ -62,7 +62,9 @@ fn lines(path: &Path, session: Option<&str>) -> rusqlite::Result<Option<Vec<u8>>
         return Ok(None);
     }
     let mut lines = Vec::new();
-    let mut statement = database.prepare(RECORDS)?;
+    // Older databases have no such column.
+    let older = || database.prepare(&RECORDS.replace("s.revert", "NULL"));
+    let mut statement = database.prepare(RECORDS).or_else(|_| older())?;
     let mut rows = statement.query([session])?;
     while let Some(row) = rows.next()? {
         lines.extend_from_slice(row.get_ref(0)?.as_bytes()?);
@@ -114,6 +116,19 @@ mod tests {
         assert_eq!(one, expected[expected.rfind("{\"info\":{\"id\"").unwrap()..]);
         assert!(session_records(&path, "s3").unwrap().is_empty());
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_revert_that_is_missing_or_no_json_stops_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.db");
+        let database = Connection::open(&path).unwrap();
+        database.execute_batch(SCHEMA).unwrap();
+        for change in ["UPDATE session SET revert = ''", "ALTER TABLE session DROP COLUMN revert"] {
+            database.execute_batch(change).unwrap();
+            let lines = String::from_utf8(session_records(&path, "s1").unwrap()).unwrap();
+            assert!(lines.contains(r#""revert":null"#) && lines.lines().count() == 3, "{lines}");
+        }
     }
 
     #[test]

@@ -103,10 +103,11 @@ fn is_entered(name: &OsStr) -> bool {
 
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     see(Visited::Folder(path))?;
-    if openhands_events::is_events(path)
-        && let Ok(meta) = fs::metadata(path)
+    let has_events = openhands_events::is_events(path);
+    if let Ok(meta) = fs::metadata(path)
+        && has_events
     {
-        return see(Visited::File { path, meta: &meta, is_link: false });
+        see(Visited::File { path, meta: &meta, is_link: false })?;
     }
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -117,7 +118,9 @@ fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
             Ok(entry) => entry,
             Err(error) => return see(Visited::Problem(path, error)),
         };
-        show(&entry, depth, see)?;
+        if !has_events || !openhands_events::is_event(&entry.path()) {
+            show(&entry, depth, see)?;
+        }
     }
     see_nothing()
 }

@@ -197,7 +197,8 @@ fn split_roo_result(result: &str) -> Option<(String, ClientText)> {
     let is_denied = status["status"] == "denied";
     let kind = if is_denied { EntryKind::Rejection } else { EntryKind::Prompt };
     let words = status.as_object_mut()?.shift_remove("feedback")?;
-    let words = ClientText::new(Speaker::Person, kind, words.as_str()?.trim());
+    let words = words.as_str().map(str::trim).filter(|words| !words.is_empty())?;
+    let words = ClientText::new(Speaker::Person, kind, words);
     let rest = result.split_once('\n').map_or("", |(_, rest)| rest);
     Some((format!("{status}\n{rest}").trim_end().to_owned(), words))
 }
@@ -499,6 +500,8 @@ mod tests {
         assert_eq!(words, [ClientText::new(Speaker::Person, EntryKind::Prompt, "and test it")]);
         let other = r#"{"status":"pending","feedback":"five stars"}"#;
         assert!(split_cline_result("use_mcp_tool", other).1.is_empty());
+        let silent = r#"{"status":"denied","feedback":" "}"#;
+        assert!(split_cline_result("apply_diff", silent).1.is_empty());
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub(super) struct Conversation<'e> {
     history: NameMap<u32>,
     request: NameMap<u32>,
     called: NameSet,
+    commands: NameSet,
     /// Fields that all entries of the current record share.
     frame: RawEntry,
     seen: NameSet,
@@ -78,6 +79,7 @@ impl<'e> Conversation<'e> {
             history: NameMap::default(),
             request: NameMap::default(),
             called: NameSet::default(),
+            commands: NameSet::default(),
             frame: RawEntry::new(0, Speaker::Client, EntryKind::Notice, ""),
             seen: NameSet::default(),
             order: Vec::new(),
@@ -159,6 +161,16 @@ impl<'e> Conversation<'e> {
 
     pub(super) fn has_call(&self, id: &str) -> bool {
         self.called.contains(&self.key(id))
+    }
+
+    /// True if the user ran the command line `id`.
+    pub(super) fn is_command(&self, id: &str) -> bool {
+        self.commands.contains(&self.key(id))
+    }
+
+    /// Marks a call as answered; false if it already was.
+    pub(super) fn answer(&mut self, id: &str) -> bool {
+        self.answered.insert(self.key(id))
     }
 
     /// Key of an id or message within the current session.
@@ -244,26 +256,40 @@ impl<'e> Conversation<'e> {
 
     /// Adds a message to the client's list.
     pub(super) fn list(&mut self, id: &str, words: &str) {
-        if !id.is_empty() {
-            self.found.listed.insert(name_of(id), name_of(words));
+        let (name, words) = (name_of(id), name_of(words));
+        match self.found.listed.iter_mut().rfind(|(known, _)| *known == name) {
+            Some((_, said)) => *said = words,
+            None if !id.is_empty() => self.found.listed.push((name, words)),
+            None => {}
         }
     }
 
-    /// Replaces the client's list with messages, each with its id and what it says. A message that
-    /// says the same as one that the list leaves out is its copy.
+    /// Replaces the client's list with messages, each with its id and what it says. Messages under
+    /// new ids, all written directly before the list or only in it, are copies if they say the same,
+    /// from the last one back, as those that the list leaves out.
     pub(super) fn replace_list(&mut self, list: &[(&str, String)]) {
-        let kept: NameSet = list.iter().map(|(id, _)| name_of(id)).collect();
-        let mut left: NameMap<Vec<u64>> = NameMap::default();
-        for (id, words) in std::mem::take(&mut self.found.listed) {
-            match kept.contains(&id) {
-                true => drop(self.found.listed.insert(id, words)),
-                false => left.entry(words).or_default().push(id),
-            }
+        let list = list.iter().filter(|(id, _)| !id.is_empty());
+        let list: Vec<_> = list.map(|(id, words)| (name_of(id), name_of(words))).collect();
+        let kept: NameSet = list.iter().map(|(id, _)| *id).collect();
+        let old = std::mem::replace(&mut self.found.listed, list.clone());
+        let written = old.iter().rev().take_while(|(id, _)| kept.contains(id)).count();
+        let mut known: NameSet = old.iter().map(|(id, _)| *id).collect();
+        let is_rewritten = written == kept.len();
+        if is_rewritten {
+            known.clear();
         }
-        for (id, words) in list {
-            if let Some(copied) = left.get_mut(&name_of(words)).and_then(Vec::pop) {
-                let copied = *self.found.copies.get(&copied).unwrap_or(&copied);
-                self.found.copies.insert(name_of(id), copied);
+        let mut left: Vec<_> = old.iter().filter(|(id, _)| !kept.contains(id)).collect();
+        for (id, words) in list.iter().rev().filter(|(id, _)| !known.contains(id)) {
+            match left.iter().rposition(|(_, said)| said == words) {
+                Some(at) => {
+                    let copied = left[at].0;
+                    let copied = *self.found.copies.get(&copied).unwrap_or(&copied);
+                    self.found.copies.insert(*id, copied);
+                    left.truncate(at);
+                }
+                // Messages that were written before may be no copies at all.
+                None if is_rewritten => break,
+                None => {}
             }
         }
     }
@@ -295,10 +321,11 @@ impl<'e> Conversation<'e> {
         let name = name_of(id);
         if let Some(from) = self.order.iter().rposition(|known| *known == name) {
             for name in self.order.drain(from..) {
-                self.found.listed.remove(&name);
                 self.found.abandoned.insert(name);
                 self.found.abandoned.extend(self.found.copies.get(&name));
             }
+            let abandoned = &self.found.abandoned;
+            self.found.listed.retain(|(id, _)| !abandoned.contains(id));
         }
     }
 
@@ -370,6 +397,7 @@ impl<'e> Conversation<'e> {
     pub(super) fn command(&mut self, id: &str, line: &str) {
         self.say(Speaker::Person, EntryKind::Command, &format!("!{line}"));
         self.called.insert(self.key(id));
+        self.commands.insert(self.key(id));
     }
 
     pub(super) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
@@ -406,8 +434,7 @@ impl<'e> Conversation<'e> {
             self.answered.remove(&key);
             self.calls.open(&self.of_session(&call_id), entry.tool.clone().unwrap_or_default());
         } else if entry.kind == EntryKind::ToolResult {
-            let key = self.key(&call_id);
-            if !call_id.is_empty() && !self.answered.insert(key) {
+            if !call_id.is_empty() && !self.answer(&call_id) {
                 return;
             }
             let called = self.calls.close(&self.of_session(&call_id));

@@ -47,8 +47,8 @@ pub(super) struct FileIndex {
     pub(super) rebuilt: Value,
     /// Records on abandoned branches.
     pub(super) abandoned: NameSet,
-    /// Messages of the client's list as it is now, by id, and a hash of what each says.
-    pub(super) listed: NameMap<u64>,
+    /// Messages of the client's list as it is now, in order: ids, and hashes of what each says.
+    pub(super) listed: Vec<(u64, u64)>,
     /// Messages that repeat another one under a new id, and the id of that one.
     pub(super) copies: NameMap<u64>,
     /// Parent of each record, by id, the last record, and the last one before the current session.

@@ -68,7 +68,11 @@ fn linear(json: &Value, emit: &mut Emit<'_>) {
             true => blocks.to_vec(),
             false => vec![message["text"].clone()],
         };
-        blocks.push(attached(message).into());
+        // A person's files may be all that a message holds; the model's belong to what it said.
+        let (attached, is_persons) = (attached(message), message["sender"] == "human");
+        if is_persons {
+            blocks.push(attached.as_str().into());
+        }
         let mut message = message.clone();
         if let Some(fields) = message.as_object_mut() {
             fields.insert("content".to_owned(), blocks.into());
@@ -76,6 +80,9 @@ fn linear(json: &Value, emit: &mut Emit<'_>) {
         if !reader.read(&message, number, &mut entries) {
             let detail = "expected a sender: human or assistant";
             emit.finding(Severity::Warning, "unknown-role", number, detail);
+        }
+        if let Some(last) = entries.last_mut().filter(|_| !is_persons) {
+            push_piece(&mut last.text, &attached, "\n\n");
         }
         entries.drain(..).for_each(|entry| emit.entry(entry));
     }
@@ -494,6 +501,21 @@ mod tests {
                 {"uuid":"1","sender":"human","text":"q","content":[],"attachments":[{"file_name":"a.txt","extracted_content":"x"}]},
                 {"uuid":"2","sender":"assistant","text":"","content":[{"type":"text","text":"a"}]}]}]"#,
             &["= c N", "1: person prompt: q\n\n[file a.txt]", "2: assistant text: a"],
+        );
+    }
+
+    #[test]
+    fn a_file_of_the_model_stands_with_what_it_said() {
+        check(
+            r#"[{"uuid":"c","name":"N","chat_messages":[{"uuid":"1","sender":"assistant","text":"","content":[
+                {"type":"tool_use","id":"t","name":"artifacts","input":{"a":1}},
+                {"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"OK"}]}],
+                "files":[{"file_name":"out.csv"}]}]}]"#,
+            &[
+                "= c N",
+                "1: assistant tool_call artifacts#t: {\"a\":1}",
+                "1: tool tool_result artifacts#t: OK\n\n[file out.csv]",
+            ],
         );
     }
 

@@ -172,9 +172,11 @@ impl<'a> RecordReader<'a> {
                 _ => continue,
             };
             let mut text = user_text::read(&words);
-            if text.is_prompt() {
+            if text.is_prompt() && block.kind.is("text") {
                 // Words that a person added to the approval or refusal of the call.
                 text.kind = EntryKind::Steering;
+            } else if text.is_prompt() {
+                text = ClientText::injected(text.text);
             }
             if !text.text.is_empty() {
                 self.user_text(frame, text, author);

@@ -138,6 +138,7 @@ fn words_beside_a_result_are_a_persons_unless_the_client_wrote_them() {
         user("d", "c", &beside("<system-reminder>be brief</system-reminder>")),
         user("e", "d", &beside("<ide_opened_file>a.rs</ide_opened_file>")),
         user("f", "e", &beside("of a skill")).replacen('{', r#"{"isMeta":true,"#, 1),
+        user("g", "f", &beside("")).replace(r#""text","text":"""#, r#""image""#),
     ];
     let items = testing::read(read, lines.join("\n").as_bytes());
     let shown: Vec<String> = testing::entries(&items)
@@ -151,6 +152,7 @@ fn words_beside_a_result_are_a_persons_unless_the_client_wrote_them() {
             "client notice aborted: [Request interrupted by user for tool use]",
             "client injected: [context of the editor or of a hook] (injected context)",
             "client injected: of a skill (injected context)",
+            "client injected: [image] (injected context)",
         ]
     );
 }

@@ -111,15 +111,19 @@ fn execution(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
-/// Reads a command line that the user ran. Its execution follows.
+/// Reads a command line that the user ran, or a call of another tool. Its execution follows.
 fn requested(json: &Value, talk: &mut Conversation<'_>) {
+    let line = json["data"]["arguments"].text("command");
+    if line.is_empty() {
+        return execution(json, talk);
+    }
     let data = begin(json, talk);
-    talk.command(data.text("toolCallId"), data["arguments"].text("command"));
+    talk.command(data.text("toolCallId"), line);
 }
 
 fn complete(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
-    let is_users = data["isUserRequested"] == true;
+    let is_users = talk.is_command(data.text("toolCallId"));
     let result = words_of(&data["result"]["content"]);
     let error = data["error"].first_text(&["message"]).unwrap_or_default();
     talk.result(ToolResult {
@@ -365,5 +369,34 @@ fn delete(session: &mut Value, path: &[Value]) {
     let Some((Value::String(key), parents)) = path.split_last() else { return };
     if let Some(Value::Object(fields)) = at(session, parents) {
         fields.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn only_a_command_line_that_the_user_runs_is_a_command() {
+        let event = |kind: &str, rest: &str| {
+            format!(r#"{{"type":"tool.{kind}","id":"e","data":{{"toolCallId":{rest}}}}}"#)
+        };
+        let lines = [
+            event("user_requested", r#""u1","toolName":"view","arguments":{"path":"/a"}"#),
+            event("execution_start", r#""u1","toolName":"view","arguments":{"path":"/a"}"#),
+            event("execution_complete", r#""u1","isUserRequested":true,"result":{"content":"a"}"#),
+            event("user_requested", r#""u2","toolName":"bash","arguments":{"command":"ls"}"#),
+            event("execution_complete", r#""u2","isUserRequested":true,"result":{"content":"b"}"#),
+        ];
+        let items = items(Format::Copilot, lines.join("\n").as_bytes());
+        let shown: Vec<String> = entries(&items).map(show).collect();
+        let expected = [
+            r#"assistant tool_call view#u1: {"path":"/a"}"#,
+            "tool tool_result view#u1: a",
+            "person command: !ls",
+            "tool tool_result shell#: b",
+        ];
+        assert_eq!(shown, expected);
     }
 }

@@ -92,7 +92,7 @@ const MASKED: &str = "<tool_output_masked>";
 
 fn model(json: &Value, talk: &mut Conversation<'_>) {
     talk.list(json.text("id"), &words(json));
-    if talk.has_record(json.text("id")) && json["toolCalls"].to_string().contains(MASKED) {
+    if talk.has_record(json.text("id")) && only_hides(json, talk) {
         return;
     }
     let Some(json) = talk.latest(json.text("id"), json) else { return };
@@ -124,6 +124,20 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
             talk.result(ToolResult { id, name, text, outcome, exit_code: None });
         }
     }
+}
+
+/// True if a message is written again to hide outputs, and no call of it has a new one.
+fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
+    let (mut hides, mut tells) = (false, false);
+    for call in json["toolCalls"].list() {
+        for result in call["result"].list() {
+            match response(&result["functionResponse"], None).text.starts_with(MASKED) {
+                true => hides = true,
+                false => tells |= talk.answer(call.text("id")),
+            }
+        }
+    }
+    hides && !tells
 }
 
 fn notice(json: &Value, talk: &mut Conversation<'_>) {
@@ -229,7 +243,54 @@ fn response(json: &Value, outcome: Option<Outcome>) -> ToolResult<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::EntryKind;
     use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn repeated_words_under_their_own_ids_are_no_copies() {
+        let says = |id: &str, kind: &str, words: &str| {
+            format!(r#"{{"id":"{id}","type":"{kind}","content":[{{"text":"{words}"}}]}}"#)
+        };
+        let (m3, m4) = (says("m3", "user", "continue"), says("m4", "gemini", "Second."));
+        for list in [format!("{},{m3},{m4}", says("s1", "user", "new")), format!("{m3},{m4}")] {
+            let lines = [
+                r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+                says("m1", "user", "continue"),
+                says("m2", "gemini", "First."),
+                m3.clone(),
+                m4.clone(),
+                format!(r#"{{"$set":{{"messages":[{list}]}}}}"#),
+            ];
+            let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+            let said = entries(&items).filter(|it| it.text == "continue");
+            assert_eq!(said.count(), 2, "{list}");
+        }
+    }
+
+    #[test]
+    fn only_outputs_that_begin_with_the_mask_are_hidden() {
+        let says = |outputs: &[(&str, &str)]| {
+            let calls = outputs.iter().map(|(id, output)| {
+                format!(
+                    r#"{{"id":"{id}","name":"read","args":{{}},"result":[{{"functionResponse":{{"response":{{"output":"{output}"}}}}}}]}}"#
+                )
+            });
+            let calls = calls.collect::<Vec<_>>().join(",");
+            format!(r#"{{"id":"m2","type":"gemini","content":"I look.","toolCalls":[{calls}]}}"#)
+        };
+        let mask = "<tool_output_masked>";
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            says(&[]),
+            says(&[("c1", "TAG = <tool_output_masked>")]),
+            says(&[("c1", "TAG = <tool_output_masked>"), ("c2", "b")]),
+            says(&[("c1", mask), ("c2", "b")]),
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let results = entries(&items).filter(|it| it.kind == EntryKind::ToolResult);
+        let results: Vec<&str> = results.map(|it| it.text.as_str()).collect();
+        assert_eq!(results, ["TAG = <tool_output_masked>", "b"]);
+    }
 
     #[test]
     fn a_list_that_is_written_again_says_nothing_new() {

@@ -246,7 +246,7 @@ fn sdk_acp_call(json: &Value, talk: &mut Conversation<'_>) {
     let id = json.text("tool_call_id");
     let flag = (json["is_error"] == true).then_some(Outcome::Failed);
     let outcome = flag.or(outcome_of_status(json.text("status")));
-    if outcome == Some(Outcome::Running) || talk.has_call(id) {
+    if matches!(outcome, None | Some(Outcome::Running)) || talk.has_call(id) {
         return;
     }
     talk.at(json.text("id"), time_of(json));
@@ -271,4 +271,26 @@ fn sdk_error(json: &Value, talk: &mut Conversation<'_>) {
 fn sdk_summary(json: &Value, talk: &mut Conversation<'_>) {
     talk.at(json.text("id"), time_of(json));
     talk.summary(json.text("summary"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn a_call_that_only_starts_is_told_when_it_is_over() {
+        let event = |status: &str, output: &str| {
+            format!(
+                r#"{{"kind":"ACPToolCallEvent","source":"agent","id":"{status}","tool_call_id":"t","title":"ls","tool_kind":"execute","status":{status},"raw_output":{output}}}"#
+            )
+        };
+        let lines = [event("null", "null"), event(r#""completed""#, r#""a.rs""#)];
+        let lines = lines.join("\n").replace(r#""id":""completed"""#, r#""id":"e2""#);
+        let items = items(Format::Openhands, lines.as_bytes());
+        let shown: Vec<String> = entries(&items).map(show).collect();
+        let expected =
+            ["assistant tool_call terminal#t: ls", "tool tool_result terminal#t succeeded: a.rs"];
+        assert_eq!(shown, expected);
+    }
 }

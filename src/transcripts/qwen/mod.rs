@@ -43,6 +43,9 @@ fn begin(json: &Value, talk: &mut Conversation<'_>) {
     talk.at(json.text("uuid"), time_of(json));
 }
 
+/// Heading of a message that a person sent during a turn.
+const MID_TURN: &str = "[User message received during tool execution]: ";
+
 fn user(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let content = &json["message"]["parts"];
@@ -50,7 +53,9 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
         "" => parts(content, true, None, talk),
         "notification" => talk.notice(&words_of(content)),
         "mid_turn_user_message" if !talk.is_sidechain => {
-            let words = json["systemPayload"].text("displayText");
+            let all = words_of(content);
+            let own = all.trim_start().strip_prefix(MID_TURN).unwrap_or(&all);
+            let words = json["systemPayload"].first_text(&["displayText"]).unwrap_or(own);
             talk.say(Speaker::Person, EntryKind::Steering, words);
         }
         _ => talk.injected(&words_of(content)),
@@ -84,4 +89,17 @@ fn command(json: &Value, talk: &mut Conversation<'_>) {
 /// Reads a compression: the client replaces the conversation with a summary in a user message.
 fn compression(json: &Value, talk: &mut Conversation<'_>) {
     talk.summary(&words_of(&json["systemPayload"]["compressedHistory"][0]["parts"]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn a_message_during_a_turn_is_read_without_its_heading() {
+        let line = r#"{"uuid":"x","sessionId":"b","type":"user","subtype":"mid_turn_user_message","message":{"parts":[{"text":"\n[User message received during tool execution]: stop"}]}}"#;
+        let items = items(Format::QwenCode, line.as_bytes());
+        assert_eq!(entries(&items).map(show).collect::<Vec<_>>(), ["person steering: stop"]);
+    }
 }
