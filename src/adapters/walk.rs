@@ -104,9 +104,7 @@ fn is_entered(name: &OsStr) -> bool {
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     see(Visited::Folder(path))?;
     let has_events = openhands_events::is_events(path);
-    if let Ok(meta) = fs::metadata(path)
-        && has_events
-    {
+    if has_events && let Ok(meta) = fs::metadata(path) {
         see(Visited::File { path, meta: &meta, is_link: false })?;
     }
     let entries = match fs::read_dir(path) {

@@ -171,27 +171,20 @@ impl<'p> Heirs<'p> {
     /// The operation of a forgotten record, with `at` operations before it, as one of a remaining record.
     fn operation(&self, operation: &Operation, at: usize) -> Option<Operation> {
         let heirs = self.0.get(&operation.disposition.home()?)?;
-        let mut facts = operation.facts.clone();
-        let heir = match operation.disposition {
-            Disposition::Restate { .. } => None,
-            // The record only names the memory.
-            Disposition::Settle { .. } | Disposition::Decide { .. } => heirs.first(),
-            Disposition::Add { .. }
-            | Disposition::Merge { .. }
-            | Disposition::Supersede { .. }
-            | Disposition::Conflict { .. }
-            | Disposition::Duplicate { .. }
-            | Disposition::Withdraw { .. }
-            | Disposition::Discard => {
-                let agrees = |heir: &&Heir<'_>| heir.facts.stage == operation.facts.stage;
-                let later = || heirs.iter().filter(|heir| at < heir.at).filter(agrees);
-                let same = later().find(|heir| heir.facts.claim == operation.facts.claim);
-                let heir = same.or_else(|| later().next());
-                facts = heir?.facts.clone();
-                heir
-            }
-        }?;
-        facts.claim = heir.facts.claim.clone();
+        if matches!(operation.disposition, Disposition::Restate { .. }) {
+            return None;
+        }
+        if operation.disposition.is_revision() {
+            // The record of a verdict only names the memory.
+            let heir = heirs.first()?;
+            let facts = Facts { claim: heir.facts.claim.clone(), ..operation.facts.clone() };
+            return Some(Operation { record: heir.record, facts, ..operation.clone() });
+        }
+        let agrees = |heir: &&Heir<'_>| heir.facts.stage == operation.facts.stage;
+        let later = || heirs.iter().filter(|heir| at < heir.at).filter(agrees);
+        let same = later().find(|heir| heir.facts.claim == operation.facts.claim);
+        let heir = same.or_else(|| later().next())?;
+        let facts = heir.facts.clone();
         Some(Operation { record: heir.record, facts, ..operation.clone() })
     }
 }

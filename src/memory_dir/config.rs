@@ -11,7 +11,7 @@ pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
 /// Share of the context window from which prompts wait for a sync, in percent (§4.1).
 pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
-/// How much a sync prints.
+/// Amount of output of a sync.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum OutputStyle {
     /// Totals, and what needs a person.
@@ -35,7 +35,7 @@ impl OutputStyle {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct MemoryConfig {
-    /// Whether agents may propose memories with the tool `note`.
+    /// True if agents may leave notes with the tool `note`.
     pub suggest_memories: bool,
     pub auto_load: bool,
     pub output_style: OutputStyle,

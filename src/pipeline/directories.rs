@@ -4,7 +4,7 @@
 use super::Consolidator;
 use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, stamps_of};
 use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
-use super::lookup::memory_named;
+use super::lookup::{LookupError, memory_named};
 use super::namespace::Namespaces;
 use super::searching::Note;
 use crate::adapters::files::read_if_exists;
@@ -224,8 +224,12 @@ impl DirectoryNotes {
             let mut foreign: HashMap<String, bool> = HashMap::new();
             for tag in found.iter().filter_map(|it| it.tag.as_ref()) {
                 if !foreign.contains_key(tag) {
-                    let known = memory_named(store, tag).await;
-                    foreign.insert(tag.clone(), matches!(known, Ok(PrefixLookup::None)));
+                    let is_unknown = match memory_named(store, tag).await {
+                        Ok(found) => matches!(found, PrefixLookup::None),
+                        Err(LookupError::Store(error)) => return Err(error.into()),
+                        Err(LookupError::Id { .. }) => true,
+                    };
+                    foreign.insert(tag.clone(), is_unknown);
                 }
             }
             found.retain(|it| it.tag.as_ref().is_none_or(|tag| foreign.get(tag) == Some(&true)));
