@@ -227,7 +227,8 @@ impl DirectoryNotes {
                     let is_unknown = match memory_named(store, tag).await {
                         Ok(found) => matches!(found, PrefixLookup::None),
                         Err(LookupError::Store(error)) => return Err(error.into()),
-                        Err(LookupError::Id { .. }) => true,
+                        // The tag of a session, which annalist wrote.
+                        Err(LookupError::Id { .. }) => false,
                     };
                     foreign.insert(tag.clone(), is_unknown);
                 }
