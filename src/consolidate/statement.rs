@@ -301,14 +301,18 @@ impl Statement {
     /// what was said about it.
     pub(super) fn takes_back(&self, former: &Statement, retraction: &Retraction) -> bool {
         let (own, before) = (&self.stated, &former.stated);
+        let common = shared(&own.keys, &before.keys);
+        // `I changed my mind` does not say about what: a single word may be the subject of many decisions.
+        let is_same_matter =
+            common * 2 >= before.keys.len() || shared(&retraction.retracted, &before.keys) > 0;
         let regrets = |words: &Vec<u64>| {
-            shared(words, &before.keys) > 0 || without(words, &FORMER).is_empty()
+            let is_bare = without(words, &FORMER).is_empty();
+            shared(words, &before.keys) > 0 || is_bare && is_same_matter
         };
         let denied = own.denied.len() >= TOPIC_WORDS_MIN
             && without(&own.denied, &before.keys).is_empty()
             && retraction.changes
             && !former.says_no;
-        let common = shared(&own.keys, &before.keys);
         let back = retraction.regrets.as_ref().is_some_and(regrets)
             && common > 0
             && (common < before.keys.len() || (self.says_no && !former.says_no))

@@ -7,4 +7,4 @@ mod exchange;
 pub(crate) use answer::{SCHEMA_VERSION, TOOL_NAME, schema_files};
 pub use answer::{decode, tool, validate};
 pub use exchange::{Exchange, ExtractionSpec};
-pub(crate) use exchange::{Extraction, Failure};
+pub(crate) use exchange::{Extraction, Failure, FailureKind};

@@ -16,7 +16,9 @@ use crate::domain::{
     ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
     SessionId, Slice, SliceId, Speaker, Timestamp,
 };
-use crate::extract::{Exchange, Extraction, ExtractionSpec, Failure, SCHEMA_VERSION};
+use crate::extract::{
+    Exchange, Extraction, ExtractionSpec, Failure, FailureKind, SCHEMA_VERSION,
+};
 use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
@@ -120,6 +122,9 @@ impl Extractor {
             DialogueEnd::Done(Ok(extraction)) => {
                 self.client.learn(&self.spec.model, extraction.rung, spent.refused).await?;
                 Outcome::Extracted(slice.prove(&self.gate, extraction))
+            }
+            DialogueEnd::Done(Err(why)) if why.kind == FailureKind::CutOff => {
+                Outcome::TooLong(FailedExtraction::of(why, Vec::new()))
             }
             DialogueEnd::Done(Err(why)) => Outcome::Failed(FailedExtraction::of(why, Vec::new())),
             DialogueEnd::TooLong(error) => Outcome::TooLong(error.into()),

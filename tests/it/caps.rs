@@ -115,19 +115,19 @@ fn slice_that_is_too_long_is_cut_in_two_until_it_fits() {
     assert_eq!((records(&grown), stub.count()), (14, asked + 1));
 }
 
-/// The answer about the first ten claims, broken off behind them if there are more.
-fn cut_off(slice: &str) -> Answer {
+/// The answer about a slice; broken off behind `kept` claims if there are more than five.
+fn cut_off(slice: &str, kept: usize) -> Answer {
     let whole = extracted(slice).to_string();
     let ends: Vec<usize> = whole.match_indices("},").map(|(at, _)| at).collect();
-    match ends.get(4) {
-        Some(at) => Answer::CallText(whole[..at + 8].to_owned()),
-        None => Answer::Call(extracted(slice)),
+    match ends.len() > 4 {
+        true => Answer::CallText(whole[..kept.checked_sub(1).map_or(0, |at| ends[at]) + 8].to_owned()),
+        false => Answer::Call(extracted(slice)),
     }
 }
 
-#[test]
-fn slice_whose_answers_break_off_is_cut_in_two() {
-    let stub = Stub::new(|ask| cut_off(ask.slice()));
+#[track_caller]
+fn check_cut_in_two(kept: usize) {
+    let stub = Stub::new(move |ask| cut_off(ask.slice(), kept));
     let mut place = Place::with_endpoint(stub.url());
     place.set("ANNALIST__SLICE__TOKENS", "6000");
     place.write("s.jsonl", claude(0..12));
@@ -137,6 +137,16 @@ fn slice_whose_answers_break_off_is_cut_in_two() {
     let asked = stub.count();
     place.json(&["replay", "s.jsonl", "--retry-failed", "--json"]);
     assert_eq!(stub.count(), asked);
+}
+
+#[test]
+fn slice_whose_answers_break_off_is_cut_in_two() {
+    check_cut_in_two(5);
+}
+
+#[test]
+fn slice_whose_answers_break_off_before_a_claim_is_cut_in_two() {
+    check_cut_in_two(0);
 }
 
 #[test]

@@ -54,12 +54,12 @@ impl TracesConfig {
         }
         let of_traces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         let of_all = "OTEL_EXPORTER_OTLP_ENDPOINT";
-        let (name, endpoint) = match (var(of_traces), var(of_all)) {
-            (Some(endpoint), _) => (of_traces, endpoint),
-            (None, Some(base)) => (of_all, format!("{}{PATH}", base.trim_end_matches('/'))),
+        let (name, base, path) = match (var(of_traces), var(of_all)) {
+            (Some(endpoint), _) => (of_traces, endpoint, ""),
+            (None, Some(base)) => (of_all, base.trim_end_matches('/').to_owned(), PATH),
             (None, None) => return Ok(None),
         };
-        let url = reqwest::Url::parse(&endpoint).ok();
+        let url = reqwest::Url::parse(&base).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(url) = url else {
             return Err(format!("{name}: expected an address like http://127.0.0.1:4318"));
@@ -77,7 +77,7 @@ impl TracesConfig {
             }
         }
         let service = var("OTEL_SERVICE_NAME").unwrap_or_else(|| SERVICE.to_owned());
-        Ok(Some(TracesConfig { endpoint, service }))
+        Ok(Some(TracesConfig { endpoint: base + path, service }))
     }
 }
 

@@ -100,6 +100,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
             let found = counted(issues.len() as u64, "issue");
             output::note(&match report.fixable {
                 0 => found,
+                left if args.fix => format!("{found}; {left} that --fix could not repair"),
                 fixable => format!("{found}; --fix repairs {fixable}"),
             });
         }
