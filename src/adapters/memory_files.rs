@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Locations in a project; the first that exists wins.
-pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
+pub(crate) use crate::text::own_output::MEMORY_FOLDERS as PLACES;
 /// Folders of records and sessions.
 const FOLDERS: [&str; 2] = ["decisions", "sessions"];
 /// Maximum number of files read per directory; 2,000 records and 2,000 sessions are many.

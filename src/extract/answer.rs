@@ -93,7 +93,8 @@ impl Answer {
                 self.tried |= ours && !call.arguments.as_str().trim().is_empty();
                 continue;
             }
-            if ours && value.as_object().is_some_and(Map::is_empty) {
+            let is_empty = value.as_object().is_some_and(Map::is_empty);
+            if ours && is_empty && !breaks_off(&repairs) {
                 // Models that leave out empty lists mean four of them.
                 self.note("empty-arguments", "an empty object, read as four empty lists");
                 (self.tried, self.shaped) = (true, true);
@@ -141,7 +142,7 @@ impl Answer {
             self.problems.extend(checked.problems);
         }
         self.shaped |= checked.shaped;
-        self.cut |= repairs.iter().any(|it| matches!(it, Repair::Cut | Repair::Broken));
+        self.cut |= breaks_off(repairs);
         let repairs = repairs.iter().map(|repair| repair.finding());
         for finding in repairs.chain(checked.findings) {
             if !self.findings.contains(&finding) {
@@ -198,6 +199,10 @@ const PROVENANCE: &str = "\
 /// Reads `text` as the object with the four lists; null if it contains none.
 pub fn decode(text: &str) -> (Value, Vec<Repair>) {
     lenient_json::decode(text, &LISTS)
+}
+
+fn breaks_off(repairs: &[Repair]) -> bool {
+    repairs.iter().any(|it| matches!(it, Repair::Cut | Repair::Broken))
 }
 
 /// Compiled once, since that costs more than a hundred checks.

@@ -6,6 +6,7 @@ use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
 use crate::store::{
     AuditEntry, BadPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
 };
+use std::collections::BTreeSet;
 
 /// Maximum number of records looked up for a memory.
 const RECORDS_MAX: usize = 20;
@@ -125,7 +126,9 @@ pub(crate) async fn memory_history(
     store: &Store,
     memory: &Memory,
 ) -> Result<Vec<MemoryChange>, StoreError> {
-    let stored = applied_plans(store, Some(&memory.namespace)).await?;
+    let all = store.plans(Some(&memory.namespace)).await?;
+    let (undone, stored): (Vec<StoredPlan>, Vec<StoredPlan>) =
+        all.into_iter().partition(|it| it.undone_at.is_some());
     let plans: Vec<Plan> = stored.iter().map(|it| it.plan.clone()).collect();
     let applied_at = |event: &Event| stored.iter().find(|it| it.plan.id == event.plan);
     let events = history(memory.id, &plans).into_iter();
@@ -133,11 +136,20 @@ pub(crate) async fn memory_history(
         applied_at(&event).map(|plan| MemoryChange::Planned { at: plan.at, event })
     });
     let mut changes: Vec<MemoryChange> = by_plan.collect();
-    let is_by_plan = |entry: &AuditEntry| {
-        stored.iter().any(|it| Some(it.plan.id) == entry.plan && it.at == entry.at)
-    };
-    let audit = store.ledger(Some(memory.id)).await?;
-    changes.extend(audit.into_iter().filter(|it| !is_by_plan(it)).map(MemoryChange::Audited));
+    let is_by =
+        |it: &StoredPlan, entry: &AuditEntry| Some(it.plan.id) == entry.plan && it.at == entry.at;
+    let mut told = BTreeSet::new();
+    for entry in store.ledger(Some(memory.id)).await? {
+        let plan = undone.iter().find(|it| is_by(it, &entry));
+        let is_told = plan.is_some_and(|it| !told.insert((it.plan.id, it.at)));
+        if is_told || stored.iter().any(|it| is_by(it, &entry)) {
+            continue;
+        }
+        let end = plan.and_then(|it| it.undone_at);
+        let undo = |at| AuditEntry { at, deed: "undo".to_owned(), record: None, ..entry.clone() };
+        let undo = end.map(undo);
+        changes.extend([Some(entry), undo].into_iter().flatten().map(MemoryChange::Audited));
+    }
     changes.sort_by_key(MemoryChange::at);
     Ok(changes)
 }

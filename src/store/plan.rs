@@ -75,7 +75,8 @@ impl Store {
         self.write("applying a plan", apply).await
     }
 
-    /// Undoes a plan. If memories changed since, writes nothing and returns their ids.
+    /// Undoes a plan. If memories changed since, or newer verdicts about those of a verdict stand, writes nothing and
+    /// returns their ids.
     pub(crate) async fn undo_plan(
         &self,
         lease: &NamespaceLease,
@@ -86,6 +87,10 @@ impl Store {
         self.write("undoing a plan", move |db| {
             check_namespace(db, &lease)?;
             let Some(no) = standing(db, &plan)? else { return Ok(Ok(())) };
+            let decided = decided_since(db, &plan, no)?;
+            if !decided.is_empty() {
+                return Ok(Err(decided));
+            }
             let undo = |state: &mut MemoryMap| plan.undo(state).map_err(|moved| moved.0);
             if let Err(moved) = change(db, &plan, undo)? {
                 return Ok(Err(moved));
@@ -316,6 +321,19 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<()> {
     let (name, home) = (disposition.name(), home.as_ref());
     db.run(sql, values![&record.0, no, name, &**rule, home])?;
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
+}
+
+/// Memories of a verdict about which a person decided again in plans after `no` that stand.
+fn decided_since(db: &mut Db, plan: &Plan, no: i64) -> Result<Vec<MemoryId>> {
+    if !plan.operations.iter().all(Operation::is_by_person) {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT body FROM plans WHERE namespace = ?1 AND no > ?2 AND undone_at IS NULL";
+    let newer: Vec<Plan> = db.all(sql, values![&plan.namespace, no])?;
+    let verdicts = newer.iter().flat_map(|it| &it.operations).filter(|it| it.is_by_person());
+    let decided: BTreeSet<MemoryId> = verdicts.flat_map(Operation::touches).collect();
+    let own = plan.operations.iter().flat_map(Operation::touches);
+    Ok(own.filter(|id| decided.contains(id)).collect::<BTreeSet<_>>().into_iter().collect())
 }
 
 fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>> {

@@ -26,8 +26,12 @@ const NOTICE_LINES_MAX: usize = 3;
 const HOOK_HEADS: [&str; 2] = ["hook feedback", "hook additional context"];
 /// Maximum number of lines for each tag in a file of the memory directory; a record has one tag or two.
 const LINES_PER_TAG_MAX: usize = 16;
-/// Command that every notice to a person names.
-const SYNC: &str = "memory sync";
+/// Words of the notices that a client may show in a person's name.
+const REQUESTS: [&str; 3] = [
+    "Before you answer, run `",
+    "this prompt was not sent.",
+    "the conversation is being compacted",
+];
 
 /// Removes start blocks; `None` if there are none. A truncated block extends to the end.
 pub(crate) fn without_memory(text: &str) -> Option<String> {
@@ -64,13 +68,15 @@ pub(crate) fn is_notice(text: &str) -> bool {
     })
 }
 
-/// True if a text in a person's name is our notice: it names the command to run, or is headed as a hook's output.
+/// True if a text in a person's name is our notice: one of [`REQUESTS`], or what a client heads with a hook's event.
 pub(crate) fn is_request_to_sync(text: &str) -> bool {
     let is_of_hook = || {
-        let first = text.lines().next().unwrap_or_default();
-        HOOK_HEADS.iter().any(|head| first.contains(head)) && is_notice(text)
+        let (event, rest) = text.split_once(' ').unwrap_or_default();
+        let is_event = event.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_event && HOOK_HEADS.iter().any(|head| rest.starts_with(head)) && is_notice(text)
     };
-    text.starts_with("annalist: ") && text.contains(SYNC) && text.contains('`') || is_of_hook()
+    let is_ours = || REQUESTS.iter().any(|words| text.contains(words));
+    text.starts_with("annalist: ") && is_ours() || is_of_hook()
 }
 
 /// True if the text is mostly lines of the memory directory, as `cat` or a reading tool prints them.
@@ -82,15 +88,24 @@ pub(crate) fn is_memory_file(text: &str) -> bool {
     0 < tags && lines() <= LINES_PER_TAG_MAX * tags
 }
 
-/// True if a call runs only the `annalist` command, alone or piped into other programs.
-pub(crate) fn runs_annalist(call: &str) -> bool {
-    if memmem::find(call.as_bytes(), PROGRAM.as_bytes()).is_none() {
+/// True if a call runs only the `annalist` command, alone or piped into other programs, or only reads the memory
+/// directory.
+pub(crate) fn reads_memory(call: &str) -> bool {
+    let has = |words: &&str| memmem::find(call.as_bytes(), words.as_bytes()).is_some();
+    if !has(&PROGRAM) && !MEMORY_FOLDERS.iter().any(|folder| has(folder)) {
         return false;
     }
     let arguments = call.split_once("exec_command(").map_or(call, |(_, arguments)| arguments);
     let json = serde_json::Deserializer::from_str(arguments).into_iter::<Value>().next();
     match json {
         Some(Ok(json)) => {
+            let path = ["path", "file_path"].iter().find_map(|key| json[key].as_str());
+            if path.is_some_and(is_in_memory)
+                && json["content"].is_null()
+                && json["new_string"].is_null()
+            {
+                return true;
+            }
             let command = ["cmd", "command"].iter().map(|key| &json[key]).find(|it| !it.is_null());
             let last = command.and_then(|it| it.as_array()?.last()).or(command);
             last.and_then(Value::as_str).is_some_and(is_ours)
@@ -111,28 +126,47 @@ fn is_ours(command: &str) -> bool {
         .chars()
         .map(|letter| match (quote, letter) {
             (Some(open), letter) if open == letter => quote.take().unwrap_or(letter),
-            (Some(_), '\n' | ';' | '&' | '|') => ' ',
+            (Some(_), '\n' | ';' | '&' | '|' | '(' | ')') => ' ',
             (None, '\'' | '"') => *quote.insert(letter),
             (_, letter) => letter,
         })
         .collect();
     let bare = bare.replace(">&", ">").replace("&>", ">").replace("||", "\n");
-    let bare = bare.replace(['&', ';'], "\n");
-    let mut programs = bare.lines().filter_map(program).peekable();
-    programs.peek().is_some() && programs.all(|program| program == PROGRAM)
+    let bare = bare.replace(['&', ';', '(', ')'], "\n");
+    let is_ours = |(command, program): (&str, &str)| {
+        program == PROGRAM || READERS.contains(&program) && is_in_memory(command)
+    };
+    let programs = bare.lines().filter_map(|line| Some((line, program(line)?)));
+    let mut programs = programs.peekable();
+    programs.peek().is_some() && programs.all(is_ours)
 }
 
-/// Programs that run the one after them.
-const WRAPPERS: [&str; 8] = ["time", "env", "sudo", "nohup", "timeout", "nice", "command", "exec"];
+fn is_in_memory(path: &str) -> bool {
+    MEMORY_FOLDERS.iter().any(|folder| path.contains(folder))
+}
 
-/// Program of a command, without variable assignments and `cd`.
+/// Folders of memory directories.
+pub(crate) const MEMORY_FOLDERS: [&str; 2] = [".claude/memory", ".ai/memory"];
+/// Programs that print parts of files.
+const READERS: [&str; 10] =
+    ["awk", "bat", "cat", "find", "grep", "head", "ls", "rg", "sed", "tail"];
+/// Programs and words of a shell before the program that runs.
+const WRAPPERS: [&str; 12] = [
+    "time", "env", "sudo", "nohup", "timeout", "nice", "command", "exec", "then", "do", "if",
+    "xargs",
+];
+
+/// Programs and words of a shell that print nothing.
+const SILENT: [&str; 5] = ["cd", "export", "true", "fi", "done"];
+
+/// Program of a command, without variable assignments and what prints nothing.
 fn program(command: &str) -> Option<&str> {
     let is_prefix = |word: &&str| {
         let is_number = word.starts_with(|it: char| it.is_ascii_digit());
         word.contains('=') || WRAPPERS.contains(word) || is_number
     };
     let mut words = command.split_whitespace().skip_while(is_prefix);
-    let program = words.next().filter(|it| !matches!(*it, "cd" | "export"));
+    let program = words.next().filter(|it| !SILENT.contains(it));
     program.map(|path| path.trim_start_matches('!').rsplit('/').next().unwrap_or(path))
 }
 
@@ -166,7 +200,13 @@ mod tests {
         assert!(is_notice("Stop hook feedback:\n[/bin/annalist hook stop]: not handed over"));
         assert!(!is_notice("please fix annalist: the queue is slow"));
         assert!(!is_notice("run annalist hook stop by hand"));
-        assert!(!is_request_to_sync("annalist: rename the command"));
+        for words in [
+            "annalist: rename the command",
+            "annalist: please rename `memory sync` to `memory update`",
+            "I get this hook feedback at every stop:\nannalist: 1 transcript\nRaise the lease.",
+        ] {
+            assert!(!is_request_to_sync(words), "{words}");
+        }
         assert!(is_request_to_sync(
             "Stop hook feedback:\nannalist: 1 transcript from hooks waiting: look at `annalist status`"
         ));
@@ -190,14 +230,24 @@ mod tests {
             "time annalist records | cat",
             "FOO=1 timeout 5 sudo annalist open",
             "bash -c 'annalist records'",
+            "(annalist search x)",
+            "if true; then annalist open; fi",
+            "found=$(annalist records)",
+            "grep -rn -i retries .claude/memory | head",
+            r#"{"pattern":"retries","path":"/p/.claude/memory"}"#,
+            r#"{"file_path":"/p/.claude/memory/progress.md"}"#,
         ] {
-            assert!(runs_annalist(call), "{call}");
+            assert!(reads_memory(call), "{call}");
         }
         for call in [
-            "cd annalist && cargo test", "grep annalist a.rs", "annalist sync; cargo test",
+            "cd annalist && cargo test",
+            "grep annalist a.rs",
+            "annalist sync; cargo test",
             "annalist-x",
+            "git add .claude/memory && cargo test",
+            r#"{"file_path":"/p/.claude/memory/notes.md","content":"- new"}"#,
         ] {
-            assert!(!runs_annalist(call), "{call}");
+            assert!(!reads_memory(call), "{call}");
         }
     }
 }

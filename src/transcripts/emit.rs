@@ -10,7 +10,7 @@ use crate::domain::{
     EntryKind, FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker,
 };
 use crate::text::own_output::{
-    is_memory_file, is_notice, is_request_to_sync, runs_annalist, without_memory,
+    is_memory_file, is_notice, is_request_to_sync, reads_memory, without_memory,
 };
 use crate::text::phrase::counted;
 use serde_json::Value;
@@ -192,7 +192,7 @@ const SERVER: &str = "mcp__annalist";
 /// Marks annalist's own output in a conversation as context, so that no claim rests on it.
 #[derive(Debug, Default)]
 struct OwnOutput {
-    /// Calls of the `annalist` command whose results have not been read yet.
+    /// Calls that read memory and whose results have not been read yet.
     calls: NameSet,
     /// True if the last entry is a call without an id.
     ran: bool,
@@ -205,7 +205,7 @@ impl OwnOutput {
         let is_result = entry.kind == EntryKind::ToolResult;
         let answers = is_result && call.map_or(self.ran, |call| self.calls.remove(&call));
         let named = entry.tool.as_deref().is_some_and(|tool| tool.starts_with(SERVER));
-        let runs = is_call && (named || runs_annalist(&entry.text));
+        let runs = is_call && (named || reads_memory(&entry.text));
         self.ran = runs && call.is_none() || self.ran && is_result;
         self.calls.extend(call.filter(|_| runs));
         let own = without_memory(&entry.text);

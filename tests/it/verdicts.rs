@@ -91,6 +91,32 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
 }
 
 #[test]
+fn a_verdict_is_undone_only_after_newer_ones_about_the_same_memory() {
+    let place = left_open();
+    let [redis, postgres] = ["Redis", "Postgres"].map(|it| tag(&place, it));
+    let plan = |verdict: &[&str]| {
+        let told = place.json(&[&["memory"], verdict, &["--json"]].concat());
+        told["plan"].as_str().unwrap().to_owned()
+    };
+    let both = plan(&["keep-both", &redis, &postgres]);
+    let gone = plan(&["retract", &redis]);
+    let early = place.run(&["consolidate", "--undo", &both]);
+    assert_eq!(early.code, 1, "{}", early.stdout);
+    assert!(early.stderr.contains("undo newer plans first"), "{}", early.stderr);
+    for newest in [gone, both] {
+        place.json(&["consolidate", "--undo", &newest, "--json"]);
+        assert_eq!(states(&place), ["active", "active"]);
+    }
+    assert!(!place.run(&["memory", "show", &redis]).stdout.contains("person-"));
+    let history = place.json(&["memory", "history", &redis, "--json"]);
+    let deeds = |rule: &str| -> Vec<&Value> {
+        let rows = history.as_array().unwrap().iter();
+        rows.filter(|it| it["rule"] == rule).map(|it| &it["deed"]).collect()
+    };
+    assert_eq!(deeds("person-retracted"), ["decide", "undo"], "{history}");
+}
+
+#[test]
 fn a_review_takes_a_letter_a_line_and_ends_with_the_input() {
     let place = left_open();
     let review = ["memory", "review", "--gold", "gold.json"];

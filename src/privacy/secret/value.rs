@@ -311,7 +311,7 @@ pub(super) fn is_code(word: &str) -> bool {
         || (typed && is_name(word.get(1..).unwrap_or_default()))
         || (path && !word.contains(['+', '=']))
         || words::TYPES.contains(lower.as_str())
-        || (is_name(word) && holds_secret_name(&lower))
+        || (is_name(word) && holds_secret_name(word))
         || (word.contains('.') && is_path_of_names(word))
 }
 
@@ -330,12 +330,22 @@ pub(super) fn is_name(word: &str) -> bool {
 }
 
 /// Returns whether a part of the name says that it holds a secret: `new_password2`, `apiToken1`.
-fn holds_secret_name(lower: &str) -> bool {
-    let parts =
+fn holds_secret_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let mut parts =
         lower.split('_').map(|part| part.trim_end_matches(|letter: char| letter.is_ascii_digit()));
+    // Digits within a part stand in passwords, so the word must be a whole one: `oauth2Token`.
+    let is_mixed = parts.clone().any(|part| part.contains(|letter: char| letter.is_ascii_digit()));
+    let is_whole = |(at, word): (usize, &str)| {
+        let (before, rest) = name.as_bytes().split_at(at);
+        let begins = rest.first().is_some_and(u8::is_ascii_uppercase)
+            || before.last().is_none_or(|byte| *byte == b'_');
+        let after = rest.get(word.len());
+        begins && after.is_none_or(|byte| *byte == b'_' || byte.is_ascii_uppercase())
+    };
     let long = ["password", "token", "secret", "credential"];
-    parts.into_iter().any(|part| words::HOLDERS.contains(part))
-        || long.iter().any(|word| lower.contains(word))
+    let mut found = long.iter().flat_map(|word| lower.match_indices(word));
+    parts.any(|part| words::HOLDERS.contains(part)) || found.any(|it| !is_mixed || is_whole(it))
 }
 
 /// `self.next_token2`, `config.v1.key`: dotted names with few digits.
