@@ -1,7 +1,9 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
-use super::phrases::{FORM_WORDS, REMOVALS, WordList, is_exact, is_stop_word, topic_keys};
+use super::phrases::{
+    FORM_WORDS, REMOVALS, WordList, infinitive, is_exact, is_stop_word, topic_keys,
+};
 use super::quantity::words_of;
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
@@ -198,8 +200,10 @@ fn is_same_deed(asked: &str, done: &str) -> bool {
         };
         common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
     };
-    let base = |verb| FORM_WORDS.get(verb).copied().unwrap_or(verb);
+    let base = |verb: &str| {
+        infinitive(verb).unwrap_or_else(|| FORM_WORDS.get(verb).copied().unwrap_or(verb).to_owned())
+    };
     let (wish, deed) = (row(asked), row(done));
     let is_use = wish == Some(0) && deed == Some(1);
-    is_form(base(asked), base(done)) || is_use || wish.is_some() && wish == deed
+    is_form(&base(asked), &base(done)) || is_use || wish.is_some() && wish == deed
 }

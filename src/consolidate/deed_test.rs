@@ -13,6 +13,8 @@ fn only_the_deed_that_was_asked_for_completes_a_request() {
         ("Build a page of roof statistics", "opened the page of roof statistics", true),
         ("Add one roof to the list", "`list_roofs` to add one roof to the list", true),
         ("Eine Warteliste für Kurse bauen", "die Warteliste für Kurse gebaut", true),
+        ("Das Bezahlen per Karte einbauen", "das Bezahlen per Karte eingebaut", true),
+        ("Den Kalender im Verein anlegen", "den Kalender im Verein angelegt", true),
         ("Ajouter la pagination à la liste", "ajouté la pagination à la liste", true),
         ("Shorten the onboarding mail", "translated the onboarding mail", false),
         ("Block logins from old contracts", "counted logins from old contracts", false),
@@ -42,6 +44,12 @@ fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
         (true, "restored the archive from tape 4", "repaired the archive on tape 4", "all of it"),
         (true, "cached it and ran `cargo test`", "cloned it and ran `cargo test`", "exit 0"),
         (true, "den Kurs im Studio geprüft", "den Kurs im Studio mit Update geprüft", "läuft"),
+        (
+            true,
+            "restarted the pump relay after a power cut",
+            "restarted the pump relay by hand",
+            "it turns",
+        ),
         (true, "ran tesseract on the old plans", "ran ocrmypdf on the old plans", "all read"),
         (false, "ran tesseract on the old plans", "ran tesseract on the new maps", "all read"),
         (

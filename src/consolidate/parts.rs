@@ -16,6 +16,10 @@ pub(super) struct Parts {
     pub(super) topic: Vec<u64>,
     /// Quantities and exact names, sorted.
     pub(super) values: Vec<u64>,
+    /// Exact names and bare numbers, sorted.
+    pub(super) names: Vec<u64>,
+    /// Those that the text is about: they begin it, or follow an article and a noun.
+    pub(super) subjects: Vec<u64>,
     /// Topic words in order, if the order carries meaning, as in `from A to B`.
     pub(super) order: WordOrder,
     /// Bounds set by stop words such as `before` and `below`, sorted.
@@ -58,12 +62,26 @@ static BOUNDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let lists = lists("bound kind").enumerate();
     lists.flat_map(|(at, words)| words.split('|').map(move |word| (word, at))).collect()
 });
+/// Kind of bound that a word sets.
+pub(super) fn bound_of(word: &str) -> Option<&'static usize> {
+    BOUNDS.get(word)
+}
+
 /// Particles that end a German statement, as in `geht nachts an`; they count as bounds.
 const PARTICLES: [&str; 6] = ["auf", "zu", "an", "aus", "ein", "ab"];
 /// Forms of `be`, which precede a predicate.
 static BE: WordList = WordList::named("be");
 /// Words saying that something stays as it is.
 static KEEPS: WordList = WordList::named("keeps");
+/// Words of change, which may precede the subject.
+static LEADS: WordList = WordList::named("changes");
+static ARTICLES: WordList = WordList::named("articles");
+static PREPOSITIONS: [WordList; 4] = [
+    WordList::named("directions"),
+    WordList::named("between"),
+    WordList::named("qualifier words"),
+    WordList::named("amount qualifier words"),
+];
 /// Words that make the order of the others matter.
 static DIRECTIONS: WordList = WordList::named("directions");
 
@@ -72,13 +90,17 @@ impl Parts {
         let flat = folded(text);
         let words = words_of(&flat);
         let (mut topic, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut names, mut subjects) = (Vec::new(), Vec::new());
         let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
         let mut before = "";
         let mut rest = words.as_slice();
         while let Some((word, after)) = rest.split_first() {
             let last = if is_no(word) { before } else { std::mem::replace(&mut before, word) };
+            let at = words.len() - rest.len();
             if let Some(quantity) = quantity(rest) {
                 values.push(quantity.key);
+                let is_bare = quantity.words == 1 && word.bytes().all(|it| it.is_ascii_digit());
+                names.extend(is_bare.then_some(quantity.key));
                 rest = rest.get(quantity.words..).unwrap_or_default();
                 continue;
             }
@@ -93,6 +115,8 @@ impl Parts {
             keeps |= KEEPS.has(word);
             if is_exact(word) {
                 values.push(hash(word));
+                names.push(hash(word));
+                subjects.extend(is_subject(&words, at).then_some(hash(word)));
             } else if !is_stop_word(word) && !KEEPS.has(word) {
                 let is_predicate = BE.has(last);
                 topic_keys(word, |key| {
@@ -112,12 +136,24 @@ impl Parts {
         predicates.extend(topic.last().filter(|_| is_german));
         let particle = words.last().and_then(|last| PARTICLES.iter().position(|it| it == last));
         bounds.extend(particle.map(|at| usize::MAX - at));
-        sort(&mut topic);
-        sort(&mut values);
-        sort(&mut predicates);
+        let sets = [&mut topic, &mut values, &mut names, &mut subjects, &mut predicates];
+        sets.into_iter().for_each(sort);
         bounds.sort_unstable();
-        Parts { folded: flat, topic, values, order, bounds, predicates, keeps }
+        Parts { folded: flat, topic, values, names, subjects, order, bounds, predicates, keeps }
     }
+}
+
+/// True if the exact name at `at` is what the text is about: `parse_date returns …`, `the endpoint /v1/orders needs …`.
+fn is_subject(words: &[&str], at: usize) -> bool {
+    let lead = LEADS.begin(words).unwrap_or_default();
+    let is_preposition = |word: &&str| PREPOSITIONS.iter().any(|list| list.has(word));
+    let of_noun = |article: usize| {
+        lead <= article
+            && ARTICLES.has(words[article])
+            && !is_stop_word(words[at - 1])
+            && (article == lead || !words[..article].last().is_some_and(is_preposition))
+    };
+    at == lead || at.checked_sub(2).is_some_and(of_noun)
 }
 
 /// Sorts the keys and removes duplicates.

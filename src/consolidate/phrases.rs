@@ -33,6 +33,8 @@ pub(super) static PREPARATION: Phrases = Phrases::named("preparation");
 pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
 /// Words by which a decision or a wish postpones something.
 pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
+/// Words saying that something is added to what holds already.
+pub(super) static ADDITIONS: Phrases = Phrases::named("additions");
 /// Words by which an attempt removes something.
 pub(super) static REMOVALS: Phrases = Phrases::named("removals");
 
@@ -47,6 +49,18 @@ pub(super) static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
 });
 
+/// Prefixes that German verbs separate.
+const SEPARABLE: [&str; 9] = ["hinzu", "ein", "aus", "an", "ab", "auf", "um", "vor", "zu"];
+
+/// Infinitive of a regular German participle with a separable prefix: `einbauen` of `eingebaut`.
+pub(super) fn infinitive(word: &str) -> Option<String> {
+    let mut prefixes = SEPARABLE.into_iter();
+    let (prefix, rest) =
+        prefixes.find_map(|it| Some((it, word.strip_prefix(it)?.strip_prefix("ge")?)))?;
+    let stem = rest.strip_suffix("et").or_else(|| rest.strip_suffix('t'))?;
+    (stem.len() > 2).then(|| format!("{prefix}{stem}en"))
+}
+
 /// Calls `each` with the keys of a folded topic word; forms of one verb have the same keys.
 pub(super) fn topic_keys(word: &str, mut each: impl FnMut(u64)) {
     if let Some(plain) = FORM_WORDS.get(word) {
@@ -54,6 +68,9 @@ pub(super) fn topic_keys(word: &str, mut each: impl FnMut(u64)) {
     }
     if word.chars().count() == 1 {
         return each(hash(word));
+    }
+    if let Some(verb) = infinitive(word) {
+        return search_keys(&verb, each);
     }
     // `shipping` and `shipped` become `ship`, `trading` and `trade` become `trad`.
     let endings = ["ing", "ed", "es", "e"];

@@ -346,7 +346,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let (common, all) = works.covers(failed);
     let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
     let again = common == all && all + exact > 1
-        || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
+        || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64)
+        || works.names_things_of(failed);
     // In one conversation, a command that works now was mended, whatever was changed before it.
     let is_rerun = pair.together && works.deed.reruns(&failed.deed);
     let is_again = pair.together && works.deed.again && common > 1 && common * 2 >= all;
@@ -381,6 +382,8 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
         return None;
     }
     match pair.order {
+        Order::Later if new.revises(old) && new.is_of_another(old) => Some(Ruling::Related),
+        Order::Earlier if old.revises(new) && old.is_of_another(new) => Some(Ruling::Related),
         Order::Later if new.revises(old) => {
             let aware = (pair.agreed || (pair.new.person && new.knows(old))) && pair.may_follow();
             Some(if aware || pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
@@ -413,6 +416,8 @@ fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     match pair.order {
+        Order::Later if new.is_of_another(old) => None,
+        Order::Earlier if old.is_of_another(new) => None,
         Order::Later if pair.may_supersede() && new.presupposes(old) => Some(Ruling::Supersede),
         Order::Earlier if old.says_change && pair.may_precede() && old.presupposes(new) => {
             Some(Ruling::Late)
@@ -427,7 +432,11 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     let many = pair.new.subject.weight().min(pair.subject.weight()) >= 3;
     // Attempts are events: only a later success changes what a failure means.
     let is_about = pair.kind() != ClaimKind::Attempt || pair.solving().is_some();
-    (many && is_about && pair.like.words >= limit).then_some(Ruling::Doubt)
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let may_contradict =
+        new.may_contradict(old) && !new.is_of_another(old) && !old.is_of_another(new);
+    let ruling = if may_contradict { Ruling::Doubt } else { Ruling::Related };
+    (many && is_about && pair.like.words >= limit).then_some(ruling)
 }
 
 /// Words of change about something that may be the memory's topic, or another value for it.

@@ -2,10 +2,11 @@
 //! have the same topic if neither has a topic word that the other lacks.
 
 use super::deed::{Deed, without_means};
-use super::parts::{Parts, WordOrder, both, shared, sort, without};
+use super::parts::{Parts, WordOrder, both, bound_of, shared, sort, without};
 use super::phrases::{
-    BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED, WITHDRAWN,
-    WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change, says_no,
+    ADDITIONS, BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED,
+    WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change,
+    says_no,
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -48,6 +49,10 @@ pub(super) struct Statement {
     /// Leaves nothing to do.
     pub(super) is_finished: bool,
     stated: Stated,
+    /// What a decision is about, and all that a request names, sorted.
+    named: Vec<u64>,
+    /// Says that something holds beside what holds already.
+    adds: bool,
     /// Words and values of rejected options, sorted.
     weighed: Vec<u64>,
     /// Words and values of each option, sorted.
@@ -77,6 +82,10 @@ impl Statement {
         let deed = Deed::of(claim, &head.folded);
         let is_attempt = matches!(claim, Claim::Attempt(_));
         let is_decision = matches!(claim, Claim::Decision(_));
+        let named = if matches!(claim, Claim::Request(_)) { &head.names } else { &head.subjects };
+        if says_no || stated.only.is_some() {
+            head.bounds.retain(|bound| Some(bound) != bound_of("may"));
+        }
         let retraction = || Retraction::of(&folded(&whole.replace('\n', ". ")));
         Statement {
             says_no,
@@ -85,6 +94,8 @@ impl Statement {
             denies: says_no && !is_change,
             needs_permission,
             says_change: says_change_anywhere,
+            named: named.clone(),
+            adds: ADDITIONS.are_in(&head.folded),
             weighed: weighed(&options, &stated),
             options,
             stated,
@@ -120,7 +131,8 @@ impl Statement {
         self.head.keeps
             && self.is_bound_as(former)
             && (!chosen.is_empty() || !self.head.values.is_empty())
-            && self.head.topic.len() + self.head.values.len() > TOPIC_WORDS_MIN
+            && (self.head.topic.len() + self.head.values.len() > TOPIC_WORDS_MIN
+                || self.head.topic == former.head.topic)
             && without(&self.head.topic, &former.head.topic).is_empty()
             && left_out.iter().all(|key| former.is_verb(key))
     }
@@ -175,6 +187,23 @@ impl Statement {
             || !without(&chosen, &former.head.topic).is_empty();
         let denies_other = self.denies && is_other;
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
+    }
+
+    /// True if it is about another named thing than `former`, or adds to it, and names nothing of it.
+    pub(super) fn is_of_another(&self, former: &Statement) -> bool {
+        let differs =
+            |it: &Statement, other: &Statement| !without(&it.named, &other.head.values).is_empty();
+        let is_another = differs(self, former) && differs(former, self);
+        (self.adds || is_another) && !self.knows(former)
+    }
+
+    /// True if the two have other values or words, or one denies what the other says.
+    pub(super) fn may_contradict(&self, other: &Statement) -> bool {
+        let lacks = |it: &Statement, other: &Statement| !it.is_within(other);
+        self.head.values != other.head.values
+            || self.says_no != other.says_no
+            || self.head.order.is_turned(&other.head.order)
+            || lacks(self, other) && lacks(other, self)
     }
 
     /// True if this later statement, which mentions a change, negates the topic of `former` or
@@ -335,7 +364,7 @@ impl Statement {
     /// True if this decision retracts something of `request`, or mentions a change that it does not ask for.
     pub(super) fn opposes(&self, request: &Statement) -> bool {
         shared(&self.retraction.retracted, &request.head.topic) > 0
-            || (self.is_change && !request.is_change)
+            || (self.is_change && !request.is_change && !self.adds)
     }
 
     /// True if this attempt retries or repairs what `failed` tried, and on nothing else, such as another site.
@@ -345,6 +374,11 @@ impl Statement {
         let loses = failed.things.iter().any(|key| lacks(self, key));
         let is_same = || self.deed.repeats(&failed.deed) && !(adds && loses);
         !self.deed.gives_up(&failed.deed) && (self.deed.mends(&failed.deed) || is_same())
+    }
+
+    /// True if it names all that the attempt `failed` was done to, whatever its means.
+    pub(super) fn names_things_of(&self, failed: &Statement) -> bool {
+        failed.things.len() > 1 && without(&failed.things, &self.all).is_empty()
     }
 
     /// True if both have values for about the same topic, but not the same ones.

@@ -33,7 +33,7 @@ fn a_word_less_is_near_and_a_number_more_is_not() {
     check(&[whole.clone(), near], &["add new", "merge near-duplicate"]);
     let other =
         record(request("Please add a bounded retry with backoff to the S4 uploader"), Person, 2);
-    check(&[whole.clone(), other], &["add new", "conflict revised"]);
+    check(&[whole.clone(), other], &["add new", "add new"]);
     let turned = record(
         request("Please never add a bounded retry with backoff to the S3 uploader"),
         Person,
@@ -124,6 +124,18 @@ fn what_was_chosen_again_takes_its_place_again() {
     let active: Vec<_> = state.values().filter(|it| it.state == MemoryState::Active).collect();
     assert_eq!(active.len(), 1);
     assert_eq!(active[0].sources, [again.id]);
+}
+
+#[test]
+fn a_request_about_another_named_thing_replaces_nothing() {
+    for (old, new) in [
+        ("Drop the column `old_fax` from members", "Drop the column `old_pager` from members"),
+        ("Write tests for `src/tide.rs` first", "Now write tests for `src/moon.rs` first"),
+        ("Fix the leak of issue #12 in the pump", "Fix the leak of issue #31 in the pump now"),
+    ] {
+        let records = [record(request(old), Person, 1), record(request(new), Person, 3)];
+        check(&records, &["add new", "add new"]);
+    }
 }
 
 #[test]
