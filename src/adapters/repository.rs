@@ -1,5 +1,7 @@
 //! A folder's git repository, read from its files: a git process per session would be slow.
 
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,24 @@ pub(crate) fn home() -> Option<PathBuf> {
 /// Returns the folder of an existing file.
 pub(crate) fn folder_of(file: &Path) -> Option<PathBuf> {
     Some(file.canonicalize().ok()?.parent()?.to_owned())
+}
+
+/// Returns the project of a client's file by the folders above it: the one with `.specstory`, or the one
+/// that Gemini CLI or VS Code names in a file there.
+pub(crate) fn project_of(file: &Path) -> Option<PathBuf> {
+    const ABOVE_MAX: usize = 3;
+    file.ancestors().skip(1).take(ABOVE_MAX).find_map(|folder| {
+        if folder.ends_with(".specstory") {
+            return folder_of(folder);
+        }
+        let root = text(&folder.join(".project_root")).map(|root| root.trim().to_owned());
+        let workspace = || {
+            let json: Value = serde_json::from_str(&text(&folder.join("workspace.json"))?).ok()?;
+            let folder = json["folder"].as_str()?.strip_prefix("file://")?;
+            String::from_utf8(percent_decode_str(folder).collect()).ok()
+        };
+        root.or_else(workspace).map(PathBuf::from).filter(|root| root.is_absolute())
+    })
 }
 
 fn at(folder: &Path) -> Option<Repository> {
@@ -131,5 +151,25 @@ mod tests {
         put(&root.join("sub/.git"), "gitdir: ../.git/modules/sub\n");
         let found = Repository::of(&root.join("sub/src")).unwrap();
         assert_eq!((found.root, found.remote.as_deref()), (root.join("sub"), Some("h:o/sub")));
+    }
+
+    #[test]
+    fn the_project_of_a_clients_file_is_named_above_it() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        put(&top.join("tmp/app-1/.project_root"), "/home/me/app\n");
+        put(&top.join("store/1f/workspace.json"), r#"{"folder":"file:///home/me/my%20app"}"#);
+        put(&top.join("other/2f/workspace.json"), r#"{"folder":"vscode-remote://host/app"}"#);
+        put(&top.join("app/.specstory/history/a.md"), "");
+        for (file, project) in [
+            ("tmp/app-1/chats/session-1.json", Some("/home/me/app".into())),
+            ("tmp/app-1/checkpoint-a.json", Some("/home/me/app".into())),
+            ("store/1f/chatSessions/a.json", Some("/home/me/my app".into())),
+            ("other/2f/chatSessions/a.json", None),
+            ("app/.specstory/history/a.md", Some(top.join("app"))),
+            ("app/history/a.md", None),
+        ] {
+            assert_eq!(project_of(&top.join(file)), project, "{file}");
+        }
     }
 }

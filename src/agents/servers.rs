@@ -69,8 +69,8 @@ pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged
         let Some(entry) = entry(before) else {
             let gap = match text {
                 "" => "",
-                text if text.ends_with('\n') => "\n",
-                _ => "\n\n",
+                // Without a blank line, the entry is removed with the line end in front of it.
+                _ => "\n",
             };
             let added =
                 format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
@@ -92,20 +92,23 @@ pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged
 pub(super) fn unregister_in_codex(existing: &str) -> Merged {
     edit_toml(existing, |before| {
         entry(before)?.get("command")?.as_str().filter(|it| is_annalist(it))?;
-        let mut left = String::new();
+        let (mut left, mut end) = (String::new(), 0);
         let mut is_in_ours = false;
         for (is_ours, line) in sections(existing) {
             if is_ours && !is_in_ours {
                 // The blank line above the entry.
                 let above = left.strip_suffix("\r\n").or_else(|| left.strip_suffix('\n'));
                 let is_blank = above.is_some_and(|above| above.is_empty() || above.ends_with('\n'));
-                left.truncate(above.filter(|_| is_blank).map_or(left.len(), str::len));
+                end = above.map_or(left.len(), str::len);
+                left.truncate(if is_blank { end } else { left.len() });
             }
             is_in_ours = is_ours;
             if !is_ours {
                 left.push_str(line);
+                end = left.len();
             }
         }
+        left.truncate(end);
         Some(left)
     })
 }
@@ -223,7 +226,7 @@ mod codex_tests {
             "twice is once: {text}"
         );
         let Merged::Changed(left) = unregister_in_codex(&text) else { panic!("{text}") };
-        assert_eq!(left.trim_end(), theirs.trim_end());
+        assert_eq!(left, theirs);
         text
     }
 

@@ -193,11 +193,15 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
         match merged {
             Merged::Unchanged => {}
             Merged::Changed(text) => {
-                // Deletes a file that is empty without our part.
-                let is_bare = wanted.remove && ["", "{}"].contains(&text.trim());
+                // Deletes a file that is empty without our part, as we create files.
+                let is_bare = wanted.remove && ["", "{}\n"].contains(&text.as_str());
                 change.after = (!is_bare).then_some(text);
             }
             Merged::Removed => change.after = None,
+            Merged::NotOurs if !wanted.remove && matches!(content, Content::OpencodePlugin) => {
+                let problem = "is not ours and is unchanged: move it to set up";
+                return Err(Failure::failed(format!("{name} {problem} {}", client.name)));
+            }
             Merged::NotOurs => output::note(&format!("{name} is not ours and is unchanged")),
             Merged::Malformed(finding) => {
                 return Err(Failure::failed(format!("{name}: {}", finding.detail)));

@@ -125,6 +125,14 @@ pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_>)
     read_as(client.kinds, (client.kind)(json), json, talk);
 }
 
+/// Reads the records of a document that is one line of a file.
+pub(super) fn records(client: &Client, list: &Value, talk: &mut Conversation<'_>) {
+    for (json, number) in list.list().iter().zip(1..) {
+        talk.line = number;
+        record(client, json, talk);
+    }
+}
+
 /// Reads a record of `kind`; reports it if the table does not have it.
 pub(super) fn read_as(
     kinds: &[(&'static str, ReadRecord)],

@@ -9,13 +9,14 @@ use crate::domain::{EntryKind, Outcome, Skip, Speaker};
 use serde_json::Value;
 use std::borrow::Cow;
 
-const INJECTED_TAGS: [&str; 6] = [
+const INJECTED_TAGS: [&str; 7] = [
     "environment_details",
     "system-reminder",
     "user_info",
     "session_context",
     "hook_context",
     "qwen:user-prompt-submit-context",
+    "explicit_instructions",
 ];
 /// Blocks that hold a person's words, and the kind of those words.
 const WORDS_TAGS: [(&str, EntryKind); 6] = [
@@ -36,13 +37,18 @@ const VERDICTS: [&str; 2] = [
     "The user denied this operation and provided the following feedback:",
     "The user approved this operation and provided the following context:",
 ];
-/// Beginnings of Cline's sentences about a person's words in a tag.
-const SENTENCES: [&str; 4] = [
+/// Beginnings of clients' sentences about a person's words in a tag.
+const SENTENCES: [&str; 6] = [
+    "User steering update:",
+    "User hints:",
     "The user ",
     "[TASK RESUMPTION]",
     "New instructions for task continuation:",
     "New message to respond to with plan_mode_respond tool",
 ];
+/// Beginning of the result of a command that has not ended yet, and what is in front of a person's words at its end.
+const STILL_RUNNING: &str = "Command is still running in ";
+const SAID_MEANWHILE: &str = "\nThe user provided the following feedback:\n<feedback>\n";
 /// Beginnings of the results of calls that the user denied or that failed, and their outcome.
 const FAILURES: [(&str, Outcome); 2] = [
     ("The user denied this operation", Outcome::Aborted),
@@ -75,7 +81,8 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     <skills_instructions>|<model_switch>|<collaboration_mode>|<apps_instructions>|\
     <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|<state_snapshot>|System: Please continue.|\
     [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
-    (The user did not provide a new message.";
+    (The user did not provide a new message.|This is the Gemini CLI. We are setting up the context|\
+    This is the Qwen Code. We are setting up the context";
 /// Frame in which Gemini CLI passes on a command line that the user ran, and its output.
 const RAN: &str = "I ran the following shell command:\n```sh\n";
 const RAN_RESULT: &str = "\n```\n\nThis produced the following result:\n```\n";
@@ -140,6 +147,9 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     if let Some((command, result)) = shell_run(start) {
         out.push(ClientText::new(Speaker::Person, EntryKind::Command, format!("!{command}")));
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, result));
+    } else if let Some((result, words)) = said_meanwhile(&own) {
+        out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, result));
+        out.push(words);
     } else if begins_as_wrapper(&own) {
         unwrap(&own, Speaker::Client, &mut out);
     } else if let Some(text) = ClientText::of_client(start.trim_end()) {
@@ -161,6 +171,16 @@ fn shell_run(text: &str) -> Option<(&str, &str)> {
     Some((command, result.trim_end().strip_suffix("\n```").unwrap_or(result)))
 }
 
+/// Splits the result of a command that still runs from what a person says about it.
+fn said_meanwhile(text: &str) -> Option<(&str, ClientText)> {
+    let own =
+        text.split_once('\n').filter(|(head, _)| is_result(head)).map_or(text, |(_, own)| own);
+    let told = text.trim_end().strip_suffix("\n</feedback>")?;
+    let (result, words) = told.rsplit_once(SAID_MEANWHILE)?;
+    let words = ClientText::new(Speaker::Person, EntryKind::Prompt, words.trim());
+    own.trim_start().starts_with(STILL_RUNNING).then_some((result.trim_end(), words))
+}
+
 /// Removes text that the client added to a tool's result.
 pub(super) fn own_result(text: &str) -> Cow<'_, str> {
     cut_injected(text).0
@@ -172,6 +192,9 @@ pub(super) fn split_cline_result<'t>(tool: &str, text: &'t str) -> (Cow<'t, str>
     let own = own_result(text);
     if let Some((rest, words)) = split_roo_result(&own) {
         return (Cow::Owned(rest), vec![words]);
+    }
+    if let Some((rest, words)) = said_meanwhile(&own) {
+        return (Cow::Owned(rest.to_owned()), vec![words]);
     }
     if !holds_words(tool, &own) {
         return (own, Vec::new());
@@ -457,6 +480,44 @@ mod tests {
             "client injected: The user denied this operation and provided the following feedback:\n\
              person rejection: use jj",
         );
+    }
+
+    #[test]
+    fn instructions_around_a_persons_words_are_the_clients() {
+        check(
+            "<explicit_instructions type=\"new_task\">\nUse tabs.\n</explicit_instructions>\n<task>\nfix it\n</task>",
+            "person prompt: fix it\nclient injected: Use tabs.",
+        );
+        check(
+            "User steering update:\n<user_input>\nuse tabs\n</user_input>\nInternal instruction: Re-evaluate.",
+            "client injected: User steering update:\nperson prompt: use tabs\n\
+             client injected: Internal instruction: Re-evaluate.",
+        );
+        check(
+            "User hints:\n<user_input>\n- use tabs\n</user_input>\n\nInternal instruction: Re-evaluate.",
+            "client injected: User hints:\nperson prompt: - use tabs\n\
+             client injected: Internal instruction: Re-evaluate.",
+        );
+    }
+
+    #[test]
+    fn what_a_person_says_about_a_running_command_is_no_output() {
+        let running = "Command is still running in the user's terminal.\nHere's the output so far:\n\
+            <task>log</task>";
+        let said = "The user provided the following feedback:\n<feedback>\nstop it\n</feedback>";
+        let words = [ClientText::new(Speaker::Person, EntryKind::Prompt, "stop it")];
+        for gap in ["\n\n", "\n"] {
+            let text = format!("{running}{gap}{said}");
+            let (result, found) = split_cline_result("execute_command", &text);
+            assert_eq!((&*result, &*found), (running, &words[..]));
+        }
+        let head = "[execute_command for 'x'] Result:\n";
+        check(
+            &format!("{head}{running}\n\n{said}"),
+            &format!("tool tool_result: {head}{running}\nperson prompt: stop it"),
+        );
+        let printed = format!("{running}\n{said}\n\nYou will be updated on the terminal status.");
+        assert!(split_cline_result("execute_command", &printed).1.is_empty());
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Conversation<'e> {
     /// Counts of each message in the session so far and in the current request.
     history: NameMap<u32>,
     request: NameMap<u32>,
+    /// Sessions by what a later request continues: the id of an answer, or the messages so far.
+    pub(super) continued: NameMap<String>,
     called: NameSet,
     commands: NameSet,
     /// Fields that all entries of the current record share.
@@ -78,6 +80,7 @@ impl<'e> Conversation<'e> {
             waiting: None,
             history: NameMap::default(),
             request: NameMap::default(),
+            continued: NameMap::default(),
             called: NameSet::default(),
             commands: NameSet::default(),
             frame: RawEntry::new(0, Speaker::Client, EntryKind::Notice, ""),

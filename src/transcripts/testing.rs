@@ -87,6 +87,11 @@ pub(super) fn show(entry: &RawEntry) -> String {
     line
 }
 
+/// Renders the entries of a transcript of `format`.
+pub(super) fn shown(format: Format, input: &str) -> Vec<String> {
+    entries(&items(format, input.as_bytes())).map(show).collect()
+}
+
 pub(super) fn entries(items: &[TranscriptItem]) -> impl Iterator<Item = &RawEntry> {
     items.iter().filter_map(|item| match item {
         TranscriptItem::Entry(entry) => Some(entry),

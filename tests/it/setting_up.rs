@@ -14,6 +14,8 @@ const CLIENTS: &[(&str, &[(&str, &str)])] = &[
         &[(".gemini/settings.json", THEIRS), (".gemini/commands/a/b.toml", "prompt = ''")],
     ),
     ("--qwen", &[(".qwen/settings.json", THEIRS)]),
+    ("--claude-code", &[(".claude/settings.json", "{}")]),
+    ("--codex", &[(".codex/config.toml", "model = 'x'")]),
     ("--opencode", &[(".opencode/plugin/mine.js", "export const Mine = 1\n")]),
 ];
 const THEIRS: &str =
@@ -47,9 +49,20 @@ fn each_client_is_set_up_once_and_left_as_it_was() {
 }
 
 #[test]
+fn a_plugin_of_a_person_in_the_place_of_ours_is_a_refusal() {
+    let place = Place::new();
+    place.write(".opencode/plugin/annalist.js", "export const Theirs = 1\n");
+    let before = place.files();
+    place.run(&["init", "--opencode", "--yes"]).refused(1, &["annalist.js", "is not ours"]);
+    assert_eq!(place.files(), before);
+    let listed = place.run(&["init"]);
+    assert!(listed.stdout.contains("`annalist init --opencode` adds"), "{}", listed.stdout);
+}
+
+#[test]
 fn several_clients_are_set_up_for_the_user() {
     let place = Place::new();
-    let flags: Vec<&str> = CLIENTS.iter().map(|(flag, _)| *flag).collect();
+    let flags = ["--claude-code", "--codex", "--gemini", "--qwen", "--opencode"];
     let output = place.run(&[&["init", "--user", "--yes"], &flags[..]].concat());
     assert_eq!(output.code, 0, "{}", output.stderr);
     for path in [

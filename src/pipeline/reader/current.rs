@@ -19,6 +19,7 @@ use crate::transcripts::{
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) struct Current<'r, 'a, S> {
@@ -143,11 +144,12 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if reading.sessions_max.is_some_and(|most| read >= most) {
             return ControlFlow::Break(());
         }
-        if let Some(name) = &reading.session {
-            raw.native_id.clone_from(name);
+        let id = id_by_path(self.format, &self.file.path).filter(|_| self.namespace.is_none());
+        if let Some(name) = reading.session.as_deref().or(id) {
+            name.clone_into(&mut raw.native_id);
         }
-        if self.format == Format::Aider && raw.cwd.is_none() {
-            let folder = repository::folder_of(&self.file.path);
+        if raw.cwd.is_none() {
+            let folder = folder_by_path(self.format, &self.file.path);
             raw.cwd = folder.map(|folder| folder.display().to_string());
         }
         let mut masked = Report::default();
@@ -414,6 +416,22 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         }
         self.stopped |= flow.is_break();
     }
+}
+
+/// Folder of a session whose file names none.
+fn folder_by_path(format: Format, file: &Path) -> Option<PathBuf> {
+    let is_beside = matches!(format, Format::GeminiCli | Format::Copilot | Format::Specstory);
+    let beside = || repository::project_of(file).filter(|_| is_beside);
+    if format == Format::Aider { repository::folder_of(file) } else { beside() }
+}
+
+/// Id of a session whose file holds none but is named after it.
+fn id_by_path(format: Format, file: &Path) -> Option<&str> {
+    let is_named = match format == Format::Cursor {
+        true => file.components().any(|it| it.as_os_str() == "agent-transcripts"),
+        false => format == Format::SweAgent && file.extension().is_some_and(|it| it == "traj"),
+    };
+    file.file_stem()?.to_str().filter(|_| is_named)
 }
 
 pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {

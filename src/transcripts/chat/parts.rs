@@ -65,6 +65,10 @@ fn part(part: &Value) -> Part<'_> {
         "search_result" | "web_search_result" => {
             Part::Words(mark("search result", part.first_text(&["title", "url"])))
         }
+        "blob" | "uri" => Part::Words(mark(
+            part.first_text(&["modality"]).unwrap_or("file"),
+            part.first_text(&["uri"]),
+        )),
         kind if kind.contains("image") => Part::Words(mark("image", None)),
         kind if kind.contains("audio") => Part::Words(mark("audio", None)),
         kind if kind.contains("video") => Part::Words(mark("video", None)),
@@ -177,5 +181,17 @@ mod tests {
     #[test]
     fn results_without_type_give_their_result() {
         check(r#"[{"query":"q","result":"r","success":true}]"#, "r");
+    }
+
+    #[test]
+    fn data_in_parts_of_telemetry_becomes_a_mark() {
+        check(
+            r#"[{"type":"text","content":"see"},{"type":"blob","modality":"image","mime_type":"image/png","content":"AAAA"}]"#,
+            "see\n\n[image]",
+        );
+        check(
+            r#"{"type":"uri","modality":"image","uri":"https://x.test/a.png"}"#,
+            "[image https://x.test/a.png]",
+        );
     }
 }

@@ -146,7 +146,7 @@ impl<'a> RecordReader<'a> {
         if kind == EntryKind::Summary && self.is_summary(text) {
             return self.emit_words(summary(frame, text));
         }
-        if injected && person {
+        if injected && person && kind != EntryKind::Command {
             entry.speaker = Speaker::Client;
             entry.kind = EntryKind::Injected;
             entry.skip = entry.skip.or(Some(Skip::Injected));

@@ -430,3 +430,19 @@ proptest! {
         testing::broken(read, lines.join("\n").into_bytes(), cut, &flips);
     }
 }
+
+#[test]
+fn a_command_that_a_person_ran_is_theirs_where_events_hold_the_prompts() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"event_msg","payload":{{"type":"user_message","message":"list files"}}}}
+        {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 0\nDuration: 0.1 seconds\nOutput:\na\n</result>\n</user_shell_command>"}}]}}}}"#
+        ),
+        "
+        = s
+        2: person prompt: list files
+        3: person command: !ls
+        3: tool tool_result succeeded 0: a",
+    );
+}

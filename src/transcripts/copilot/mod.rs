@@ -183,19 +183,22 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
         for call in round["toolCalls"].list() {
             let (id, name) = (call.text("id"), call.text("name"));
             talk.call(id, name, &call["arguments"]);
-            let result = &known["toolCallResults"][id];
-            if !result.is_null() {
-                talk.result(ToolResult { id, name, text: texts(result), ..ToolResult::default() });
+            let told = &known["toolCallResults"][id];
+            let shown = json["response"].list().iter().find(|part| part["toolCallId"] == id);
+            let shown = shown.and_then(result);
+            if !told.is_null() || shown.is_some() {
+                let shown = shown.unwrap_or_default();
+                let text = if told.is_null() { shown.text } else { texts(told) };
+                talk.result(ToolResult { id, name, text, ..shown });
             }
         }
     }
     if known["toolCallRounds"].list().is_empty() {
         response(json["response"].list(), talk);
     }
-    talk.notice(json["result"]["errorDetails"].text("message"));
-    if json["isCanceled"] == true {
-        talk.notice("[canceled]");
-    }
+    let is_canceled = json["isCanceled"] == true;
+    let error = json["result"]["errorDetails"].text("message");
+    talk.notice(if is_canceled { "[canceled]" } else { error });
 }
 
 /// Reads the parts of an answer as VS Code shows them. A reference is a name within the text.
@@ -375,7 +378,7 @@ fn delete(session: &mut Value, path: &[Value]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcripts::testing::{entries, items, show};
+    use crate::transcripts::testing::{entries, items, show, shown};
 
     #[test]
     fn only_a_command_line_that_the_user_runs_is_a_command() {
@@ -398,5 +401,31 @@ mod tests {
             "tool tool_result shell#: b",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn outcomes_that_the_chat_shows_belong_to_the_calls_of_the_model() {
+        let part = |id: &str, confirmed: u8, state: &str| {
+            format!(
+                r#"{{"kind":"toolInvocationSerialized","toolCallId":"{id}","isConfirmed":{{"type":{confirmed}}},"toolSpecificData":{{"terminalCommandState":{state}}}}}"#
+            )
+        };
+        let parts = [part("c1", 4, r#"{"exitCode":2}"#), part("c2", 5, "{}")].join(",");
+        let call =
+            |id: &str| format!(r#"{{"id":"{id}","name":"run_in_terminal","arguments":"{{}}"}}"#);
+        let file = format!(
+            r#"{{"sessionId":"s","requests":[{{"requestId":"r","message":{{"text":"go"}},"isCanceled":true,"response":[{parts}],"result":{{"errorDetails":{{"message":"Canceled"}},"metadata":{{"toolCallRounds":[{{"response":"","toolCalls":[{},{}]}}],"toolCallResults":{{"c1":{{"value":"boom"}},"c2":{{"value":"skipped"}}}}}}}}}}]}}"#,
+            call("c1"),
+            call("c2")
+        );
+        let expected = [
+            "person prompt: go",
+            "assistant tool_call run_in_terminal#c1: {}",
+            "tool tool_result run_in_terminal#c1 failed 2: boom",
+            "assistant tool_call run_in_terminal#c2: {}",
+            "tool tool_result run_in_terminal#c2 aborted: skipped",
+            "client notice: [canceled]",
+        ];
+        assert_eq!(shown(Format::Copilot, &file), expected);
     }
 }

@@ -148,10 +148,14 @@ impl Detector<'_> {
             }
         }
         let best = counts.iter().rev().max_by_key(|(_, count)| *count).map(|(vote, _)| *vote);
-        // Anthropic's tool blocks in a single line settle the format of all lines.
-        let anthropic = counts.iter().any(|(vote, _)| *vote == Ok(Format::Anthropic));
-        let is_settled = best == Some(Ok(Format::Openai)) && anthropic;
-        if is_settled { Some(Ok(Format::Anthropic)) } else { best }
+        // One record of Gemini CLI, or one of Anthropic's tool blocks, settles the format of messages
+        // that are like other clients'.
+        let settling = [Ok(Format::GeminiCli), Err(GEMINI_STREAM), Ok(Format::Anthropic)];
+        let is_there = |vote: &Result<Format, &str>| counts.iter().any(|(known, _)| known == vote);
+        match best {
+            Some(Ok(Format::Openai) | Err(_)) => settling.into_iter().find(is_there).or(best),
+            Some(Ok(_)) | None => best,
+        }
     }
 
     fn value(self, json: &Value) -> Detected {
@@ -278,8 +282,12 @@ type Signature = (&'static str, &'static [&'static str]);
 
 const OPENCODE_PART: &str = "a part of an opencode session (`opencode export ID` writes it whole)";
 
+const GEMINI_STREAM: &str = "output of `gemini --output-format stream-json`";
+
 /// Signatures of one line of a file.
-const UNREAD_LINES: [Signature; 5] = [
+const UNREAD_LINES: [Signature; 7] = [
+    (GEMINI_STREAM, &["type=init", "session_id"]),
+    (GEMINI_STREAM, &["type=tool_use|tool_result", "tool_id"]),
     ("Kimi CLI", &["type=metadata", "protocol_version"]),
     (OPENCODE_PART, &["sessionID"]),
     ("Grok CLI", &["type=system|user|assistant", "content", "!role"]),
@@ -370,6 +378,35 @@ mod tests {
         let nothing = nothing_read(Format::ClaudeCode, says.as_bytes(), None);
         let expected = "nothing in it could be read as claude-code; it looks like qwen-code";
         assert_eq!(nothing.detail, expected);
+    }
+
+    #[test]
+    fn a_record_of_gemini_cli_settles_the_format_of_messages_like_other_clients() {
+        let head = r#"{"sessionId":"a","projectHash":"p","startTime":"t"}"#;
+        let says = |id: u8, kind: &str| {
+            format!(
+                r#"{{"id":"m{id}","timestamp":"t","type":"{kind}","content":[{{"text":"q"}}]}}"#
+            )
+        };
+        let users =
+            [says(1, "user"), says(2, "user"), says(3, "error"), says(4, "user")].join("\n");
+        check(&format!("{head}\n{users}\n"), Ok(Format::GeminiCli));
+        check(&users, Ok(Format::GeminiCli));
+        check(&says(3, "error"), Ok(Format::GeminiCli));
+        let grok = r#"{"type":"user","content":"q"}"#;
+        check(&format!("{grok}\n{grok}\n"), Err(DetectError::LooksLike("Grok CLI")));
+    }
+
+    #[test]
+    fn printed_events_of_gemini_cli_are_not_those_of_codex() {
+        let says = r#"{"type":"message","timestamp":"t","role":"user","content":"q"}"#;
+        let call = r#"{"type":"tool_use","timestamp":"t","tool_name":"ls","tool_id":"c"}"#;
+        let stream = Err(DetectError::LooksLike(GEMINI_STREAM));
+        check(&format!("{says}\n{says}\n"), Ok(Format::Openai));
+        check(
+            &format!("{{\"type\":\"init\",\"session_id\":\"s\"}}\n{says}\n{call}\n{says}\n"),
+            stream,
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! saved checkpoints, which are messages of its API. Qwen Code writes the same message parts.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, record};
+use super::client::{Client, record, records};
 use super::client_text::is_prompt;
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
@@ -13,9 +13,18 @@ use serde_json::Value;
 
 pub(super) const CLIENT: Client = Client {
     format: Format::GeminiCli,
-    lines: &[&["$set"], &["$rewindTo"], &["projectHash"], &["type=gemini|info|warning", "id"]],
-    documents: &[&["projectHash"], &["parts", "role=user|model", "!parts.0.type"]],
-    list: "messages",
+    lines: &[
+        &["$set"],
+        &["$rewindTo"],
+        &["projectHash"],
+        &["type=gemini|info|warning|error", "id"],
+    ],
+    documents: &[
+        &["projectHash"],
+        &["history.0.parts"],
+        &["parts", "role=user|model", "!parts.0.type"],
+    ],
+    list: "messages|history",
     kind,
     kinds: &[
         ("head", begin),
@@ -30,20 +39,20 @@ pub(super) const CLIENT: Client = Client {
 fn kind(json: &Value) -> &str {
     let marks = ["$set", "$rewindTo"];
     let mark = marks.into_iter().find(|mark| json.has(mark));
-    let is_head = json.has("projectHash") || json.has("sessionId");
+    let is_head = ["projectHash", "sessionId", "history"].iter().any(|key| json.get(key).is_some());
     mark.or(json.first_text(&["type", "role"])).unwrap_or(if is_head { "head" } else { "" })
 }
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
     talk.header(json.text("sessionId"));
     head(json, talk);
+    records(&CLIENT, json.first(&["messages", "history"]), talk);
 }
 
 fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("summary"));
     talk.is_sidechain |= json["kind"] == "subagent";
-    talk.cwd(json["directories"][0].as_str().unwrap_or_default());
     let started_at = Timestamp::parse(json.text("startTime"));
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
@@ -155,7 +164,8 @@ fn folder(text: &str) -> Option<&str> {
     let context = text.split_once("<session_context>").map_or(text, |(_, context)| context);
     let named = context.split_once("**Workspace Directories:**\n  - ");
     let named = named.or_else(|| context.split_once("working in the directory: "));
-    let is_context = context.trim_start().starts_with("This is the Gemini CLI.");
+    let heads = ["This is the Gemini CLI.", "This is the Qwen Code."];
+    let is_context = heads.iter().any(|head| context.trim_start().starts_with(head));
     named.filter(|_| is_context)?.1.lines().next().map(str::trim)
 }
 
@@ -243,7 +253,9 @@ fn response(json: &Value, outcome: Option<Outcome>) -> ToolResult<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::EntryKind;
+    use crate::domain::{EntryKind, Speaker};
+    use crate::transcripts::detect;
+    use crate::transcripts::raw::TranscriptItem;
     use crate::transcripts::testing::{entries, items, show};
 
     #[test]
@@ -331,5 +343,44 @@ mod tests {
                 "person prompt abandoned: yes",
             ]
         );
+    }
+
+    #[test]
+    fn a_document_on_one_line_is_read_like_any_other() {
+        let head = r#"{"sessionId":"s","projectHash":"p","directories":["/elsewhere"],"#;
+        let list = r#""messages":[{"id":"1","type":"user","content":"yes"}]}"#;
+        for gap in ["", "\n"] {
+            let items = items(Format::GeminiCli, format!("{head}{gap}{list}\n").as_bytes());
+            let Some(TranscriptItem::Session(session)) = items.first() else {
+                panic!("no session")
+            };
+            assert_eq!(session.cwd, None, "a folder that was added later is not where it runs");
+            assert_eq!(entries(&items).map(show).collect::<Vec<_>>(), ["person prompt: yes"]);
+        }
+    }
+
+    #[test]
+    fn context_in_a_checkpoint_is_the_clients() {
+        for name in ["Gemini CLI", "Qwen Code"] {
+            let list = format!(
+                r#"[{{"role":"user","parts":[{{"text":"This is the {name}. We are setting up the context for our chat.\nI'm currently working in the directory: /home/me/app\n"}}]}},
+                {{"role":"user","parts":[{{"text":"fix it"}}]}}]"#
+            );
+            for file in [list.clone(), format!(r#"{{"history":{list},"authType":"oauth"}}"#)] {
+                assert_eq!(detect(file.as_bytes(), None), Ok(Format::GeminiCli));
+                for file in [file.replace('\n', ""), file] {
+                    let items = items(Format::GeminiCli, format!("{file}\n").as_bytes());
+                    let session = items.iter().find_map(|it| match it {
+                        TranscriptItem::Session(session) => session.cwd.as_deref(),
+                        TranscriptItem::Entry(_) | TranscriptItem::Finding(_) => None,
+                    });
+                    assert_eq!(session, Some("/home/me/app"));
+                    let persons = entries(&items).filter(|it| it.speaker == Speaker::Person);
+                    assert_eq!(persons.map(show).collect::<Vec<_>>(), ["person prompt: fix it"]);
+                    let unread = items.iter().any(|it| matches!(it, TranscriptItem::Finding(_)));
+                    assert!(!unread, "{items:?}");
+                }
+            }
+        }
     }
 }

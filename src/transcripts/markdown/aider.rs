@@ -42,6 +42,7 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
         block: None,
         command: None,
         unfinished: false,
+        has_endings: false,
     };
     read_lines(input, &mut reader)
 }
@@ -77,6 +78,8 @@ struct AiderReader<'e> {
     command: Option<String>,
     /// True while printed text continues without a prefix, until a line that ends with two spaces.
     unfinished: bool,
+    /// True once a line ends as aider ends lines; editors may remove all such ends.
+    has_endings: bool,
 }
 
 impl<'e> LineReader<'e> for AiderReader<'e> {
@@ -97,17 +100,20 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
         }
         let printed = printed(line);
         let by_aider = typed(line).is_some() || printed.is_some() && line.ends_with(ENDING);
+        self.has_endings |= by_aider && line.ends_with(ENDING);
+        let is_heading = self.has_endings && self.in_reply() && !line.ends_with(ENDING);
+        let typed = typed(line).filter(|_| !is_heading);
         if by_aider && !self.fence.is_open() {
             self.begin_headless();
         }
-        if self.unfinished && printed.is_none() && typed(line).is_none() {
+        if self.unfinished && printed.is_none() && typed.is_none() {
             return self.go_on(line, number);
         }
         self.unfinished = false;
         if self.fence.is_open() && printed.is_some_and(ends_a_reply) {
             self.fence.reset();
         }
-        match (self.fence.is_open(), printed, typed(line)) {
+        match (self.fence.is_open(), printed, typed) {
             (false, _, Some(words)) => self.add(Author::Person, words, number),
             (false, Some(words), None) if self.in_session && !self.is_quote(line, words) => {
                 self.unfinished = !line.ends_with(ENDING);
@@ -148,10 +154,13 @@ impl AiderReader<'_> {
         self.emit.session(RawSession { native_id, started_at, ..RawSession::default() });
     }
 
+    fn in_reply(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.author == Author::Assistant)
+    }
+
     /// True for a quote in a reply; it does not end with two spaces, unlike what aider prints.
     fn is_quote(&self, line: &str, words: &str) -> bool {
-        let in_reply = self.block.as_ref().is_some_and(|block| block.author == Author::Assistant);
-        in_reply && !line.ends_with(ENDING) && !is_noise(words)
+        self.in_reply() && !line.ends_with(ENDING) && !is_noise(words)
     }
 
     /// Adds a continuation line of printed text.

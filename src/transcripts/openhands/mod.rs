@@ -6,7 +6,7 @@ use super::client::{Client, ignore, record};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::{outcome_of_flag, outcome_of_status};
-use crate::domain::{Format, Outcome};
+use crate::domain::{EntryKind, Format, Outcome, Speaker};
 use serde_json::Value;
 
 const SDK_EVENTS: &str =
@@ -144,7 +144,9 @@ fn action(json: &Value, talk: &mut Conversation<'_>) {
     let call = calls.clone().find(|call| call["id"].as_str() == Some(&id));
     let arguments = call.map(|call| &call["function"]["arguments"]).filter(|it| !it.is_null());
     let keys = ["command", "code", "url", "browser_actions"];
-    let plain = keys.iter().map(|key| &args[key]).find(|it| it.is_string());
+    // The command of an edit is a word such as `str_replace`.
+    let keys = keys.iter().filter(|key| **key != "command" || own.starts_with("run"));
+    let plain = keys.map(|key| &args[key]).find(|it| it.is_string());
     let other = ["thought", "action", "blocking", "hidden", "confirmation_state", "action_risk"];
     let mut rest = args.clone();
     if let Value::Object(rest) = &mut rest {
@@ -211,6 +213,9 @@ fn sdk_action(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
+/// Beginning of the reason for a rejection for which a person gave none.
+const REJECTED: &str = "User rejected the action";
+
 fn sdk_observation(json: &Value, talk: &mut Conversation<'_>) {
     talk.at(json.text("id"), time_of(json));
     let seen = &json["observation"];
@@ -219,7 +224,9 @@ fn sdk_observation(json: &Value, talk: &mut Conversation<'_>) {
     }
     let keys = ["content", "output", "error"];
     let content = keys.iter().map(|key| words_of(&seen[key])).find(|text| !text.is_empty());
-    let words = json.first_text(&["error", "rejection_reason"]).map(str::to_owned);
+    let words = json.first_text(&["error", "rejection_reason"]).unwrap_or_default();
+    let is_reason = json["kind"] == "UserRejectObservation" && json["rejection_source"] != "hook";
+    let is_persons = is_reason && !words.starts_with(REJECTED);
     let code = seen["exit_code"].int().or(seen["metadata"]["exit_code"].int());
     let outcome = match json.text("kind") {
         "AgentErrorEvent" => Some(Outcome::Failed),
@@ -234,10 +241,13 @@ fn sdk_observation(json: &Value, talk: &mut Conversation<'_>) {
     talk.result(ToolResult {
         id: json.text("tool_call_id"),
         name: json.text("tool_name"),
-        text: content.or(words).unwrap_or_default(),
+        text: content.unwrap_or_else(|| if is_persons { REJECTED } else { words }.to_owned()),
         outcome,
         exit_code: code.filter(|code| *code != -1),
     });
+    if is_persons {
+        talk.say(Speaker::Person, EntryKind::Rejection, words);
+    }
 }
 
 /// Reads a call by an agent behind the Agent Client Protocol, with its result. Events of a call that
@@ -276,7 +286,7 @@ fn sdk_summary(json: &Value, talk: &mut Conversation<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcripts::testing::{entries, items, show};
+    use crate::transcripts::testing::{entries, items, show, shown};
 
     #[test]
     fn a_call_that_only_starts_is_told_when_it_is_over() {
@@ -292,5 +302,30 @@ mod tests {
         let expected =
             ["assistant tool_call terminal#t: ls", "tool tool_result terminal#t succeeded: a.rs"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_reason_for_a_rejection_is_the_persons_if_they_gave_one() {
+        let event = |reason: &str, more: &str| {
+            format!(
+                r#"{{"kind":"UserRejectObservation","source":"environment","tool_name":"terminal","tool_call_id":"c","rejection_reason":"{reason}"{more}}}"#
+            )
+        };
+        let result = |text: &str| format!("tool tool_result terminal#c aborted: {text}");
+        let hook = r#","rejection_source":"hook""#;
+        for (event, expected) in [
+            (event("use jj", ""), vec![result(REJECTED), "person rejection: use jj".to_owned()]),
+            (event("User rejected the actions", ""), vec![result("User rejected the actions")]),
+            (event("no network", hook), vec![result("no network")]),
+        ] {
+            assert_eq!(shown(Format::Openhands, &event), expected);
+        }
+    }
+
+    #[test]
+    fn an_edit_is_shown_with_its_texts() {
+        let event = r#"{"id":1,"source":"agent","action":"edit","args":{"path":"/a","command":"str_replace","old_str":"x","new_str":"y"}}"#;
+        let expected = r#"assistant tool_call edit#event-1: {"path":"/a","command":"str_replace","old_str":"x","new_str":"y"}"#;
+        assert_eq!(shown(Format::Openhands, event), [expected]);
     }
 }

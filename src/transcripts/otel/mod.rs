@@ -58,8 +58,16 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Reads spans and log records at any depth.
+/// Reads spans and log records in the order of their ends: the span of an agent contains those of its calls.
 fn batch(json: &Value, talk: &mut Conversation<'_>) {
+    let mut spans = Vec::new();
+    gather(json, &mut spans);
+    spans.sort_by_key(|json| nanos(json, &["endTimeUnixNano"]).or(time(json)));
+    spans.into_iter().for_each(|json| span(json, talk));
+}
+
+/// Adds spans and log records at any depth.
+fn gather<'j>(json: &'j Value, spans: &mut Vec<&'j Value>) {
     const LISTS: [&str; 7] = [
         "resourceSpans", "resourceLogs", "scopeSpans", "scopeLogs", "instrumentationLibrarySpans",
         "spans", "logRecords",
@@ -67,8 +75,8 @@ fn batch(json: &Value, talk: &mut Conversation<'_>) {
     let inner = LISTS.iter().flat_map(|key| json[key].list().iter().map(move |it| (*key, it)));
     for (key, inner) in inner {
         match key {
-            "spans" | "logRecords" => span(inner, talk),
-            _ => batch(inner, talk),
+            "spans" | "logRecords" => spans.push(inner),
+            _ => gather(inner, spans),
         }
     }
 }
@@ -195,9 +203,13 @@ fn event(name: &str, body: &Value, talk: &mut Conversation<'_>) {
 /// Start time of a span or time of a log record.
 fn time(json: &Value) -> Option<Timestamp> {
     const NANOS: [&str; 3] = ["startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"];
-    let nanos = NANOS.iter().find_map(|key| json[key].number()).filter(|nanos| *nanos > 0.0);
     let text = json.first_text(&["start_time", "timestamp", "startTime"]);
-    nanos.and_then(|nanos| Timestamp::from_secs(nanos / 1.0e9)).or(text.and_then(Timestamp::parse))
+    nanos(json, &NANOS).or(text.and_then(Timestamp::parse))
+}
+
+fn nanos(json: &Value, keys: &[&str]) -> Option<Timestamp> {
+    let nanos = keys.iter().find_map(|key| json[key].number()).filter(|nanos| *nanos > 0.0);
+    Timestamp::from_secs(nanos? / 1.0e9)
 }
 
 /// Attributes by name, from a list of keys and typed values or from a map.
@@ -273,5 +285,18 @@ mod tests {
                 "1: web tool_result web_search#c1: rain",
             ],
         );
+    }
+
+    #[test]
+    fn spans_are_read_in_the_order_of_their_ends() {
+        let span = |end: u8, said: &str| {
+            format!(
+                r#"{{"traceId":"t","startTimeUnixNano":"1772463700000000000","endTimeUnixNano":"177246370{end}000000000","attributes":[{{"key":"gen_ai.input.messages","value":{{"stringValue":"[{{\"role\":\"user\",\"parts\":[{{\"type\":\"text\",\"content\":\"{said}\"}}]}}]"}}}}]}}"#
+            )
+        };
+        let spans = [span(3, "third"), span(1, "first"), span(2, "second")].join(",");
+        let file = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
+        let expected = ["first", "second", "third"].map(|said| format!("person prompt: {said}"));
+        assert_eq!(testing::shown(Format::Otel, &file), expected);
     }
 }

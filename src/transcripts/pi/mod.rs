@@ -78,7 +78,7 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
         "bashExecution" => shell(message, talk),
         "custom" | "hookMessage" => talk.injected(&words_of(&message["content"])),
         "branchSummary" | "compactionSummary" => talk.summary(message.text("summary")),
-        "user" if words_of(&message["content"]).starts_with(FILE) => user(message, talk),
+        "user" if attached(&words_of(&message["content"])).is_some() => user(message, talk),
         _ => {
             talk.message(message);
             talk.time(time_of(json));
@@ -87,18 +87,20 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
-/// Beginning and end of a file that was named on the command line, in front of the prompt.
-const FILE: &str = "<file name=";
-const FILE_END: &str = "</file>";
+/// Beginnings and ends of what is in front of a prompt: a file that was named on the command line, a skill.
+const ATTACHED: [(&str, &str); 2] = [("<file name=", "</file>"), ("<skill name=", "</skill>")];
+
+/// Splits an attachment from the rest of a text.
+fn attached(text: &str) -> Option<(&str, &str)> {
+    let (_, end) = ATTACHED.iter().find(|(start, _)| text.starts_with(start))?;
+    Some(text.split_at(text.find(end)? + end.len()))
+}
 
 fn user(message: &Value, talk: &mut Conversation<'_>) {
     let text = words_of(&message["content"]);
     let mut prompt = text.as_str();
-    while prompt.starts_with(FILE)
-        && let Some(end) = prompt.find(FILE_END)
-    {
-        let (file, rest) = prompt.split_at(end + FILE_END.len());
-        talk.injected(file);
+    while let Some((attachment, rest)) = attached(prompt) {
+        talk.injected(attachment);
         prompt = rest.trim_start_matches('\n');
     }
     talk.user(prompt);
@@ -114,4 +116,17 @@ fn shell(message: &Value, talk: &mut Conversation<'_>) {
         outcome: (message["cancelled"] == true).then_some(Outcome::Aborted),
         exit_code: message["exitCode"].int(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::shown;
+
+    #[test]
+    fn a_skill_in_front_of_a_prompt_is_the_clients() {
+        let line = r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text","text":"<skill name=\"review\" location=\"/s\">\nReject it.\n</skill>\n\nonly a.rs"}]}}"#;
+        let skill = "client injected: <skill name=\"review\" location=\"/s\">\nReject it.\n</skill> (injected context)";
+        assert_eq!(shown(Format::Pi, line), [skill, "person prompt: only a.rs"]);
+    }
 }

@@ -5,9 +5,10 @@ use super::chat::{time_of, words_of};
 use super::client::{Client, ReadRecord, ignore, read_as};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
+use super::marks::name_of;
 use super::tools::outcome_of_status;
 use crate::domain::{Format, Outcome, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Responses,
@@ -16,8 +17,8 @@ pub(super) const CLIENT: Client = Client {
     list: "",
     kind,
     kinds: &[
-        ("response", exchange),
-        ("list", |json, talk| json["data"].list().iter().for_each(|json| exchange(json, talk))),
+        ("response", logged),
+        ("list", |json, talk| json["data"].list().iter().for_each(|json| logged(json, talk))),
     ],
 };
 
@@ -42,16 +43,60 @@ fn kind(json: &Value) -> &str {
     }
 }
 
+/// Exchange, and what it says about the conversation before it.
+struct Exchange<'j> {
+    request: &'j Value,
+    response: &'j Value,
+    /// Id of the conversation.
+    named: Option<&'j str>,
+    /// Id of the response before it.
+    before: Option<&'j str>,
+}
+
+impl<'j> Exchange<'j> {
+    fn of(json: &'j Value) -> Exchange<'j> {
+        let inner = [&json["response"]["body"], &json["response"], &json["body"], json];
+        let response = inner.into_iter().find(|it| it["output"].is_array()).unwrap_or(json);
+        let asked = ["request", "body"].iter().map(|key| &json[key]).find(|it| it.has("input"));
+        let request = asked.unwrap_or(if json.has("input") { json } else { response });
+        let conversation = &response["conversation"];
+        let named = conversation.as_str().or(conversation.first_text(&["id"]));
+        let mut both = [request, response].into_iter();
+        let before = both.find_map(|it| it.first_text(&["previous_response_id"]));
+        Exchange { request, response, named, before }
+    }
+}
+
+/// Reads an exchange in the session that it continues. A response without its request stays in the last one.
+fn logged(json: &Value, talk: &mut Conversation<'_>) {
+    let Exchange { request, response, named, before } = Exchange::of(json);
+    let input = &request["input"];
+    let text = input.as_str().map(|text| json!({"role": "user", "content": text}));
+    let mut so_far = vec![0];
+    for item in input.list().iter().chain(&text).chain(response["output"].list()) {
+        // Instructions may change, and copies may lack other items.
+        let is_known = item.has("call_id") || matches!(item.text("role"), "user" | "assistant");
+        let last = so_far.last().copied().unwrap_or_default();
+        so_far.push(if is_known { name_of(&format!("{last} {}", key(item))) } else { last });
+    }
+    let (asked, all) = so_far.split_at(input.list().len().max(text.iter().len()) + 1);
+    let mut earlier = before.map(name_of).into_iter().chain(asked.iter().rev().copied());
+    let known = earlier.find_map(|name| talk.continued.get(&name)).cloned();
+    let id = response.text("id");
+    let new = before.unwrap_or(if input.is_null() { "" } else { id });
+    let session = named.map(str::to_owned).or(known).unwrap_or_else(|| new.to_owned());
+    talk.session(&session);
+    exchange(json, talk);
+    let session = talk.head().native_id.clone();
+    let all = all.last().or(asked.last()).copied().filter(|all| *all != 0);
+    for name in [name_of(id)].into_iter().chain(all) {
+        talk.continued.insert(name, session.clone());
+    }
+}
+
 /// Reads the request, if it was logged, and the response.
 pub(super) fn exchange(json: &Value, talk: &mut Conversation<'_>) {
-    let inner = [&json["response"]["body"], &json["response"], &json["body"], json];
-    let response = inner.into_iter().find(|it| it["output"].is_array()).unwrap_or(json);
-    let asked = ["request", "body"].iter().map(|key| &json[key]).find(|it| it.has("input"));
-    let request = asked.unwrap_or(if json.has("input") { json } else { response });
-    let conversation = &response["conversation"];
-    let before =
-        [request, response].into_iter().find_map(|it| it.first_text(&["previous_response_id"]));
-    let named = conversation.as_str().or(conversation.first_text(&["id"]));
+    let Exchange { request, response, named, before } = Exchange::of(json);
     talk.name(named.or(before).or(response.first_text(&["id"])).unwrap_or_default());
     let at = response["created_at"].as_f64().and_then(Timestamp::from_secs);
     talk.next_request();
@@ -127,4 +172,99 @@ fn output(item: &Value, talk: &mut Conversation<'_>) {
         exit_code: code,
         ..ToolResult::default()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::{client, testing};
+
+    fn says(role: &str, text: &str) -> Value {
+        json!({"role": role, "content": [{"type": "text", "text": text}]})
+    }
+
+    /// Line of a log: an exchange whose request has `input`, and `more` in its response.
+    fn line(id: &str, input: &[Value], more: &Value) -> String {
+        let output = [says("assistant", &format!("answer of {id}"))];
+        let mut response = json!({"id": id, "object": "response", "output": output});
+        response.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"request": {"input": input}, "response": response}).to_string()
+    }
+
+    #[track_caller]
+    fn check(lines: &[String], expected: &[&str]) {
+        testing::check(
+            |input, sink| client::read(&CLIENT, input, sink),
+            &lines.join("\n"),
+            expected,
+        );
+    }
+
+    #[test]
+    fn a_request_that_does_not_repeat_the_conversation_begins_another() {
+        let [rules, new_rules] = ["one", "two"].map(|text| says("developer", text));
+        let prompt = says("user", "use sqlite");
+        let more =
+            [new_rules, prompt.clone(), says("assistant", "answer of a"), says("user", "go on")];
+        let first = [rules, prompt];
+        let lines = [
+            line("a", &first, &json!({})),
+            line("b", &first, &json!({})),
+            line("c", &more, &json!({})),
+        ];
+        let (own, go_on) = ("1: person prompt: use sqlite", "3: person prompt: go on");
+        check(
+            &lines,
+            &[
+                "= a",
+                "1: client injected: one (injected context)",
+                own,
+                "1: assistant text: answer of a",
+                "3: client injected: two (injected context)",
+                go_on,
+                "3: assistant text: answer of c",
+                "= b",
+                "2: client injected: one (injected context)",
+                &own.replace('1', "2"),
+                "2: assistant text: answer of b",
+            ],
+        );
+    }
+
+    #[test]
+    fn conversations_with_ids_and_chains_of_responses_may_be_interleaved() {
+        let prompt = [says("user", "go")];
+        let (none, of) = (json!({}), |id: &str| json!({"conversation": {"id": id}}));
+        let lines = [
+            line("a", &prompt, &of("x")),
+            line("b", &prompt, &none),
+            line("c", &prompt, &of("x")),
+            line("d", &prompt, &json!({"previous_response_id": "b"})),
+        ];
+        let said = |number: u8, id: &str| {
+            [
+                format!("{number}: person prompt: go"),
+                format!("{number}: assistant text: answer of {id}"),
+            ]
+        };
+        let session = |id: &str| [format!("= {id}")];
+        let expected = [
+            &session("x")[..],
+            &said(1, "a"),
+            &said(3, "c"),
+            &session("b"),
+            &said(2, "b"),
+            &said(4, "d"),
+        ];
+        let expected = expected.concat();
+        check(&lines, &expected.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn responses_without_requests_are_one_conversation() {
+        let lines = ["a", "b"].map(|id| {
+            json!({"id": id, "object": "response", "output": [says("assistant", id)]}).to_string()
+        });
+        check(&lines, &["= a", "1: assistant text: a", "2: assistant text: b"]);
+    }
 }

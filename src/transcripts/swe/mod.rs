@@ -2,7 +2,7 @@
 //! after the first is a tool result.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, ignore};
+use super::client::{Client, ignore, records};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::responses;
@@ -57,8 +57,8 @@ const NOT_EXECUTED: &str = "action was not executed";
 /// Reads the header, and the steps of a trajectory that has no messages.
 fn run(json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(json["info"]["config"]["environment"].text("cwd"));
-    if CLIENT.list.split('|').any(|list| json.get(list).is_some()) {
-        return;
+    if let Some(list) = CLIENT.list.split('|').find_map(|list| json.get(list)) {
+        return records(&CLIENT, list, talk);
     }
     for (number, step) in (1..).zip(json["trajectory"].list()) {
         talk.line = number;
@@ -245,5 +245,19 @@ mod tests {
                 r#"8: tool tool_result bash# failed 1: {"returncode": 1}"#,
             ],
         );
+    }
+
+    #[test]
+    fn a_trajectory_on_one_line_is_read_like_any_other() {
+        for gap in ["", "\n"] {
+            let file = format!(
+                r#"{{"trajectory":[],{gap}"history":[{{"role":"system","content":"rules"}},{{"role":"user","content":"fix it"}}]}}"#
+            );
+            let shown = testing::shown(Format::SweAgent, &format!("{file}\n"));
+            assert_eq!(
+                shown,
+                ["client injected: rules (injected context)", "person prompt: fix it"]
+            );
+        }
     }
 }

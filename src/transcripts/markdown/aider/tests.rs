@@ -192,3 +192,23 @@ fn without_a_line_of_aider_nothing_is_read() {
         check(text, &[]);
     }
 }
+
+#[test]
+fn a_heading_in_a_reply_is_no_prompt() {
+    check(
+        &format!("{HEAD}#### go  \n\nSure.\n\n#### A heading\n\nDone.\n\n#### go on  \n"),
+        &[
+            "= 2026-01-02 03:04:05#0",
+            "4: person prompt: go",
+            "6: assistant text: Sure.\n\n#### A heading\n\nDone.",
+            "12: person prompt: go on",
+        ],
+    );
+    check(
+        &format!("{HEAD}#### go\n\nSure.\n\n#### go on\n"),
+        &[
+            "= 2026-01-02 03:04:05#0", "4: person prompt: go", "6: assistant text: Sure.",
+            "8: person prompt: go on",
+        ],
+    );
+}
