@@ -1,8 +1,8 @@
 //! JSON rows of records, memories and hits, shared by the commands and the API.
 
 use crate::domain::{
-    Claim, ClaimKind, Digest, Format, Match, Memory, MemoryId, MemoryState, PersonDecision, Record,
-    RecordId, RecordState, Speaker, Stage, shown_words,
+    Claim, ClaimKind, Digest, Format, Match, MemoryId, MemoryState, PersonDecision, Record,
+    RecordId, RecordState, Speaker, Stage,
 };
 use crate::memory_dir::source_tag;
 use crate::pipeline::{HitState, SearchHit};
@@ -12,6 +12,21 @@ use crate::store::StoredRecord;
 use crate::text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// Kind of a claim in a list, with the outcome of an attempt, such as `attempt ✗`.
+pub(crate) fn kind_in_words(claim: &Claim, is_noted: bool) -> String {
+    let noted = if is_noted { "noted " } else { "" };
+    format!("{noted}{}{}", claim.kind().name(), outcome(claim.succeeded()))
+}
+
+/// Mark of an attempt's outcome; empty for other claims.
+pub(crate) fn outcome(succeeded: Option<bool>) -> &'static str {
+    match succeeded {
+        Some(true) => " ✓",
+        Some(false) => " ✗",
+        None => "",
+    }
+}
 
 /// A record, as JSON and in a list.
 #[derive(JsonSchema, Serialize)]
@@ -34,6 +49,9 @@ pub(crate) struct RecordRow<'a> {
     pub(crate) prompt: PromptRow<'a>,
     pub(crate) extracted_at: String,
     pub(crate) evidence: Vec<EvidenceRow<'a>>,
+    /// Kind in words.
+    #[serde(skip)]
+    pub(crate) kind_in_words: String,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -88,6 +106,7 @@ impl<'a> RecordRow<'a> {
             prompt: PromptRow { id: &stored.prompt.0, version: stored.prompt.1 },
             extracted_at: stored.extracted_at.to_string(),
             evidence: evidence.collect(),
+            kind_in_words: kind_in_words(claim, stored.record.is_noted()),
         }
     }
 }
@@ -110,13 +129,19 @@ pub(crate) struct MemoryRow<'a> {
     pub(crate) superseded_by: Option<MemoryId>,
     /// The memory that completed, settled or solved it.
     pub(crate) settled_by: Option<MemoryId>,
+    /// An active memory that contradicts it.
+    pub(crate) conflicts_with: Option<MemoryId>,
+    /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
+    pub(crate) possibly: Option<&'a str>,
     pub(crate) reason: Option<&'a str>,
     pub(crate) records: &'a [RecordId],
 }
 
 impl<'a> MemoryRow<'a> {
-    pub(crate) fn of(memory: &'a Memory) -> MemoryRow<'a> {
-        MemoryRow {
+    /// Row of the memory of a hit, if it has one.
+    pub(crate) fn of(hit: &'a SearchHit) -> Option<MemoryRow<'a>> {
+        let memory = hit.memory.as_ref()?;
+        Some(MemoryRow {
             id: memory.id.0,
             namespace: &memory.namespace,
             kind: memory.claim.kind(),
@@ -131,9 +156,11 @@ impl<'a> MemoryRow<'a> {
             valid_until: memory.valid_until.map(|at| at.to_string()),
             superseded_by: memory.superseded_by,
             settled_by: memory.settler(),
+            conflicts_with: hit.conflicts_with,
+            possibly: hit.possibly.as_deref(),
             reason: memory.reason.as_deref(),
             records: &memory.sources,
-        }
+        })
     }
 }
 
@@ -152,11 +179,19 @@ pub(crate) struct SearchRow<'a> {
     pub(crate) superseded_by: Option<String>,
     /// A later memory among the hits that may have put it out of date.
     pub(crate) outdated_by: Option<String>,
-    /// Mark of what may have ended it while it is open, such as `possibly done by src-1a2b3c4d`.
+    /// An active memory that contradicts it.
+    pub(crate) conflicts_with: Option<String>,
+    /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
     pub(crate) possibly: Option<&'a str>,
     pub(crate) headline: Option<&'a str>,
     /// A person's wording, or the words it rests on.
     pub(crate) words: &'a str,
+    /// True for a person's wording in the directory, which no transcript has.
+    pub(crate) edited: bool,
+    /// True for an agent's note.
+    pub(crate) noted: bool,
+    /// Outcome of an attempt.
+    pub(crate) succeeded: Option<bool>,
     pub(crate) said_by: Option<Speaker>,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) session: Option<Digest>,
@@ -168,11 +203,11 @@ pub(crate) struct SearchRow<'a> {
     /// A person's wording, or the claim.
     #[serde(skip)]
     pub(crate) wording: &'a str,
+    /// Kind and state in words.
     #[serde(skip)]
-    pub(crate) is_failed: bool,
-    /// True for an agent's note.
+    pub(crate) kind_in_words: String,
     #[serde(skip)]
-    pub(crate) is_noted: bool,
+    pub(crate) standing: String,
 }
 
 impl<'a> SearchRow<'a> {
@@ -186,9 +221,10 @@ impl<'a> SearchRow<'a> {
             (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
             (None, None, None) => String::new(),
         };
-        let (evidence, headline) = (hit.quote(query), hit.claim().map(|claim| claim.headline()));
-        let edited = memory.filter(|memory| memory.edited.is_some());
-        let edited = edited.map(|it| shown_words(it.edited.as_deref(), &it.claim));
+        let (edited, headline) = (hit.edited(), hit.claim().map(Claim::headline));
+        let evidence = hit.quote(query).filter(|_| edited.is_none());
+        let by_person = if edited.is_some() { ", edited by a person" } else { "" };
+        let path = record.filter(|_| edited.is_none()).map(|it| it.path.as_str());
         let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
         SearchRow {
             id,
@@ -197,18 +233,24 @@ impl<'a> SearchRow<'a> {
             state: hit.state,
             superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
             outdated_by: hit.outdated_by.map(source_tag),
+            conflicts_with: hit.conflicts_with.map(source_tag),
             possibly: hit.possibly.as_deref(),
             headline,
             words: hit.words(query),
-            said_by: evidence.map(|it| it.speaker),
+            edited: edited.is_some(),
+            noted: hit.is_noted(),
+            succeeded: hit.claim().and_then(Claim::succeeded),
+            said_by: evidence.map(|it| it.speaker).or(edited.map(|_| Speaker::Person)),
             namespace: namespace.or(memory.map(|memory| memory.namespace.as_str())),
             session: record.map(|stored| stored.record.provenance.session.0),
             record: record.map(|stored| stored.record.id.0),
-            path: record.map(|it| it.path.as_str()).or(note.map(|note| note.path.as_str())),
+            path: path.or(note.map(|note| note.path.as_str())),
             line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
             score: (hit.score * 1000.0).round() / 1000.0,
-            is_failed: matches!(hit.claim(), Some(Claim::Attempt(it)) if !it.succeeded),
-            is_noted: hit.is_noted(),
+            kind_in_words: hit
+                .claim()
+                .map_or("note".to_owned(), |claim| kind_in_words(claim, hit.is_noted())),
+            standing: hit.standing() + by_person,
             wording: edited.or(headline).unwrap_or(hit.words(query)),
         }
     }

@@ -298,10 +298,12 @@ impl CodeTree {
             .map_err(|error| CodeError::NoLine(format!("{shown}: cannot be read: {error}")))?;
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         if lines.len() < number || number == 0 {
-            let lines = lines.len();
-            return Err(CodeError::NoLine(format!(
-                "{shown}:{number}: the file has {lines} lines: name one from 1 to {lines}"
-            )));
+            return Err(CodeError::NoLine(match lines.len() {
+                0 => format!("{shown}:{number}: the file is empty"),
+                lines => format!(
+                    "{shown}:{number}: the file has {lines} lines: name one from 1 to {lines}"
+                ),
+            }));
         }
         lines.truncate(number);
         let text = lines.pop().unwrap_or_default();

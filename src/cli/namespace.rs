@@ -22,7 +22,8 @@ Examples:
 
 A namespace is the project that a memory belongs to. Unless the settings name one, it is the \
 repository of the conversation, by the name of its remote, such as `github.com/owner/app`; without \
-a remote, or outside a repository, it is the path of the folder.")]
+a remote, or outside a repository, it is the path of the folder, such as \
+`~/src/app`, or `srv/app` outside of the home folder.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,

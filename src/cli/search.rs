@@ -14,7 +14,7 @@ use crate::pipeline::{
     DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest, project_namespace, search,
 };
 use crate::privacy::Gate;
-use crate::rows::SearchRow;
+use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use clap::ValueEnum;
@@ -26,8 +26,6 @@ const HITS_MAX: usize = 10;
 const LINE_LETTERS: usize = 160;
 /// Minimum letters for text beside the state; a narrower terminal shows it on the next line.
 const WORDS_LETTERS_MIN: usize = 44;
-/// Kind of an attempt that failed.
-const FAILED_ATTEMPT: &str = "attempt ✗";
 /// Indentation of continuation lines.
 const INDENT: &str = "  ";
 /// Maximum letters of text in Markdown and CSV.
@@ -130,20 +128,11 @@ enum TableFormat {
 impl SearchRow<'_> {
     /// Id, day, kind, state, quote and claim.
     pub(super) fn cells(&self) -> [String; 6] {
-        let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
-        let is_solved = self.kind == Some(ClaimKind::Attempt) && self.state == HitState::Completed;
-        let name = if is_solved { "solved" } else { self.state.name() };
-        let state = match (by, &self.outdated_by, self.possibly) {
-            (Some(by), ..) => format!("{name} by {by}"),
-            (None, _, Some(possibly)) => format!("{name}, {possibly}"),
-            (None, Some(by), None) => format!("{name}, see {by}"),
-            (None, None, None) => name.to_owned(),
-        };
         [
             self.id.clone(),
             output::day(self.at.as_deref()),
-            self.kind.map_or("note", ClaimKind::name).to_owned(),
-            state,
+            self.kind_in_words.clone(),
+            self.standing.clone(),
             on_a_line(self.words),
             on_a_line(self.wording),
         ]
@@ -261,8 +250,7 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
     // Longer cells shift only their own line.
     let [ids, states] = [wide(0, 14), wide(3, 11)];
     let mut text = String::new();
-    for ([id, day, kind, state, words, claim], row) in cells.iter().zip(rows) {
-        let kind = if row.is_failed { FAILED_ATTEMPT } else { kind };
+    for [id, day, kind, state, words, claim] in &cells {
         let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
         let left = |width: usize| width.saturating_sub(head.chars().count() + 1);
         let Some(width) = window else {
@@ -339,7 +327,7 @@ pub(super) struct DayArgs {
 #[derive(Debug, clap::Args)]
 struct Shown {
     /// Maximum number of items
-    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX)]
+    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX, value_parser = limit())]
     limit: usize,
     /// Print JSON
     #[arg(long)]
@@ -379,7 +367,7 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
     } else if hits.is_empty() {
         output::note("nothing is open here; --all searches all projects");
     } else {
-        let items = rows.iter().map(|row| item(row, row.kind.map_or("note", ClaimKind::name)));
+        let items = rows.iter().map(|row| item(row, &row.kind_in_words));
         let text = items.collect::<String>() + &rest(hits.len(), rows.len());
         output::paged(&text)?;
     }
@@ -398,7 +386,8 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
     };
     let request = SearchRequest { filter, ..SearchRequest::default() };
     let mut hits = settings::runtime()?.block_on(found(&store, request))?;
-    hits.retain(|hit| !hit.state.is_void());
+    // Notes of agents are discarded by rule.
+    hits.retain(|hit| !hit.state.is_void() || hit.is_noted() && hit.state == HitState::Discarded);
     // Undated records match by the time at which they were read, not by when they were said.
     let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
     let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
@@ -452,7 +441,8 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
             text.push_str(&format!("{gap}{BOLD}{}{BOLD:#}\n", row.namespace.unwrap_or("notes")));
             project = Some(row.namespace);
         }
-        text.push_str(&item(row, if row.is_noted { "noted" } else { DEEDS[order(row.kind)] }));
+        let deed = if row.noted { "noted" } else { DEEDS[order(row.kind)] };
+        text.push_str(&item(row, &format!("{deed}{}", outcome(row.succeeded))));
     }
     text
 }
@@ -475,13 +465,14 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
         | HitState::Quarantined
         | HitState::Note => format!(" ({state})"),
     };
+    let edited = row.edited.then(|| "  edited by a person".to_owned());
     let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
     let words = format!("{}{state}", output::shorten(&on_a_line(row.wording), ITEM_LETTERS));
     format!(
         "{day:<10}  {kind:<10}  {}\n{:12}{DIM}{id}{}{DIM:#}\n",
         output::hanging(&words, WORDS_COLUMN),
         "",
-        place.unwrap_or_default()
+        place.or(edited).unwrap_or_default()
     )
 }
 

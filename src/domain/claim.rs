@@ -113,6 +113,14 @@ pub enum Claim {
 }
 
 impl Claim {
+    /// Outcome of an attempt.
+    pub(crate) fn succeeded(&self) -> Option<bool> {
+        match self {
+            Claim::Attempt(attempt) => Some(attempt.succeeded),
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => None,
+        }
+    }
+
     /// Returns the kind of the claim.
     pub fn kind(&self) -> ClaimKind {
         match self {
@@ -293,5 +301,10 @@ impl Record {
     pub fn id_of(run: RunId, claim: &Claim) -> RecordId {
         let body = claim.to_json().to_string();
         RecordId(Digest::of(&["record", &run.to_string(), claim.kind().name(), &body]))
+    }
+
+    /// True for an agent's note, which is nobody else's words.
+    pub(crate) fn is_noted(&self) -> bool {
+        !self.evidence.is_empty() && self.evidence.iter().all(|it| it.found == Match::Noted)
     }
 }

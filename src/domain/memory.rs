@@ -163,6 +163,11 @@ impl Memory {
         matches!(self.stage, Stage::Proposed | Stage::Attempted)
     }
 
+    /// Text to show: a person's wording, or else the claim.
+    pub(crate) fn words(&self) -> &str {
+        shown_words(self.edited.as_deref(), &self.claim)
+    }
+
     /// State in a word or two, for people.
     pub(crate) fn standing(&self) -> &'static str {
         self.state.in_words(self.stage, &self.claim)

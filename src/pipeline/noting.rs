@@ -11,6 +11,8 @@ use crate::store::{CoveredEntry, Run, Staging, Store, StoreError};
 /// Prompt id in the run of a note; no model was asked.
 const PROMPT: &str = "note";
 const VERSION: u32 = 1;
+/// Beginning of the native id of a note's session.
+const NATIVE_ID: &str = "note-";
 
 /// A claim that an agent hands over itself.
 pub(crate) struct AgentNote<'a> {
@@ -19,6 +21,11 @@ pub(crate) struct AgentNote<'a> {
     pub agent: &'a str,
     pub claim: Claim,
     pub at: Timestamp,
+}
+
+/// True for the session of a note, in which nothing was done.
+pub(super) fn is_of_note(session: &Session) -> bool {
+    session.format == Format::Slice && session.native_id.as_str().starts_with(NATIVE_ID)
 }
 
 /// Stages a note; the same note on the same day is one record.
@@ -31,7 +38,7 @@ pub(crate) async fn stage_note(
     let claim = note.claim.map(&|text| gate.redact(text).as_str().to_owned());
     let day = note.at.day();
     let id = Digest::of(&["note", agent.as_str(), &claim.to_json().to_string(), &day]);
-    let native_id = format!("note-{id:.16}");
+    let native_id = format!("{NATIVE_ID}{id:.16}");
     let session = Session {
         id: Session::id_of(note.namespace, Format::Slice, &native_id),
         namespace: note.namespace.to_owned(),

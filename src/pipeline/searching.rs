@@ -1,9 +1,9 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
-use crate::domain::{Memory, MemoryId, MemoryState, RecordId};
+use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId};
 use crate::memory_dir::{source_tag, suspicion};
 use crate::search::{Frequencies, Query, Ranking};
-use crate::store::{MemoryPairs, NearText, PrefixLookup, Store, StoreError, StoredRecord};
+use crate::store::{MemoryPairs, NearText, PrefixLookup, Store, StoreError};
 pub(crate) use embedding::Embedder;
 use hit::{HitSource, QueryVector};
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
@@ -61,7 +61,7 @@ pub(crate) async fn search(
         };
         near_places = near.into_iter().map(|it| place_of(it, &mut hits)).collect();
         adopt_records(&mut hits);
-        mark_pairs(&mut hits, &mut memories).await?;
+        mark_pairs(store, &mut hits, &mut memories).await?;
     }
     if !request.excludes_notes() {
         hits.extend(notes.into_iter().map(|note| SearchHit::new(HitSource::Note(note), None)));
@@ -72,10 +72,7 @@ pub(crate) async fn search(
     }
     let ranked = ranked(hits, fused(ranking.ranked(&frequencies), &near_places));
     let wanted = ranked.into_iter().filter(|hit| hit.is_wanted(request)).collect();
-    let mut hits = match request.state {
-        None => below_later(wanted, &mut memories).await?,
-        Some(_) => wanted,
-    };
+    let mut hits = below_later(wanted, &mut memories, request).await?;
     // The successor of a hit may be later than what was asked for.
     let until = request.filter.until;
     hits.retain(|hit| hit.at().is_none_or(|at| until.is_none_or(|until| at <= until)));
@@ -96,17 +93,36 @@ fn adopt_records(hits: &mut [SearchHit]) {
     }
 }
 
-/// Makes a hit of a record, independent of a query.
-pub(crate) async fn hit_of(
-    store: &Store,
-    record: StoredRecord,
-    memory: Option<Memory>,
-) -> Result<SearchHit, StoreError> {
-    let mut hits = [SearchHit::of_record(record, memory)];
+/// Makes a hit of a memory and its last record, independent of a query.
+pub(crate) async fn hit_of_memory(store: &Store, memory: Memory) -> Result<SearchHit, StoreError> {
+    if let Some(last) = memory.sources.last()
+        && let PrefixLookup::One(page) = store.record(last.0.into()).await?
+    {
+        return with_marks(store, SearchHit::of_record(page.stored, Some(memory))).await;
+    }
+    with_marks(store, SearchHit::of_memory(memory)).await
+}
+
+/// Adds the marks of its pairs to a hit that no query found.
+pub(crate) async fn with_marks(store: &Store, hit: SearchHit) -> Result<SearchHit, StoreError> {
+    let mut hits = [hit];
     let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
-    mark_pairs(&mut hits, &mut memories).await?;
+    mark_pairs(store, &mut hits, &mut memories).await?;
     let [hit] = hits;
     Ok(hit)
+}
+
+/// Makes hits of memories, with the marks of their pairs. If `all` is given, no other memories are taken into account.
+pub(crate) async fn marked(
+    store: &Store,
+    memories: Vec<Memory>,
+    all: Option<MemoryMap>,
+) -> Result<Vec<SearchHit>, StoreError> {
+    let mut hits: Vec<SearchHit> = memories.into_iter().map(SearchHit::of_memory).collect();
+    let from = all.is_none().then_some(store);
+    let known = all.into_iter().flatten().map(|(id, memory)| (id, Some(memory))).collect();
+    mark_pairs(store, &mut hits, &mut MemoryCache { store: from, known }).await?;
+    Ok(hits)
 }
 
 /// Index in `hits` of a text near the query; appends it if it is missing.
@@ -162,9 +178,10 @@ const SUCCESSORS_MAX: usize = 16;
 /// Minimum score of a later memory, relative to the one it may have made obsolete, to be placed above it.
 const LATER_SHARE: f64 = 0.5;
 
-pub(super) struct MemoryCache<'s> {
-    pub(super) store: Option<&'s Store>,
-    pub(super) known: HashMap<MemoryId, Option<Memory>>,
+struct MemoryCache<'s> {
+    /// Source of memories that are not known yet.
+    store: Option<&'s Store>,
+    known: HashMap<MemoryId, Option<Memory>>,
 }
 
 impl MemoryCache<'_> {
@@ -199,25 +216,14 @@ impl MemoryCache<'_> {
         }
         Ok(last)
     }
-
-    /// Makes a hit of a memory that the query itself did not find.
-    async fn hit(&self, memory: Memory) -> Result<SearchHit, StoreError> {
-        let (source, store) = (memory.sources.last(), self.store);
-        if let Some((record, store)) = source.zip(store)
-            && let PrefixLookup::One(page) = store.record(record.0.into()).await?
-        {
-            return Ok(SearchHit::of_record(page.stored, Some(memory)));
-        }
-        Ok(SearchHit::of_memory(memory))
-    }
 }
 
-/// Marks hits that contradict another memory, and those that a later hit may have made obsolete.
-pub(super) async fn mark_pairs(
+/// Marks hits that contradict another memory, and those that another memory may have ended or made obsolete.
+async fn mark_pairs(
+    store: &Store,
     hits: &mut [SearchHit],
     memories: &mut MemoryCache<'_>,
 ) -> Result<(), StoreError> {
-    let Some(store) = memories.store else { return Ok(()) };
     let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
     let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
     let partner = |id: MemoryId, pair: &(MemoryId, MemoryId)| match *pair {
@@ -225,28 +231,27 @@ pub(super) async fn mark_pairs(
         (one, other) if other == id => Some(one),
         _ => None,
     };
-    let ended: BTreeSet<MemoryId> =
-        hits.iter().filter(|hit| hit.is_open()).filter_map(|hit| Some(hit.age()?.2)).collect();
-    let enders = open.iter().filter(|(one, other)| ended.contains(one) || ended.contains(other));
-    memories.load(enders.flat_map(|(one, other)| [*one, *other]).collect()).await?;
+    memories.load(open.iter().flat_map(|(one, other)| [*one, *other]).collect()).await?;
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
         let Some(own) = hit.age() else { continue };
         for other in certain.iter().filter_map(|pair| partner(own.2, pair)) {
-            let other = memories.get(other).await?;
+            let by = memories.get(other).await?;
             if hit.state == HitState::Current
-                && other.is_some_and(|other| other.state == MemoryState::Active)
+                && by.is_some_and(|by| by.state == MemoryState::Active)
             {
                 hit.state = HitState::Conflicting;
+                hit.conflicts_with = Some(other);
             }
         }
         let related = certain.iter().chain(&open).filter_map(|pair| partner(own.2, pair));
         let others = related.filter_map(|id| ages.get(&id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
-        let enders = open.iter().rev().filter_map(|pair| partner(own.2, pair));
-        for ender in enders.filter(|_| hit.is_open()) {
+        let is_closed = !matches!(hit.state, HitState::Current | HitState::Conflicting);
+        for pair in open.iter().rev().filter(|pair| hit.is_open() || pair.1 == own.2) {
+            let Some(ender) = partner(own.2, pair).filter(|_| !is_closed) else { continue };
             let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
             let words = hit.memory.as_ref().zip(by.as_ref()).and_then(|(it, by)| suspicion(it, by));
             if let Some(words) = words {
@@ -260,9 +265,10 @@ pub(super) async fn mark_pairs(
 
 /// Moves the successor of a memory directly above it. So moves a later hit that may have made it obsolete and scores
 /// at least [`LATER_SHARE`] of it. Hits that are above already stay.
-pub(super) async fn below_later(
+async fn below_later(
     hits: Vec<SearchHit>,
     memories: &mut MemoryCache<'_>,
+    request: &SearchRequest,
 ) -> Result<Vec<SearchHit>, StoreError> {
     let mut waiting: Vec<Option<SearchHit>> = hits.into_iter().map(Some).collect();
     let mut ordered: Vec<SearchHit> = Vec::with_capacity(waiting.len());
@@ -271,8 +277,18 @@ pub(super) async fn below_later(
         let mut next = waiting.get_mut(at).and_then(Option::take);
         let mut pile: Vec<SearchHit> = Vec::new();
         while let Some(hit) = next {
-            next = above(&hit, &mut waiting, &placed, memories).await?;
+            let successor = match &hit.memory {
+                Some(memory) => memories.successor(memory).await?,
+                None => None,
+            };
             placed.extend(hit.memory.as_ref().map(|memory| memory.id));
+            next = above(&hit, successor.as_ref(), &mut waiting);
+            let fetched = successor.filter(|it| next.is_none() && !placed.contains(&it.id));
+            if let Some((memory, store)) = fetched.zip(memories.store)
+                && request.allows_successor(&memory)
+            {
+                next = Some(hit_of_memory(store, memory).await?);
+            }
             pile.push(hit);
         }
         let mut least = f64::MIN;
@@ -286,24 +302,16 @@ pub(super) async fn below_later(
 }
 
 /// Takes the hit that belongs directly above `hit`, unless it is already placed.
-async fn above(
+fn above(
     hit: &SearchHit,
+    successor: Option<&Memory>,
     waiting: &mut [Option<SearchHit>],
-    placed: &HashSet<MemoryId>,
-    memories: &mut MemoryCache<'_>,
-) -> Result<Option<SearchHit>, StoreError> {
-    let Some(memory) = &hit.memory else { return Ok(None) };
-    let successor = memories.successor(memory).await?;
-    let Some(id) = successor.as_ref().map(|it| it.id).or(hit.outdated_by) else { return Ok(None) };
+) -> Option<SearchHit> {
+    let id = successor.map(|it| it.id).or(hit.outdated_by)?;
     let is_it = |other: &&mut Option<SearchHit>| {
         other.as_ref().and_then(|other| other.memory.as_ref()).is_some_and(|it| it.id == id)
     };
-    if let Some(place) = waiting.iter_mut().find(is_it) {
-        let is_near = place.as_ref().is_some_and(|it| hit.score * LATER_SHARE <= it.score);
-        return Ok(if is_near || successor.is_some() { place.take() } else { None });
-    }
-    match successor.filter(|it| !placed.contains(&it.id)) {
-        Some(successor) => memories.hit(successor).await.map(Some),
-        None => Ok(None),
-    }
+    let place = waiting.iter_mut().find(is_it)?;
+    let is_near = place.as_ref().is_some_and(|it| hit.score * LATER_SHARE <= it.score);
+    if is_near || successor.is_some() { place.take() } else { None }
 }

@@ -5,7 +5,7 @@ use super::error::ApiError;
 use super::state::{Caller, ServerState};
 use crate::context::{Block, Budget};
 use crate::domain::{ClaimKind, Coverage, Format, RecordState, Severity, Timestamp};
-use crate::pipeline::{HitState, ProjectDirectory, SearchRequest, blocking, search};
+use crate::pipeline::{HitState, ProjectDirectory, SearchRequest, blocking, marked, search};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::search::Query;
 use crate::store::{NamespaceSums, RecordFilter, SearchFilter, SessionTotals, TokenRight};
@@ -84,7 +84,9 @@ pub(super) async fn memory(
     caller.may(TokenRight::Read)?;
     let paging = Paging::of(skip, limit)?;
     let memories = state.store.latest_memories(&caller.namespace, all, paging.read()).await?;
-    Ok(Json(Page::of(&memories, &paging, MemoryRow::of)).into_response())
+    let hits = marked(&state.store, memories, None).await?;
+    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
+    Ok(Json(Page::of(&rows, &paging, |row| row)).into_response())
 }
 
 pub(super) async fn search_hits(

@@ -44,9 +44,9 @@ fn what_is_open_is_listed_the_oldest_first_with_where_it_was_said() {
     let first = place.run(&["open", "--all", "--limit", "1"]).stdout;
     assert_eq!(first.lines().next(), printed.lines().next());
     assert!(first.contains("more: --limit"), "{first}");
-    let none = place.run(&["open", "--all", "--limit", "0"]);
-    let counted = format!("and {} more: --limit N\n", list(&open).len());
-    assert_eq!((none.stdout, none.stderr.as_str()), (counted, ""));
+    for none in [&["open", "--limit", "0"][..], &["week", "--limit", "0"]] {
+        place.run(none).refused(2, &["--limit"]);
+    }
 }
 
 #[test]
@@ -79,6 +79,31 @@ fn the_week_is_told_by_project_and_deed() {
     let elsewhere = place.run(&["week", "--namespace", "none"]);
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (0, ""));
     assert!(elsewhere.stderr.contains("no records for these days"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn every_list_tells_an_attempt_that_failed_from_one_that_succeeded() {
+    let place = Place::with_examples();
+    let dated = "UPDATE records SET at = (SELECT finished_at FROM runs WHERE no = run_no)";
+    place.sql().execute(dated, []).unwrap();
+    place.run(&["consolidate"]);
+    let failed = place.json(&["search", "--all", "--failed", "--json"]);
+    assert!(!list(&failed).is_empty(), "no failed attempt");
+    assert!(list(&failed).iter().all(|it| it["succeeded"] == false), "{failed}");
+    let search = ["search", "--all", "--kind", "attempt", "--limit", "99", "--format"];
+    for format in ["csv", "md"] {
+        let table = place.run(&[&search[..], &[format]].concat()).stdout;
+        assert_eq!(table.matches("attempt ✗").count(), list(&failed).len(), "{table}");
+        assert!(table.contains("attempt ✓"), "{table}");
+    }
+    for (command, word) in [("records", "attempt ✗"), ("week", "tried ✗")] {
+        let printed = place.run(&[command]).stdout;
+        assert!(printed.contains(word), "{command}: {printed}");
+    }
+    let open = place.json(&["open", "--all", "--json"]);
+    let unsolved = list(&open).iter().filter(|it| it["kind"] == "attempt").count();
+    let printed = place.run(&["open", "--all"]).stdout;
+    assert_eq!(printed.matches("attempt ✗").count(), unsolved, "{printed}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `annalist mcp`, as a client of the protocol's own project uses it.
 
-use super::judging::BY_RULE;
+use super::judging::{BY_RULE, judge, opposed};
 use super::place::Place;
 use rmcp::model::{CallToolRequestParams, ReadResourceRequestParams, ResourceContents};
 use rmcp::service::{RoleClient, RunningService};
@@ -150,6 +150,81 @@ fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
 }
 
 #[test]
+fn a_hit_that_may_not_hold_names_the_memory_that_may_have_ended_it() {
+    let place = project();
+    let open = place.json(&["open", "--json"]);
+    let open = open.as_array().unwrap();
+    let hit = open.iter().find(|it| it["possibly"].is_string()).unwrap();
+    let (id, mark) = (&hit["id"], hit["possibly"].as_str().unwrap());
+    let kind = hit["kind"].as_str().unwrap();
+    let state = format!("{} {kind}, current, {mark}, ", id.as_str().unwrap());
+    talk(&place, async |client| {
+        let query = json!({"query": hit["headline"], "limit": 100_000});
+        for (tool, arguments) in [
+            ("search", query),
+            ("open_items", json!({})),
+            ("why", json!({"id": id})),
+            ("history", json!({"id": id})),
+        ] {
+            let told = client.call(tool, arguments).await;
+            assert!(told.contains(&state), "{tool}: no `{state}` in {told}");
+        }
+    });
+    let printed = place.run(&["memory", "list"]).stdout;
+    assert!(printed.contains(&format!("open, {mark}")), "{printed}");
+}
+
+#[test]
+fn a_contradiction_is_named_from_both_sides() {
+    let stub = judge(|_| panic!("nobody is to be asked"));
+    let mut place = opposed(&stub);
+    place.json(&BY_RULE);
+    let all = place.json(&["memory", "list", "--json"]);
+    let tag = |at: usize| format!("src-{}", &all[at]["id"].as_str().unwrap()[..8]);
+    place.set(NAMESPACE, all[0]["namespace"].as_str().unwrap());
+    assert_eq!(place.json(&["memory", "at", "2026-05-02", "--json"]), all);
+    let before = place.json(&["memory", "at", "2026-05-01", "--json"]);
+    assert_eq!(before[0]["id"], all[0]["id"]);
+    assert_eq!(before[0]["conflicts_with"], Value::Null, "the other was not said yet");
+    for [one, other] in [[0, 1], [1, 0]] {
+        assert_eq!(all[one]["conflicts_with"], all[other]["id"]);
+        let printed = place.run(&["memory", "list"]).stdout;
+        assert!(printed.contains(&format!("holds, conflicts with {}", tag(other))), "{printed}");
+        let why = place.run(&["why", &tag(one)]).stdout;
+        assert!(why.contains("conflicts with"), "{why}");
+        let state = format!("{} decision, conflicting with {}, ", tag(one), tag(other));
+        talk(&place, async |client| {
+            let found = client.call("search", json!({"query": "queue"})).await;
+            assert!(found.contains(&state), "no `{state}` in {found}");
+            let history = client.call("history", json!({"id": tag(one)})).await;
+            assert!(history.contains(&state) && history.contains("said by person at "));
+        });
+    }
+}
+
+#[test]
+fn an_id_that_names_nothing_or_more_than_one_is_refused_with_the_reason() {
+    let place = project();
+    place.run(&["memory", "init"]);
+    let all = place.json(&["memory", "list", "--json"]);
+    let mut digits: Vec<&str> =
+        all.as_array().unwrap().iter().map(|it| &it["id"].as_str().unwrap()[..1]).collect();
+    digits.sort_unstable();
+    let shared = digits.windows(2).find(|two| two[0] == two[1]).unwrap()[0];
+    talk(&place, async |client| {
+        for (tool, id, part) in [
+            ("why", "ADR-009", "no record with this number has a memory"),
+            ("history", "ADR-009", "no record with this number has a memory"),
+            ("history", shared, "more than one id begins so"),
+            ("why", shared, "more than one id begins so"),
+        ] {
+            let line = client.refused(tool, json!({"id": id})).await;
+            assert!(line.contains(part), "{tool} {id}: {line}");
+        }
+    });
+}
+
+#[test]
 fn another_namespace_is_shown_only_where_the_settings_allow_it() {
     let mut place = project();
     let hit = place.json(&["search", "--all", "--json"])[0].clone();
@@ -214,6 +289,7 @@ fn wrong_arguments_are_refused_in_one_line_and_the_server_goes_on() {
             ("search", json!({"query": "a", "when": "b"}), "unknown field `when`"),
             ("search", json!({"query": 1}), "expected a string"),
             ("search", json!({"query": "a", "kind": "rule"}), "expected one of `decision`"),
+            ("search", json!({"query": "a", "limit": 0}), "expected a nonzero"),
             ("search", json!({"query": "what did we"}), "use a rarer word"),
             ("why", json!({"id": "zz"}), "`zz`"),
             ("history", json!({"id": ""}), "this project has nothing"),
@@ -250,6 +326,14 @@ fn a_note_is_kept_as_said_by_the_agent_and_becomes_no_memory() {
     });
     place.json(&BY_RULE);
     assert_eq!(place.number("SELECT count(*) FROM memories"), memories);
+    let listed = [&["records"][..], &["search", "zebra"]];
+    for (args, kind) in listed.into_iter().map(|it| (it, "noted attempt ✗")) {
+        let printed = place.run(args).stdout;
+        let line = printed.lines().find(|it| it.contains("zebra")).unwrap();
+        assert!(line.contains(kind), "{line}");
+    }
+    let week = place.run(&["week"]).stdout;
+    assert!(week.contains("  noted ✗"), "consolidation discards it: {week}");
     let why = place.json(&["why", &id, "--json"]);
     assert_eq!((&why["state"], &why["claim"]["succeeded"]), (&json!("staged"), &json!(false)));
     let evidence = &why["evidence"][0];

@@ -495,6 +495,25 @@ fn a_past_day_has_the_words_of_then_and_not_those_of_a_later_edit() {
 }
 
 #[test]
+fn words_that_a_person_edited_are_shown_as_an_edit_and_at_no_line_of_a_transcript() {
+    let place = filled();
+    edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
+    place.json(&SYNC);
+    let hits = place.json(&["search", "Until", "when", "--all", "--json"]);
+    let is_it = |hit: &&Value| hit["words"].as_str().unwrap().contains("Until when");
+    let hit = hits.as_array().unwrap().iter().find(is_it).unwrap();
+    let whose = ["edited", "said_by", "path", "line"].map(|it| &hit[it]);
+    assert_eq!(whose, [&json!(true), &json!("person"), &Value::Null, &Value::Null], "{hit}");
+    let id = hit["id"].as_str().unwrap();
+    let shown = |args: &[&str]| place.run(args).stdout;
+    assert!(shown(&["search", "Until", "when", "--all"]).contains("edited by a person"));
+    assert!(shown(&["open", "--all"]).contains("  edited by a person\n"));
+    for args in [["memory", "history", id].as_slice(), &["why", id]] {
+        assert!(shown(args).contains("Until when"), "{args:?}");
+    }
+}
+
+#[test]
 fn a_record_is_named_by_its_label_where_a_tag_is() {
     let place = filled();
     let all = files(&place);

@@ -143,6 +143,45 @@ fn what_was_superseded_stands_below_what_took_its_place() {
 }
 
 #[test]
+fn the_successor_of_a_hit_is_left_out_where_it_does_not_fit_the_filter() {
+    let stub = judge(|_| Answer::Call(json!({"dispositions": [says("x", "new", None, None)]})));
+    let place = opposed(&stub);
+    place.json(&BY_RULE);
+    let hits = place.json(&["search", "--all", "--json"]);
+    let [redis, postgres] = ["latency", "restart"].map(|words| {
+        let it = list(&hits).iter().find(|it| it["words"].as_str().unwrap().contains(words));
+        it.unwrap().clone()
+    });
+    let id = |it: &Value| it["id"].as_str().unwrap().to_owned();
+    place.json(&["memory", "supersede", &id(&redis), &id(&postgres), "--json"]);
+    let found = |args: &[&str]| {
+        let hits = place.json(&[&["search", "latency", "--all", "--json"], args].concat());
+        list(&hits).iter().map(id).collect::<Vec<String>>()
+    };
+    assert_eq!(found(&[]), [id(&postgres), id(&redis)]);
+    for (filter, field) in [("--session", "session"), ("--path", "path")] {
+        assert_eq!(found(&[filter, redis[field].as_str().unwrap()]), [id(&redis)], "{filter}");
+    }
+    assert_eq!(found(&["--state", "superseded"]), [id(&redis)]);
+
+    let place = Place::with_examples();
+    place.json(&BY_RULE);
+    let all = place.json(&["memory", "list", "--json"]);
+    let kinds = |it: &Value| it["kind"] == "discussion" || it["kind"] == "decision";
+    let pair = list(&all).iter().filter(|it| kinds(it)).find_map(|one| {
+        let fits = |other: &&Value| other["namespace"] == one["namespace"];
+        let mut others = list(&all).iter().filter(fits);
+        let other = others.find(|other| one["kind"] == "discussion" && other["kind"] == "decision");
+        other.map(|other| [one, other].map(|it| it["id"].as_str().unwrap().to_owned()))
+    });
+    let [discussion, decision] = pair.unwrap();
+    place.json(&["memory", "supersede", &discussion, &decision, "--json"]);
+    let hits = place.json(&["search", "--all", "--kind", "discussion", "--json"]);
+    assert!(list(&hits).iter().any(|it| it["state"] == "superseded"), "{hits}");
+    assert!(list(&hits).iter().all(|it| it["kind"] == "discussion"), "{hits}");
+}
+
+#[test]
 fn what_conflicts_is_found_so_and_the_later_stands_above() {
     let stub = judge(|_| panic!("nobody is to be asked"));
     let place = opposed(&stub);
@@ -157,8 +196,10 @@ fn what_conflicts_is_found_so_and_the_later_stands_above() {
     assert!(earlier["at"].as_str() < later["at"].as_str(), "{hits}");
     assert_eq!((&earlier["outdated_by"], &later["outdated_by"]), (&later["id"], &Value::Null));
     let text = place.run(&["search", "Redis", "--all"]).stdout;
-    let see = format!("conflicting, see {}", later["id"].as_str().unwrap());
-    assert!(text.lines().nth(1).is_some_and(|line| line.contains(&see)), "{text}");
+    let with = format!("conflicting with {}", later["id"].as_str().unwrap());
+    assert!(text.lines().nth(1).is_some_and(|line| line.contains(&with)), "{text}");
+    let only = place.json(&["search", "Redis", "--all", "--conflicting", "--json"]);
+    assert_eq!(only, hits, "a filter by state does not change the order");
     let [later, earlier] = [later, earlier].map(|hit| hit["id"].as_str().unwrap());
     place.json(&["memory", "supersede", earlier, later, "--json"]);
     let none = place.run(&["search", "--all", "--conflicting"]);

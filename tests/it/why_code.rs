@@ -151,6 +151,49 @@ fn a_session_on_another_branch_is_less_sure() {
     assert_eq!(told["sessions"][0]["certainty"], "likely", "{told}");
 }
 
+#[test]
+fn what_is_not_proven_comes_last_and_what_was_superseded_below_what_holds() {
+    let unproven = "Let claim_next in queue.rs lock with SKIP_LOCKED on every weekday.";
+    let stub = Stub::new(move |ask| {
+        let decide =
+            |chosen| json!({"options": [], "chosen": chosen, "rationale": "workers do not wait"});
+        let is_here = ask.slice().contains(CHOSEN);
+        let decisions = if is_here { vec![decide(unproven), decide(CHOSEN)] } else { Vec::new() };
+        Answer::Call(json!({
+            "decisions": decisions, "discussions": [], "attempts": [], "requests": []
+        }))
+    });
+    let place = shop(&stub);
+    let states = || {
+        let told = place.json(&["why", "shop/src/queue.rs:2", "--json"]);
+        let records = told["records"].as_array().unwrap().iter();
+        records.map(|it| it["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let doubted = "UPDATE records SET state = 'quarantined' WHERE body LIKE '%weekday%'";
+    assert_eq!(place.sql().execute(doubted, []).unwrap(), 1);
+    assert_eq!(states(), ["staged", "quarantined"]);
+    place.json(&["consolidate", "--json"]);
+    let sql = "UPDATE memories SET state = 'superseded',
+        body = json_set(body, '$.state', 'superseded')";
+    assert_eq!(place.sql().execute(sql, []).unwrap(), 1);
+    assert_eq!(states(), ["superseded", "quarantined"]);
+    let proven = "UPDATE records SET state = 'staged', reason = NULL";
+    place.sql().execute(proven, []).unwrap();
+    assert_eq!(states(), ["staged", "superseded"]);
+}
+
+#[test]
+fn a_note_of_an_agent_is_no_session_that_made_a_commit() {
+    let place = shop(&model());
+    let session = |told: &Value| told["sessions"][0]["path"].to_string().contains("working.jsonl");
+    assert!(session(&in_shop(&place, "HEAD~1")));
+    let noted = "UPDATE sessions SET format = 'slice', native_id = 'note-0123456789abcdef'
+        WHERE path LIKE '%working.jsonl'";
+    assert_eq!(place.sql().execute(noted, []).unwrap(), 1);
+    let told = in_shop(&place, "HEAD~1");
+    assert!(!session(&told), "{told}");
+}
+
 /// What is told of a commit, in the repository.
 #[track_caller]
 fn in_shop(place: &Place, commit: &str) -> Value {
@@ -180,6 +223,8 @@ fn a_place_that_is_not_there_is_one_line() {
     refused("shop/src/queue.rs:3", &["has 2 lines", "from 1 to 2"]);
     refused("shop/src/queue.rs:0", &["from 1 to 2"]);
     refused("shop/src/none.rs:1", &["none.rs", "cannot be read"]);
+    place.write("shop/empty.rs", "");
+    refused("shop/empty.rs:1", &["the file is empty"]);
     refused("shop/src/queue.rs", &["name a line"]);
     place.write("outside.rs", "// Outside.\n");
     refused("outside.rs:1", &["not in a git repository"]);

@@ -10,12 +10,12 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, suspicion};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag, suspicion};
 use crate::pipeline::{
-    MemoryChange, MissingName, Verification, VerifyError, contradictions, memories_at,
-    memory_history, memory_named,
+    MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
+    memories_at, memory_history, memory_named,
 };
-use crate::rows::MemoryRow;
+use crate::rows::{MemoryRow, kind_in_words};
 use crate::store::{OpenMode, PrefixLookup, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,12 +78,14 @@ impl Row for MemoryRow<'_> {
     const SPARE: &'static [usize] = &[1];
 
     fn cells(&self) -> Vec<String> {
-        let stage = self.state.in_words(self.stage, self.claim);
+        let stage = self.state.in_words(self.stage, self.claim).to_owned();
+        let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
+        let possibly = self.possibly.map(|it| format!(", {it}"));
         vec![
             short(&self.id),
             self.namespace.to_owned(),
-            self.kind.name().to_owned(),
-            stage.to_owned(),
+            kind_in_words(self.claim, false),
+            stage + &with.unwrap_or_default() + &possibly.unwrap_or_default(),
             output::day(self.valid_from.as_deref()),
             shorten(shown_words(self.edited, self.claim), HEADLINE_LETTERS),
         ]
@@ -152,16 +154,18 @@ impl HistoryRow {
 pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
-    print_list(&memories, args)
+    print_list(&store, memories, args)
 }
 
-fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<(), Failure> {
+fn print_list(store: &Store, memories: MemoryMap, args: &ListArgs) -> Result<(), Failure> {
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
     listed.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
     listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
-    let rows: Vec<MemoryRow<'_>> = listed.into_iter().map(MemoryRow::of).collect();
+    let listed = listed.into_iter().cloned().collect();
+    let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories)))?;
+    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
 
@@ -169,7 +173,7 @@ pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let namespace = args.list.namespace.as_deref();
     let memories = settings::runtime()?.block_on(memories_at(&store, namespace, args.date))?;
-    print_list(&memories, &args.list)
+    print_list(&store, memories, &args.list)
 }
 
 pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {
@@ -181,7 +185,7 @@ pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Fail
         if args.json {
             return output::json(&rows);
         }
-        let words = shorten(memory.claim.headline(), TITLE_LETTERS);
+        let words = shorten(memory.words(), TITLE_LETTERS);
         output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
         rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))
     })
@@ -192,7 +196,7 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         match args.json {
-            true => output::json(&MemoryRow::of(&memory)),
+            true => output::json(&MemoryRow::of(&hit_of_memory(&store, memory).await?)),
             false => print(&store, &memory).await,
         }
     })
@@ -256,7 +260,10 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
 }
 
 /// Active memories that contradict an active one or may have made it obsolete, each with the words for it.
-async fn undecided(store: &Store, memory: &Memory) -> Result<Vec<(&'static str, String)>, Failure> {
+pub(in crate::cli) async fn undecided(
+    store: &Store,
+    memory: &Memory,
+) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut rows = Vec::new();
     for pair in contradictions(store, &memory.namespace).await? {
         let Contradiction { one, other, is_certain } = pair;
@@ -267,7 +274,7 @@ async fn undecided(store: &Store, memory: &Memory) -> Result<Vec<(&'static str, 
         };
         let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
         let words = if is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, &by) };
-        let headline = shorten(by.claim.headline(), HEADLINE_LETTERS);
+        let headline = shorten(by.words(), HEADLINE_LETTERS);
         rows.extend(words.map(|words| (words, format!("{}  {headline}", short(&other)))));
     }
     Ok(rows)
@@ -289,7 +296,7 @@ pub(in crate::cli) async fn headline(
     let Some(id) = id else { return Ok(String::new()) };
     Ok(match store.memory(id.0.into()).await? {
         PrefixLookup::One(memory) => {
-            format!("{}  {}", short(&id), shorten(memory.claim.headline(), HEADLINE_LETTERS))
+            format!("{}  {}", short(&id), shorten(memory.words(), HEADLINE_LETTERS))
         }
         PrefixLookup::None | PrefixLookup::Many(_) => short(&id),
     })
@@ -349,7 +356,7 @@ pub(super) fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<(), Failu
             VerifyError::Code(error) => Failure::usage(error.to_string()),
         })?;
         let row = |MissingName { memory, name, commit }: MissingName| {
-            let claim = memories.get(&memory)?.claim.headline().to_owned();
+            let claim = memories.get(&memory)?.words().to_owned();
             Some(MissingRow { memory, claim, name, since: commit })
         };
         Ok::<_, Failure>(found.into_iter().filter_map(row).collect::<Vec<_>>())

@@ -8,7 +8,7 @@ mod sync;
 mod verdicts;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::{HistoryRow, MissingRow, headline, settled};
+pub(super) use memories::{HistoryRow, MissingRow, headline, settled, undecided};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;

@@ -19,7 +19,7 @@ use crate::privacy::{Gate, Redacted};
 use crate::rows::RecordRow;
 use crate::store::{RecordFilter, RecordPage, Store, StoredCard, StoredRecord};
 use clap::{Subcommand, ValueEnum};
-use rows::{kind, print_claim};
+use rows::print_claim;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -269,7 +269,7 @@ async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), 
     }
     for (sign, style, list) in [("-", RED, &diff.gone), ("+", GREEN, &diff.added)] {
         for it in list {
-            let (kind, headline) = (kind(it.claim), it.claim.headline());
+            let (kind, headline) = (&it.kind_in_words, it.claim.headline());
             output::line(&format!("{style}{sign} {kind}: {headline}{style:#}"))?;
         }
     }

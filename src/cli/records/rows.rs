@@ -3,10 +3,10 @@
 use crate::cli::output::{
     BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, json_row, line, short, shorten, time,
 };
-use crate::domain::{Claim, Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
+use crate::domain::{Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
-use crate::rows::RecordRow;
+use crate::rows::{RecordRow, kind_in_words};
 use crate::store::{Run, RunFailure, StoredCard, StoredRun};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ impl Row for RecordRow<'_> {
         vec![
             short(&self.id),
             day(self.at.as_deref()),
-            kind(self.claim),
+            self.kind_in_words.clone(),
             self.namespace.to_owned(),
             short(&self.session),
             format!("{:.2}", self.score),
@@ -120,16 +120,6 @@ json_row! {
     }
 }
 
-pub(in crate::cli) fn kind(claim: &Claim) -> String {
-    match claim {
-        Claim::Attempt(attempt) if attempt.succeeded => "attempt ✓".to_owned(),
-        Claim::Attempt(_) => "attempt ✗".to_owned(),
-        Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
-            claim.kind().name().to_owned()
-        }
-    }
-}
-
 pub(in crate::cli) fn print_claim(record: &Record) -> Result<(), Failure> {
     let state = match record.state {
         RecordState::Staged => format!("{GREEN}staged{GREEN:#}"),
@@ -138,7 +128,7 @@ pub(in crate::cli) fn print_claim(record: &Record) -> Result<(), Failure> {
     };
     line(&format!(
         "{BOLD}{}{BOLD:#} {}  {state}, score {:.2}",
-        kind(&record.claim),
+        kind_in_words(&record.claim, record.is_noted()),
         record.id,
         record.score
     ))?;

@@ -5,7 +5,7 @@ use super::rows::print_claim;
 use super::why_code::{self, Subject};
 use crate::cli::arguments::{limit, one};
 use crate::cli::memory::folder::{DirArgs, tag_or_id};
-use crate::cli::memory::{headline, settled};
+use crate::cli::memory::{headline, settled, undecided};
 use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, json_row, pairs};
 use crate::cli::session_input::{Heard, Source};
 use crate::cli::settings;
@@ -184,12 +184,14 @@ async fn print_standing(
     let standing = format!("{}, {}", source_tag(memory.id), memory.state.name());
     let mut rows = vec![
         ("memory", standing),
+        ("edited", memory.edited.as_ref().map(|_| memory.words().to_owned()).unwrap_or_default()),
         ("replaced by", headline(store, memory.superseded_by).await?),
         (settled(&memory), headline(store, memory.settler()).await?),
     ];
     for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
         rows.push(("replaces", headline(store, Some(old.id)).await?));
     }
+    rows.extend(undecided(store, &memory).await?);
     output::line("")?;
     pairs(rows)
 }

@@ -232,7 +232,8 @@ fn text(report: &WhyCodeReport<'_>) -> String {
         let [id, day, kind, state, words, _] = it.hit.cells();
         let headline = it.hit.headline.unwrap_or_default();
         lines.push(format!("{BOLD}{kind}{BOLD:#}  {id}  {day}  {state}  {headline}"));
-        let said = it.hit.said_by.map(|by| format!("{}, ", by.name())).unwrap_or_default();
+        let said = it.hit.said_by.filter(|_| !it.hit.edited);
+        let said = said.map(|by| format!("{}, ", by.name())).unwrap_or_default();
         let place = it.hit.path.zip(it.hit.line).map(|(path, line)| format!("{path}:{line}, "));
         let (words, place) = (output::shorten(&words, WORDS_LETTERS), place.unwrap_or_default());
         lines.push(format!("  “{words}”"));

@@ -5,7 +5,8 @@ mod score;
 
 pub(crate) use score::Certainty;
 
-use super::searching::{SearchHit, SearchRequest, search};
+use super::noting::is_of_note;
+use super::searching::{HitState, SearchHit, SearchRequest, search};
 use crate::adapters::code::{BlamedLine, Commit};
 use crate::domain::{Entry, EntryKind, Timestamp};
 use crate::search::Query;
@@ -78,7 +79,9 @@ impl OriginRequest<'_> {
         if let (Some(first), Some(last)) = (first, last) {
             let slack = i64::try_from(SLACK.as_millis()).unwrap_or(i64::MAX);
             let from = Timestamp(first.0.saturating_sub(slack));
-            for held in self.store.sessions_between(from, last.after(CLOCKS)).await? {
+            let mut held = self.store.sessions_between(from, last.after(CLOCKS)).await?;
+            held.retain(|it| !is_of_note(&it.session));
+            for held in held {
                 candidates.extend(self.candidate(held).await?);
             }
         }
@@ -249,7 +252,11 @@ impl OriginRequest<'_> {
         if related.is_empty() {
             related = others;
         }
-        related.sort_by_key(|it| std::cmp::Reverse((it.points, it.hit.at())));
+        related.sort_by_key(|it| {
+            let state = it.hit.state;
+            let is_superseded = state == HitState::Superseded;
+            (state.is_void(), is_superseded, std::cmp::Reverse((it.points, it.hit.at())))
+        });
         related.truncate(self.limit);
         Ok(related)
     }

@@ -1,10 +1,9 @@
 //! A search request and its hits: records, memories and notes, with their state.
 
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Match, Memory, MemoryId, MemoryState, RecordState, Stage,
-    Timestamp, named, shown_words,
+    Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
 };
-use crate::memory_dir::{Section, section};
+use crate::memory_dir::{Section, section, source_tag};
 use crate::privacy::Redacted;
 use crate::search::{Query, fields_of_memory, fields_of_record};
 use crate::store::{SearchFilter, StoredRecord, Vector};
@@ -70,6 +69,13 @@ impl SearchRequest {
         let of_state = *open || *failed || self.state.is_some_and(|it| it != HitState::Note);
         of_records || of_time || of_state
     }
+
+    /// True if the successor of a hit is shown with it. It was not matched by session, client or path.
+    pub(super) fn allows_successor(&self, memory: &Memory) -> bool {
+        let SearchFilter { session, client, path, .. } = &self.filter;
+        let is_matched = session.is_some() || client.is_some() || path.is_some();
+        !is_matched && SearchHit::of_memory(memory.clone()).is_wanted(self)
+    }
 }
 
 /// An entry of a memory directory.
@@ -95,7 +101,9 @@ pub(crate) struct SearchHit {
     pub state: HitState,
     /// A later memory of the same kind among the hits that may have made this one obsolete.
     pub outdated_by: Option<MemoryId>,
-    /// Mark of what may have ended an open request, question or failure, such as `possibly done by src-1a2b3c4d`.
+    /// An active memory that contradicts this one.
+    pub conflicts_with: Option<MemoryId>,
+    /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
     pub possibly: Option<String>,
     pub score: f64,
 }
@@ -103,7 +111,8 @@ pub(crate) struct SearchHit {
 impl SearchHit {
     pub(super) fn new(found: HitSource, memory: Option<Memory>) -> SearchHit {
         let state = state(&found, memory.as_ref());
-        SearchHit { found, memory, state, outdated_by: None, possibly: None, score: 0.0 }
+        let (outdated_by, conflicts_with, possibly) = (None, None, None);
+        SearchHit { found, memory, state, outdated_by, conflicts_with, possibly, score: 0.0 }
     }
 
     /// Makes `memory` the one that rests on the record.
@@ -116,7 +125,7 @@ impl SearchHit {
         SearchHit::new(HitSource::Memory, Some(memory))
     }
 
-    pub(super) fn of_record(record: StoredRecord, memory: Option<Memory>) -> SearchHit {
+    pub(crate) fn of_record(record: StoredRecord, memory: Option<Memory>) -> SearchHit {
         SearchHit::new(HitSource::Record(Box::new(record)), memory)
     }
 
@@ -141,8 +150,20 @@ impl SearchHit {
 
     /// True for an agent's note, which is nobody else's words.
     pub(crate) fn is_noted(&self) -> bool {
-        let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
-        evidence.is_some_and(|all| !all.is_empty() && all.iter().all(|it| it.found == Match::Noted))
+        self.record().is_some_and(|stored| stored.record.is_noted())
+    }
+
+    /// State and the memory that replaced it, contradicts it or may have ended it, in words.
+    pub(crate) fn standing(&self) -> String {
+        let is_solved =
+            self.state == HitState::Completed && matches!(self.claim(), Some(Claim::Attempt(_)));
+        let name = if is_solved { "solved" } else { self.state.name() };
+        let by = self.memory.as_ref().and_then(|memory| memory.superseded_by);
+        let by = by.filter(|_| self.state == HitState::Superseded);
+        let by = by.map(|by| format!(" by {}", source_tag(by)));
+        let with = self.conflicts_with.map(|other| format!(" with {}", source_tag(other)));
+        let possibly = self.possibly.as_ref().map(|it| format!(", {it}"));
+        [Some(name.to_owned()), by, with, possibly].into_iter().flatten().collect()
     }
 
     pub(crate) fn at(&self) -> Option<Timestamp> {
@@ -161,11 +182,14 @@ impl SearchHit {
         if let Some(note) = self.note() {
             return note.text.as_str();
         }
-        if let Some(edited) = self.memory.as_ref().filter(|memory| memory.edited.is_some()) {
-            return shown_words(edited.edited.as_deref(), &edited.claim);
-        }
-        let quote = self.quote(query).map(|it| it.words.as_str());
-        quote.or_else(|| self.claim().map(Claim::headline)).unwrap_or_default()
+        let quote = || self.quote(query).map(|it| it.words.as_str());
+        let claim = || self.claim().map(Claim::headline);
+        self.edited().or_else(quote).or_else(claim).unwrap_or_default()
+    }
+
+    /// A person's wording in the directory; no speaker said it.
+    pub(crate) fn edited(&self) -> Option<&str> {
+        self.memory.as_ref().filter(|memory| memory.edited.is_some()).map(Memory::words)
     }
 
     /// Sort key by time among active memories of one kind.
@@ -181,8 +205,8 @@ impl SearchHit {
             HitSource::Memory => of_memory.unwrap_or_default(),
             HitSource::Record(stored) => {
                 let [subject, reason, evidence] = fields_of_record(&stored.record);
-                let is_edited = self.memory.as_ref().is_some_and(|memory| memory.edited.is_some());
-                let edited = of_memory.filter(|_| is_edited).map(|[edited, ..]| edited);
+                let edited =
+                    of_memory.filter(|_| self.edited().is_some()).map(|[edited, ..]| edited);
                 [edited.map_or(subject.clone(), |it| format!("{it}\n{subject}")), reason, evidence]
             }
         }
@@ -191,7 +215,6 @@ impl SearchHit {
     pub(super) fn is_wanted(&self, request: &SearchRequest) -> bool {
         let SearchFilter { kind, since, until, open, failed, .. } = &request.filter;
         let (claim, at) = (self.claim(), self.at());
-        let is_failure = |claim: &Claim| matches!(claim, Claim::Attempt(it) if !it.succeeded);
         let is_late =
             |since: Timestamp| self.record().is_some() || at.is_some_and(|at| since <= at);
         let is_early =
@@ -201,7 +224,7 @@ impl SearchHit {
             && until.is_none_or(is_early)
             && request.state.is_none_or(|state| state == self.state)
             && (!open || self.is_open())
-            && (!failed || claim.is_some_and(is_failure))
+            && (!failed || claim.and_then(Claim::succeeded) == Some(false))
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -53,10 +53,9 @@ impl<'g> Answer<'g> {
 
     pub(super) fn hit(&mut self, hit: &SearchHit, query: &Query) {
         let words = quoted(hit.words(query), WORDS_LETTERS);
-        let is_edited = hit.memory.as_ref().is_some_and(|memory| memory.edited.is_some());
         let line = match (hit.note(), hit.claim()) {
             (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
-            (None, _) if is_edited => {
+            (None, _) if hit.edited().is_some() => {
                 format!(
                     "- {}: {words}, edited by a person; originally {}",
                     identity(hit),
@@ -144,16 +143,13 @@ fn identity(hit: &SearchHit) -> String {
 
 /// State of a hit in words.
 fn holds(hit: &SearchHit) -> String {
-    let by = hit.memory.as_ref().and_then(|memory| memory.superseded_by);
     let words = match hit.state {
-        HitState::Current => "holds now",
-        HitState::Completed => "completed",
-        HitState::Conflicting => "contradicted by another memory",
-        HitState::Superseded => match by {
-            Some(by) => return format!("superseded by {}", source_tag(by)),
-            None => "superseded",
-        },
-        HitState::Retracted => "retracted",
+        HitState::Current if hit.possibly.is_none() => "holds now",
+        HitState::Current
+        | HitState::Completed
+        | HitState::Conflicting
+        | HitState::Superseded
+        | HitState::Retracted => return hit.standing(),
         HitState::Staged => "said, not in memory",
         HitState::Discarded => "said, excluded from memory",
         HitState::Quarantined => "not proven",

@@ -9,8 +9,8 @@ use crate::context::Budget;
 use crate::memory_dir::label_number;
 use crate::pipeline::{
     AgentNote, DirectoryNotes, Embedder, HitState, LookupError, ProjectDirectory, SearchHit,
-    SearchRequest, SyncError, hit_of, memory_history, memory_named, record_tag, search, stage_note,
-    why,
+    SearchRequest, SyncError, Why, hit_of_memory, memory_history, record_tag, search, stage_note,
+    why, with_marks,
 };
 use crate::privacy::Redacted;
 use crate::search::Query;
@@ -42,6 +42,8 @@ use tools::{
 
 /// Default number of hits of a search.
 const HITS: usize = 10;
+/// Maximum number of hits of a search; the token budget cuts earlier.
+const HITS_MAX: usize = 255;
 /// Maximum open items; the token budget usually cuts earlier.
 const OPEN_MAX: usize = 50;
 /// Maximum number of open items to find.
@@ -156,7 +158,8 @@ impl Server {
                 "query: nothing to search for: use a rarer word, of two letters or more",
             ));
         }
-        let limit = limit.map_or(HITS, |limit| usize::from(limit.max(1)));
+        let limit = limit.and_then(|it| usize::try_from(it.get()).ok());
+        let limit = limit.unwrap_or(HITS).min(HITS_MAX);
         let filter = SearchFilter { kind, ..SearchFilter::default() };
         let request = SearchRequest { words, filter, state, limit, ..SearchRequest::default() };
         let hits = self.hits(request, namespace).await?;
@@ -190,8 +193,7 @@ impl Server {
 
     async fn why(&self, id: &str) -> Result<Redacted, ToolError> {
         let Some(store) = self.store(OpenMode::Existing).await? else { return Err(unknown(id)) };
-        let id = &*self.tag_or_id(id)?;
-        let PrefixLookup::One(found) = why(&store, id).await? else { return Err(unknown(id)) };
+        let found = self.found(&store, id).await?;
         let allowed = self.allowed(Some(&store)).await?;
         let is_allowed = |namespace: &String| allowed.contains(namespace);
         let mut answer = Answer::new(&self.project.gate);
@@ -202,14 +204,14 @@ impl Server {
                 None => store.memory_on(stored.record.id).await?,
             };
             if is_allowed(&stored.record.provenance.namespace) {
-                answer.sources(&hit_of(&store, stored, memory).await?);
+                answer.sources(&with_marks(&store, SearchHit::of_record(stored, memory)).await?);
             }
         }
         // Written by a person, so no record supports it.
         if let Some(memory) = found.memory.filter(|it| it.sources.is_empty())
             && is_allowed(&memory.namespace)
         {
-            answer.sources(&SearchHit::of_memory(memory));
+            answer.sources(&hit_of_memory(&store, memory).await?);
         }
         match answer.fenced("why") {
             empty if empty.is_empty() => Err(unknown(id)),
@@ -217,31 +219,38 @@ impl Server {
         }
     }
 
+    async fn found(&self, store: &Store, id: &str) -> Result<Why, ToolError> {
+        match why(store, &self.tag_or_id(id)?).await? {
+            PrefixLookup::One(found) => Ok(*found),
+            PrefixLookup::Many(_) => {
+                Err(failed(format!("`{id}`: more than one id begins so: use more digits")))
+            }
+            PrefixLookup::None => Err(unknown(id)),
+        }
+    }
+
     /// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows.
     fn tag_or_id<'i>(&self, id: &'i str) -> Result<Cow<'i, str>, ToolError> {
-        let (Some(number), Some(folder)) = (label_number(id), self.project.directory()?) else {
-            return Ok(Cow::Borrowed(id));
-        };
-        Ok(record_tag(&folder, number)?.map_or(Cow::Borrowed(id), Cow::Owned))
+        let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
+        let folder = self.project.directory()?;
+        let tag = folder.map(|folder| record_tag(&folder, number)).transpose()?.flatten();
+        let unknown = || failed(format!("`{id}`: no record with this number has a memory here"));
+        tag.map(Cow::Owned).ok_or_else(unknown)
     }
 
     async fn history(&self, id: &str) -> Result<Redacted, ToolError> {
         let Some(store) = self.store(OpenMode::Existing).await? else { return Err(unknown(id)) };
-        let id = &*self.tag_or_id(id)?;
-        let mut found = None;
-        if let PrefixLookup::One(memory) = memory_named(&store, id).await? {
-            found = Some(*memory);
-        } else if let Ok(prefix) = id.parse()
-            && let PrefixLookup::One(page) = store.record(prefix).await?
-        {
-            found = store.memory_on(page.stored.record.id).await?;
-        }
+        let found = self.found(&store, id).await?;
+        let found = match (found.memory, found.records.first()) {
+            (None, Some(it)) => store.memory_on(it.page.stored.record.id).await?,
+            (memory, _) => memory,
+        };
         let allowed = self.allowed(Some(&store)).await?;
         let memory = found.filter(|it| allowed.contains(&it.namespace));
         let memory = memory.ok_or_else(|| unknown(id))?;
         let mut answer = Answer::new(&self.project.gate);
         let changes = memory_history(&store, &memory).await?;
-        answer.sources(&SearchHit::of_memory(memory));
+        answer.sources(&hit_of_memory(&store, memory).await?);
         answer.head("## changes");
         changes.iter().for_each(|change| answer.change(change));
         Ok(answer.fenced("history"))
@@ -298,7 +307,10 @@ impl Server {
         };
         for stored in store.records(filter).await? {
             let memory = store.memory_on(stored.record.id).await?;
-            answer.hit(&hit_of(&store, stored, memory).await?, &Query::default());
+            answer.hit(
+                &with_marks(&store, SearchHit::of_record(stored, memory)).await?,
+                &Query::default(),
+            );
         }
         Ok(self.or_nothing(answer.fenced("session"), "no records of this session"))
     }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
+use std::num::NonZeroU64;
 
 /// Maximum letters of each text of a note, so that an answer shows it whole.
 const NOTE_LETTERS: usize = 600;
@@ -38,8 +39,8 @@ pub(super) struct SearchArguments {
     pub(super) state: Option<HitState>,
     /// Default 10
     #[serde(default)]
-    #[schemars(with = "u8")]
-    pub(super) limit: Option<u8>,
+    #[schemars(with = "u64")]
+    pub(super) limit: Option<NonZeroU64>,
     /// Another one than this project's, if allowed
     #[serde(default)]
     #[schemars(with = "String")]

@@ -4,6 +4,7 @@ use super::shell::{PageError, Visit};
 use super::views::{address, cut, day, speaker};
 use crate::domain::ClaimKind;
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
+use crate::rows::SearchRow;
 use crate::search::Query;
 use crate::store::SearchFilter;
 use axum::response::Response;
@@ -15,16 +16,18 @@ const HITS_MAX: usize = 40;
 const LIVE: &str = "live";
 
 pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
-    let (record, note, evidence) = (hit.record(), hit.note(), hit.quote(query));
+    let (record, note, edited) = (hit.record(), hit.note(), hit.edited());
+    let evidence = hit.quote(query).filter(|_| edited.is_none());
     let quote = record.zip(evidence);
     let place = quote.map(|(it, words)| format!("{}:{}", it.path, words.line));
     let words = cut(hit.words(query));
+    let row = SearchRow::of(hit, query);
     context! {
         memory => hit.memory.as_ref().map(|it| it.id.to_string()),
         // Entry with the quote.
         address => quote.map(|(it, words)| address(it.record.provenance.session, words.ordinal)),
-        kind => hit.claim().map_or("note", |it| it.kind().name()),
-        state => hit.state.name(),
+        kind => row.kind_in_words,
+        state => row.standing,
         tone => match hit.state {
             HitState::Current | HitState::Completed => "good",
             HitState::Staged | HitState::Note => "",
