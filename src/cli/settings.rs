@@ -126,6 +126,13 @@ pub(super) fn project_folders() -> Vec<PathBuf> {
     });
     all.into_iter().take(depth + 1).collect()
 }
+/// True if `folder` is of the project of the current folder.
+pub(super) fn is_of_project(folder: &Path) -> bool {
+    let folders = project_folders();
+    let root = folders.last().filter(|it| is_repository(it)).or(folders.first());
+    root.is_some_and(|root| folder.starts_with(root)) || folders.iter().any(|it| it == folder)
+}
+
 
 fn is_repository(folder: &Path) -> bool {
     folder.join(".git").exists()
