@@ -253,6 +253,9 @@ impl DirSync {
         for _ in 0..PASSES_MAX {
             report.left.clear();
             let plan = self.plan(folder, &lease.subject, None).await?;
+            for FileChange { path, .. } in plan.changes() {
+                folder.inside(path).map_err(|cause| disk_error(folder, cause))?;
+            }
             if !people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 continue;
             }
