@@ -403,10 +403,12 @@ fn namespace<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::E
     name.map_err(|what| D::Error::custom(format!("namespace: {what}")))
 }
 
+/// Parses the name of a namespace. Only `annalist replay` takes `.`.
 pub(crate) fn namespace_name(text: &str) -> Result<String, &'static str> {
     let name = text.trim();
-    let is_one = !name.is_empty() && !name.chars().any(char::is_control);
-    let expected = "expected a name on one line, such as `github.com/owner/app`";
+    let is_one = !["", "."].contains(&name) && !name.chars().any(char::is_control);
+    let expected = "expected a name on one line, such as `github.com/owner/app`; only `annalist \
+                    replay` takes `.` for the current folder's";
     is_one.then(|| name.to_owned()).ok_or(expected)
 }
 

@@ -100,10 +100,15 @@ impl MemoryFolder {
         Ok(None)
     }
 
-    /// Creates the directory at the first of [`PLACES`] unless it exists, and its two folders.
+    /// Creates the directory at the first of [`PLACES`] unless it exists, and its two folders. Fails if a link leads
+    /// out of the project.
     pub(crate) fn make(root: &Path) -> io::Result<MemoryFolder> {
-        let there = MemoryFolder::find(root)?;
+        let (there, root) = (MemoryFolder::find(root)?, &root.canonicalize()?);
         let path = there.map_or_else(|| root.join(PLACES[0]), |there| there.path);
+        let nearest = path.ancestors().find(|it| it.symlink_metadata().is_ok()).unwrap_or(root);
+        if !nearest.canonicalize().is_ok_and(|real| real.starts_with(root)) {
+            return Err(is_link(nearest));
+        }
         for folder in FOLDERS {
             std::fs::create_dir_all(path.join(folder))?;
         }
@@ -226,9 +231,13 @@ impl MemoryFolder {
             return Err("leads out of the project");
         }
         let size = std::fs::metadata(&real).map_err(|_| "cannot be read")?;
-        match size.is_file() && size.len() <= FILE_BYTES_MAX {
-            true => files::read_to_string(&real).map_err(|_| "is not UTF-8 text"),
-            false => Err("is too large"),
+        match (size.is_file(), size.len() <= FILE_BYTES_MAX) {
+            (true, true) => files::read_to_string(&real).map_err(|error| {
+                let is_text = error.kind() != io::ErrorKind::InvalidData;
+                if is_text { "cannot be read" } else { "is not UTF-8 text" }
+            }),
+            (true, false) => Err("is too large"),
+            (false, _) => Err("is not a regular file"),
         }
     }
 
@@ -257,7 +266,7 @@ impl MemoryFolder {
     }
 
     /// Absolute path of a file. No component may be a link, or the write would go elsewhere.
-    fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    pub(crate) fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let mut whole = self.path.clone();
         for part in path.as_ref().components() {
             match part {
@@ -268,11 +277,16 @@ impl MemoryFolder {
                 | Component::ParentDir => return Err(io::ErrorKind::InvalidInput.into()),
             }
             if whole.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink()) {
-                return Err(io::ErrorKind::InvalidInput.into());
+                return Err(is_link(&whole));
             }
         }
         Ok(whole)
     }
+}
+
+fn is_link(path: &Path) -> io::Error {
+    let what = "is a link, through which nothing is written: replace it by a folder or file";
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
 }
 
 /// Size and modification time of a file, to detect changes; `None` for a link.
@@ -399,7 +413,34 @@ mod tests {
         assert_eq!(read.files, BTreeMap::new());
         assert_eq!(read.skipped, [("a.md".to_owned(), "leads out of the project")]);
         let into = folder.write("sessions/x.md", None, Some("x"));
-        assert_eq!(into.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let error = into.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("sessions is a link"), "{error}");
         assert!(!other.path().join("x.md").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_directory_is_made_through_a_link_out_of_the_project() {
+        use std::os::unix::fs::symlink;
+        for place in [".claude", ".claude/memory"] {
+            let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let link = root.path().join(place);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(other.path(), &link).unwrap();
+            let error = MemoryFolder::make(root.path()).unwrap_err().to_string();
+            assert!(error.contains(&format!("{place} is a link")), "{error}");
+            assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 0, "{place}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_skipped_file_has_the_right_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("s.md")).unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.skipped, [("s.md".to_owned(), "is not a regular file")]);
     }
 }

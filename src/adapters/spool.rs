@@ -27,8 +27,9 @@ pub(crate) struct SpooledHandOver {
     pub project: PathBuf,
     /// Settings file given on the command line.
     pub config: Option<PathBuf>,
-    /// Digest of the store that the environment names: another environment may name another one.
-    pub store: Option<String>,
+    /// Digest of the settings in the hook's environment: others may name another store or namespace.
+    #[serde(rename = "store")]
+    pub environment: Option<String>,
     /// True if the last entries are enqueued without waiting for more.
     pub flush: bool,
     /// Time of the hook.
@@ -102,7 +103,8 @@ impl Spool {
         Ok(paths.filter(|path| path.extension().is_some_and(|it| it == "json")))
     }
 
-    fn file(&self, hand_over: &SpooledHandOver) -> PathBuf {
+    /// File of a hand-over in the spool.
+    pub(crate) fn file(&self, hand_over: &SpooledHandOver) -> PathBuf {
         let SpooledHandOver { transcript, session, project, .. } = hand_over;
         let (transcript, project) = (transcript.to_string_lossy(), project.to_string_lossy());
         let parts = [&*transcript, &*project].into_iter().chain(session.as_deref());
@@ -125,7 +127,7 @@ mod tests {
             session: None,
             project: "/p".into(),
             config: None,
-            store: None,
+            environment: None,
             flush: false,
             at: Timestamp(at),
             problem: None,

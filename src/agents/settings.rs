@@ -270,7 +270,8 @@ pub(super) fn is_annalist(program: &str) -> bool {
     NAMES.contains(&program.rsplit(['/', '\\']).next().unwrap_or(program))
 }
 
-pub(super) fn quoted(word: &str) -> String {
+/// Quotes a word for a shell, if it needs to be.
+pub(crate) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 

@@ -148,7 +148,7 @@ impl<'a> Cards<'a> {
 
     fn problem(&mut self, what: &str) {
         self.whole = false;
-        output::note(&output::error(what));
+        output::note(&output::error(self.gate.redact(what).as_str()));
     }
 
     /// Reads a source that the user named, or that was found in a folder.

@@ -9,7 +9,7 @@ use super::output::{
 };
 use super::settings;
 use crate::adapters::{clock, process};
-use crate::config::Config;
+use crate::config::{Config, namespace_name};
 use crate::consolidate::is_judged;
 use crate::domain::{
     BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, RELATED,
@@ -65,7 +65,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
     /// Only this namespace
-    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name, conflicts_with = "undo")]
     namespace: Option<String>,
     /// Undo this plan (ID or ID prefix) and set its records aside
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
@@ -85,7 +85,7 @@ enum Command {
     /// List the applied plans, oldest first
     Log {
         /// Only this namespace
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = namespace_name)]
         namespace: Option<String>,
         /// Print JSON
         #[arg(long)]

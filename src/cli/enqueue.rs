@@ -32,7 +32,7 @@ merged. `annalist worker` processes the jobs, `annalist jobs` lists them.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// Name of the conversation, instead of the one in the transcript
     #[arg(long, value_name = "ID")]
     session: Option<String>,

@@ -6,6 +6,7 @@ use super::memory::folder::{directories, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
+use crate::config::namespace_name;
 use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{
     Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
@@ -42,7 +43,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", group = "what")]
     record: Option<String>,
     /// All conversations of this namespace
-    #[arg(long, value_name = "NAME", group = "what")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name, group = "what")]
     namespace: Option<String>,
     /// Print what would be erased, and erase nothing
     #[arg(long)]

@@ -8,13 +8,13 @@ use crate::adapters::clock;
 use crate::adapters::hook_folder::GrowingFile;
 use crate::adapters::opencode_db;
 use crate::adapters::spool::{Spool, SpooledHandOver};
-use crate::agents::{AnswerEnd, TAIL_BYTES};
+use crate::agents::{AnswerEnd, TAIL_BYTES, quoted};
 use crate::config::ENV_PREFIX;
 use crate::domain::Digest;
 use crate::pipeline::{EnqueueOptions, IntakeSource};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const LOOKS_MAX: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// Age at which a hand-over without a problem counts as abandoned by its process.
 const UNDER_WAY: Duration = Duration::from_secs(10);
-/// Time for which a transcript may be missing: clients create it with their first write.
+/// Time for which a transcript may be missing without a problem: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -63,10 +63,13 @@ pub(super) fn spool() -> Option<Spool> {
     settings::data_folder().map(|folder| Spool::new(&folder))
 }
 
-/// Digest of the store that the environment names, whose URL may contain a password.
-pub(super) fn store_digest() -> String {
-    let url = std::env::var_os(format!("{ENV_PREFIX}STORE__URL")).unwrap_or_default();
-    Digest::of(&[&url.to_string_lossy()]).to_string()
+/// Digest of the settings in the environment. The store's URL may contain a password.
+pub(super) fn environment_digest() -> String {
+    let all = std::env::vars_os()
+        .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
+    let mut ours: Vec<String> = all.filter(|it| it.starts_with(ENV_PREFIX)).collect();
+    ours.sort();
+    Digest::of(&ours.iter().map(String::as_str).collect::<Vec<_>>()).to_string()
 }
 
 /// Starts a process that handles `order` and then the spool. It outlives this process and the client.
@@ -98,6 +101,30 @@ pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
     all
 }
 
+/// Returns the command that enqueues the transcript in its project, or that drops the hand-over if one of them is gone.
+pub(super) fn remedy(hand_over: &SpooledHandOver) -> String {
+    let SpooledHandOver { transcript, project, config, .. } = hand_over;
+    let shell = |path: &Path| quoted(&path.to_string_lossy());
+    if let Some(gone) = [project, transcript].into_iter().find(|path| !path.exists()) {
+        let file = spool().map(|spool| spool.file(hand_over)).unwrap_or_default();
+        return format!("`rm {}` to drop it: {} is gone", shell(&file), gone.display());
+    }
+    let config = config.iter().map(|path| format!(" --config {}", shell(path)));
+    let config: String = config.collect();
+    format!("`cd {} && annalist{config} enqueue {}`", shell(project), shell(transcript))
+}
+
+/// Removes hand-overs of this project that the user enqueued with `paths`.
+pub(super) fn done_by_hand(paths: &[PathBuf]) {
+    let Some(spool) = spool() else { return };
+    let paths: Vec<_> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+    let mut spooled = left_behind(&spool);
+    spooled.retain(|it| settings::is_of_project(&it.project));
+    spooled.retain(|it| paths.iter().any(|path| it.transcript.starts_with(path)));
+    // One that remains is retried.
+    spooled.iter().for_each(|it| drop(spool.done(it)));
+}
+
 fn command() -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("hand-over");
@@ -122,8 +149,9 @@ pub(super) fn run() -> Result<(), Failure> {
     // Skips a store after its first failure.
     let mut failing = Vec::new();
     for hand_over in left_behind(&spool) {
-        let store = (hand_over.store.clone(), hand_over.project.clone());
-        if !failing.contains(&store) && !attempt(Some(&spool), hand_over) {
+        let store = (hand_over.environment.clone(), hand_over.project.clone());
+        let is_readable = hand_over.transcript.exists();
+        if !failing.contains(&store) && !attempt(Some(&spool), hand_over) && is_readable {
             failing.push(store);
         }
     }
@@ -148,25 +176,32 @@ fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
 
 /// Enqueues a transcript. Returns false to wait for the transcript, or for a process with the hook's settings.
 fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
-    let SpooledHandOver { transcript, session, project, config, store, flush, at, .. } = hand_over;
+    let SpooledHandOver { transcript, session, project, config, environment, .. } = hand_over;
+    let is_there = transcript.exists();
     let records = match session {
-        Some(session) if transcript.exists() => {
-            Some(opencode_db::session_records(transcript, session)?)
-        }
+        Some(session) if is_there => Some(opencode_db::session_records(transcript, session)?),
         Some(_) | None => None,
     };
-    if !transcript.exists() || records.as_ref().is_some_and(Vec::is_empty) {
-        return Ok(MISSING <= clock::now().since(*at));
+    if !is_there || records.as_ref().is_some_and(Vec::is_empty) {
+        let is_late = MISSING <= clock::now().since(hand_over.at);
+        // A session without messages never gets a transcript.
+        let was_there =
+            hand_over.problem.is_some() || !transcript.parent().is_some_and(Path::is_dir);
+        if is_late && was_there && !is_there {
+            let line = format!("{}: not found; is its disk mounted?", transcript.display());
+            return Err(Failure::failed(line));
+        }
+        return Ok(is_late);
+    }
+    if environment.as_ref().is_some_and(|it| *it != environment_digest()) {
+        return Ok(false);
     }
     std::env::set_current_dir(project).map_err(|error| {
         Failure::failed(format!("{}: cannot be entered: {error}", project.display()))
     })?;
     let config = settings::load(config.as_deref())?;
-    if store.as_ref().is_some_and(|store| *store != store_digest()) {
-        return Ok(false);
-    }
     let enqueuer = enqueue::enqueuer(&config, None)?;
-    let how = EnqueueOptions { flush: *flush, ..EnqueueOptions::default() };
+    let how = EnqueueOptions { flush: hand_over.flush, ..EnqueueOptions::default() };
     let source = match records {
         None => IntakeSource::Paths(vec![transcript.clone()]),
         Some(records) => IntakeSource::Bytes(transcript.display().to_string(), records),

@@ -138,7 +138,8 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
     // If the store does not answer in time, the next failed hand-over reports it.
     let depth = told.recv_timeout(LOOK_MAX).ok();
     let spool = hand_over::spool();
-    let spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
+    let mut spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
+    spooled.retain(|it| settings::is_of_project(&it.project));
     status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
 }
 
@@ -277,7 +278,7 @@ fn hand_over(input: &Input, file: Option<&Path>) -> io::Result<()> {
         session: session.map(|name| name.as_str().to_owned()),
         project: std::env::current_dir()?,
         config: file.map(Path::to_owned),
-        store: Some(hand_over::store_digest()),
+        environment: Some(hand_over::environment_digest()),
         flush: event == Event::SessionEnd,
         at: clock::now(),
         problem: None,

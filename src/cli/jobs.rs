@@ -8,6 +8,7 @@ use super::output::{
 use super::records::RunRow;
 use super::settings;
 use crate::adapters::clock;
+use crate::config::namespace_name;
 use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
 use crate::privacy::Redacted;
 use crate::store::{JobChange, JobFilter, JobPage, JobSelection, Store, StoredJob, StoredRun};
@@ -62,7 +63,7 @@ struct List {
     #[arg(long, value_parser = named(JobState::ALL, JobState::name))]
     state: Vec<JobState>,
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Only sessions with this ID or ID prefix
     #[arg(long, value_name = "ID")]
@@ -325,7 +326,7 @@ struct Retry {
     #[arg(long, value_name = "KIND", requires = "all_dead", conflicts_with = "ids")]
     kind: Option<String>,
     /// Only this namespace
-    #[arg(long, value_name = "NAME", requires = "all_dead", conflicts_with = "ids")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name, requires = "all_dead", conflicts_with = "ids")]
     namespace: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -186,7 +186,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Replay(args) => replay::run(args, file),
         Command::Worker(args) => worker::run(&args, file),
-        Command::Enqueue(args) => enqueue::run(args, file),
+        Command::Enqueue(args) => {
+            let paths = args.paths.clone();
+            enqueue::run(args, file).inspect(|()| hand_over::done_by_hand(&paths))
+        }
         Command::Records(args) => in_pages(|| records::run(args, file)),
         Command::Why(args) => in_pages(|| records::why(&args, file)),
         Command::Search(args) => search::run(&args, file),

@@ -108,9 +108,14 @@ pub(super) fn note_files(
 /// Notes that none of the `files` files in `paths` is a transcript.
 pub(super) fn no_transcript(paths: &[PathBuf], files: u64) {
     let paths = commas(paths.iter().map(|it| it.display().to_string()));
-    let (files, why) = (counted(files, "file"), DetectError::Nothing);
     let mend = "--format FORMAT sets the format of a named file";
-    note(&error(&format!("{paths}: nothing was read from {files}: {why}; {mend}")));
+    note(&error(&match files {
+        0 => format!("{paths}: there are no files to read"),
+        _ => {
+            let (files, why) = (counted(files, "file"), DetectError::Nothing);
+            format!("{paths}: nothing was read from {files}: {why}; {mend}")
+        }
+    }));
 }
 
 impl From<io::Error> for Failure {

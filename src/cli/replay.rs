@@ -57,7 +57,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Namespace of the records, instead of that of the agent's folder; `.` for the current folder's
-    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+    #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
     namespace: Option<String>,
     /// Retry slices that failed
     #[arg(long)]
@@ -159,6 +159,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
 /// True for the word that selects the copies in the vault.
 fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
+}
+
+fn namespace_or_here(text: &str) -> Result<String, &'static str> {
+    if text == "." { Ok(text.to_owned()) } else { namespace_name(text) }
 }
 
 fn namespace_here(config: &Config) -> Result<String, Failure> {

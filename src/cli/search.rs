@@ -7,7 +7,7 @@ use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
 use crate::adapters::clock;
-use crate::config::Config;
+use crate::config::{Config, namespace_name};
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::memory_dir::inline;
 use crate::pipeline::{
@@ -93,7 +93,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 struct Scope {
     /// Only this namespace, instead of the project's
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// All namespaces
     #[arg(long, conflicts_with = "namespace")]
@@ -318,7 +318,7 @@ pub(super) struct OpenArgs {
 #[command(after_help = "Days are in this machine's time zone, as with --since.")]
 pub(super) struct DayArgs {
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     #[command(flatten)]
     shown: Shown,

@@ -43,6 +43,7 @@ impl Source {
     pub(super) fn open(path: &Path, expected: &str) -> Result<Source, Failure> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let name = Gate::new(&[]).redact(&name).as_str().to_owned();
         let (input, file_name): (Box<dyn Input>, _) = match is_stdin {
             true => (Box::new(Cursor::new(read_stdin(expected)?)), None),
             false => {

@@ -64,13 +64,12 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Settings of the endpoint, for the hint of an error: a file, which may not exist yet, and the variable that overrides
-/// its URL.
+/// Settings of the endpoint, for the hint of an error: the file, and the variable that overrides its URL.
 pub(super) fn endpoint_source(config: &Config) -> String {
-    let file = if config.source == DEFAULTS { PROJECT_FILE } else { &config.source };
     match std::env::var_os(ENDPOINT_VARIABLE) {
-        Some(_) => format!("{file} (base_url: {ENDPOINT_VARIABLE})"),
-        None => file.to_owned(),
+        Some(_) => format!("{} (base_url: {ENDPOINT_VARIABLE})", config.source),
+        None if config.source == DEFAULTS => format!("{DEFAULTS}; put yours into {PROJECT_FILE}"),
+        None => config.source.clone(),
     }
 }
 
@@ -125,6 +124,13 @@ pub(super) fn project_folders() -> Vec<PathBuf> {
         all.iter().skip(1).take_while(is_project).count()
     });
     all.into_iter().take(depth + 1).collect()
+}
+
+/// True if `folder` is of the project of the current folder.
+pub(super) fn is_of_project(folder: &Path) -> bool {
+    let folders = project_folders();
+    let root = folders.last().filter(|it| is_repository(it)).or(folders.first());
+    root.is_some_and(|root| folder.starts_with(root)) || folders.iter().any(|it| it == folder)
 }
 
 fn is_repository(folder: &Path) -> bool {

@@ -35,8 +35,8 @@ const FAILED_MAX: usize = 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exits 1 if something needs attention: a failed slice, a dead job, a stopped worker, ready jobs \
-without a worker, a session at its cap, a transcript that a hook failed to enqueue, or entries \
-that do not add up. Retries what hooks failed to enqueue.")]
+without a worker, a session at its cap, a transcript that a hook of this project failed to \
+enqueue, or entries that do not add up. Retries what hooks failed to enqueue.")]
 pub(super) struct Args {
     /// List every session and every failed slice
     #[arg(long)]
@@ -47,7 +47,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
-    let spooled = hand_over::retry();
+    let mut spooled = hand_over::retry();
+    spooled.sort_by_key(|it| !settings::is_of_project(&it.project));
     if !args.json {
         print_spooled(&spooled)?;
     }
@@ -76,7 +77,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
-    let is_ill = failed || depth.needs_person() || !spooled.is_empty();
+    let is_late = spooled.iter().any(|it| settings::is_of_project(&it.project));
+    let is_ill = failed || depth.needs_person() || is_late;
     output::fail_if(is_ill)
 }
 
@@ -156,13 +158,14 @@ json_row! {
 }
 
 fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
+    // Those of this project come first.
     let Some(oldest) = spooled.first() else { return Ok(()) };
-    let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "transcript"));
+    let count = counted(spooled.len() as u64, "transcript");
     let problem = shorten(oldest.problem.as_deref().unwrap_or("not enqueued yet"), LINE_LETTERS);
     output::line(&format!(
-        "{RED}spooled{RED:#} {count} from hooks since {}: {problem}; retried automatically, or run \
-         `annalist enqueue {path}`",
-        oldest.at
+        "{RED}spooled{RED:#} {count} from hooks since {}: {problem}; retried automatically, or run {}",
+        oldest.at,
+        hand_over::remedy(oldest)
     ))
 }
 

@@ -4,6 +4,7 @@
 use crate::domain::{Digest, Finding, Severity, Timestamp};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::is_blank;
+use crate::text::terminal::is_obeyed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -143,11 +144,11 @@ fn quoted(page: &mut String, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// True for YAML 1.2 characters that no reader treats as a line break or byte order mark.
+/// True for YAML 1.2 characters that no reader treats as a line break or byte order mark, and no terminal obeys.
 fn is_printable(letter: char) -> bool {
     let is_break = matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}');
     let is_set = matches!(letter, ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
-    is_set && !is_break
+    is_set && !is_break && !is_obeyed(letter)
 }
 
 /// Result of one rule.

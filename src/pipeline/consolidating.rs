@@ -122,7 +122,7 @@ impl Consolidator {
     /// applying the plan asks nothing again.
     pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
         // The lease makes only one of two processes pay for the same question.
-        if self.adjudicator.is_none() {
+        if self.adjudicator.as_ref().is_none_or(|it| it.mode == AskMode::Priced) {
             return self.planned(namespace).await;
         }
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };

@@ -7,7 +7,7 @@ const STYLES: [&str; 7] =
 const HIDDEN: char = '\u{fffd}';
 
 /// True for characters that control a terminal: controls, and direction overrides and isolates.
-fn is_obeyed(letter: char) -> bool {
+pub(crate) fn is_obeyed(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\n' | '\t')
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

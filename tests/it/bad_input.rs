@@ -38,6 +38,7 @@ fn folder_in_which_nothing_is_a_transcript_fails_and_says_what_was_expected() {
         let words = ["in, bare: nothing was read from 2 files", "expected", "--format"];
         place.run(&[command, &["in", "bare"]].concat()).refused(1, &words);
     }
+    place.run(&["replay", "bare"]).refused(1, &["bare: there are no files to read"]);
     place.write("in/a.jsonl", claude(0..2));
     assert_eq!(place.run(&["enqueue", "in", "bare"]).code, 0, "some of it is readable");
     assert_eq!(place.run(&["replay", "in", "bare", "--dry-run"]).code, 0);

@@ -231,3 +231,21 @@ fn a_session_in_the_store_has_the_card_and_the_dialog_of_its_transcript() {
     place.run(&["card", "--session", "0000"]).refused(2, &["no session begins with `0000`"]);
     place.run(&["dialog"]).refused(2, &["<FILE>"]);
 }
+
+#[test]
+fn a_card_and_its_warnings_hide_secrets_in_paths_and_obey_no_override() {
+    let place = Place::new();
+    let key = format!("ghp_{}", "Q9w8E7r6T5".repeat(4).split_at(36).0);
+    let said = json!([{"role": "user", "content": "Which\u{202e} roof?"}]);
+    let text = json!({"session_id": "s\u{202e}1", "messages": said}).to_string();
+    place.write(&format!("{key}/s.json"), &text);
+    let page = place.run(&["card", &format!("{key}/s.json")]);
+    assert!(page.code == 0 && !page.stdout.contains('\u{202e}'), "{}", page.stdout);
+    assert!(page.stdout.contains("Session: s1\n") && page.stdout.contains("\\u202e roof"));
+    let transcript = claude(0..1) + "{\"type\": \"user\"\n";
+    place.write(&format!("{key}/t.jsonl"), transcript);
+    for name in ["t.jsonl", "none.jsonl"] {
+        let told = place.run(&["card", &format!("{key}/{name}")]).stderr;
+        assert!(told.contains(name) && !told.contains(&key), "{told}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::hook_cli::{run, tell};
 use super::input::claude;
-use super::place::{Place, read};
+use super::place::{ANNALIST, Place, read};
 use super::stub::Stub;
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -188,6 +188,95 @@ fn a_store_of_another_environment_does_not_get_what_was_meant_for_this_one() {
     place.set("ANNALIST__STORE__URL", &other);
     assert_ne!(place.run(&["status"]).code, 0);
     assert_eq!(spooled(&place).len(), 1);
+}
+
+#[test]
+fn a_hand_over_is_retried_under_the_settings_of_its_own_environment() {
+    let mut place = Place::new();
+    place.write("t.jsonl", claude(0..1));
+    place.write("config.toml", "[model]\nno = 1\n");
+    place.set("ANNALIST__NAMESPACE", "team-a");
+    assert_eq!(run(&place, "stop", &json!({})).code, 0);
+    until_failed(&place);
+    fs::remove_file(place.path("config.toml")).unwrap();
+    place.set("ANNALIST__NAMESPACE", "team-b");
+    assert_ne!(place.run(&["status"]).code, 0);
+    assert_eq!(spooled(&place).len(), 1);
+    place.set("ANNALIST__NAMESPACE", "team-a");
+    assert_eq!(place.run(&["status"]).code, 0);
+    assert_eq!(spooled(&place), Vec::<Value>::new());
+    assert_eq!(place.number("SELECT count(*) FROM sessions WHERE namespace = 'team-a'"), 1);
+}
+
+/// Makes the hand-overs two hours older.
+fn age(place: &Place) {
+    for file in fs::read_dir(place.path("home/.local/share/annalist/spool")).unwrap() {
+        let path = file.unwrap().path();
+        let mut it: Value = serde_json::from_slice(&read(&path)).unwrap();
+        it["at"] = json!(it["at"].as_i64().unwrap() - 7_200_000);
+        place.write(path.to_str().unwrap(), it.to_string());
+    }
+}
+
+#[test]
+fn a_transcript_that_cannot_be_seen_stays_listed_and_one_that_never_was_does_not() {
+    let place = Place::new();
+    let told = json!({"transcript_path": place.path("share/t.jsonl")});
+    place.write("share/t.jsonl", claude(0..1));
+    place.write("config.toml", "[model]\nno = 1\n");
+    assert_eq!(run(&place, "stop", &told).code, 0);
+    until_failed(&place);
+    fs::remove_file(place.path("config.toml")).unwrap();
+    fs::remove_file(place.path("share/t.jsonl")).unwrap();
+    age(&place);
+    let status = place.run(&["status"]);
+    assert!(status.code == 1 && status.stdout.contains("t.jsonl: not found"), "{status:?}");
+    assert_eq!(spooled(&place).len(), 1);
+    // No message was written yet, and none ever is.
+    let never = json!({"transcript_path": place.path("share/other.jsonl")});
+    assert_eq!(run(&place, "stop", &never).code, 0);
+    age(&place);
+    place.run(&["status"]);
+    let left = spooled(&place);
+    assert!(left.len() == 1 && left[0]["problem"].is_string(), "{left:?}");
+}
+
+#[test]
+fn a_hand_over_alarms_its_own_project_and_is_dropped_by_the_printed_command() {
+    let place = Place::new();
+    let transcript = place.write("t.jsonl", claude(0..1));
+    place.write("one/.git/x", "");
+    place.write("two/.git/x", "");
+    place.write("one/annalist.toml", "[model]\nno = 1\n");
+    let shell = |folder: &str, line: &str| {
+        let line = line.replace("annalist ", &format!("{ANNALIST} "));
+        let mut command = place.program("/bin/sh", &["-c", &line]);
+        let output =
+            command.current_dir(place.path(folder)).env("PATH", "/usr/bin:/bin").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let hook = |event, folder: &str| run(&place, event, &json!({"cwd": place.path(folder)}));
+    let enqueue = format!("annalist enqueue {}", transcript.display());
+    let printed =
+        |line: &str| line.split("run `").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    assert_eq!(hook("stop", "one").code, 0);
+    until_failed(&place);
+    assert_eq!(shell("two", &enqueue).0, Some(0));
+    let (code, told) = shell("two", "annalist status");
+    assert!(code == Some(0) && told.contains("spooled"), "{told}");
+    assert_eq!(hook("session-start", "two").stdout, "");
+    assert!(printed(&told).starts_with("cd ") && printed(&told).ends_with(&enqueue), "{told}");
+    place.write("one/annalist.toml", "");
+    assert_eq!(shell("two", &printed(&told)).0, Some(0));
+    assert_eq!(spooled(&place), Vec::<Value>::new());
+    place.write("one/annalist.toml", "[model]\nno = 1\n");
+    assert_eq!(hook("stop", "one").code, 0);
+    until_failed(&place);
+    fs::remove_dir_all(place.path("one")).unwrap();
+    let (code, told) = shell("two", "annalist status");
+    assert!(code == Some(0) && told.contains("one is gone"), "{told}");
+    assert_eq!(shell("two", &printed(&told)).0, Some(0));
+    assert_eq!(spooled(&place), Vec::<Value>::new());
 }
 
 #[test]

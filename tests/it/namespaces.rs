@@ -272,3 +272,31 @@ fn sessions_that_begin_alike_are_told_apart_by_the_names_of_their_files() {
     let copied = "SELECT count(*) FROM entries WHERE skip IS NOT NULL";
     assert_eq!(place.number(copied), 0, "no prompt is taken for a copy");
 }
+
+#[test]
+fn a_dot_is_the_current_folder_for_replay_and_never_a_name() {
+    let mut place = with_queue();
+    let file = talk(&place, "a", Path::new("/nowhere/app"));
+    for args in [
+        &["enqueue", &file][..],
+        &["records"],
+        &["records", "export"],
+        &["search", "port"],
+        &["open"],
+        &["week"],
+        &["jobs"],
+        &["token", "new", "laptop", "--can", "read"],
+        &["memory", "list"],
+        &["memory", "sync"],
+        &["memory", "review"],
+        &["memory", "reflect"],
+        &["consolidate"],
+        &["forget"],
+    ] {
+        let args = [args, &["--namespace", "."]].concat();
+        place.run(&args).refused(2, &["`annalist replay` takes `.`"]);
+    }
+    assert_eq!(place.run(&["replay", &file, "--namespace", ".", "--dry-run"]).code, 0);
+    place.set("ANNALIST__NAMESPACE", ".");
+    place.run(&["enqueue", &file]).refused(2, &["`annalist replay` takes `.`"]);
+}

@@ -176,3 +176,21 @@ fn what_a_memory_names_and_the_code_lost_is_told_with_the_commit() {
     let text: String = files.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect();
     assert!(text.contains("not found in the code since"), "{text}");
 }
+
+#[test]
+fn a_store_that_can_only_be_read_is_reviewed_and_planned_for() {
+    let mut place = left_open();
+    place.run(&["memory", "init"]);
+    let shown = place.json(&["memory", "list", "--json"])[0]["namespace"].clone();
+    let shown = shown.as_str().unwrap();
+    assert_eq!(place.run(&["memory", "sync", "--namespace", shown]).code, 0);
+    // No process can open its log.
+    std::fs::create_dir(place.path(".annalist/annalist.db-wal")).unwrap();
+    place.set("ANNALIST__CONSOLIDATE__MODEL", "stub-1");
+    let kept = fed(&place, &["memory", "review"], "b\n");
+    assert!(kept.stderr.contains("it is read-only"), "{}", kept.stderr);
+    let listed = fed(&place, &["memory", "review"], "");
+    assert!(listed.code == 0 && listed.stderr.contains("to review"), "{}", listed.stderr);
+    let dry = place.run(&["consolidate", "--dry-run", "--namespace", shown]);
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+}

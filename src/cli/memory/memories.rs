@@ -6,6 +6,7 @@ use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
 use crate::cli::settings;
+use crate::config::namespace_name;
 use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
@@ -33,7 +34,7 @@ pub(super) struct ListArgs {
     #[arg(long)]
     all: bool,
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// List only the N newest
     #[arg(long, value_name = "N", value_parser = limit())]
@@ -311,7 +312,7 @@ in git. Reports only names that the code once had. Changes no memory: to change 
 `annalist memory supersede` or `close`, or edit its line.")]
 pub(super) struct VerifyArgs {
     /// Namespace, instead of the one from the settings or the project folder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -122,7 +122,11 @@ fn init(args: &InitArgs) -> Result<(), Failure> {
     let folder = MemoryFolder::make(&root).map_err(|error| unreadable(&root, &error))?;
     let which = if args.all { Initial::All } else { Initial::Required };
     let mut made = 0;
-    for (path, text) in initial_files(which, &clock::now().day()) {
+    let files = initial_files(which, &clock::now().day());
+    for (path, _) in &files {
+        folder.inside(path).map_err(|error| unreadable(folder.path(), &error))?;
+    }
+    for (path, text) in files {
         let written = folder.write(path, None, Some(&text));
         match written.map_err(|error| unreadable(&folder.path().join(path), &error))? {
             WriteOutcome::Written => {

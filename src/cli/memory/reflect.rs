@@ -8,6 +8,7 @@ use crate::cli::consolidate::consolidator;
 use crate::cli::model_args::{self, AdjudicationArgs, CallUsage};
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, json_row, short, shorten};
 use crate::cli::settings;
+use crate::config::namespace_name;
 use crate::consolidate::{Category, Made, Note, Retrospective};
 use crate::domain::{Finding, RecordId, Timestamp};
 use crate::memory_dir::{SESSIONS, record_tag, words_line, words_tag};
@@ -44,7 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only this namespace; with --write, the directory's by default
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     #[command(flatten)]
     adjudication: AdjudicationArgs,

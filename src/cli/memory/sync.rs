@@ -8,7 +8,7 @@ use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
 use crate::cli::settings;
-use crate::config::Config;
+use crate::config::{Config, namespace_name};
 use crate::domain::{Memory, MemoryId, Plan};
 use crate::memory_dir::{Conflict, FileChange, OutputStyle};
 use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport};
@@ -56,7 +56,7 @@ pub(super) struct SyncArgs {
 #[derive(Debug, clap::Args)]
 struct Target {
     /// Namespace, instead of the one from the settings or the project folder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Print what would change, and change nothing
     #[arg(long)]

@@ -7,6 +7,7 @@ use crate::adapters::files;
 use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
+use crate::config::namespace_name;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{BY_PERSON, Digest, Memory, MemoryId, Plan};
 use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
@@ -150,7 +151,7 @@ The end of the input ends the review. Without a terminal, an unknown key ends it
 answers stay.")]
 pub(super) struct ReviewArgs {
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Add each reviewed memory to this gold file
     #[arg(long, value_name = "FILE")]

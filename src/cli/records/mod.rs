@@ -11,6 +11,7 @@ pub(super) use why_code::WhyCodeReport;
 use super::arguments::{date, named, one, prefix, session_of};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, commas, short, shorten};
 use super::settings;
+use crate::config::namespace_name;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
 use crate::memory_dir::SOURCE;
@@ -120,7 +121,7 @@ struct Filter {
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
     /// Only records in this state, instead of staged (proven) and quarantined (not proven);
     /// replaced records are from a run that a newer run replaced
@@ -137,7 +138,7 @@ struct CardFilter {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only this namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use crate::memory_dir::{
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
-    TagKind,
+    StoreErrorKind, TagKind,
 };
 use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
@@ -192,7 +192,12 @@ impl DirSync {
         namespace: &str,
     ) -> Result<ImportedEdits, SyncError> {
         self.expect_namespace(folder, namespace).await?;
-        let Some(held) = self.hold(namespace).await? else { return Ok(Vec::new()) };
+        let held = match self.hold(namespace).await {
+            // A store that can only be read takes no edits.
+            Err(error) if error.kind == StoreErrorKind::ReadOnly => None,
+            held => held?,
+        };
+        let Some(held) = held else { return Ok(Vec::new()) };
         self.take_over(folder, &directory_of(folder), namespace).await?;
         let imported = self.import(&held.lease, folder).await;
         held.release(None).await?;
@@ -253,6 +258,9 @@ impl DirSync {
         for _ in 0..PASSES_MAX {
             report.left.clear();
             let plan = self.plan(folder, &lease.subject, None).await?;
+            for FileChange { path, .. } in plan.changes() {
+                folder.inside(path).map_err(|cause| disk_error(folder, cause))?;
+            }
             if !people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 continue;
             }

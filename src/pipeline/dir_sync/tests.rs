@@ -797,3 +797,17 @@ fn nothing_private_gets_into_the_store() {
     let database = std::fs::read(scene.root.path().join("a.db")).unwrap();
     assert!(!String::from_utf8_lossy(&database).contains("zqxsecret"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_directory_stops_a_sync_before_anything_is_written() {
+    let scene = scene();
+    scene.apply(first());
+    let (decisions, other) = (scene.folder.path().join("decisions"), scene.root.path().join("d"));
+    std::fs::rename(&decisions, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &decisions).unwrap();
+    let done = scene.runtime.block_on(scene.dir_sync.sync(&scene.folder, NAMESPACE));
+    let error = done.unwrap_err().to_string();
+    assert!(error.contains("decisions is a link"), "{error}");
+    assert_eq!(scene.files(), Files::new());
+}
