@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
@@ -43,17 +43,6 @@ const REST_WAIT_MAX: Duration = Duration::from_secs(30);
 const REST_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Maximum lifetime of a connection, for clients that never finish reading a response.
 const CONNECTION_MAX: Duration = Duration::from_secs(3600);
-/// Responses that hyper sends by itself without a body, and the bodies that we add.
-const REFUSALS: [(&str, &str); 2] = [
-    (
-        "400 Bad Request",
-        r#"{"error":{"what":"it cannot be read","where":"head","expected":"a request of HTTP/1.1"}}"#,
-    ),
-    (
-        "431 Request Header Fields Too Large",
-        r#"{"error":{"what":"it is too large","where":"head","expected":"at most 64 headers and 16 KiB"}}"#,
-    ),
-];
 /// Grace period for requests in flight on shutdown.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, for example when the process has no file descriptors left.
@@ -175,9 +164,9 @@ async fn serve_connection(
     let served = poll_fn(|context| connection.poll_without_shutdown(context));
     match until.run_until_cancelled(timeout(CONNECTION_MAX, served)).await {
         Some(Ok(served)) => {
-            let TimedStream { stream, refusal, .. } = connection.into_parts().io.into_inner();
-            if served.is_ok() || refusal.is_some() {
-                let rest = discard_rest(stream, refusal.unwrap_or_default());
+            // hyper has refused a head that it cannot parse, by a status without a body.
+            if served.is_ok() || served.is_err_and(|error| error.is_parse()) {
+                let rest = discard_rest(connection.into_parts().io.into_inner().stream);
                 let _ = until.run_until_cancelled(timeout(REST_WAIT_MAX, rest)).await;
             }
         }
@@ -194,10 +183,9 @@ async fn serve_connection(
     }
 }
 
-/// Sends `last_words`, shuts down the write side and drains the read side. Closing a socket with unread bytes resets
+/// Shuts down the write side and drains the read side. Closing a socket with unread bytes resets
 /// the connection, and the client may then lose the response.
-async fn discard_rest(mut stream: TcpStream, last_words: String) -> io::Result<()> {
-    stream.write_all(last_words.as_bytes()).await?;
+async fn discard_rest(mut stream: TcpStream) -> io::Result<()> {
     poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
     let (mut buffer, mut rest) = (vec![0; 64 * 1024], REST_BYTES_MAX);
     while rest > 0 {
@@ -212,33 +200,17 @@ async fn discard_rest(mut stream: TcpStream, last_words: String) -> io::Result<(
     Ok(())
 }
 
-/// Returns the response with a body that replaces one that hyper writes by itself.
-fn refusal(written: &[u8]) -> Option<String> {
-    let rest = written.strip_prefix(b"HTTP/1.1 ")?.strip_suffix(b"\r\n\r\n")?;
-    let (status, body) = REFUSALS.iter().find(|(status, _)| {
-        let bare = b"\r\nconnection: close\r\ncontent-length: 0\r\n";
-        rest.strip_prefix(status.as_bytes()).is_some_and(|rest| rest.starts_with(bare))
-    })?;
-    let length = body.len();
-    Some(format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{body}"
-    ))
-}
-
 /// Stream whose writes fail when the peer accepts nothing for [`WRITE_WAIT_MAX`].
 struct TimedStream {
     stream: TcpStream,
     requests: Requests,
     /// Timeout of a blocked write. Its guard keeps the connection busy even if the handler is done.
     blocked: Option<(Pin<Box<Sleep>>, UnderWay)>,
-    /// Response to send instead of hyper's, once hyper is done.
-    refusal: Option<String>,
 }
 
 impl TimedStream {
     fn new(stream: TcpStream, requests: Requests) -> TimedStream {
-        TimedStream { stream, requests, blocked: None, refusal: None }
+        TimedStream { stream, requests, blocked: None }
     }
 
     fn timed<T>(
@@ -282,12 +254,6 @@ impl AsyncWrite for TimedStream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let [head] = parts
-            && let Some(refusal) = refusal(head)
-        {
-            self.refusal = Some(refusal);
-            return Poll::Ready(Ok(head.len()));
-        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
         self.timed(context, written)
     }

@@ -10,7 +10,7 @@ use crate::adapters::http_server::HttpListener;
 use crate::adapters::metrics::{Health, Jobs, Meters, Snapshot, StatusPages};
 use crate::adapters::{clock, process};
 use crate::config::Config;
-use crate::domain::{Coverage, JobState, Timestamp};
+use crate::domain::JobState;
 use crate::pipeline::Embedder;
 use crate::privacy::Gate;
 use crate::server::{HttpServer, Intake, IntakeParts, Project, ServerState, mcp};
@@ -20,8 +20,7 @@ use crate::store::{Token, TokenRight};
 use axum::Router;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
@@ -171,9 +170,6 @@ fn server(file: Option<&Path>) -> Result<mcp::Server, Failure> {
     Ok(mcp::Server { project: project(config), open, store: OnceLock::new(), embedder })
 }
 
-/// Maximum age of cached entry counts; counting reads every session.
-const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
-
 /// Creates the status pages of this process, which is healthy until `closing` is cancelled.
 pub(super) fn status_pages(
     store: Store,
@@ -186,16 +182,14 @@ pub(super) fn status_pages(
         closing.cancelled().await;
         told.ill("stopping");
     });
-    let cache = CachedCoverage::default();
-    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&cache)))
+    StatusPages::new(meters, health, move || snapshot(store.clone()))
 }
 
-type CachedCoverage = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
-
-async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, StoreError> {
+async fn snapshot(store: Store) -> Result<Snapshot, StoreError> {
     let now = clock::now();
     let depth = store.depth(now).await?;
-    let mut snapshot = Snapshot::default();
+    let coverage = store.status().await?.coverage();
+    let mut snapshot = Snapshot { coverage, ..Snapshot::default() };
     for open in &depth.open {
         let jobs = snapshot.jobs.entry(open.state).or_default();
         jobs.jobs += open.jobs;
@@ -209,14 +203,6 @@ async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, Store
     snapshot.jobs.insert(JobState::Dead, dead);
     let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
     snapshot.jobs.insert(JobState::Cancelled, cancelled);
-    let cached = || cache.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_fresh = |at: Timestamp| at <= now && now.since(at) < COVERAGE_AGE_MAX;
-    let known = (*cached()).filter(|(at, _)| is_fresh(*at));
-    snapshot.coverage = match known {
-        Some((_, coverage)) => coverage,
-        None => store.status().await?.coverage(),
-    };
-    *cached() = Some(known.unwrap_or((now, snapshot.coverage)));
     Ok(snapshot)
 }
 

@@ -144,41 +144,50 @@ named! {
 }
 
 /// The tool of a call or a result.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     /// Tool name, as in the transcript.
+    #[serde(rename = "tool")]
     pub name: Redacted,
     /// Id that joins a call with its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<Redacted>,
 }
 
-/// One item of a transcript.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// One item of a transcript. The vault stores it as JSON with its fields in this order.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Position among the session's entries, from 0.
+    #[serde(skip)]
     pub ordinal: u32,
     /// First line in the file, from 1; in a JSON array, the element's number.
     pub line: u32,
-    /// Id in the transcript.
-    pub native_id: Option<Redacted>,
     /// Author.
     pub speaker: Speaker,
     /// Kind.
     pub kind: EntryKind,
     /// Branch of the conversation.
     pub branch: Branch,
-    /// Redacted text.
-    pub text: Redacted,
+    /// Time, if the transcript has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// Id in the transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_id: Option<Redacted>,
     /// Tool, for calls and results.
+    #[serde(flatten)]
     pub tool: Option<Tool>,
     /// Outcome of the call, for results.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// Exit code, for results of commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Time, if the transcript has it.
-    pub at: Option<Timestamp>,
     /// Reason for which no model reads it, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub skip: Option<Skip>,
+    /// Redacted text.
+    pub text: Redacted,
 }
 
 named! {

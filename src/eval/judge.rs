@@ -7,14 +7,12 @@ use super::measure::Sums;
 use super::prepare::{Broken, PreparedCase};
 use super::report::{
     CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, RecordReport,
-    ShownEntries, ShownEntry,
 };
 use super::score::{Score, score};
 use super::update::differences;
-use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
+use crate::domain::{CoverageState, Record, RecordId, RecordState, Severity};
 use crate::llm::Origins;
 use crate::pipeline::import::Collected;
-use crate::slicing::heading;
 use crate::text::phrase::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,9 +29,9 @@ pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
     }
 }
 
-pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseReport, ShownEntries) {
+pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> CaseReport {
     let contents = &case.contents;
-    let entries = Entries::of(&contents.conversations);
+    let firsts = first_entries(&contents.conversations);
     let (mut sums, mut answers) = (Sums::default(), Origins::default());
     let mut problems = warnings(case);
     problems.extend(stale(case, &results));
@@ -60,16 +58,17 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
             *known = if badness(*known) < badness(state) { state } else { *known };
         }
         problems.extend(slice_problems(number, &result));
-        records.extend(result.records.into_iter().map(|record| (slice.conversation, record)));
+        let first = firsts.get(slice.conversation).copied().unwrap_or_default();
+        records.extend(result.records.into_iter().map(|record| (first, record)));
     }
     let skipped: usize = contents.conversations.iter().map(|it| it.skipped.len()).sum();
     states.values().for_each(|state| sums.coverage.add(*state, 1));
     sums.coverage.add(CoverageState::Skipped, skipped as u64);
-    records.sort_by_key(|(conversation, record)| {
-        let first = record.evidence.iter().map(|it| it.ordinal).min();
-        entries.ordinal(*conversation, first.unwrap_or(record.provenance.entries.0))
+    records.sort_by_key(|(first, record)| {
+        let ordinal = record.evidence.iter().map(|it| it.ordinal).min();
+        first.saturating_add(ordinal.unwrap_or(record.provenance.entries.0))
     });
-    let (conversations, records): (Vec<usize>, Vec<Record>) = records.into_iter().unzip();
+    let (firsts, records): (Vec<u32>, Vec<Record>) = records.into_iter().unzip();
     let scored = score(&contents.gold, &records);
     sums.tally = scored.tally;
     let unfound = scored
@@ -95,10 +94,9 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
         (false, false, false) => CaseOutcome::NotMeasured,
     };
     let (items, forbidden) = gold_reports(case, &scored, &records);
-    let reports = records.iter().zip(conversations);
-    let reports =
-        reports.map(|(it, conversation)| record_report(it, conversation, &entries, &scored));
-    let report = CaseReport {
+    let reports = records.iter().zip(firsts);
+    let reports = reports.map(|(it, first)| record_report(it, first, &scored));
+    CaseReport {
         name: case.name.clone(),
         about: contents.case.about.clone(),
         format: case.format.name().to_owned(),
@@ -111,8 +109,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
         items,
         forbidden,
         records: reports.collect(),
-    };
-    (report, entries.shown())
+    }
 }
 
 fn slice_problems(number: usize, result: &SliceResult) -> Vec<Problem> {
@@ -220,21 +217,18 @@ fn gold_reports(
     (gold.items.iter().map(item).collect(), gold.forbidden.iter().map(forbidden).collect())
 }
 
-fn record_report(
-    record: &Record,
-    conversation: usize,
-    entries: &Entries<'_>,
-    scored: &Score,
-) -> RecordReport {
+/// `first` is the number of the first entry of the record's conversation.
+fn record_report(record: &Record, first: u32, scored: &Score) -> RecordReport {
     let answers = scored.answered.iter().find(|(_, by)| *by == record.id);
     let is_staged = record.state == RecordState::Staged;
     let evidence = record.evidence.iter().map(|it| EvidenceReport {
         field: it.field.clone(),
-        entry: entries.ordinal(conversation, it.ordinal),
+        entry: first.saturating_add(it.ordinal),
         from: u32::try_from(it.bytes.start).unwrap_or(u32::MAX),
         to: u32::try_from(it.bytes.end).unwrap_or(u32::MAX),
         speaker: it.speaker,
         found: it.found,
+        words: it.words.as_str().to_owned(),
     });
     RecordReport {
         id: record.id.to_string(),
@@ -247,39 +241,15 @@ fn record_report(
     }
 }
 
-/// The entries of all conversations of a case, numbered consecutively.
-struct Entries<'a> {
-    by_ordinal: BTreeMap<u32, &'a Entry>,
-    firsts: Vec<u32>,
-}
-
-impl<'a> Entries<'a> {
-    fn of(conversations: &'a [Collected]) -> Entries<'a> {
-        let mut entries = Entries { by_ordinal: BTreeMap::new(), firsts: Vec::new() };
-        let mut next = 0;
-        for it in conversations {
-            entries.firsts.push(next);
-            let cut = it.slices.iter().flat_map(|(cutting, _)| &cutting.entries);
-            for entry in cut.chain(&it.skipped) {
-                entries.by_ordinal.insert(next.saturating_add(entry.ordinal), entry);
-            }
-            let last = entries.by_ordinal.last_key_value();
-            next = last.map_or(0, |(ordinal, _)| ordinal.saturating_add(1));
-        }
-        entries
-    }
-
-    fn ordinal(&self, conversation: usize, ordinal: u32) -> u32 {
-        self.firsts.get(conversation).copied().unwrap_or_default().saturating_add(ordinal)
-    }
-
-    fn shown(&self) -> ShownEntries {
-        let entry = |(ordinal, entry): (&u32, &&Entry)| ShownEntry {
-            ordinal: *ordinal,
-            speaker: entry.speaker,
-            label: heading(entry),
-            text: entry.text.clone(),
-        };
-        self.by_ordinal.iter().map(entry).collect()
-    }
+/// Number of the first entry of each conversation, as the entries of all are numbered consecutively.
+fn first_entries(conversations: &[Collected]) -> Vec<u32> {
+    let mut next: u32 = 0;
+    let first = |it: &Collected| {
+        let first = next;
+        let cut = it.slices.iter().flat_map(|(cutting, _)| &cutting.entries);
+        let ends = cut.chain(&it.skipped).map(|entry| entry.ordinal.saturating_add(1));
+        next = next.saturating_add(ends.max().unwrap_or(0));
+        first
+    };
+    conversations.iter().map(first).collect()
 }

@@ -234,17 +234,7 @@ pub(crate) struct EvidenceReport {
     pub to: u32,
     pub speaker: Speaker,
     pub found: Match,
-}
-
-/// Entries of a case's conversation, for the HTML page; never part of a report file.
-pub(crate) type ShownEntries = Vec<ShownEntry>;
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ShownEntry {
-    pub ordinal: u32,
-    pub speaker: Speaker,
-    /// Heading, such as `ToolResult Bash`.
-    pub label: String,
-    /// Redacted text that evidence ranges refer to.
-    pub text: crate::privacy::Redacted,
+    /// The words, redacted.
+    #[serde(default)]
+    pub words: String,
 }

@@ -7,8 +7,7 @@ use super::gold::{Gold, Importance, Item, Wanted};
 use super::judge::{broken, judge};
 use super::prepare::{Answers, Broken, PreparedCase, Variation, prepare};
 use super::report::{
-    CaseReport, PromptName, RecordReport, Report, SCHEMA_VERSION, ShownEntries, ShownEntry,
-    Summary, Variant, headline,
+    CaseReport, PromptName, RecordReport, Report, SCHEMA_VERSION, Summary, Variant, headline,
 };
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
@@ -45,8 +44,6 @@ pub(crate) struct EvalRun {
 #[derive(Clone, Debug)]
 pub(crate) struct EvalResult {
     pub report: Report,
-    /// Conversations by variant and case, for the HTML page.
-    pub shown: Vec<Vec<ShownEntries>>,
     pub tolerances: BTreeMap<String, Tolerances>,
     /// Recordings of the completely answered cases, unless the replies are the cases' own recordings.
     pub recordings: Vec<Recording>,
@@ -67,20 +64,18 @@ type Prepared = Result<PreparedCase, Broken>;
 
 struct JudgedCase {
     report: CaseReport,
-    shown: ShownEntries,
     tolerances: Tolerances,
 }
 
 impl JudgedCase {
     fn of(name: &str, case: Prepared, results: Vec<SliceResult>) -> JudgedCase {
         match case {
-            Ok(case) => {
-                let (report, shown) = judge(&case, results);
-                JudgedCase { report, shown, tolerances: case.contents.case.tolerances }
-            }
+            Ok(case) => JudgedCase {
+                report: judge(&case, results),
+                tolerances: case.contents.case.tolerances,
+            },
             Err(reason) => {
-                let (shown, tolerances) = (Vec::new(), Tolerances::default());
-                JudgedCase { report: broken(name, reason), shown, tolerances }
+                JudgedCase { report: broken(name, reason), tolerances: Tolerances::default() }
             }
         }
     }
@@ -199,15 +194,13 @@ impl EvalRun {
         recorder: Recorder,
         stopped: Option<String>,
     ) -> EvalResult {
-        let (mut variants, mut shown) = (Vec::new(), Vec::new());
-        let mut tolerances = BTreeMap::new();
+        let (mut variants, mut tolerances) = (Vec::new(), BTreeMap::new());
         let mut judged = judged.into_values();
         for variation in &self.variations {
-            let (mut cases, mut seen) = (Vec::new(), Vec::new());
+            let mut cases = Vec::new();
             for it in judged.by_ref().take(self.cases.len()) {
                 tolerances.insert(it.report.name.clone(), it.tolerances);
                 cases.push(it.report);
-                seen.push(it.shown);
             }
             let prompts = &variation.prompts;
             variants.push(Variant {
@@ -222,11 +215,10 @@ impl EvalRun {
                 summary: Summary::of(&cases),
                 cases,
             });
-            shown.push(seen);
         }
         let annalist = env!("CARGO_PKG_VERSION").to_owned();
         let report = Report { report: SCHEMA_VERSION, annalist, variants };
-        EvalResult { report, shown, tolerances, recordings: recorder.finish(), stopped }
+        EvalResult { report, tolerances, recordings: recorder.finish(), stopped }
     }
 }
 
@@ -289,24 +281,18 @@ pub(crate) fn summarize(
 /// Drafts gold from the staged records of the only case of a run: items with fields, without terms.
 pub(crate) fn draft_gold(result: &EvalResult) -> Gold {
     let case = result.report.variants.first().and_then(|variant| variant.cases.first());
-    let shown = result.shown.first().and_then(|shown| shown.first());
-    let entries: &[ShownEntry] = shown.map(Vec::as_slice).unwrap_or_default();
     let mut numbers: BTreeMap<ClaimKind, usize> = BTreeMap::new();
     let records = case.into_iter().flat_map(|case| &case.records);
     let items = records.filter(|it| it.state == RecordState::Staged).map(|record| {
         let number = numbers.entry(record.kind).or_default();
         *number += 1;
-        item(record, *number, entries)
+        item(record, *number)
     });
     Gold { items: items.collect(), ..Gold::default() }
 }
 
-fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
+fn item(record: &RecordReport, number: usize) -> Item {
     let first = record.evidence.first();
-    let quote = first.and_then(|it| {
-        let entry = entries.iter().find(|entry| entry.ordinal == it.entry)?;
-        Some(entry.text.as_str().get(it.from as usize..it.to as usize)?.to_owned())
-    });
     let initial = match record.kind {
         ClaimKind::Decision => 'd',
         // For "topic".
@@ -317,7 +303,7 @@ fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
     Item {
         id: format!("{initial}{number}"),
         entry_hint: first.map(|it| it.entry.to_string()),
-        ..gold_item(record.kind, &record.claim, quote)
+        ..gold_item(record.kind, &record.claim, first.map(|it| it.words.clone()))
     }
 }
 

@@ -4,11 +4,10 @@ use super::gold::{Importance, Why};
 use super::measure::{Asks, Counts, Rate, Sums, Tally};
 use super::report::{
     CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, PromptName,
-    RecordReport, Report, ShownEntries, ShownEntry, Summary, Variant,
+    RecordReport, Report, Summary, Variant,
 };
 use crate::domain::{ClaimKind, Coverage, Match, RecordState, Speaker};
 use crate::llm::Origins;
-use crate::privacy::Gate;
 use serde_json::{Value, json};
 
 /// Text that breaks pages without escaping.
@@ -46,8 +45,8 @@ pub(crate) fn request(summary: &str) -> RecordReport {
 }
 
 pub(crate) fn evidence(field: &str, entry: u32, from: u32, to: u32) -> EvidenceReport {
-    let field = field.to_owned();
-    EvidenceReport { field, entry, from, to, speaker: Speaker::Person, found: Match::Exact }
+    let (field, words) = (field.to_owned(), "We take PostgreSQL".to_owned());
+    EvidenceReport { field, entry, from, to, speaker: Speaker::Person, found: Match::Exact, words }
 }
 
 /// A case, counted from its items and records.
@@ -182,22 +181,4 @@ pub(crate) fn earlier() -> Report {
     cases.iter_mut().for_each(count);
     cases.push(case("tracker-mirror", vec![], vec![], vec![]));
     report("built-in", cases)
-}
-
-/// The transcripts of [`sample`].
-pub(crate) fn shown() -> Vec<ShownEntries> {
-    let gate = Gate::new(&[]);
-    let entry = |ordinal, speaker, label: &str, text: &str| ShownEntry {
-        ordinal,
-        speaker,
-        label: label.to_owned(),
-        text: gate.redact(text),
-    };
-    let reversal = vec![
-        entry(0, Speaker::Assistant, "Text", "SQLite or PostgreSQL?"),
-        entry(1, Speaker::Person, "Prompt", "We take PostgreSQL, two services write at once."),
-        entry(2, Speaker::Tool, "ToolResult Bash", &"ok line\n".repeat(2_000)),
-    ];
-    let injected = vec![entry(0, Speaker::Web, "ToolResult Fetch", HOSTILE)];
-    vec![reversal, injected, Vec::new(), Vec::new()]
 }

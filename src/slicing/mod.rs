@@ -97,11 +97,6 @@ fn assemble(
     Cutting { slice, entries }
 }
 
-/// Heading of an entry, such as `ToolResult Bash: failed, exit 1`.
-pub(crate) fn heading(entry: &Entry) -> String {
-    label(entry, 0, 1).trim_end().trim_start_matches('[').trim_end_matches(']').to_owned()
-}
-
 /// Label of an entry, with a space after it.
 fn label(entry: &Entry, part: u32, parts: u32) -> String {
     let mut label = String::with_capacity(32);

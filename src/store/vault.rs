@@ -5,14 +5,9 @@
 
 use super::session::SESSION_COLUMNS;
 use super::{Db, Fault, Result, Store, StoreErrorKind, StoreResult, row_of, session, values};
-use crate::domain::{
-    Branch, Digest, Entry, EntryKind, Format, Outcome, Session, SessionId, Skip, Speaker,
-    Timestamp, Tool,
-};
-use crate::privacy::Redacted;
+use crate::domain::{Digest, Entry, Format, Session, SessionId, Timestamp};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -250,70 +245,6 @@ const COPY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Compression level, 1 to 10; higher levels take longer without saving space.
 const LEVEL: u8 = 6;
 
-/// An entry in a copy. Its ordinal is its position.
-#[derive(Deserialize, Serialize)]
-struct EntryLine {
-    line: u32,
-    speaker: Speaker,
-    kind: EntryKind,
-    branch: Branch,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    native_id: Option<Redacted>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<Redacted>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_id: Option<Redacted>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<Outcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skip: Option<Skip>,
-    text: Redacted,
-}
-
-impl EntryLine {
-    fn of(entry: &Entry) -> EntryLine {
-        let tool = entry.tool.as_ref();
-        EntryLine {
-            line: entry.line,
-            speaker: entry.speaker,
-            kind: entry.kind,
-            branch: entry.branch,
-            at: entry.at,
-            native_id: entry.native_id.clone(),
-            tool: tool.map(|tool| tool.name.clone()),
-            call_id: tool.and_then(|tool| tool.call_id.clone()),
-            outcome: entry.outcome,
-            exit_code: entry.exit_code,
-            skip: entry.skip,
-            text: entry.text.clone(),
-        }
-    }
-
-    fn entry(self, ordinal: u32) -> Entry {
-        let EntryLine { line, speaker, kind, branch, at, native_id, tool, call_id, .. } = self;
-        let EntryLine { outcome, exit_code, skip, text, .. } = self;
-        let tool = tool.map(|name| Tool { name, call_id });
-        Entry {
-            ordinal,
-            line,
-            native_id,
-            speaker,
-            kind,
-            branch,
-            text,
-            tool,
-            outcome,
-            exit_code,
-            at,
-            skip,
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     /// Digest and size of its lines.
@@ -342,8 +273,8 @@ fn unpack(body: &[u8], plain: u64) -> Result<Vec<u8>> {
 fn entries(body: &[u8], plain: u64, first: u32) -> Result<Vec<Entry>> {
     let lines = unpack(body, plain)?;
     let entry = |(ordinal, line): (u32, &[u8])| {
-        let line: EntryLine = serde_json::from_slice(line).map_err(|_| StoreErrorKind::Damaged)?;
-        Ok(line.entry(ordinal))
+        let entry: Entry = serde_json::from_slice(line).map_err(|_| StoreErrorKind::Damaged)?;
+        Ok(Entry { ordinal, ..entry })
     };
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     (first..).zip(lines).map(entry).collect()
@@ -392,7 +323,7 @@ impl CopyBuilder {
             return;
         }
         // Serialization cannot fail: an entry holds only text, names and numbers.
-        if serde_json::to_writer(&mut self.lines, &EntryLine::of(entry)).is_ok() {
+        if serde_json::to_writer(&mut self.lines, entry).is_ok() {
             self.lines.push(b'\n');
             self.entries += 1;
         }
@@ -440,7 +371,8 @@ pub(crate) struct CopyTooLarge;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::Gate;
+    use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Tool};
+    use crate::privacy::{Gate, Redacted};
 
     /// Returns entries whose texts compress badly.
     fn said(count: u32, bytes: usize) -> Vec<Entry> {
@@ -494,6 +426,27 @@ mod tests {
         let broken = &copy.new[0].body[..100];
         assert!(unpack(broken, copy.new[0].known.plain).is_err());
         assert!(unpack(&copy.new[0].body, 10).is_err(), "no more than it says is unpacked");
+    }
+
+    #[test]
+    fn stored_lines_are_read_and_written_unchanged() {
+        const LINES: &str = concat!(
+            r#"{"line":3,"speaker":"tool","kind":"tool_result","branch":"sidechain","at":1000,"#,
+            r#""native_id":"n1","tool":"Bash","call_id":"c1","outcome":"failed","exit_code":-2,"#,
+            r#""skip":"copied from elsewhere","text":"a \"b\"\nc"}"#,
+            "\n",
+            r#"{"line":4,"speaker":"tool","kind":"tool_call","branch":"active","tool":"Bash","text":""}"#,
+            "\n",
+            r#"{"line":5,"speaker":"person","kind":"prompt","branch":"active","text":"Hi."}"#,
+            "\n",
+        );
+        let packed = compress_to_vec_zlib(LINES.as_bytes(), LEVEL);
+        let read = entries(&packed, LINES.len() as u64, 7).unwrap();
+        assert_eq!((read[0].ordinal, read[2].ordinal), (7, 9));
+        assert!(read[0].exit_code == Some(-2) && read[1].tool.is_some() && read[2].tool.is_none());
+        let written = copy(Vec::new(), &read).unwrap();
+        let bytes = unpack(&written.new[0].body, LINES.len() as u64).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), LINES);
     }
 
     #[test]

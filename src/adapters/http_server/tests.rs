@@ -74,7 +74,7 @@ async fn garbage_is_refused_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn a_head_that_cannot_be_read_is_refused_in_json() {
+async fn a_head_that_cannot_be_read_is_refused_and_the_refusal_arrives() {
     let addr = serve().await;
     let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1_000_000));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));
@@ -89,11 +89,7 @@ async fn a_head_that_cannot_be_read_is_refused_in_json() {
             let said = send(addr, format!("{before}{head}").as_bytes()).await;
             let said = if before.is_empty() { &said } else { said.split_once("well").unwrap().1 };
             assert_eq!(status(said), code, "{said}");
-            let (head, body) = said.split_once("\r\n\r\n").unwrap();
-            assert!(head.contains("content-type: application/json"), "{head}");
-            assert!(head.contains(&format!("content-length: {}", body.len())), "{said}");
-            let body: serde_json::Value = serde_json::from_str(body).unwrap();
-            assert_eq!(body["error"]["where"], "head", "{body}");
+            assert!(said.contains("content-length: 0") && said.ends_with("\r\n\r\n"), "{said}");
         }
     }
 }

@@ -35,8 +35,8 @@ use tokio::time::{Instant, timeout};
 
 /// Maximum wait for the store's numbers. Prometheus' default scrape timeout is 10 seconds.
 const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Cache lifetime of the store's numbers, or of the failure to read them.
-const SNAPSHOT_KEPT: Duration = Duration::from_secs(1);
+/// Cache lifetime of the store's numbers, which are counted over all sessions, or of the failure to read them.
+const SNAPSHOT_KEPT: Duration = Duration::from_secs(30);
 /// Maximum length of the reason in `/healthz`.
 const REASON_BYTES_MAX: usize = 300;
 
@@ -378,7 +378,7 @@ pub(crate) struct Jobs {
 fn store_registry(snapshot: Option<&Snapshot>) -> Registry {
     let mut registry = Registry::with_prefix("annalist");
     let all = &mut registry;
-    let up: Gauge = add_default(all, "store_up", "1 if the store answered this scrape");
+    let up: Gauge = add_default(all, "store_up", "1 if the store answered");
     up.set(i64::from(snapshot.is_some()));
     let Some(Snapshot { jobs, waiting, coverage }) = snapshot else { return registry };
     let of = |state: &JobState| jobs.get(state).copied().unwrap_or_default();

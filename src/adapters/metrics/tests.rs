@@ -247,7 +247,7 @@ async fn page_comes_without_a_store_that_fails_or_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_readers_ask_the_store_once_a_second() {
+async fn many_readers_ask_the_store_once_in_a_while() {
     let asked = Arc::new(AtomicU32::new(0));
     let asks = Arc::clone(&asked);
     let panel = Arc::new(Shown::new().panel(move || {

@@ -90,7 +90,7 @@ struct RunArgs {
     /// Write the report as JUnit XML to this file, for continuous integration
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write the report as a web page to this file: transcripts with marked evidence, records, gold
+    /// Write the report as a web page to this file: measures, gold, records with their evidence, changes
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Also describe cases that passed
@@ -235,7 +235,7 @@ fn write_reports(
         save(path, &junit(report, comparison).map_err(|error| failed(&error))?)?;
     }
     if let Some(path) = &args.html {
-        let page = page(report, &result.shown, comparison);
+        let page = page(report, comparison);
         save(path, &page.map_err(|error| failed(&error))?)?;
     }
     match to_stdout {
