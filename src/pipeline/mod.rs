@@ -31,7 +31,7 @@ pub(crate) mod tally;
 
 pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelUsage};
 pub(crate) use consolidating::{
-    ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
+    ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation, RedoOutcome,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{

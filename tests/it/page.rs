@@ -233,6 +233,10 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
             served.post(&format!("/plans/{plan}/undo"), &format!("csrf={csrf}&plan={plan}"));
         assert_eq!(undone.status, 303, "{}", undone.body);
         assert_eq!(states(&place), ["active", "active"], "{verdict} undone");
+        let fields = format!("csrf={csrf}&plan={plan}");
+        assert_eq!(served.post(&format!("/plans/{plan}/redo"), &fields).status, 303);
+        assert_eq!(states(&place), expected, "{verdict} redone");
+        assert_eq!(served.post(&format!("/plans/{plan}/undo"), &fields).status, 303);
     }
     let page = served.get(&format!("/memory/{redis}"));
     assert!(page.contains("<mark>") && page.contains("s1.jsonl"), "{page}");
