@@ -123,16 +123,32 @@ fn nothing_is_shown_without_the_secret_of_the_run() {
     let place = left_open();
     let served = Served::new(&place);
     let wrong = format!("{}0", served.cookie);
+    let empty = format!("{}=", served.cookie.split('=').next().unwrap());
     for path in PAGES.into_iter().chain(["/?token=guessed", "/memory?token="]) {
-        for cookie in ["annalist=", wrong.as_str(), "other=1"] {
+        for cookie in [empty.as_str(), wrong.as_str(), "other=1"] {
             let answered = served.ask("GET", path, &[("Cookie", cookie)], "");
-            assert_eq!(answered.status, 401, "{path}");
+            // The page of the refusal is styled.
+            let is_asset = path == "/style.css";
+            assert_eq!(answered.status, if is_asset { 200 } else { 401 }, "{path}");
             assert!(!answered.body.contains("Redis"), "{path}");
         }
     }
     let [redis, _] = ids(&place);
     let bare = served.ask("GET", &format!("/memory/{redis}"), &[], "");
     assert!(bare.status == 401 && !bare.body.contains("Redis"), "{}", bare.body);
+}
+
+#[test]
+fn two_servers_of_one_machine_keep_both_their_visitors() {
+    let place = left_open();
+    let servers = [Served::new(&place), Served::new(&place)];
+    // A browser has one cookie of each name, for all ports.
+    let cookies = servers.each_ref().map(|it| it.cookie.split_once('=').unwrap());
+    let kept = BTreeMap::from(cookies).into_iter().map(|(name, value)| format!("{name}={value}"));
+    let kept = kept.collect::<Vec<_>>().join("; ");
+    for served in &servers {
+        assert_eq!(served.ask("GET", "/memory", &[("Cookie", &kept)], "").status, 200);
+    }
 }
 
 #[test]
