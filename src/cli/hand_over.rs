@@ -25,8 +25,6 @@ const ORDER_BYTES_MAX: u64 = 32 * 1024;
 /// Maximum polls for an answer that is not in its transcript yet: five seconds in total.
 const LOOKS_MAX: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// Age at which a hand-over without a problem counts as abandoned by its process.
-const UNDER_WAY: Duration = Duration::from_secs(10);
 /// Time for which a transcript may be missing: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
@@ -88,14 +86,7 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
     if let Err(error) = command().and_then(|mut command| command.status()) {
         tracing::warn!(kind = ?error.kind(), "the spool was not retried");
     }
-    left_behind(&spool)
-}
-
-/// Returns hand-overs that failed or were abandoned.
-pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
-    let mut all = spool.list(clock::now()).unwrap_or_default();
-    all.retain(|it| it.problem.is_some() || UNDER_WAY <= clock::now().since(it.at));
-    all
+    spool.left_behind(clock::now())
 }
 
 fn command() -> io::Result<Command> {
@@ -121,7 +112,7 @@ pub(super) fn run() -> Result<(), Failure> {
     let Some(spool) = spool else { return Ok(()) };
     // Skips a store after its first failure.
     let mut failing = Vec::new();
-    for hand_over in left_behind(&spool) {
+    for hand_over in spool.left_behind(clock::now()) {
         let store = (hand_over.store.clone(), hand_over.project.clone());
         if !failing.contains(&store) && !attempt(Some(&spool), hand_over) {
             failing.push(store);

@@ -11,9 +11,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::{Config, namespace_name};
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{
-    End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder,
-};
+use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
 use crate::privacy::Gate;
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};

@@ -16,9 +16,7 @@ use crate::domain::{
     ModelError, OutputMode, Provenance, Record, Reply, Request, RunId, RunState, Session,
     SessionId, Slice, SliceId, Speaker, Timestamp,
 };
-use crate::extract::{
-    Exchange, Extraction, ExtractionSpec, Failure, FailureKind, SCHEMA_VERSION,
-};
+use crate::extract::{Exchange, Extraction, ExtractionSpec, Failure, FailureKind, SCHEMA_VERSION};
 use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};

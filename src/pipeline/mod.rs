@@ -56,7 +56,9 @@ pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pair_questions, pairs, questions};
-pub(crate) use searching::{Embedder, HitState, Note, SearchHit, SearchRequest, hit_of, search};
+pub(crate) use searching::{
+    DayHits, Embedder, HitState, Note, SearchHit, SearchRequest, hit_of, search, search_days,
+};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;
 pub(crate) use tally::{FileProblem, FindingPlace, TokenTotals, Totals};

@@ -120,7 +120,9 @@ fn cut_off(slice: &str, kept: usize) -> Answer {
     let whole = extracted(slice).to_string();
     let ends: Vec<usize> = whole.match_indices("},").map(|(at, _)| at).collect();
     match ends.len() > 4 {
-        true => Answer::CallText(whole[..kept.checked_sub(1).map_or(0, |at| ends[at]) + 8].to_owned()),
+        true => {
+            Answer::CallText(whole[..kept.checked_sub(1).map_or(0, |at| ends[at]) + 8].to_owned())
+        }
         false => Answer::Call(extracted(slice)),
     }
 }

@@ -1,5 +1,8 @@
 //! The local page of `annalist serve`, as a browser and as an attacker use it.
 
+use super::hand_over::until_failed;
+use super::hook_cli::run;
+use super::input::claude;
 use super::judging::{BY_RULE, judge, opposed, place as said_by, says};
 use super::place::{Place, Running};
 use super::searching::about_flaky;
@@ -355,6 +358,25 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let cookie = ("Cookie", served.cookie.as_str());
     let left = served.ask("GET", &format!("/session/{session}"), &[cookie], "");
     assert_eq!(left.status, 404);
+}
+
+#[test]
+fn today_tells_of_undated_conversations_and_of_what_hooks_could_not_enqueue() {
+    let mut place = Place::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let [path, cassette] =
+        ["sessions/plain-retro.txt", "cassette"].map(|it| format!("{examples}/{it}"));
+    place.json(&["replay", &path, "--cassette", &cassette, "--json"]);
+    place.write("t.jsonl", claude(0..1));
+    place.write("file", "x");
+    place.set("ANNALIST__STORE__URL", &format!("sqlite:{}", place.path("file/a.db").display()));
+    assert_eq!(run(&place, "session-end", &serde_json::json!({})).code, 0);
+    until_failed(&place);
+    place.unset("ANNALIST__STORE__URL");
+    let today = Served::new(&place).get("/");
+    assert!(today.contains("1 undated conversation is not shown"), "{today}");
+    assert!(today.contains("1 transcript from hooks since"), "{today}");
+    assert!(today.contains("annalist enqueue") && today.contains("t.jsonl</code>"), "{today}");
 }
 
 #[test]

@@ -6,9 +6,7 @@ use super::views::{memory_view, pager, range};
 use crate::adapters::clock;
 use crate::domain::{Change, Plan, PlanId};
 use crate::memory_dir::FileChange;
-use crate::pipeline::{
-    ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory,
-};
+use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory};
 use crate::store::{PlanEntry, StoredPlan};
 use crate::text::diff::difference;
 use crate::text::phrase::{commas, counted};
