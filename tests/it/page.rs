@@ -380,6 +380,32 @@ fn today_tells_of_undated_conversations_and_of_what_hooks_could_not_enqueue() {
 }
 
 #[test]
+fn a_search_with_more_hits_than_it_shows_says_so() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..41));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    let page = Served::new(&place);
+    assert!(page.get("/search?kind=decision").contains("The best 40, best match first"));
+    assert!(page.get("/search?q=damp-7").contains("1 found"));
+}
+
+#[test]
+fn a_conversation_from_another_machine_names_its_sender_and_misses_no_file() {
+    let place = Place::new();
+    let new = ["token", "new", "laptop", "--namespace", "roofs", "--can", "write", "--json"];
+    let bearer = format!("Bearer {}", place.json(&new)["token"].as_str().unwrap());
+    let page = Served::new(&place);
+    let headers = [("authorization", bearer.as_str())];
+    let sent = page.ask("POST", "/v1/transcripts?name=s.jsonl", &headers, &claude(0..1));
+    let sent: serde_json::Value = serde_json::from_str(&sent.body).unwrap();
+    let id = sent["sessions"][0]["session"].as_str().unwrap();
+    let shown = page.get(&format!("/session/{id}"));
+    assert!(shown.contains("received over HTTP from <bdi>laptop</bdi>"), "{shown}");
+    assert!(!shown.contains("The file is gone"), "{shown}");
+}
+
+#[test]
 fn a_search_that_is_sent_off_also_goes_by_meaning_and_one_while_typing_does_not() {
     let stub = Stub::new(about_flaky);
     let mut place = Place::with_examples();

@@ -100,6 +100,8 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     });
     let view = context! {
         session => session_view(&session),
+        // Name of the token that sent it.
+        sender => session.path.strip_prefix("http:").and_then(|it| it.split('/').next()),
         // The file still exists at its path.
         is_there => walk::open(std::path::Path::new(&session.path)).is_ok(),
         ends => format!(
