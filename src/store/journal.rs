@@ -68,18 +68,6 @@ pub(super) fn write_bill(
     Ok(())
 }
 
-/// Erases the answers about a record or memory and returns their number.
-pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64> {
-    let sql = "SELECT digest FROM answers_about WHERE about = ?1";
-    let digests: Vec<Digest> = db.all(sql, values![&about])?;
-    let mut erased = 0;
-    for digest in digests {
-        erased += db.execute("DELETE FROM journal WHERE digest = ?1", values![&digest])?;
-        db.run("DELETE FROM answers_about WHERE digest = ?1", values![&digest])?;
-    }
-    Ok(erased)
-}
-
 /// A stored answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KeptAnswer {
