@@ -15,6 +15,9 @@ const HAND_OVERS_MAX: usize = 1_000;
 /// Lifetime of a hand-over. Claude Code deletes transcripts after thirty days.
 const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+/// Age at which a hand-over without a problem counts as abandoned by its process.
+const UNDER_WAY: Duration = Duration::from_secs(10);
+
 /// Transcript to be enqueued.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -91,6 +94,13 @@ impl Spool {
         }
         all.sort_by_key(|it| it.at);
         Ok(all)
+    }
+
+    /// Returns hand-overs that failed or were abandoned, oldest first.
+    pub(crate) fn left_behind(&self, now: Timestamp) -> Vec<SpooledHandOver> {
+        let mut all = self.list(now).unwrap_or_default();
+        all.retain(|it| it.problem.is_some() || UNDER_WAY <= now.since(it.at));
+        all
     }
 
     pub(crate) fn is_empty(&self) -> bool {

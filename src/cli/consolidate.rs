@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
-    Adjudicator, ConsolidationOutcome, Consolidator, DecisionOutcome, Halt, PlannedConsolidation,
+    Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation, RedoOutcome,
 };
 use crate::store::{Store, StoredPlan};
 use anstyle::Style;
@@ -172,11 +172,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         }
         if let Some(id) = &args.redo {
             let stored = undone(&store, id).await?;
-            let consolidator = consolidator(store.clone(), None);
-            if is_verdict(&stored.plan) {
-                return redo_verdict(&consolidator, &config, &stored).await;
+            if redo(&consolidator(store.clone(), None), &config, &stored).await? {
+                return Ok(());
             }
-            release(&consolidator, &stored).await?;
         }
         let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await
@@ -192,38 +190,29 @@ async fn undone(store: &Store, id: &str) -> Result<StoredPlan, Failure> {
     Ok(stored)
 }
 
-/// True for a plan of a person's verdict, which has no records to consolidate.
-fn is_verdict(plan: &Plan) -> bool {
-    !plan.is_empty() && plan.operations.iter().all(Operation::is_by_person)
-}
-
-async fn redo_verdict(
+/// Returns true if the plan is a verdict, which is in force again; false if its records are to be consolidated again.
+async fn redo(
     consolidator: &Consolidator,
     config: &Config,
     stored: &StoredPlan,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let (plan, namespace) = (short(&stored.plan.id), &*stored.plan.namespace);
     before_plan(&consolidator.store, config, namespace).await?;
-    let why = match consolidator.decide_again(stored).await? {
-        DecisionOutcome::Done(_) => {
+    let why = match consolidator.redo(stored).await? {
+        RedoOutcome::Applied => {
             output::line(&format!("plan {plan} is applied again"))?;
-            return after_plan(&consolidator.store, config, &[namespace]).await;
+            after_plan(&consolidator.store, config, &[namespace]).await?;
+            return Ok(true);
         }
-        DecisionOutcome::Busy => problem(namespace, &ConsolidationOutcome::Busy),
-        DecisionOutcome::Refused(why) => why,
+        RedoOutcome::Released(records) => {
+            let records = counted(records, "record");
+            output::note(&format!("plan {plan}: released {records} for consolidation"));
+            return Ok(false);
+        }
+        RedoOutcome::Busy => problem(namespace, &ConsolidationOutcome::Busy),
+        RedoOutcome::Moved => "its memories have changed since".to_owned(),
     };
     Err(Failure::failed(format!("plan {plan}: {why}")))
-}
-
-async fn release(consolidator: &Consolidator, stored: &StoredPlan) -> Result<(), Failure> {
-    let plan = short(&stored.plan.id);
-    let records = consolidator.release(stored).await?.ok_or_else(|| {
-        let busy = problem(&stored.plan.namespace, &ConsolidationOutcome::Busy);
-        Failure::failed(format!("plan {plan}: {busy}"))
-    })?;
-    let records = counted(records, "record");
-    output::note(&format!("plan {plan}: released {records} for consolidation"));
-    Ok(())
 }
 
 /// Creates a consolidator for interactive use, which waits for other processes.
@@ -427,7 +416,7 @@ async fn undo(
                 output::json(&UndonePlan { undone, records })?;
             } else {
                 let aside = format!(", and {} set aside", counted(records, "record"));
-                let (aside, again) = match is_verdict(&planned.plan) {
+                let (aside, again) = match planned.plan.is_verdict() {
                     true => ("", "applies it again"),
                     false => (&*aside, "consolidates them again"),
                 };

@@ -92,6 +92,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         print(&taken)?
     }
     output::note_files(&taken.problems, &taken.empty, &taken.files_not_read);
+    output::note_places(&taken.places);
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }

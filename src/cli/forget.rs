@@ -12,7 +12,7 @@ use crate::pipeline::{
     Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
     check_meant,
 };
-use crate::store::{Directory, Erased};
+use crate::store::{Directory, Erased, Erasure};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -60,6 +60,7 @@ pub(super) struct Args {
 #[derive(JsonSchema, Serialize)]
 pub(super) struct ForgetPreview<'a> {
     namespace: &'a str,
+    erasable: &'a Erased,
     sessions: &'a [SessionId],
     records: &'a [RecordId],
     memories: &'a [Change],
@@ -78,7 +79,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;
         let found = consolidator.plan_forgetting(&namespace, &what).await?;
-        let is_nothing = found.records.is_empty() && found.sessions.is_empty();
+        let is_nothing = found.is_empty();
         let store = &consolidator.store;
         if is_nothing
             && !store.has_namespace(&namespace).await?
@@ -114,16 +115,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
-    let what = format!("{} and everything derived from them", amount(found));
+    let what = format!("{} and everything derived from them", found.erasable.in_words("session"));
     let refusal = format!(
         "{what} would be erased permanently, with no terminal to ask: add --yes, or --dry-run"
     );
     is_agreed(&format!("erase {what} permanently?"), refusal)
-}
-
-fn amount(found: &ForgetPlan) -> String {
-    let sessions = counted(found.sessions.len() as u64, "session");
-    format!("{sessions} and {}", counted(found.records.len() as u64, "record"))
 }
 
 /// Notes directories on other machines that still show the namespace.
@@ -160,12 +156,15 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
 }
 
 fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
+    let Erasure { sessions, records, changes, .. } = &found.erasure;
     if as_json {
-        let ForgetPlan { namespace, sessions, records, changes, .. } = found;
-        return output::json(&ForgetPreview { namespace, sessions, records, memories: changes });
+        let ForgetPlan { namespace, erasable, .. } = found;
+        let memories = changes;
+        return output::json(&ForgetPreview { namespace, erasable, sessions, records, memories });
     }
-    output::line(&format!("{BOLD}{}{BOLD:#}: {} would be erased", found.namespace, amount(found)))?;
-    for Change { memory, before, after } in found.changes.iter().take(LISTED_MAX) {
+    let what = found.erasable.in_words("session");
+    output::line(&format!("{BOLD}{}{BOLD:#}: {what} would be erased", found.namespace))?;
+    for Change { memory, before, after } in changes.iter().take(LISTED_MAX) {
         let becomes = match (before, after) {
             (_, None) => "is erased",
             (Some(before), Some(after)) if before.state != after.state => "is active again",
@@ -174,7 +173,7 @@ fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
         let words = after.as_ref().or(before.as_ref()).map_or("", |it| it.claim.headline());
         output::line(&format!("  {DIM}{} {becomes}:{DIM:#} {words}", short(memory)))?;
     }
-    if let Some(more) = found.changes.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
+    if let Some(more) = changes.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
         let more = counted(more as u64, "memory");
         output::line(&format!("  {DIM}{more} not shown: --json lists them{DIM:#}"))?;
     }
@@ -186,15 +185,7 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
     if as_json {
         return output::json(&ForgetReport { erased, proof });
     }
-    let gone = [
-        (erased.sessions, "session"),
-        (erased.entries, "entry"),
-        (erased.records, "record"),
-        (erased.answers, "answer"),
-        (erased.jobs, "job"),
-    ];
-    let gone = output::commas(gone.map(|(count, name)| counted(count, name)));
-    output::line(&format!("erased: {gone}"))?;
+    output::line(&format!("erased: {}", erased.in_words("session")))?;
     let (gone, changed) = (erased.memories_gone, erased.memories_changed);
     output::line(&format!("memories: {gone} erased, {changed} changed"))?;
     let looked = format!(

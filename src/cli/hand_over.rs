@@ -25,8 +25,6 @@ const ORDER_BYTES_MAX: u64 = 32 * 1024;
 /// Maximum polls for an answer that is not in its transcript yet: five seconds in total.
 const LOOKS_MAX: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// Age at which a hand-over without a problem counts as abandoned by its process.
-const UNDER_WAY: Duration = Duration::from_secs(10);
 /// Time for which a transcript may be missing without a problem: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
@@ -91,14 +89,7 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
     if let Err(error) = command().and_then(|mut command| command.status()) {
         tracing::warn!(kind = ?error.kind(), "the spool was not retried");
     }
-    left_behind(&spool)
-}
-
-/// Returns hand-overs that failed or were abandoned.
-pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
-    let mut all = spool.list(clock::now()).unwrap_or_default();
-    all.retain(|it| it.problem.is_some() || UNDER_WAY <= clock::now().since(it.at));
-    all
+    spool.left_behind(clock::now())
 }
 
 /// Returns the command that enqueues the transcript in its project, or that drops the hand-over if one of them is gone.
@@ -118,7 +109,7 @@ pub(super) fn remedy(hand_over: &SpooledHandOver) -> String {
 pub(super) fn done_by_hand(paths: &[PathBuf]) {
     let Some(spool) = spool() else { return };
     let paths: Vec<_> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
-    let mut spooled = left_behind(&spool);
+    let mut spooled = spool.left_behind(clock::now());
     spooled.retain(|it| settings::is_of_project(&it.project));
     spooled.retain(|it| paths.iter().any(|path| it.transcript.starts_with(path)));
     // One that remains is retried.
@@ -148,7 +139,7 @@ pub(super) fn run() -> Result<(), Failure> {
     let Some(spool) = spool else { return Ok(()) };
     // Skips a store after its first failure.
     let mut failing = Vec::new();
-    for hand_over in left_behind(&spool) {
+    for hand_over in spool.left_behind(clock::now()) {
         let store = (hand_over.environment.clone(), hand_over.project.clone());
         let is_readable = hand_over.transcript.exists();
         if !failing.contains(&store) && !attempt(Some(&spool), hand_over) && is_readable {

@@ -138,7 +138,8 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
     // If the store does not answer in time, the next failed hand-over reports it.
     let depth = told.recv_timeout(LOOK_MAX).ok();
     let spool = hand_over::spool();
-    let mut spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
+    let spooled = spool.map(|spool| spool.left_behind(clock::now()));
+    let mut spooled = spooled.unwrap_or_default();
     spooled.retain(|it| settings::is_of_project(&it.project));
     status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
 }

@@ -4,7 +4,7 @@ pub(super) use super::table::{Row, Wide, fitted, json_row, pairs, print_table, r
 use crate::adapters::clock;
 use crate::config::ConfigError;
 use crate::domain::Timestamp;
-use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
+use crate::pipeline::{FileProblem, FindingPlace, LookupError, SyncError, Totals};
 use crate::privacy::{Gate, Only};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::text::phrase::with_causes;
@@ -28,6 +28,8 @@ pub(super) const USAGE: u8 = 2;
 /// Maximum files without entries to list; the rest are counted.
 const EMPTY_LISTED_MAX: usize = 5;
 const PROBLEMS_LISTED_MAX: usize = 20;
+/// Maximum number of lines with findings to print.
+const PLACES_LISTED_MAX: usize = 5;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
@@ -103,6 +105,12 @@ pub(super) fn note_files(
         let files = counted(*files, "file");
         note(&format!("{YELLOW}not read:{YELLOW:#} {files} of {client}"));
     }
+}
+
+/// Notes the first of the lines with findings.
+pub(super) fn note_places(places: &[FindingPlace]) {
+    let place = |it: &FindingPlace| format!("{}:{}: {}: {}", it.path, it.line, it.rule, it.detail);
+    notes(places.iter().map(place), PLACES_LISTED_MAX, "more findings: --json");
 }
 
 /// Notes that none of the `files` files in `paths` is a transcript.

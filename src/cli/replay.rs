@@ -11,18 +11,13 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::{Config, namespace_name};
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{
-    End, FindingPlace, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder,
-};
+use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
 use crate::privacy::Gate;
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-
-/// Maximum number of lines with findings to print.
-const PLACES_LISTED_MAX: usize = 5;
 
 /// Style of the bar; a narrow terminal truncates the end, so the least important comes last.
 const BAR: &str = "[{bar:12}] {percent:>3}% {wide_msg}";
@@ -228,8 +223,7 @@ fn left(totals: &Totals) -> String {
 
 fn list_problems(totals: &Totals) {
     output::note_files(&totals.problems, &totals.empty, &totals.files_not_read);
-    let place = |it: &FindingPlace| format!("{}:{}: {}: {}", it.path, it.line, it.rule, it.detail);
-    output::notes(totals.places.iter().map(place), PLACES_LISTED_MAX, "more findings: --json");
+    output::note_places(&totals.places);
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
         let slices = counted(failure.slices, "slice");
         let (entries, example) = (counted(failure.entries, "entry"), &failure.example);

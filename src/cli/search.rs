@@ -11,14 +11,14 @@ use crate::config::{Config, namespace_name};
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::memory_dir::inline;
 use crate::pipeline::{
-    DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest, project_namespace, search,
+    DayHits, DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest,
+    project_namespace, search, search_days,
 };
 use crate::privacy::Gate;
 use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use clap::ValueEnum;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 const HITS_MAX: usize = 10;
@@ -377,23 +377,8 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
 pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let (since, until) = days.span()?;
-    let filter = SearchFilter {
-        namespace: args.namespace.clone(),
-        since: Some(since),
-        until: Some(until),
-        undated: true,
-        ..SearchFilter::default()
-    };
-    let request = SearchRequest { filter, ..SearchRequest::default() };
-    let mut hits = settings::runtime()?.block_on(found(&store, request))?;
-    // Notes of agents are discarded by rule.
-    hits.retain(|hit| !hit.state.is_void() || hit.is_noted() && hit.state == HitState::Discarded);
-    // Undated records match by the time at which they were read, not by when they were said.
-    let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
-    let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
-    // A successor is found together with the memory it replaced, whatever its date.
-    hits.retain(|hit| hit.at().is_some_and(|at| since <= at && at <= until));
-    hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
+    let found = search_days(&store, args.namespace.clone(), since..=until, ITEMS_MAX);
+    let DayHits { hits, undated } = settings::runtime()?.block_on(found)?;
     let all = hits.len();
     let mut rows = rows(&hits, args.shown.limit);
     if args.shown.json {
@@ -404,12 +389,9 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
         rows.sort_by_key(|row| (row.namespace, order(row.kind)));
         output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;
     }
-    let what = match undated.len() as u64 {
-        0 => return Ok(()),
-        1 => "1 undated conversation is".to_owned(),
-        more => format!("{} undated conversations are", count(more)),
-    };
-    output::note(&format!("{what} not shown: `annalist records` lists all"));
+    if let Some(undated) = undated {
+        output::note(&format!("{undated}: `annalist records` lists all"));
+    }
     Ok(())
 }
 

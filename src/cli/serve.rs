@@ -2,6 +2,7 @@
 //! standard input and output.
 
 use super::enqueue::enqueuer_of;
+use super::hand_over::spool;
 use super::model_args::embedder;
 use super::output::{self, Failure};
 use super::progress::cancelled_with_note;
@@ -130,7 +131,7 @@ impl Composition {
             closing: until.clone(),
         });
         let (project, embedder) = (project(config), embedder.map(Arc::new));
-        let state = ServerState { project, store, embedder, intake, page_secret };
+        let state = ServerState { project, store, embedder, intake, spool: spool(), page_secret };
         HttpServer { state: Arc::new(state), mcp, status, hosts }.router(until)
     }
 }

@@ -76,6 +76,17 @@ pub(crate) enum DecisionOutcome {
 }
 
 #[derive(Debug)]
+pub(crate) enum RedoOutcome {
+    /// The person's verdict is in force again.
+    Applied,
+    /// So many records are staged again.
+    Released(u64),
+    Busy,
+    /// The memories of the verdict have changed since; nothing was written.
+    Moved,
+}
+
+#[derive(Debug)]
 pub(crate) struct PlannedConsolidation {
     pub plan: Plan,
     pub findings: Vec<Finding>,
@@ -395,29 +406,19 @@ impl Consolidator {
         decided
     }
 
-    /// Applies a person's verdict again that was undone.
-    pub(crate) async fn decide_again(
-        &self,
-        undone: &StoredPlan,
-    ) -> Result<DecisionOutcome, StoreError> {
-        let plan = &undone.plan;
-        let Some(held) = self.hold(&plan.namespace).await? else {
-            return Ok(DecisionOutcome::Busy);
+    /// Applies an undone verdict of a person again, or returns the records of another plan to the backlog.
+    pub(crate) async fn redo(&self, undone: &StoredPlan) -> Result<RedoOutcome, StoreError> {
+        let (plan, now) = (&undone.plan, (self.clock)());
+        let Some(held) = self.hold(&plan.namespace).await? else { return Ok(RedoOutcome::Busy) };
+        let redone = if plan.is_verdict() {
+            let applied = self.store.apply_plan(&held.lease, plan, &[], now).await;
+            applied.map(|it| it.map_or(RedoOutcome::Moved, |()| RedoOutcome::Applied))
+        } else {
+            let released = self.store.release_undone(&held.lease, plan.id, now).await;
+            released.map(RedoOutcome::Released)
         };
-        let applied = self.store.apply_plan(&held.lease, plan, &[], (self.clock)()).await;
         held.release(None).await?;
-        Ok(match applied? {
-            Ok(()) => DecisionOutcome::Done(Box::new(plan.clone())),
-            Err(_) => DecisionOutcome::Refused("its memories have changed since".to_owned()),
-        })
-    }
-
-    /// Returns the records of an undone plan to the backlog; `None` while another process holds the lease.
-    pub(crate) async fn release(&self, undone: &StoredPlan) -> Result<Option<u64>, StoreError> {
-        let Some(held) = self.hold(&undone.plan.namespace).await? else { return Ok(None) };
-        let released = self.store.release_undone(&held.lease, undone.plan.id, (self.clock)()).await;
-        held.release(None).await?;
-        released.map(Some)
+        redone
     }
 
     pub(super) async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {

@@ -164,7 +164,7 @@ fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
 /// New titles of decisions whose title changes, by tag; record files are named after the title.
 fn retitled(found: &ForgetPlan) -> BTreeMap<String, String> {
     let both = |it: &Change| it.before.clone().zip(it.after.clone());
-    let retitled = found.changes.iter().filter_map(both);
+    let retitled = found.erasure.changes.iter().filter_map(both);
     let retitled =
         retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
     // Where ids share a prefix, the real tag has more digits, and the file keeps its name until the next rename.

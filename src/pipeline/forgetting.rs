@@ -2,7 +2,7 @@
 
 use super::consolidating::Consolidator;
 use crate::consolidate::forget;
-use crate::domain::{Change, MemoryId, Plan, Record, RecordId, RecordState, SessionId};
+use crate::domain::{MemoryId, Record, RecordId, RecordState, SessionId};
 use crate::memory_dir::record_tag;
 use crate::store::{
     Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreError, StoredText,
@@ -45,12 +45,17 @@ pub(crate) enum ForgetTarget {
 #[derive(Clone, Debug)]
 pub(crate) struct ForgetPlan {
     pub namespace: String,
-    pub sessions: Vec<SessionId>,
-    pub records: Vec<RecordId>,
-    pub changes: Vec<Change>,
-    plans: Vec<Plan>,
+    pub erasure: Erasure,
+    /// Numbers of what would be erased.
+    pub erasable: Erased,
     /// Passages of the erased text, to search for afterwards.
     passages: BTreeSet<String>,
+}
+
+impl ForgetPlan {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.erasure.sessions.is_empty() && self.erasure.records.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -111,14 +116,12 @@ impl Consolidator {
         passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
         let state = store.memories(Some(namespace)).await?;
         let forgotten = forget(&records, &state, &self.standing_plans(namespace).await?);
-        Ok(ForgetPlan {
-            namespace: namespace.to_owned(),
-            sessions,
-            records: records.into_iter().collect(),
-            changes: forgotten.changes,
-            plans: forgotten.plans,
-            passages,
-        })
+        let records: Vec<RecordId> = records.into_iter().collect();
+        let (changes, plans, namespace) =
+            (forgotten.changes, forgotten.plans, namespace.to_owned());
+        let erasure = Erasure { sessions, records, changes, plans };
+        let erasable = store.count_erasable(erasure.clone()).await?;
+        Ok(ForgetPlan { namespace, erasure, erasable, passages })
     }
 
     /// Erases `target`; returns passages of the erased text. The caller then syncs the directories of the namespace and
@@ -168,8 +171,7 @@ impl Consolidator {
         target: &ForgetTarget,
     ) -> Result<Forgotten<(Erased, BTreeSet<String>)>, StoreError> {
         let found = self.plan_forgetting(&lease.subject, target).await?;
-        let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
-        let erasure = Erasure { sessions, records, changes, plans };
+        let ForgetPlan { erasure, passages, .. } = found;
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
         Ok(match erased {
             Ok(erased) => Forgotten::Done((erased, passages)),

@@ -31,7 +31,7 @@ pub(crate) mod tally;
 
 pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelUsage};
 pub(crate) use consolidating::{
-    ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
+    ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation, RedoOutcome,
 };
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{
@@ -57,7 +57,8 @@ pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pair_questions, pairs, questions};
 pub(crate) use searching::{
-    Embedder, HitState, Note, SearchHit, SearchRequest, hit_of_memory, marked, search, with_marks,
+    DayHits, Embedder, HitState, Note, SearchHit, SearchRequest, hit_of_memory, marked, search,
+    search_days, with_marks,
 };
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;

@@ -256,7 +256,6 @@ impl ModelClient {
             rung: request.rung,
             at: (self.clock)(),
             reply: reply.clone(),
-            request: None,
             bill,
             spare_bill,
         };

@@ -1,13 +1,16 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
-use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId};
+use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId, Timestamp};
 use crate::memory_dir::{source_tag, suspicion};
 use crate::search::{Frequencies, Query, Ranking};
-use crate::store::{MemoryPairs, NearText, PrefixLookup, Store, StoreError};
+use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
+use crate::text::phrase::count;
 pub(crate) use embedding::Embedder;
 use hit::{HitSource, QueryVector};
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 mod embedding;
 mod hit;
@@ -24,6 +27,40 @@ const NEAR_MAX: usize = 50;
 const RANK_HALF: f64 = 60.0;
 /// Factor on the score of superseded, retracted, discarded and quarantined hits.
 const DOUBTFUL: f64 = 0.5;
+
+/// What was said on some days.
+pub(crate) struct DayHits {
+    pub hits: Vec<SearchHit>,
+    /// Phrase about undated conversations, which are left out; `None` if there are none.
+    pub undated: Option<String>,
+}
+
+/// Returns what was said in `span`, the newest first.
+pub(crate) async fn search_days(
+    store: &Store,
+    namespace: Option<String>,
+    span: RangeInclusive<Timestamp>,
+    limit: usize,
+) -> Result<DayHits, StoreError> {
+    let (since, until) = (Some(*span.start()), Some(*span.end()));
+    // Undated records match by the time at which they were read, not by when they were said.
+    let filter = SearchFilter { namespace, since, until, undated: true, ..SearchFilter::default() };
+    let request = SearchRequest { filter, limit, ..SearchRequest::default() };
+    let mut hits = search(Some(store), &request, Vec::new()).await?;
+    // Notes of agents are discarded by rule.
+    hits.retain(|hit| !hit.state.is_void() || hit.is_noted() && hit.state == HitState::Discarded);
+    let undated = hits.iter().filter(|hit| hit.at().is_none()).filter_map(SearchHit::record);
+    let undated: BTreeSet<_> = undated.map(|it| it.record.provenance.session).collect();
+    // A successor is found together with the memory it replaced, whatever its date.
+    hits.retain(|hit| hit.at().is_some_and(|at| span.contains(&at)));
+    hits.sort_by_key(|hit| Reverse(hit.at()));
+    let undated = match undated.len() as u64 {
+        0 => None,
+        1 => Some("1 undated conversation is not shown".to_owned()),
+        more => Some(format!("{} undated conversations are not shown", count(more))),
+    };
+    Ok(DayHits { hits, undated })
+}
 
 /// Searches the store, if there is one, and `notes`; the best first.
 pub(crate) async fn search(

@@ -92,6 +92,7 @@ impl Intake {
             jobs = taken.jobs,
             entries = taken.entries,
             problems = taken.problems.len(),
+            findings = taken.places.len(),
             "enqueued"
         );
         refusal(&taken).map_or(Ok(taken), Err)

@@ -3,6 +3,7 @@
 use super::error::ApiError;
 use super::intake::Intake;
 use crate::adapters::memory_files::MemoryFolder;
+use crate::adapters::spool::Spool;
 use crate::config::Config;
 use crate::domain::{Digest, Timestamp};
 use crate::pipeline::{Embedder, Namespaces, namespace_of_folder, project_namespace};
@@ -54,6 +55,8 @@ pub(crate) struct ServerState {
     /// Embedding model of searches, if the settings name one.
     pub embedder: Option<Arc<Embedder>>,
     pub intake: Intake,
+    /// Transcripts that hooks handed over, if there is a folder for them.
+    pub spool: Option<Spool>,
     /// Secret of this run in the page's address; `None` if there is no page.
     pub page_secret: Option<String>,
 }

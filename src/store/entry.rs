@@ -202,12 +202,13 @@ impl Store {
         self.read("reading entries", move |from| list(from, session, ordinals.clone())).await
     }
 
-    /// Returns client ids of the first entries of a format's sessions, without copies; forks start with them.
+    /// Returns client ids of the first entries of a format's sessions, each with the session and its namespace, without
+    /// copies; forks start with them.
     pub(crate) async fn first_entry_ids(
         &self,
         format: Format,
-    ) -> StoreResult<Vec<(Redacted, SessionId, Redacted)>> {
-        let sql = "SELECT e.native_id, s.id, s.native_id FROM sessions s
+    ) -> StoreResult<Vec<(Redacted, SessionId, String)>> {
+        let sql = "SELECT e.native_id, s.id, s.namespace FROM sessions s
             JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
             WHERE s.format = ?1 AND e.native_id IS NOT NULL
                 AND (e.skip IS NULL OR e.skip <> ?3)
@@ -216,9 +217,9 @@ impl Store {
         self.all("reading how sessions begin", sql, row).await
     }
 
-    /// Returns the client ids of a session's entries, without copies from other sessions.
-    pub(crate) async fn own_entries(&self, id: SessionId) -> StoreResult<Vec<Redacted>> {
-        let sql = "SELECT e.native_id FROM sessions s
+    /// Returns the ordinals and client ids of a session's entries, without copies from other sessions.
+    pub(crate) async fn own_entries(&self, id: SessionId) -> StoreResult<Vec<(u32, Redacted)>> {
+        let sql = "SELECT e.place & 4294967295, e.native_id FROM sessions s
             JOIN entries e ON e.place >= (s.no << 32) AND e.place < ((s.no + 1) << 32)
             WHERE s.id = ?1 AND e.native_id IS NOT NULL
                 AND (e.skip IS NULL OR e.skip <> ?2)";

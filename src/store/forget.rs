@@ -6,10 +6,11 @@ use super::memory_index::{find, write_memories};
 use super::session::id_everywhere;
 use super::sqlite::connection::scrub;
 use super::{
-    AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, journal,
-    json, search, values, vault,
+    AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
+    search, values, vault,
 };
-use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
+use crate::domain::{Change, Digest, MemoryId, Plan, RecordId, SessionId, Timestamp};
+use crate::text::phrase::{commas, counted};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -41,6 +42,20 @@ pub(crate) struct Erased {
     pub memories_gone: u64,
     /// Memories that were rebuilt, or became active again.
     pub memories_changed: u64,
+}
+
+impl Erased {
+    /// Numbers of everything but memories, in words; `session` names a conversation.
+    pub(crate) fn in_words(&self, session: &str) -> String {
+        let all = [
+            (self.sessions, session),
+            (self.entries, "entry"),
+            (self.records, "record"),
+            (self.answers, "answer"),
+            (self.jobs, "job"),
+        ];
+        commas(all.map(|(number, name)| counted(number, name)))
+    }
 }
 
 /// Kind of object that a tag refers to.
@@ -135,6 +150,10 @@ impl Store {
         self.all("reading the sessions of a namespace", sql, values![namespace]).await
     }
 
+    pub(crate) async fn count_erasable(&self, erasure: Erasure) -> StoreResult<Erased> {
+        self.read("counting what would be erased", move |from| count(from, &erasure)).await
+    }
+
     /// Erases in one transaction. If memories changed in the meantime, erases nothing and returns their ids.
     pub(crate) async fn erase(
         &self,
@@ -198,7 +217,13 @@ fn erase(
         return Ok(Err(moved));
     }
     let changed = erasure.changes.iter().filter(|it| it.after.is_some());
+    let answers = answers(db, erasure)?;
+    for answer in &answers {
+        db.run("DELETE FROM journal WHERE digest = ?1", values![answer])?;
+        db.run("DELETE FROM answers_about WHERE digest = ?1", values![answer])?;
+    }
     let mut erased = Erased {
+        answers: answers.len() as u64,
         memories_gone: write_memories(db, &lease.subject, &erasure.changes)?,
         memories_changed: changed.count() as u64,
         ..Erased::default()
@@ -209,7 +234,6 @@ fn erase(
             db.run("DELETE FROM contradictions WHERE one = ?1 OR other = ?1", id)?;
             db.run("DELETE FROM open_pairs WHERE memory = ?1", id)?;
         }
-        erased.answers += journal::erase_answers(db, change.memory.0)?;
         let memory = Some(change.memory);
         AuditEntry { memory, ..AuditEntry::new(at, "forget") }.write(db, &lease.subject)?;
     }
@@ -220,12 +244,6 @@ fn erase(
     for record in &erasure.records {
         let id = values![record];
         clear_undone(db, *record)?;
-        erased.answers += db.execute(
-            "DELETE FROM journal WHERE run IN (SELECT r.id FROM runs r JOIN records c
-                ON c.run_no = r.no WHERE c.id = ?1)",
-            id,
-        )?;
-        erased.answers += journal::erase_answers(db, record.0)?;
         db.run("DELETE FROM open_pairs WHERE record = ?1", id)?;
         db.run("DELETE FROM dispositions WHERE record = ?1", id)?;
         search::forget_record(db, *record)?;
@@ -242,14 +260,60 @@ fn erase(
             db.run(sql, values![&id.0, at])?;
         }
     }
+    Ok(Ok(erased))
+}
+
+/// Returns the answers that an erasure includes.
+fn answers(db: &mut Db, erasure: &Erasure) -> Result<BTreeSet<Digest>> {
+    let mut found = BTreeSet::new();
+    let memories = erasure.changes.iter().map(|it| it.memory.0);
+    for about in memories.chain(erasure.records.iter().map(|it| it.0)) {
+        let sql = "SELECT digest FROM answers_about WHERE about = ?1";
+        found.extend(db.all::<Digest>(sql, values![&about])?);
+    }
+    for record in &erasure.records {
+        let sql = "SELECT digest FROM journal WHERE run IN (SELECT r.id FROM runs r
+            JOIN records c ON c.run_no = r.no WHERE c.id = ?1)";
+        found.extend(db.all::<Digest>(sql, values![record])?);
+    }
+    for session in &erasure.sessions {
+        let sql = "SELECT digest FROM journal WHERE run IN (SELECT r.id FROM runs r
+            JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1)";
+        found.extend(db.all::<Digest>(sql, values![&session.0])?);
+    }
     if !erasure.sessions.is_empty() {
         // Answers that no run has staged cannot be attributed to a session, so all of them go.
-        // Answers about memory can: they were erased above with their subject.
-        let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)
+        // Answers about memory can: they go with their subject.
+        let sql = "SELECT digest FROM journal WHERE run NOT IN (SELECT id FROM runs)
             AND digest NOT IN (SELECT digest FROM answers_about)";
-        erased.answers += db.execute(sql, &[])?;
+        found.extend(db.all::<Digest>(sql, &[])?);
     }
-    Ok(Ok(erased))
+    Ok(found)
+}
+
+/// Counts the rows that an erasure would erase.
+fn count(db: &mut Db, erasure: &Erasure) -> Result<Erased> {
+    let changed = erasure.changes.iter().filter(|it| it.after.is_some()).count();
+    let mut erased = Erased {
+        sessions: erasure.sessions.len() as u64,
+        records: erasure.records.len() as u64,
+        answers: answers(db, erasure)?.len() as u64,
+        memories_gone: (erasure.changes.len() - changed) as u64,
+        memories_changed: changed as u64,
+        ..Erased::default()
+    };
+    for session in &erasure.sessions {
+        let sql = "SELECT
+            (SELECT count(*) FROM entries
+                WHERE place >= (s.no << 32) AND place < ((s.no + 1) << 32)),
+            (SELECT count(*) FROM runs WHERE session_no = s.no),
+            (SELECT count(*) FROM jobs WHERE session_no = s.no) FROM sessions s WHERE s.id = ?1";
+        let (entries, runs, jobs): (u64, u64, u64) = db.one(sql, values![&session.0])?;
+        erased.entries += entries;
+        erased.runs += runs;
+        erased.jobs += jobs;
+    }
+    Ok(erased)
 }
 
 /// Erases a session. Returns the id under which its conversation is forgotten in every namespace.
@@ -262,8 +326,6 @@ fn erase_session(
     let row: Option<(i64, String, String, Option<String>)> = db.first(sql, values![&session.0])?;
     let Some((no, format, native_id, cwd)) = row else { return Ok(None) };
     vault::erase(db, no)?;
-    let sql = "DELETE FROM journal WHERE run IN (SELECT id FROM runs WHERE session_no = ?1)";
-    erased.answers += db.execute(sql, values![no])?;
     let (first, last) = (no << 32, (no + 1) << 32);
     erased.entries +=
         db.execute("DELETE FROM entries WHERE ?1 <= place AND place < ?2", values![first, last])?;

@@ -12,7 +12,6 @@ pub(crate) struct JournalEntry {
     pub rung: OutputMode,
     pub at: Timestamp,
     pub reply: Reply,
-    pub request: Option<String>,
     pub bill: Option<Bill>,
     /// Cost charged to a run only if another answer was kept.
     pub spare_bill: Option<Bill>,
@@ -69,34 +68,20 @@ pub(super) fn write_bill(
     Ok(())
 }
 
-/// Erases the answers about a record or memory and returns their number.
-pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64> {
-    let sql = "SELECT digest FROM answers_about WHERE about = ?1";
-    let digests: Vec<Digest> = db.all(sql, values![&about])?;
-    let mut erased = 0;
-    for digest in digests {
-        erased += db.execute("DELETE FROM journal WHERE digest = ?1", values![&digest])?;
-        db.run("DELETE FROM answers_about WHERE digest = ?1", values![&digest])?;
-    }
-    Ok(erased)
-}
-
-/// A stored request and its answer.
+/// A stored answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KeptAnswer {
     pub at: Timestamp,
     pub model: String,
     pub reply: Reply,
-    /// The request as JSON, if requests are kept.
-    pub request: Option<String>,
 }
 
-row_of! { KeptAnswer { at, model, reply, request } }
+row_of! { KeptAnswer { at, model, reply } }
 
 impl Store {
     /// Returns the answers of a run, earliest first.
     pub(crate) async fn answers_of(&self, run: RunId) -> StoreResult<Vec<KeptAnswer>> {
-        let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
+        let sql = "SELECT at, model, reply FROM journal WHERE run = ?1 ORDER BY no";
         self.all("reading the journal", sql, values![&run.0]).await
     }
 
@@ -121,15 +106,15 @@ impl Store {
     /// one.
     pub(crate) async fn journal(&self, entry: JournalEntry) -> StoreResult<Option<Journaled>> {
         self.write("journaling an answer", move |db| {
-            let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
+            let sql = "INSERT INTO journal (digest, run, model, rung, at, reply)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (digest) DO NOTHING";
             // Billed even if another answer came first: this one was paid for too.
             if let Some(bill) = &entry.bill {
                 write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
             }
             let reply = json(&entry.reply)?;
-            let JournalEntry { digest, run, model, rung, at, request, .. } = &entry;
-            let row = values![&digest.0, run, model, *rung, *at, &reply, request];
+            let JournalEntry { digest, run, model, rung, at, .. } = &entry;
+            let row = values![&digest.0, run, model, *rung, *at, &reply];
             if db.execute(sql, row)? == 1 {
                 return Ok(None);
             }

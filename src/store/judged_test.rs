@@ -73,7 +73,6 @@ fn answer(name: &str, about: &[Digest]) -> JournalEntry {
         rung: OutputMode::Text,
         at: Timestamp(90_000_000),
         reply,
-        request: None,
         spare_bill: None,
         bill: Some(Bill {
             purpose: Purpose::Consolidate,

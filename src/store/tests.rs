@@ -309,7 +309,6 @@ async fn the_first_answer_to_a_question_wins() {
             rung: OutputMode::Text,
             at: Timestamp(1),
             reply: reply(text),
-            request: Some("{}".to_owned()),
             bill: None,
         };
         assert_eq!(store.journaled(digest).await.unwrap(), None);

@@ -77,6 +77,25 @@ fn a_fork_that_repeats_the_entries_is_the_same_conversation() {
     is_one_conversation(&claude(0..4).replace(SESSION, other), &["p", "a"]);
 }
 
+#[test]
+fn the_same_ids_make_no_copy_of_other_words_and_none_of_another_namespace() {
+    let place = Place::new();
+    let forked = |name: &str| claude(0..4).replace(SESSION, name);
+    place.write("a.jsonl", claude(0..4));
+    place.write("b.jsonl", forked("0d6b1d9c-11aa-4f0e-8a55-2f1f6b0c9a77"));
+    place.write("c.jsonl", forked("1d6b1d9c-11aa-4f0e-8a55-2f1f6b0c9a77").replace("roof", "hut"));
+    let enqueued = |files: &[&str], namespace: &str| {
+        let args = [&["enqueue"], files, &["--namespace", namespace, "--json"]].concat();
+        let taken = place.json(&args);
+        [count(&taken, "/entries"), count(&taken, "/copies")]
+    };
+    assert_eq!(enqueued(&["a.jsonl"], "one"), [8, 0]);
+    assert_eq!(enqueued(&["b.jsonl"], "one"), [0, 1], "a copy in the same namespace");
+    assert_eq!(enqueued(&["b.jsonl"], "two"), [8, 0], "nothing of another namespace is a copy");
+    assert_eq!(enqueued(&["c.jsonl"], "one"), [8, 0], "these words are in no other session");
+    assert_eq!(enqueued(&["a.jsonl", "c.jsonl"], "three"), [16, 0], "nor in another file");
+}
+
 /// A session of pi with a prompt a record. Forks have the ids of their origin.
 fn pi(name: &str, parent: Option<&str>, prompts: &[&str]) -> String {
     let head =

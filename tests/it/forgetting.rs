@@ -1,6 +1,8 @@
 //! What is forgotten is gone: from the tables, from the file's bytes, and from what rested on it.
 
+use super::input::claude;
 use super::place::{Place, count};
+use super::stub::Stub;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -68,6 +70,23 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     assert_eq!(cards.as_array().unwrap().len(), 3);
     let forgot = place.number("SELECT count(*) FROM ledger WHERE deed = 'forget'");
     assert!(forgot > 0, "the ledger says that it was");
+}
+
+#[test]
+fn a_preview_counts_what_the_erasure_erases() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..4));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.json(&["consolidate", "--no-model", "--json"]);
+    let id = session(&place, "home/dev/roofs");
+    let forget = |last: &str| place.json(&["forget", "--session", &id, last, "--json"]);
+    let told = place.run(&["forget", "--session", &id, "--dry-run"]).stdout;
+    let (dry, done) = (forget("--dry-run"), forget("--yes"));
+    assert_eq!(dry["erasable"], done["erased"]);
+    let numbers = ["entries", "runs", "records", "answers", "jobs", "memories_gone"];
+    assert!(numbers.iter().all(|it| count(&dry, &format!("/erasable/{it}")) > 0), "{dry}");
+    assert!(told.contains("1 session, 8 entries, 4 records, "), "{told}");
 }
 
 #[test]

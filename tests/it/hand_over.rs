@@ -39,7 +39,7 @@ pub(crate) fn until_handed_over(place: &Place) {
     until(place, <[Value]>::is_empty);
 }
 
-fn until_failed(place: &Place) {
+pub(crate) fn until_failed(place: &Place) {
     until(place, |all| !all.is_empty() && all.iter().all(|it| it["problem"].is_string()));
 }
 

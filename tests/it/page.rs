@@ -1,5 +1,8 @@
 //! The local page of `annalist serve`, as a browser and as an attacker use it.
 
+use super::hand_over::until_failed;
+use super::hook_cli::run;
+use super::input::claude;
 use super::judging::{BY_RULE, judge, opposed, place as said_by, says};
 use super::place::{Place, Running};
 use super::searching::about_flaky;
@@ -123,16 +126,32 @@ fn nothing_is_shown_without_the_secret_of_the_run() {
     let place = left_open();
     let served = Served::new(&place);
     let wrong = format!("{}0", served.cookie);
+    let empty = format!("{}=", served.cookie.split('=').next().unwrap());
     for path in PAGES.into_iter().chain(["/?token=guessed", "/memory?token="]) {
-        for cookie in ["annalist=", wrong.as_str(), "other=1"] {
+        for cookie in [empty.as_str(), wrong.as_str(), "other=1"] {
             let answered = served.ask("GET", path, &[("Cookie", cookie)], "");
-            assert_eq!(answered.status, 401, "{path}");
+            // The page of the refusal is styled.
+            let is_asset = path == "/style.css";
+            assert_eq!(answered.status, if is_asset { 200 } else { 401 }, "{path}");
             assert!(!answered.body.contains("Redis"), "{path}");
         }
     }
     let [redis, _] = ids(&place);
     let bare = served.ask("GET", &format!("/memory/{redis}"), &[], "");
     assert!(bare.status == 401 && !bare.body.contains("Redis"), "{}", bare.body);
+}
+
+#[test]
+fn two_servers_of_one_machine_keep_both_their_visitors() {
+    let place = left_open();
+    let servers = [Served::new(&place), Served::new(&place)];
+    // A browser has one cookie of each name, for all ports.
+    let cookies = servers.each_ref().map(|it| it.cookie.split_once('=').unwrap());
+    let kept = BTreeMap::from(cookies).into_iter().map(|(name, value)| format!("{name}={value}"));
+    let kept = kept.collect::<Vec<_>>().join("; ");
+    for served in &servers {
+        assert_eq!(served.ask("GET", "/memory", &[("Cookie", &kept)], "").status, 200);
+    }
 }
 
 #[test]
@@ -233,6 +252,10 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
             served.post(&format!("/plans/{plan}/undo"), &format!("csrf={csrf}&plan={plan}"));
         assert_eq!(undone.status, 303, "{}", undone.body);
         assert_eq!(states(&place), ["active", "active"], "{verdict} undone");
+        let fields = format!("csrf={csrf}&plan={plan}");
+        assert_eq!(served.post(&format!("/plans/{plan}/redo"), &fields).status, 303);
+        assert_eq!(states(&place), expected, "{verdict} redone");
+        assert_eq!(served.post(&format!("/plans/{plan}/undo"), &fields).status, 303);
     }
     let page = served.get(&format!("/memory/{redis}"));
     assert!(page.contains("<mark>") && page.contains("s1.jsonl"), "{page}");
@@ -335,6 +358,51 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let cookie = ("Cookie", served.cookie.as_str());
     let left = served.ask("GET", &format!("/session/{session}"), &[cookie], "");
     assert_eq!(left.status, 404);
+}
+
+#[test]
+fn today_tells_of_undated_conversations_and_of_what_hooks_could_not_enqueue() {
+    let mut place = Place::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let [path, cassette] =
+        ["sessions/plain-retro.txt", "cassette"].map(|it| format!("{examples}/{it}"));
+    place.json(&["replay", &path, "--cassette", &cassette, "--json"]);
+    place.write("t.jsonl", claude(0..1));
+    place.write("file", "x");
+    place.set("ANNALIST__STORE__URL", &format!("sqlite:{}", place.path("file/a.db").display()));
+    assert_eq!(run(&place, "session-end", &serde_json::json!({})).code, 0);
+    until_failed(&place);
+    place.unset("ANNALIST__STORE__URL");
+    let today = Served::new(&place).get("/");
+    assert!(today.contains("1 undated conversation is not shown"), "{today}");
+    assert!(today.contains("1 transcript from hooks since"), "{today}");
+    assert!(today.contains("annalist enqueue") && today.contains("t.jsonl</code>"), "{today}");
+}
+
+#[test]
+fn a_search_with_more_hits_than_it_shows_says_so() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..41));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    let page = Served::new(&place);
+    assert!(page.get("/search?kind=decision").contains("The best 40, best match first"));
+    assert!(page.get("/search?q=damp-7").contains("1 found"));
+}
+
+#[test]
+fn a_conversation_from_another_machine_names_its_sender_and_misses_no_file() {
+    let place = Place::new();
+    let new = ["token", "new", "laptop", "--namespace", "roofs", "--can", "write", "--json"];
+    let bearer = format!("Bearer {}", place.json(&new)["token"].as_str().unwrap());
+    let page = Served::new(&place);
+    let headers = [("authorization", bearer.as_str())];
+    let sent = page.ask("POST", "/v1/transcripts?name=s.jsonl", &headers, &claude(0..1));
+    let sent: serde_json::Value = serde_json::from_str(&sent.body).unwrap();
+    let id = sent["sessions"][0]["session"].as_str().unwrap();
+    let shown = page.get(&format!("/session/{id}"));
+    assert!(shown.contains("received over HTTP from <bdi>laptop</bdi>"), "{shown}");
+    assert!(!shown.contains("The file is gone"), "{shown}");
 }
 
 #[test]

@@ -134,6 +134,27 @@ fn a_transcript_is_read_as_its_file_is() {
 }
 
 #[test]
+fn a_line_that_cannot_be_read_is_told_to_the_sender_and_by_enqueue() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    let text = format!("{CLAUDE_CODE}\n{{broken\n{}\n", CLAUDE_CODE.replace(r#""u""#, r#""v""#));
+    place.write("s.jsonl", &text);
+    let bad = |report: &Value| {
+        let [place] = report["places"].as_array().unwrap().as_slice() else { panic!("{report}") };
+        [&place["path"], &place["line"], &place["rule"]].map(Value::clone)
+    };
+    let taken = run(async {
+        let served = Served::start(&place, &[]).await;
+        served.taken("/v1/transcripts?name=s.jsonl", &token, text).await
+    });
+    assert_eq!(bad(&taken), [json!("http:laptop/s.jsonl"), json!(2), json!("bad-line")]);
+    let read = place.run(&["enqueue", "s.jsonl", "--json"]);
+    assert_eq!(bad(&read.json()), [json!("s.jsonl"), json!(2), json!("bad-line")]);
+    let told = place.run(&["enqueue", "s.jsonl"]).stderr;
+    assert!(told.contains("s.jsonl:2: bad-line"), "{told}");
+}
+
+#[test]
 fn what_is_accepted_outlives_the_server() {
     let place = Place::new();
     let token = token(&place, "laptop", "write");

@@ -8,8 +8,8 @@ use crate::eval::tables::{
     record_text, side_by_side,
 };
 use crate::eval::{
-    CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordReport, Report, Trend,
-    Variant, VariantComparison, headline,
+    CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordReport, Report,
+    Trend, Variant, VariantComparison, headline,
 };
 use anstyle::Style;
 use std::collections::BTreeSet;

@@ -47,6 +47,11 @@ impl Plan {
         self.operations.is_empty()
     }
 
+    /// True for a plan of a person's verdict, which has no records to consolidate.
+    pub(crate) fn is_verdict(&self) -> bool {
+        !self.is_empty() && self.operations.iter().all(Operation::is_by_person)
+    }
+
     /// Number of records of each disposition, by name.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();

@@ -5,7 +5,7 @@ use super::batch::{Baseline, Batch, Rules};
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, JobId, Session, SessionId, Timestamp};
 use crate::pipeline::reader::{Differs, EarlierReading, Lookup, SliceSink, Work};
-use crate::pipeline::tally::{FileProblem, Tally};
+use crate::pipeline::tally::{FileProblem, FindingPlace, Tally};
 use crate::privacy::Redacted;
 use crate::store::{Intake, Store, StoreError, StoreErrorKind};
 use schemars::JsonSchema;
@@ -238,6 +238,8 @@ pub(crate) struct IntakeReport {
     /// Every conversation, in the order in which they were read.
     pub sessions: Vec<SessionIntake>,
     pub problems: Vec<FileProblem>,
+    /// The first lines with a finding, such as those that could not be read.
+    pub places: Vec<FindingPlace>,
     /// Readable files without a single entry.
     pub empty: Vec<FileProblem>,
     /// Of the problems, documents that are larger than one may be.
@@ -298,6 +300,7 @@ impl IntakeReport {
             self.copies_evicted += found("vault-full");
             self.copies_failed += found("vault-failed");
             self.problems.append(&mut totals.problems);
+            self.places.append(&mut totals.places);
             self.empty.append(&mut totals.empty);
         });
         self

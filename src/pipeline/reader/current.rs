@@ -1,6 +1,6 @@
 //! The session that is being read: redacts its entries and passes them to the slicer, one by one.
 
-use super::earlier::{EarlierReading, StoredPrefix, mark_of, record_key};
+use super::earlier::{EarlierReading, StoredPrefix, copy_key, mark_of, record_key};
 use super::{APART_MAX, Reader, SessionEnding, SliceSink, Work};
 use crate::adapters::repository;
 use crate::adapters::walk::Candidate;
@@ -64,7 +64,12 @@ struct Open<'a> {
 impl Open<'_> {
     /// True if the entry's record is another session's, since a fork repeats its origin. A record that is stored as
     /// this session's stays its own, whichever file is read first.
-    fn is_copy<S: SliceSink>(&mut self, reader: &mut Reader<'_, S>, entry: &Entry) -> bool {
+    fn is_copy<S: SliceSink>(
+        &mut self,
+        reader: &mut Reader<'_, S>,
+        entry: &Entry,
+        mark: u64,
+    ) -> bool {
         let Some(native_id) = &entry.native_id else { return false };
         // Ids of pi's records are short; its forks name their origin.
         let is_fork = self.session.format == Format::ClaudeCode || self.session.parent.is_some();
@@ -72,7 +77,8 @@ impl Open<'_> {
             let others = reader.look_up(|lookup| lookup.fork_of(&self.session, native_id));
             reader.copies.belong_elsewhere(others);
         }
-        if !reader.copies.is_elsewhere(native_id, is_fork) {
+        let key = copy_key(&self.session, native_id, mark);
+        if !reader.copies.is_elsewhere(key, is_fork) {
             return false;
         }
         if !self.is_known {
@@ -298,7 +304,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             None => {
                 self.reader.copies.of(open.session.id).marks.push(mark);
                 if matches!(self.format, Format::ClaudeCode | Format::Pi)
-                    && open.is_copy(self.reader, &entry)
+                    && open.is_copy(self.reader, &entry, mark)
                     && entry.skip.is_none()
                 {
                     entry.skip = Some(Skip::Copied);

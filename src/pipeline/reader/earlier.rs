@@ -33,11 +33,11 @@ pub(crate) struct Lookup {
     clock: Option<fn() -> Timestamp>,
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
-    /// Sessions, and their keys, by the key of their first record, read on first use.
+    /// Sessions by namespace and the key of their first record, read on first use.
     beginnings: Option<(Format, Beginnings)>,
 }
 
-type Beginnings = HashMap<u64, (SessionId, u64)>;
+type Beginnings = HashMap<(String, u64), SessionId>;
 
 impl Lookup {
     /// Creates a lookup that blocks its thread on the runtime of `handle`.
@@ -95,7 +95,8 @@ impl Lookup {
         Ok(EarlierReading { ends, elsewhere, is_known: true, ..EarlierReading::default() })
     }
 
-    /// Keys of the records of the session that `session` was forked from, by its first record `first`.
+    /// Copy keys of the records of the session that `session` was forked from, by its first record `first`. A session
+    /// of another namespace is no origin.
     pub(crate) fn fork_of(
         &mut self,
         session: &Session,
@@ -105,24 +106,26 @@ impl Lookup {
         if self.beginnings.as_ref().is_none_or(|(known, _)| *known != format) {
             let found = self.block_on(self.store.first_entry_ids(format))?;
             let mut beginnings = HashMap::new();
-            for (first, session, native_id) in found {
-                beginnings.entry(record_key(&first)).or_insert((session, record_key(&native_id)));
+            for (first, session, namespace) in found {
+                beginnings.entry((namespace, record_key(&first))).or_insert(session);
             }
             self.beginnings = Some((format, beginnings));
         }
-        let beginnings = self.beginnings.as_ref();
-        let forked = beginnings.and_then(|(_, found)| found.get(&record_key(first)));
-        // The same session in another namespace is no fork.
-        match forked.filter(|(_, key)| *key != record_key(&session.native_id)) {
-            Some((forked, _)) => Ok(self.own_records(*forked)?.into_iter().collect()),
-            None => Ok(Vec::new()),
-        }
+        let first = (session.namespace.clone(), record_key(first));
+        let origin = self.beginnings.as_ref().and_then(|(_, found)| found.get(&first).copied());
+        let Some(origin) = origin.filter(|it| *it != session.id) else { return Ok(Vec::new()) };
+        let marks = self.marks(origin, u32::MAX)?;
+        let own = self.block_on(self.store.own_entries(origin))?;
+        let key = |(ordinal, native_id): &(u32, Redacted)| {
+            Some(copy_key(session, native_id, *marks.get(*ordinal as usize)?))
+        };
+        Ok(own.iter().filter_map(key).collect())
     }
 
     /// Keys of the records that are stored as a session's own.
     pub(crate) fn own_records(&self, session: SessionId) -> Result<HashSet<u64>, StoreError> {
         let own = self.block_on(self.store.own_entries(session))?;
-        Ok(own.iter().map(record_key).collect())
+        Ok(own.iter().map(|(_, native_id)| record_key(native_id)).collect())
     }
 }
 
@@ -143,7 +146,8 @@ pub(super) struct Copies {
     pub(super) again: Option<SessionMarks>,
     /// Sessions that the current file began.
     begun: Vec<SessionId>,
-    /// Number of the file that had each record first: clients copy records into a new file when a session is resumed.
+    /// Number of the file that had each record first, by copy key: clients copy records into a new file when a session
+    /// is resumed.
     records: HashMap<u64, u32>,
     /// Records that a fork had first.
     of_forks: HashSet<u64>,
@@ -172,10 +176,8 @@ impl Copies {
         self.sessions.entry(session).or_default()
     }
 
-    /// True if another file had this record first, and one of the two is a fork. Two entries of one
-    /// record share its id; only the same record elsewhere is a copy.
-    pub(super) fn is_elsewhere(&mut self, native_id: &Redacted, is_fork: bool) -> bool {
-        let key = record_key(native_id);
+    /// True if another file had the record of this copy key first, and one of the two is a fork.
+    pub(super) fn is_elsewhere(&mut self, key: u64, is_fork: bool) -> bool {
         let is_own = *self.records.entry(key).or_insert(self.file_number) == self.file_number;
         if is_own && is_fork {
             self.of_forks.insert(key);
@@ -199,6 +201,11 @@ impl Copies {
 
 pub(crate) fn record_key(native_id: &Redacted) -> u64 {
     Digest::of_bytes(native_id.as_str().as_bytes()).short()
+}
+
+/// Key of a record that is a copy of every other with this key: the same id and the same words in one namespace.
+pub(super) fn copy_key(session: &Session, native_id: &Redacted, mark: u64) -> u64 {
+    Digest::of(&[&session.namespace, native_id.as_str(), &mark.to_string()]).short()
 }
 
 /// Differences of a session from its stored beginning.

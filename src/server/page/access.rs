@@ -5,16 +5,16 @@ use super::shell::{Page, PageError, parameters};
 use crate::domain::Digest;
 use axum::extract::{Form, FromRequest, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HeaderName, HeaderValue, LOCATION, ORIGIN,
-    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderName, HeaderValue, LOCATION,
+    ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const COOKIE_NAME: &str = "annalist";
 /// Query parameter of the printed address.
 pub(super) const TOKEN: &str = "token";
 /// Name of the CSRF field in every form.
@@ -42,6 +42,12 @@ impl Page {
     }
 }
 
+/// Name of the cookie: browsers send it to all ports of a host, and each may have a server.
+fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|it| Authority::try_from(it.as_bytes()).ok());
+    format!("annalist-{}", host.and_then(|it| it.port_u16()).unwrap_or_default())
+}
+
 /// Compares hashes, so that timing reveals nothing.
 fn is_same(one: &str, other: &str) -> bool {
     blake3::hash(one.as_bytes()) == blake3::hash(other.as_bytes())
@@ -65,16 +71,20 @@ fn unknown() -> Response {
 }
 
 fn refusal(page: &Page, request: &Request) -> Option<Response> {
+    // They hold no data, and the page of a refusal needs them.
+    if ["/style.css", "/script.js"].contains(&request.uri().path()) {
+        return None;
+    }
     if request.method() == Method::GET
         && let Some(token) = parameters(request.uri()).get(TOKEN)
     {
         let is_ours = is_same(token, &page.token);
-        return Some(if is_ours { entered(page, request.uri()) } else { unknown() });
+        return Some(if is_ours { entered(page, request) } else { unknown() });
     }
     let cookies = request.headers().get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut pairs = cookies.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
-    let own = page.cookie();
-    if !pairs.any(|(name, value)| name == COOKIE_NAME && is_same(value, &own)) {
+    let (own_name, own) = (cookie_name(request.headers()), page.cookie());
+    if !pairs.any(|(name, value)| name == own_name && is_same(value, &own)) {
         return Some(unknown());
     }
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -88,9 +98,10 @@ fn refusal(page: &Page, request: &Request) -> Option<Response> {
 }
 
 /// Exchanges the secret in the address for a cookie.
-fn entered(page: &Page, uri: &Uri) -> Response {
-    let cookie = format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", page.cookie());
-    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, uri.path().to_owned())])
+fn entered(page: &Page, request: &Request) -> Response {
+    let (name, value) = (cookie_name(request.headers()), page.cookie());
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict");
+    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, request.uri().path().to_owned())])
         .into_response()
 }
 

@@ -4,8 +4,8 @@ use super::access::Posted;
 use super::shell::{Page, PageError, Visit, one, parsed};
 use super::views::cut;
 use crate::domain::Change;
-use crate::pipeline::{ForgetPlan, ForgetResult, ForgetTarget, Forgotten, check_meant};
-use crate::text::phrase::{commas, count, counted};
+use crate::pipeline::{ForgetResult, ForgetTarget, Forgotten, check_meant};
+use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use minijinja::{Value, context};
 
@@ -53,13 +53,12 @@ pub(super) async fn preview(visit: Visit) -> Result<Response, PageError> {
     let Wanted { namespace, target, field } =
         Wanted::of(&visit.page, |name| visit.get(name)).await?;
     let found = visit.page.consolidator.plan_forgetting(&namespace, &target).await?;
-    let ForgetPlan { sessions, records, changes, .. } = &found;
+    let changes = &found.erasure.changes;
     let view = context! {
         target => field,
         namespace,
-        sessions => counted(sessions.len() as u64, "conversation"),
-        records => counted(records.len() as u64, "record"),
-        is_nothing => sessions.is_empty() && records.is_empty(),
+        erasable => found.erasable.in_words("conversation"),
+        is_nothing => found.is_empty(),
         changes => changes.iter().take(LISTED_MAX).map(change_view).collect::<Value>(),
         more => changes.len().saturating_sub(LISTED_MAX),
     };
@@ -96,19 +95,12 @@ pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response, Pag
             return Err(PageError::busy(why));
         }
     };
-    let gone = [
-        (erased.sessions, "conversation"),
-        (erased.entries, "entry"),
-        (erased.records, "record"),
-        (erased.answers, "answer"),
-        (erased.jobs, "job"),
-    ];
     let (memories, changed) = (count(erased.memories_gone), count(erased.memories_changed));
     let passages = counted(proof.passages as u64, "passage");
     let left = proof.left.iter().map(|(place, number)| format!("{place} {}", count(*number)));
     let view = context! {
         namespace,
-        erased => commas(gone.map(|(number, name)| counted(number, name))),
+        erased => erased.in_words("conversation"),
         memories => format!("{memories} gone, {changed} changed"),
         looked => format!("{} texts were searched for {passages}", count(proof.texts)),
         left => left.chain(proof.files.iter().cloned()).collect::<Value>(),

@@ -33,6 +33,7 @@ pub(super) fn router(state: &ServerState) -> Router {
     let next = |visit: Visit| apart(move || plans::next(visit));
     let answer = |posted: Posted| apart(move || plans::answer(posted));
     let undo = |posted: Posted| apart(move || plans::undo(posted));
+    let redo = |posted: Posted| apart(move || plans::redo(posted));
     let erase = |visit: Visit, posted: Posted| apart(move || forget::forget(visit, posted));
     Router::new()
         .route("/", get(today::show))
@@ -48,7 +49,7 @@ pub(super) fn router(state: &ServerState) -> Router {
         .route("/plans/next", get(next).post(answer))
         .route("/plans/{id}", get(plans::show))
         .route("/plans/{id}/undo", post(undo))
-        .route("/plans/{id}/redo", post(plans::redo))
+        .route("/plans/{id}/redo", post(redo))
         .route("/jobs/retry", post(today::retry))
         .route("/forget", get(forget::preview).post(erase))
         .route("/style.css", asset("text/css; charset=utf-8", STYLE))

@@ -6,7 +6,7 @@ use super::views::{memory_view, pager, range};
 use crate::adapters::clock;
 use crate::domain::{Change, Plan, PlanId};
 use crate::memory_dir::FileChange;
-use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, SyncedDirectory};
+use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory};
 use crate::store::{PlanEntry, StoredPlan};
 use crate::text::diff::difference;
 use crate::text::phrase::{commas, counted};
@@ -160,17 +160,27 @@ pub(super) async fn undo(posted: Posted) -> Result<Response, PageError> {
     Ok(telling(back, "The plan is undone."))
 }
 
-/// Returns the records of an undone plan to the waiting ones.
+/// Redoes an undone plan as `annalist consolidate --redo` does.
 pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
-    let stored = stored(&posted.page, posted.field("plan")).await?;
-    let namespace = &stored.plan.namespace;
+    let page = &posted.page;
+    let stored = stored(page, posted.field("plan")).await?;
+    let namespace = stored.plan.namespace.as_str();
     let next = format!("/plans/next?namespace={}", encoded(namespace));
     if stored.undone_at.is_none() {
         return Ok(telling(&next, "The plan is in effect: nothing to redo."));
     }
-    let released = posted.page.consolidator.release(&stored).await?;
-    let records = released.ok_or_else(|| PageError::leased(namespace))?;
-    Ok(telling(&next, &format!("Redone: {} staged again.", counted(records, "record"))))
+    page.directories.import_edits(namespace).await?;
+    match page.consolidator.redo(&stored).await? {
+        RedoOutcome::Applied => {
+            page.directories.renew(namespace).await?;
+            Ok(went_on("/plans", &stored.plan.id.to_string()))
+        }
+        RedoOutcome::Released(records) => {
+            Ok(telling(&next, &format!("Redone: {} staged again.", counted(records, "record"))))
+        }
+        RedoOutcome::Busy => Err(PageError::leased(namespace)),
+        RedoOutcome::Moved => Err(PageError::busy("its memories have changed since")),
+    }
 }
 
 fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsolidation, PageError> {

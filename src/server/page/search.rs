@@ -60,7 +60,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         let filter = SearchFilter { namespace, kind, open, ..SearchFilter::default() };
         let words = words.to_owned();
         let mut request =
-            SearchRequest { words, filter, limit: HITS_MAX, ..SearchRequest::default() };
+            SearchRequest { words, filter, limit: HITS_MAX + 1, ..SearchRequest::default() };
         // The model is not called at every keystroke.
         if let Some(embedder) = visit.page.embedder.as_ref().filter(|_| visit.get(LIVE).is_none()) {
             note = embedder.prepare(store, &mut request).await;
@@ -71,7 +71,10 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         }
         hits = search(Some(store), &request, notes).await?;
     }
+    let is_more = hits.len() > HITS_MAX;
+    hits.truncate(HITS_MAX);
     let view = context! {
+        is_more,
         hits => hits.iter().map(|hit| hit_view(hit, &query)).collect::<Value>(),
         words,
         namespace,

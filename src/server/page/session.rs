@@ -1,4 +1,4 @@
-//! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model calls about it.
+//! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model's answers about it.
 
 use super::shell::{Page, PageError, Visit, one, parsed};
 use super::views::{ENTRIES, cut, day, pager, range, span, speaker};
@@ -100,6 +100,8 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     });
     let view = context! {
         session => session_view(&session),
+        // Name of the token that sent it.
+        sender => session.path.strip_prefix("http:").and_then(|it| it.split('/').next()),
         // The file still exists at its path.
         is_there => walk::open(std::path::Path::new(&session.path)).is_ok(),
         ends => format!(
@@ -204,20 +206,12 @@ pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response
         context! {
             at => clock::local_minute(it.at),
             model => it.model,
-            question => it.request.map(|text| pretty(&text)),
             answer => serde_json::to_string_pretty(&it.reply).unwrap_or_default(),
         }
     });
     let session = run.run.session.to_string();
     let view = context! { session, answers => answers.collect::<Value>(), run => run_view(&run) };
     visit.render("An extraction", include_str!("templates/run.html"), view)
-}
-
-/// Indents JSON; returns other text unchanged.
-fn pretty(text: &str) -> String {
-    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let indented = value.and_then(|it| serde_json::to_string_pretty(&it).ok());
-    indented.unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]

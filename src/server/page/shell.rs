@@ -1,6 +1,7 @@
 //! Frame of every page: shared state, layout with navigation and notices, request parameters, and errors as pages.
 
 use crate::adapters::process;
+use crate::adapters::spool::Spool;
 use crate::domain::Timestamp;
 use crate::pipeline::{
     Consolidator, DirSync, Directories, Embedder, LookupError, SyncError, blocking,
@@ -35,6 +36,7 @@ pub(super) struct Page {
     pub(super) consolidator: Consolidator,
     pub(super) directories: Directories,
     pub(super) embedder: Option<Arc<Embedder>>,
+    pub(super) spool: Option<Spool>,
     pub(super) clock: fn() -> Timestamp,
     /// Secret of this run that grants access to the page.
     pub(super) token: String,
@@ -65,6 +67,7 @@ impl Page {
                 namespace: project.config.namespace.clone(),
             },
             embedder: state.embedder.clone(),
+            spool: state.spool.clone(),
             clock,
             token: state.page_secret.clone().unwrap_or_default(),
         }

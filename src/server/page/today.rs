@@ -2,13 +2,13 @@
 
 use super::access::Posted;
 use super::search::hit_view;
-use super::shell::{PageError, Visit, encoded, telling};
+use super::shell::{Page, PageError, Visit, encoded, telling};
 use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
-use crate::pipeline::{SearchHit, SearchRequest, search};
+use crate::pipeline::{DayHits, SearchHit, search_days};
 use crate::search::Query;
-use crate::store::{FailedRun, JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
+use crate::store::{FailedRun, JobSelection, QueueStats, Spent, Store, Stuck};
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use jiff::Span;
@@ -34,13 +34,8 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         _ => ("1", begins(0)),
     };
     let until = Timestamp(begins(1).0 - 1);
-    let filter = SearchFilter { since: Some(since), until: Some(until), ..SearchFilter::default() };
-    let request = SearchRequest { filter, limit: ITEMS_MAX, ..SearchRequest::default() };
-    let mut hits = search(Some(store), &request, Vec::new()).await?;
-    hits.retain(|hit| !hit.state.is_void());
-    // A successor is found together with the memory it replaced, whatever its date.
-    hits.retain(|hit| hit.at().is_none_or(|at| since <= at && at <= until));
-    hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
+    let found = search_days(store, None, since..=until, ITEMS_MAX);
+    let DayHits { mut hits, undated } = found.await?;
     let more = hits.len().saturating_sub(SHOWN_MAX);
     hits.truncate(SHOWN_MAX);
     let mut open = store.open_memories(OPEN_MAX + 1).await?;
@@ -52,9 +47,10 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         days,
         projects => projects(&hits),
         more,
+        undated,
         open => with_places(&visit.page, &open).await?,
         is_more_open,
-        needs => needs(store, &depth).await?,
+        needs => needs(&visit.page, &depth).await?,
         waits => waits(store, &depth).await?,
         failed => failed.map(failed_view).collect::<Value>(),
         spent => vec![
@@ -98,8 +94,16 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<Value>, PageError> {
+async fn needs(page: &Page, depth: &QueueStats) -> Result<Vec<Value>, PageError> {
     let mut needs = Vec::new();
+    let spooled = page.spool.as_ref().map(|it| it.left_behind((page.clock)())).unwrap_or_default();
+    if let Some(oldest) = spooled.first() {
+        let transcripts = counted(spooled.len() as u64, "transcript");
+        let problem = cut(oldest.problem.as_deref().unwrap_or("not enqueued yet"));
+        let line = format!("{transcripts} from hooks since {}: {problem}", oldest.at);
+        let command = format!("annalist enqueue {}", oldest.transcript.display());
+        needs.push(context! { line, command });
+    }
     for it in &depth.dead {
         let detail = it.detail.as_deref().map(|it| format!(": {}", cut(it)));
         let (jobs, detail) = (counted(it.jobs, "job"), detail.unwrap_or_default());
@@ -119,8 +123,8 @@ async fn needs(store: &Store, depth: &QueueStats) -> Result<Vec<Value>, PageErro
         let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or("at a cap"));
         needs.push(of_worker(format!("{jobs}: {cap}: raise it in the settings")));
     }
-    for namespace in store.open_namespaces().await? {
-        let pairs = store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
+    for namespace in page.store.open_namespaces().await? {
+        let pairs = page.store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
         if pairs > 0 {
             let line = format!("{} of {namespace} may be contradictory", counted(pairs, "pair"));
             let page = format!("/review?namespace={}", encoded(&namespace));
