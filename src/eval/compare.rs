@@ -8,11 +8,9 @@ use super::measure::{Asks, Counts, Measure, Rate, Sums};
 use super::report::{
     CaseOutcome, CaseReport, ForbiddenReport, ItemReport, RecordReport, Report, Variant,
 };
-use super::score::{SIMILARITY_MIN, best_pairs, dice, words};
-use crate::domain::{ClaimKind, RecordState, named};
+use crate::domain::{ClaimKind, named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Output of `--json`: the report, and the comparison with a baseline. It can be read as a [`Report`].
@@ -123,32 +121,10 @@ pub(crate) struct CaseComparison {
     pub said: Vec<ForbiddenReport>,
     /// Forbidden statements that are not made any more.
     pub unsaid: Vec<ForbiddenReport>,
-    pub records: Vec<RecordChange>,
-}
-
-/// A record that was gained (no `before`), lost (no `after`) or changed.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct RecordChange {
-    pub kind: ClaimKind,
-    /// The record in the earlier run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<RecordSide>,
-    /// The record in this run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<RecordSide>,
-}
-
-/// A record in one of the runs.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct RecordSide {
-    /// Index among the records of the case.
-    pub at: usize,
-    pub claim: Value,
-    /// Staged or in quarantine.
-    pub state: RecordState,
-    /// Name of the item that it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<String>,
+    /// Records that this run lacks; a changed record is lost and gained.
+    pub lost: Vec<RecordReport>,
+    /// Records that the earlier run lacks.
+    pub gained: Vec<RecordReport>,
 }
 
 /// Compares a run with an earlier one; `tolerances` returns those of a case by name. Variants are matched by name;
@@ -346,12 +322,14 @@ impl CaseComparison {
             (it.answered, it.missed) =
                 (newly_answered(before, after), newly_answered(after, before));
             (it.said, it.unsaid) = (newly_said(before, after), newly_said(after, before));
-            it.records = record_changes(&before.records, &after.records);
+            it.lost = without(&before.records, &after.records);
+            it.gained = without(&after.records, &before.records);
         }
         let unchanged = it.before == it.after && !it.gold_changed && it.measures.is_empty();
         let same_items = it.answered.is_empty() && it.missed.is_empty();
         let same_forbidden = it.said.is_empty() && it.unsaid.is_empty();
-        let same = unchanged && same_items && same_forbidden && it.records.is_empty();
+        let same_records = it.lost.is_empty() && it.gained.is_empty();
+        let same = unchanged && same_items && same_forbidden && same_records;
         (!same).then_some(it)
     }
 }
@@ -379,87 +357,17 @@ fn newly_said(before: &CaseReport, after: &CaseReport) -> Vec<ForbiddenReport> {
     after.forbidden.iter().filter(|it| it.said_by.is_some() && unsaid(&it.id)).cloned().collect()
 }
 
-type Indexed<'r> = (usize, &'r RecordReport);
-
-/// Changed records, by kind. Ids cannot match them, because they depend on the prompt. The same claim in the same
-/// state is unchanged; then equal claims, then the most similar ones, are paired as changed records.
-fn record_changes(before: &[RecordReport], after: &[RecordReport]) -> Vec<RecordChange> {
-    let mut changes = Vec::new();
-    for kind in ClaimKind::ALL {
-        let of_kind = |records| -> Vec<Indexed<'_>> {
-            let records: &[RecordReport] = records;
-            records.iter().enumerate().filter(|(_, it)| it.kind == *kind).collect()
+/// Records of `records` that `others` lack. Ids cannot match them, because they depend on the prompt: records are the
+/// same if they make the same claim in the same state.
+fn without(records: &[RecordReport], others: &[RecordReport]) -> Vec<RecordReport> {
+    let mut rest: Vec<&RecordReport> = others.iter().collect();
+    let is_missing = |it: &&RecordReport| {
+        let same = |other: &&RecordReport| {
+            (it.kind, it.state, &it.claim) == (other.kind, other.state, &other.claim)
         };
-        let (mut old, mut new) = (of_kind(before), of_kind(after));
-        take_equal(&mut old, &mut new, |it| format!("{} {}", it.state.name(), it.claim));
-        let mut pairs = take_equal(&mut old, &mut new, |it| it.claim.to_string());
-        pairs.extend(take_similar(&mut old, &mut new));
-        pairs.sort_by_key(|(_, (at, _))| *at);
-        let side = |(at, record): Indexed<'_>| RecordSide {
-            at,
-            claim: record.claim.clone(),
-            state: record.state,
-            answers: record.answers.clone(),
-        };
-        let change = |before: Option<Indexed<'_>>, after: Option<Indexed<'_>>| RecordChange {
-            kind: *kind,
-            before: before.map(side),
-            after: after.map(side),
-        };
-        changes.extend(pairs.into_iter().map(|(old, new)| change(Some(old), Some(new))));
-        changes.extend(old.into_iter().map(|old| change(Some(old), None)));
-        changes.extend(new.into_iter().map(|new| change(None, Some(new))));
-    }
-    changes
-}
-
-/// Removes and returns the pairs with equal keys, in order.
-fn take_equal<'r>(
-    old: &mut Vec<Indexed<'r>>,
-    new: &mut Vec<Indexed<'r>>,
-    key: impl Fn(&RecordReport) -> String,
-) -> Vec<(Indexed<'r>, Indexed<'r>)> {
-    let mut pairs = Vec::new();
-    old.retain(|it| {
-        let own = key(it.1);
-        let partner = new.iter().position(|other| key(other.1) == own);
-        pairs.extend(partner.map(|at| (*it, new.remove(at))));
-        partner.is_none()
-    });
-    pairs
-}
-
-/// Removes and returns the pairs of similar records, most similar first.
-fn take_similar<'r>(
-    old: &mut Vec<Indexed<'r>>,
-    new: &mut Vec<Indexed<'r>>,
-) -> Vec<(Indexed<'r>, Indexed<'r>)> {
-    let of = |side: &[Indexed<'_>]| -> Vec<Vec<String>> {
-        side.iter().map(|(_, it)| words(&strings(&it.claim))).collect()
+        rest.iter().position(same).map(|at| rest.remove(at)).is_none()
     };
-    let (then, now) = (of(old), of(new));
-    let mut near = Vec::new();
-    for (left, words) in then.iter().enumerate() {
-        let all = now.iter().enumerate().map(|(right, it)| (dice(words, it), left, right));
-        near.extend(all.filter(|(similarity, ..)| SIMILARITY_MIN <= *similarity));
-    }
-    let best = best_pairs(near);
-    let pairs =
-        best.iter().filter_map(|(_, left, right)| Some((*old.get(*left)?, *new.get(*right)?)));
-    let pairs: Vec<(Indexed<'r>, Indexed<'r>)> = pairs.collect();
-    old.retain(|it| !pairs.iter().any(|(one, _)| one.0 == it.0));
-    new.retain(|it| !pairs.iter().any(|(_, other)| other.0 == it.0));
-    pairs
-}
-
-/// Every string of a claim, joined by spaces.
-fn strings(claim: &Value) -> String {
-    match claim {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(strings).collect::<Vec<_>>().join(" "),
-        Value::Object(fields) => fields.values().map(strings).collect::<Vec<_>>().join(" "),
-        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
-    }
+    records.iter().filter(is_missing).cloned().collect()
 }
 
 #[cfg(test)]

@@ -24,8 +24,7 @@ pub(crate) use case::{
     write_if_changed,
 };
 pub(crate) use compare::{
-    CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, ReportFile, Trend,
-    VariantComparison, compare,
+    CaseComparison, Comparison, MeasureChange, ReportFile, Trend, VariantComparison, compare,
 };
 pub(crate) use extraction::Recording;
 pub(crate) use gold::{Forbidden, Gold, Item, Why};

@@ -212,10 +212,10 @@ fn assign(answers: &[Vec<usize>], records: usize) -> Vec<Option<usize>> {
 }
 
 /// Default minimum similarity, in thousandths, at which a record answers an item.
-pub(crate) const SIMILARITY_MIN: u32 = 500;
+const SIMILARITY_MIN: u32 = 500;
 
 /// Distinct lower-case words of a text, sorted. In scripts without spaces each pair of adjacent letters is a word.
-pub(crate) fn words(text: &str) -> Vec<String> {
+fn words(text: &str) -> Vec<String> {
     let mut words = BTreeSet::new();
     let (mut word, mut before) = (String::new(), None);
     // Letter of a script without spaces that has no neighbour yet.
@@ -261,7 +261,7 @@ pub(crate) fn similarity(one: &str, other: &str) -> u32 {
 }
 
 /// Dice coefficient of two sorted word lists, in thousandths.
-pub(crate) fn dice(one: &[String], other: &[String]) -> u32 {
+fn dice(one: &[String], other: &[String]) -> u32 {
     let shared = one.iter().filter(|word| other.binary_search(word).is_ok()).count();
     thousandths(2_000 * shared, one.len() + other.len())
 }
@@ -320,7 +320,7 @@ fn list_similarity(one: &[Vec<String>], other: &[Vec<String>]) -> u32 {
 }
 
 /// Greedily picks disjoint pairs, most similar first.
-pub(crate) fn best_pairs(mut pairs: Vec<(u32, usize, usize)>) -> Vec<(u32, usize, usize)> {
+fn best_pairs(mut pairs: Vec<(u32, usize, usize)>) -> Vec<(u32, usize, usize)> {
     let (mut left_taken, mut right_taken) = (BTreeSet::new(), BTreeSet::new());
     pairs.sort_by_key(|(similarity, left, right)| (Reverse(*similarity), *left, *right));
     pairs.retain(|(_, left, right)| {

@@ -1,8 +1,8 @@
 //! Tables and lines of a report, identical on a terminal and on a page.
 
-use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison};
+use super::compare::{MeasureChange, VariantComparison};
 use super::measure::{Counts, Measure, Rate, Sums};
-use super::report::{Variant, headline};
+use super::report::{RecordReport, Variant, headline};
 use crate::domain::{ClaimKind, CoverageState};
 use crate::text::phrase::{commas, counted};
 use serde::Serialize;
@@ -121,25 +121,16 @@ pub(crate) fn changes_by_kind(it: &VariantComparison) -> Table {
     table
 }
 
-/// One side of a changed record: its headline, and the differing fields if the headlines are equal.
-pub(crate) fn side_text(it: &RecordChange, side: &RecordSide) -> String {
-    let own = headline(it.kind, &side.claim);
-    let mut text = own.to_owned();
-    if let (Some(before), Some(after)) = (&it.before, &it.after)
-        && headline(it.kind, &before.claim) == headline(it.kind, &after.claim)
-    {
-        let fields = side.claim.as_object().into_iter().flatten();
-        let changed = fields.filter(|(name, _)| before.claim.get(name) != after.claim.get(name));
-        let changed = changed.map(|(name, value)| match value.as_str() {
-            Some(text) => format!("{name}: {text}"),
-            None => format!("{name}: {value}"),
-        });
-        let changed: Vec<String> = changed.collect();
-        if !changed.is_empty() {
-            text.push_str(&format!(" ({})", changed.join("; ")));
-        }
-    }
-    text
+/// A record as one text: its headline, then its other fields.
+pub(crate) fn record_text(it: &RecordReport) -> String {
+    let own = headline(it.kind, &it.claim);
+    let fields = it.claim.as_object().into_iter().flatten();
+    let others = fields.filter(|(_, value)| !value.is_null() && value.as_str() != Some(own));
+    let others = others.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("; {name}: {text}"),
+        None => format!("; {name}: {value}"),
+    });
+    [own.to_owned()].into_iter().chain(others).collect()
 }
 
 pub(crate) fn asked_text(sums: &Sums) -> String {

@@ -5,11 +5,11 @@ use super::super::output::{self, BOLD, DIM, GREEN, RED, Wide, YELLOW, count, cou
 use crate::domain::RecordState;
 use crate::eval::tables::{
     Table, asked_text, by_kind, changes_by_kind, measure_change_text, other_measures, rate_text,
-    side_by_side, side_text,
+    record_text, side_by_side,
 };
 use crate::eval::{
-    CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordChange, RecordReport,
-    RecordSide, Report, Trend, Variant, VariantComparison, headline,
+    CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordReport, Report,
+    Trend, Variant, VariantComparison, headline,
 };
 use anstyle::Style;
 use std::collections::BTreeSet;
@@ -315,9 +315,15 @@ fn changed_case_lines(it: &CaseComparison, verbose: bool) -> Vec<String> {
         let text = all.iter().map(|it| format!("{} {}: {}", it.why.name(), it.id, it.statement));
         list(&mut lines, word, style, text);
     }
-    let shown = if verbose { it.records.len() } else { LIST_MAX };
-    it.records.iter().take(shown).for_each(|it| lines.extend(changed_record_lines(it)));
-    let more = it.records.len().saturating_sub(shown) as u64;
+    let lost = it.lost.iter().map(|record| ("-", RED, record));
+    let mut records: Vec<_> =
+        lost.chain(it.gained.iter().map(|record| ("+", GREEN, record))).collect();
+    records.sort_by_key(|(.., record)| record.kind);
+    let shown = if verbose { records.len() } else { LIST_MAX };
+    let more = records.len().saturating_sub(shown) as u64;
+    for (sign, style, record) in records.into_iter().take(shown) {
+        lines.push(format!("  {style}{sign} {}{style:#}", one_line(&changed_record(record))));
+    }
     lines.extend(
         (more > 0)
             .then(|| format!("  {DIM}and {} more: --verbose{DIM:#}", counted(more, "record"))),
@@ -325,23 +331,14 @@ fn changed_case_lines(it: &CaseComparison, verbose: bool) -> Vec<String> {
     lines
 }
 
-/// Formats a record that was gained or lost, or both versions of a changed one.
-fn changed_record_lines(it: &RecordChange) -> Vec<String> {
-    let line = |sign: &str, style: Style, side: &RecordSide| {
-        let state = match side.state {
-            RecordState::Staged => "",
-            RecordState::Quarantined => " (unproven)",
-            RecordState::Replaced => " (replaced)",
-        };
-        let answers = side.answers.as_ref().map(|it| format!(" [{it}]")).unwrap_or_default();
-        let text = format!("{} {}{state}{answers}", it.kind.name(), side_text(it, side));
-        format!("  {style}{sign} {}{style:#}", one_line(&text))
+fn changed_record(it: &RecordReport) -> String {
+    let state = match it.state {
+        RecordState::Staged => "",
+        RecordState::Quarantined => " (unproven)",
+        RecordState::Replaced => " (replaced)",
     };
-    match (&it.before, &it.after) {
-        (Some(before), Some(after)) => vec![line("~", YELLOW, before), line("→", YELLOW, after)],
-        (Some(before), None) => vec![line("-", RED, before)],
-        (None, after) => after.iter().map(|after| line("+", GREEN, after)).collect(),
-    }
+    let answers = it.answers.as_ref().map(|it| format!(" [{it}]")).unwrap_or_default();
+    format!("{}{state}{answers} {}", it.kind.name(), record_text(it))
 }
 
 /// Collapses a text into one line without control characters.
