@@ -92,7 +92,7 @@ pub(crate) fn is_memory_file(text: &str) -> bool {
 /// directory.
 pub(crate) fn reads_memory(call: &str) -> bool {
     let has = |words: &&str| memmem::find(call.as_bytes(), words.as_bytes()).is_some();
-    if !has(&PROGRAM) && !MEMORY_FOLDERS.iter().any(|folder| has(folder)) {
+    if !has(&PROGRAM) && !MEMORY_FOLDERS.iter().any(has) {
         return false;
     }
     let arguments = call.split_once("exec_command(").map_or(call, |(_, arguments)| arguments);
