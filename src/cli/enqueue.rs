@@ -107,7 +107,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let all_empty = taken.files > 0 && taken.empty.len() as u64 == taken.files;
     let mut failed = all_empty || !taken.problems.is_empty();
-    if !failed && taken.sessions.is_empty() && taken.forgotten == 0 {
+    if !failed && taken.sessions.is_empty() && taken.forgotten + taken.copies == 0 {
         output::no_transcript(&args.paths, taken.files + taken.files_passed_over);
         failed = true;
     }

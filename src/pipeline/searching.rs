@@ -28,7 +28,7 @@ const RANK_HALF: f64 = 60.0;
 /// Factor on the score of superseded, retracted, discarded and quarantined hits.
 const DOUBTFUL: f64 = 0.5;
 
-/// What was said on some days.
+/// Records and memories of some days.
 pub(crate) struct DayHits {
     pub hits: Vec<SearchHit>,
     /// Phrase about undated conversations, which are left out; `None` if there are none.
