@@ -44,7 +44,7 @@ pub(crate) fn folder_of(file: &Path) -> Option<PathBuf> {
 /// that Gemini CLI or VS Code names in a file there.
 pub(crate) fn project_of(file: &Path) -> Option<PathBuf> {
     const ABOVE_MAX: usize = 3;
-    file.ancestors().skip(1).take(ABOVE_MAX).find_map(|folder| {
+    file.canonicalize().ok()?.ancestors().skip(1).take(ABOVE_MAX).find_map(|folder| {
         if folder.ends_with(".specstory") {
             return folder_of(folder);
         }
@@ -169,6 +169,7 @@ mod tests {
             ("app/.specstory/history/a.md", Some(top.join("app"))),
             ("app/history/a.md", None),
         ] {
+            put(&top.join(file), "");
             assert_eq!(project_of(&top.join(file)), project, "{file}");
         }
     }

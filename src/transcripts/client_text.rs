@@ -9,15 +9,17 @@ use crate::domain::{EntryKind, Outcome, Skip, Speaker};
 use serde_json::Value;
 use std::borrow::Cow;
 
-const INJECTED_TAGS: [&str; 7] = [
+const INJECTED_TAGS: [&str; 6] = [
     "environment_details",
     "system-reminder",
     "user_info",
     "session_context",
     "hook_context",
     "qwen:user-prompt-submit-context",
-    "explicit_instructions",
 ];
+/// Tag and beginning of the instructions that Cline puts in front of the words with a command.
+const INSTRUCTIONS: &str = "explicit_instructions";
+const INSTRUCTIONS_START: &str = "<explicit_instructions type=\"";
 /// Blocks that hold a person's words, and the kind of those words.
 const WORDS_TAGS: [(&str, EntryKind); 6] = [
     ("task", EntryKind::Prompt),
@@ -141,7 +143,10 @@ pub(super) fn is_prompt(text: &str) -> bool {
 }
 
 pub(super) fn split_message(text: &str) -> Vec<ClientText> {
-    let (own, injected) = cut_injected(text);
+    let (own, mut injected) = cut_injected(text);
+    let is_command = own.trim_start().starts_with(INSTRUCTIONS_START);
+    let cut = is_command.then(|| cut(&own, INSTRUCTIONS, &mut injected)).flatten();
+    let own = cut.map_or(own, Cow::Owned);
     let mut out = Vec::new();
     let start = own.trim_start();
     if let Some((command, result)) = shell_run(start) {
@@ -159,8 +164,8 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     } else if !own.trim().is_empty() {
         out.push(ClientText::new(Speaker::Person, EntryKind::Prompt, own));
     }
-    if !injected.is_empty() {
-        out.push(ClientText::injected(injected));
+    if !injected.trim().is_empty() {
+        out.push(ClientText::injected(injected.trim()));
     }
     out
 }
@@ -394,7 +399,7 @@ fn cut_injected(text: &str) -> (Cow<'_, str>, String) {
             own = Cow::Owned(rest);
         }
     }
-    (own, injected.trim().to_owned())
+    (own, injected)
 }
 
 /// Removes the blocks of one tag; `None` if there are none.
@@ -488,6 +493,15 @@ mod tests {
             "<explicit_instructions type=\"new_task\">\nUse tabs.\n</explicit_instructions>\n<task>\nfix it\n</task>",
             "person prompt: fix it\nclient injected: Use tabs.",
         );
+        check(
+            "<explicit_instructions type=\"x\">b</explicit_instructions>\nfix it<user_info>a</user_info>",
+            "person prompt: \nfix it\nclient injected: a\nb",
+        );
+        let quoted =
+            "what does <explicit_instructions type=\"x\">Use tabs.</explicit_instructions> do?";
+        check(quoted, &format!("person prompt: {quoted}"));
+        let printed = "<explicit_instructions>\nUse tabs.\n</explicit_instructions>";
+        assert_eq!(own_result(printed), printed);
         check(
             "User steering update:\n<user_input>\nuse tabs\n</user_input>\nInternal instruction: Re-evaluate.",
             "client injected: User steering update:\nperson prompt: use tabs\n\

@@ -39,7 +39,7 @@ pub(super) struct Conversation<'e> {
     /// Counts of each message in the session so far and in the current request.
     history: NameMap<u32>,
     request: NameMap<u32>,
-    /// Sessions by what a later request continues: the id of an answer, or the messages so far.
+    /// Sessions by what a later request continues or repeats of an answer.
     pub(super) continued: NameMap<String>,
     called: NameSet,
     commands: NameSet,

@@ -44,6 +44,12 @@ fn enqueue(place: &Place, args: &[&str]) -> u64 {
     done["jobs"].as_u64().unwrap_or_else(|| panic!("{done}"))
 }
 
+/// Enqueues a file by its name, from its folder.
+fn enqueue_in(place: &Place, folder: &str, name: &str) {
+    let mut command = place.command(&["enqueue", "--flush", name]);
+    assert!(command.current_dir(place.path(folder)).status().unwrap().success());
+}
+
 #[test]
 fn folders_of_one_name_do_not_meet_and_clones_of_one_repository_do() {
     let place = with_queue();
@@ -248,9 +254,10 @@ fn a_session_without_a_folder_belongs_to_the_project_that_its_place_names() {
     place.write("tmp/app/chats/session-g.json", gemini.to_string());
     clone(&place, "client-c/app", "git@example.org:client-c/app.git");
     place.write("client-c/app/.specstory/history/a.md", markdown);
-    for path in ["store", "tmp", "client-c/app/.specstory"] {
+    for path in ["store", "client-c/app/.specstory"] {
         enqueue(&place, &[&place.path(path).display().to_string()]);
     }
+    enqueue_in(&place, "tmp/app/chats", "session-g.json");
     let mut found: Vec<_> = names(&place).into_iter().map(|(name, _)| name).collect();
     found.sort();
     let expected = ["example.org/client-c/app", "nowhere/client-a/app", "nowhere/client-b/app"];
@@ -271,6 +278,27 @@ fn sessions_that_begin_alike_are_told_apart_by_the_names_of_their_files() {
     assert_eq!(place.number("SELECT count(*) FROM sessions"), 2);
     let copied = "SELECT count(*) FROM entries WHERE skip IS NOT NULL";
     assert_eq!(place.number(copied), 0, "no prompt is taken for a copy");
+    enqueue_in(&place, "agent-transcripts/one", "one.jsonl");
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 2, "a relative path is the same");
+}
+
+#[test]
+fn a_conversation_whose_file_gets_a_name_or_is_copied_is_still_one() {
+    let place = with_queue();
+    let line = json!({"role": "user", "message": {"content": "Which port is it?"}});
+    place.write("one.jsonl", format!("{line}\n"));
+    enqueue(&place, &["one.jsonl"]);
+    place.write("agent-transcripts/one/one.jsonl", format!("{line}\n"));
+    std::fs::remove_file(place.path("one.jsonl")).unwrap();
+    enqueue(&place, &["agent-transcripts"]);
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 1);
+    let steps = json!({"trajectory": [], "history": [
+        {"role": "system", "content": "rules"}, {"role": "user", "content": "Fix the tiles."}]});
+    for name in ["runs/a.traj", "runs/b.traj"] {
+        place.write(name, steps.to_string());
+    }
+    enqueue(&place, &["runs"]);
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 2);
 }
 
 #[test]

@@ -150,9 +150,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if reading.sessions_max.is_some_and(|most| read >= most) {
             return ControlFlow::Break(());
         }
-        let id = id_by_path(self.format, &self.file.path).filter(|_| self.namespace.is_none());
-        if let Some(name) = reading.session.as_deref().or(id) {
-            name.clone_into(&mut raw.native_id);
+        if let Some(name) = &reading.session {
+            raw.native_id.clone_from(name);
         }
         if raw.cwd.is_none() {
             let folder = folder_by_path(self.format, &self.file.path);
@@ -173,9 +172,18 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         let session = redact_session(raw, source, gate, &mut masked);
         let mut session = self.known(session, &native_id);
         let mut before = self.before(&session);
+        // Earlier versions stored sessions of files with names by their first words.
+        let is_stored = before.forgotten || before.is_known && before.elsewhere.is_none();
+        let is_read = is_stored || reading.session.is_some() || self.namespace.is_some();
+        if !is_read && let Some(name) = id_by_path(self.format, &self.file.path) {
+            session = self.renamed(&session, &[Woven::Passed(&gate.redact(&name))]);
+            before = self.before(&session);
+        }
         for _ in 0..APART_MAX {
             let Some(behind) = before.apart.take() else { break };
-            session = self.renamed(&session, &behind);
+            let behind = format!("@{behind}");
+            let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
+            session = self.renamed(&session, &name);
             before = self.before(&session);
         }
         if self.is_forgotten(&before) {
@@ -200,11 +208,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         known.unwrap_or(session)
     }
 
-    /// Appends `behind` to the session's name as a suffix.
-    fn renamed(&mut self, session: &Session, behind: &str) -> Session {
-        let behind = format!("@{behind}");
-        let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
-        let native_id = Redacted::weave(&name);
+    fn renamed(&mut self, session: &Session, name: &[Woven<'_>]) -> Session {
+        let native_id = Redacted::weave(name);
         let id = Session::id_of(&session.namespace, session.format, native_id.as_str());
         let text = native_id.as_str().to_owned();
         self.known(Session { id, native_id, ..session.clone() }, &text)
@@ -260,9 +265,10 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     /// continued in two files.
     fn part_ways(&mut self) -> ControlFlow<()> {
         let Some(open) = &self.open else { return ControlFlow::Continue(()) };
-        let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
+        let behind = format!("@{:.8}", Digest::of(&[self.path]).to_string());
         let session = Arc::clone(&open.session);
-        let session = Arc::new(self.renamed(&session, &behind));
+        let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
+        let session = Arc::new(self.renamed(&session, &name));
         let before = self.before(&session);
         if self.is_forgotten(&before) {
             self.open = None;
@@ -432,12 +438,10 @@ fn folder_by_path(format: Format, file: &Path) -> Option<PathBuf> {
 }
 
 /// Id of a session whose file holds none but is named after it.
-fn id_by_path(format: Format, file: &Path) -> Option<&str> {
-    let is_named = match format == Format::Cursor {
-        true => file.components().any(|it| it.as_os_str() == "agent-transcripts"),
-        false => format == Format::SweAgent && file.extension().is_some_and(|it| it == "traj"),
-    };
-    file.file_stem()?.to_str().filter(|_| is_named)
+fn id_by_path(format: Format, file: &Path) -> Option<String> {
+    let file = file.canonicalize().ok().filter(|_| format == Format::Cursor)?;
+    let is_named = file.components().any(|it| it.as_os_str() == "agent-transcripts");
+    file.file_stem()?.to_str().filter(|_| is_named).map(str::to_owned)
 }
 
 pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {

@@ -87,10 +87,5 @@ pub(super) fn is_record(json: &Value) -> bool {
 /// True if a value is an item of the Responses API or of a rollout without envelopes.
 pub(super) fn is_item(json: &Value) -> bool {
     let is_known = ITEMS.contains(&json.text("type"));
-    let has_parts = json.text("type") != "message" || json["content"].as_str().is_none();
-    is_known
-        && has_parts
-        && !json.has("parentId")
-        && !json.has("uuid")
-        && !json["message"].is_object()
+    is_known && !json.has("parentId") && !json.has("uuid") && !json["message"].is_object()
 }

@@ -185,7 +185,7 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
             talk.call(id, name, &call["arguments"]);
             let told = &known["toolCallResults"][id];
             let shown = json["response"].list().iter().find(|part| part["toolCallId"] == id);
-            let shown = shown.and_then(result);
+            let shown = shown.and_then(|part| result(part, told.is_null()));
             if !told.is_null() || shown.is_some() {
                 let shown = shown.unwrap_or_default();
                 let text = if told.is_null() { shown.text } else { texts(told) };
@@ -198,7 +198,8 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
     }
     let is_canceled = json["isCanceled"] == true;
     let error = json["result"]["errorDetails"].text("message");
-    talk.notice(if is_canceled { "[canceled]" } else { error });
+    talk.notice(if is_canceled && error == "Canceled" { "" } else { error });
+    talk.notice(if is_canceled { "[canceled]" } else { "" });
 }
 
 /// Reads the parts of an answer as VS Code shows them. A reference is a name within the text.
@@ -242,11 +243,12 @@ fn shown(part: &Value, talk: &mut Conversation<'_>) {
     let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     let line = command.first_text(&["userEdited", "toolEdited", "original"]);
     talk.call(id, name, &Value::from(line.unwrap_or(&said)));
-    result(part).into_iter().for_each(|result| talk.result(result));
+    result(part, true).into_iter().for_each(|result| talk.result(result));
 }
 
-/// Result of a call as VS Code shows it: a terminal's output, or the details of another tool.
-fn result(part: &Value) -> Option<ToolResult<'_>> {
+/// Result of a call as VS Code shows it: a terminal's output, or the details of another tool. A part that is shown as
+/// incomplete is aborted if it `is_all`, since the model may have received a result.
+fn result(part: &Value, is_all: bool) -> Option<ToolResult<'_>> {
     let (terminal, details) = (&part["toolSpecificData"], &part["resultDetails"]);
     let code = terminal["terminalCommandState"]["exitCode"].int();
     let mut text = terminal["terminalCommandOutput"].text("text").to_owned();
@@ -258,7 +260,7 @@ fn result(part: &Value) -> Option<ToolResult<'_>> {
         || confirmed["type"].as_u64().is_some_and(|answer| REFUSED.contains(&answer));
     let outcome = match details["isError"].as_bool() {
         Some(failed) => Some(outcome_of_flag(!failed)),
-        None => (refused || part["isComplete"] == false).then_some(Outcome::Aborted),
+        None => (refused || is_all && part["isComplete"] == false).then_some(Outcome::Aborted),
     };
     let is_told = outcome.is_some() || code.is_some() || !text.is_empty();
     is_told.then(|| ToolResult {
@@ -427,5 +429,20 @@ mod tests {
             "client notice: [canceled]",
         ];
         assert_eq!(shown(Format::Copilot, &file), expected);
+    }
+
+    #[test]
+    fn an_error_and_a_result_that_the_model_received_stay_what_they_are() {
+        let file = r#"{"sessionId":"s","requests":[{"requestId":"r","message":{"text":"go"},"isCanceled":true,"response":[{"kind":"toolInvocationSerialized","toolCallId":"c","isConfirmed":{"type":4},"isComplete":false}],"result":{"errorDetails":{"message":"Quota exceeded"},"metadata":{"toolCallRounds":[{"response":"","toolCalls":[{"id":"c","name":"run","arguments":"{}"}]}],"toolCallResults":{"c":{"value":"tests pass"}}}}}]}"#;
+        let expected = [
+            "person prompt: go",
+            "assistant tool_call run#c: {}",
+            "tool tool_result run#c: tests pass",
+            "client notice: Quota exceeded",
+            "client notice: [canceled]",
+        ];
+        assert_eq!(shown(Format::Copilot, file), expected);
+        let aborted = file.replace(r#""c":{"value":"tests pass"}"#, "");
+        assert_eq!(shown(Format::Copilot, &aborted)[2], "tool tool_result run#c aborted: ");
     }
 }

@@ -148,14 +148,15 @@ impl Detector<'_> {
             }
         }
         let best = counts.iter().rev().max_by_key(|(_, count)| *count).map(|(vote, _)| *vote);
-        // One record of Gemini CLI, or one of Anthropic's tool blocks, settles the format of messages
-        // that are like other clients'.
-        let settling = [Ok(Format::GeminiCli), Err(GEMINI_STREAM), Ok(Format::Anthropic)];
-        let is_there = |vote: &Result<Format, &str>| counts.iter().any(|(known, _)| known == vote);
-        match best {
-            Some(Ok(Format::Openai) | Err(_)) => settling.into_iter().find(is_there).or(best),
-            Some(Ok(_)) | None => best,
-        }
+        // A single line settles the format of messages that are like another client's.
+        let settling = match best? {
+            Err(GROK) => Ok(Format::GeminiCli),
+            Ok(Format::Codex) => Err(GEMINI_STREAM),
+            Ok(Format::Openai) => Ok(Format::Anthropic),
+            Ok(_) | Err(_) => return best,
+        };
+        let is_settled = counts.iter().any(|(vote, _)| *vote == settling);
+        if is_settled { Some(settling) } else { best }
     }
 
     fn value(self, json: &Value) -> Detected {
@@ -284,13 +285,14 @@ const OPENCODE_PART: &str = "a part of an opencode session (`opencode export ID`
 
 const GEMINI_STREAM: &str = "output of `gemini --output-format stream-json`";
 
+const GROK: &str = "Grok CLI";
+
 /// Signatures of one line of a file.
-const UNREAD_LINES: [Signature; 7] = [
+const UNREAD_LINES: [Signature; 6] = [
     (GEMINI_STREAM, &["type=init", "session_id"]),
-    (GEMINI_STREAM, &["type=tool_use|tool_result", "tool_id"]),
     ("Kimi CLI", &["type=metadata", "protocol_version"]),
     (OPENCODE_PART, &["sessionID"]),
-    ("Grok CLI", &["type=system|user|assistant", "content", "!role"]),
+    (GROK, &["type=system|user|assistant", "content", "!role"]),
     ("a prompt history", &["display", "pastedContents"]),
     ("a prompt history", &["session_id", "ts", "text", "!role", "!type"]),
 ];
@@ -402,11 +404,24 @@ mod tests {
         let says = r#"{"type":"message","timestamp":"t","role":"user","content":"q"}"#;
         let call = r#"{"type":"tool_use","timestamp":"t","tool_name":"ls","tool_id":"c"}"#;
         let stream = Err(DetectError::LooksLike(GEMINI_STREAM));
-        check(&format!("{says}\n{says}\n"), Ok(Format::Openai));
         check(
             &format!("{{\"type\":\"init\",\"session_id\":\"s\"}}\n{says}\n{call}\n{says}\n"),
             stream,
         );
+    }
+
+    #[test]
+    fn one_odd_line_does_not_decide_about_lines_that_are_read() {
+        let says = r#"{"id":1,"role":"user","content":"q"}"#;
+        let error = r#"{"id":9,"type":"error","message":"rate limit"}"#;
+        let call = r#"{"type":"tool_use","tool_id":"c","name":"ls"}"#;
+        for odd in [error, call] {
+            check(&format!("{says}\n{odd}\n{says}\n"), Ok(Format::Openai));
+        }
+        let item = r#"{"type":"message","role":"user","content":"q"}"#;
+        let call = r#"{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}"#;
+        check(&format!("{item}\n{call}\n{item}\n{item}\n"), Ok(Format::Codex));
+        check(&format!("[{item},{call}]"), Ok(Format::Codex));
     }
 
     #[test]

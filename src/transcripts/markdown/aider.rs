@@ -78,7 +78,7 @@ struct AiderReader<'e> {
     command: Option<String>,
     /// True while printed text continues without a prefix, until a line that ends with two spaces.
     unfinished: bool,
-    /// True once a line ends as aider ends lines; editors may remove all such ends.
+    /// True once a line of the chat ends as aider ends lines; editors may remove all such ends.
     has_endings: bool,
 }
 
@@ -124,6 +124,16 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
     }
 
     fn end(&mut self) {
+        // The end of the last line may be missing.
+        if let Some(block) = self.block.as_mut().filter(|it| it.author == Author::Assistant)
+            && !self.fence.is_open()
+            && let Some((reply, last)) = block.text.trim_end().rsplit_once('\n')
+            && let Some(words) = typed(last).map(str::to_owned)
+        {
+            let number = reply.split('\n').fold(block.line, |line, _| line.saturating_add(1));
+            block.text.truncate(reply.len());
+            self.add(Author::Person, &words, number);
+        }
         if self.in_session {
             self.flush();
         }
@@ -143,6 +153,7 @@ impl AiderReader<'_> {
         self.flush();
         self.fence.reset();
         self.command = None;
+        self.has_endings = false;
         self.in_session = true;
         if self.starts.len() >= STARTS_MAX {
             self.starts.clear();

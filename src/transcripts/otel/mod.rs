@@ -58,16 +58,20 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Reads spans and log records in the order of their ends: the span of an agent contains those of its calls.
+/// Reads what spans received at their starts and the rest at their ends: the span of an agent or a model contains those
+/// of its tools.
 fn batch(json: &Value, talk: &mut Conversation<'_>) {
     let mut spans = Vec::new();
     gather(json, &mut spans);
-    spans.sort_by_key(|json| nanos(json, &["endTimeUnixNano"]).or(time(json)));
-    spans.into_iter().for_each(|json| span(json, talk));
+    spans.sort_by_key(|(json, is_over)| {
+        let end = nanos(json, &["endTimeUnixNano"]).filter(|_| *is_over);
+        end.or(time(json))
+    });
+    spans.into_iter().for_each(|(json, is_over)| part_of_span(json, is_over, talk));
 }
 
-/// Adds spans and log records at any depth.
-fn gather<'j>(json: &'j Value, spans: &mut Vec<&'j Value>) {
+/// Adds the starts and ends of spans and log records at any depth.
+fn gather<'j>(json: &'j Value, spans: &mut Vec<(&'j Value, bool)>) {
     const LISTS: [&str; 7] = [
         "resourceSpans", "resourceLogs", "scopeSpans", "scopeLogs", "instrumentationLibrarySpans",
         "spans", "logRecords",
@@ -75,7 +79,7 @@ fn gather<'j>(json: &'j Value, spans: &mut Vec<&'j Value>) {
     let inner = LISTS.iter().flat_map(|key| json[key].list().iter().map(move |it| (*key, it)));
     for (key, inner) in inner {
         match key {
-            "spans" | "logRecords" => spans.push(inner),
+            "spans" | "logRecords" => spans.extend([(inner, false), (inner, true)]),
             _ => gather(inner, spans),
         }
     }
@@ -83,14 +87,25 @@ fn gather<'j>(json: &'j Value, spans: &mut Vec<&'j Value>) {
 
 /// Reads a span, or a log record of a model call.
 fn span(json: &Value, talk: &mut Conversation<'_>) {
+    part_of_span(json, true, talk);
+}
+
+/// Reads a span, or only its input unless it is over.
+fn part_of_span(json: &Value, is_over: bool, talk: &mut Conversation<'_>) {
+    const RESULTS: [&str; 3] =
+        ["gen_ai.output.messages", "gen_ai.tool.name", "gen_ai.tool.call.result"];
     let mut fields = attributes(&json["attributes"]);
     let body = any_value(&json["body"]);
     let told_in_body = body.map().filter(|(key, _)| key.starts_with("gen_ai."));
     fields.extend(told_in_body.map(|(key, value)| (key.clone(), value.clone())));
+    fields.retain(|key, _| is_over || !RESULTS.contains(&key.as_str()));
     let fields = Value::Object(fields);
     let trace = json.first_text(&["traceId", "trace_id"]);
     let trace = trace.or(json["context"].first_text(&["trace_id", "traceId"])).unwrap_or_default();
     told(&fields, trace, time(json), talk);
+    if !is_over {
+        return;
+    }
     let own = [json.text("eventName"), fields.text("event.name")];
     if let Some(name) = own.into_iter().find(|name| name.starts_with("gen_ai.")) {
         event(name, &body, talk);
@@ -123,6 +138,7 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     messages(json, talk);
     let id = json.text("gen_ai.tool.call.id");
     if json.has("gen_ai.tool.name") && (id.is_empty() || !talk.has_call(id)) {
+        talk.repeats(id);
         talk.call(id, json.text("gen_ai.tool.name"), &json["gen_ai.tool.call.arguments"]);
     }
     if json.has("gen_ai.tool.call.result") || json.has("gen_ai.tool.name") && json.has("error.type")
@@ -151,10 +167,13 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     let role = json.text("role");
     let is_told = |part: &&Value| !matches!(part.text("type"), "reasoning" | "thinking");
     let parts = json["parts"].list().iter().filter(is_told).map(Value::to_string);
-    if talk.repeats(&format!("{role} {}", parts.collect::<String>())) {
-        return;
-    }
+    let is_told = talk.repeats(&format!("{role} {}", parts.collect::<String>()));
     for part in json["parts"].list() {
+        // A later call may have the same id. The span of a tool may have told the call before.
+        let is_call = part.text("type").ends_with("tool_call") && part.has("id");
+        if is_call && talk.repeats(part.text("id")) || is_told {
+            continue;
+        }
         if let Some(read) = read_of(PARTS, part.text("type")) {
             read(part, talk);
             continue;
@@ -242,6 +261,7 @@ fn structured(json: &Value) -> Value {
 mod tests {
     use super::*;
     use crate::transcripts::{client, testing};
+    use serde_json::json;
 
     #[test]
     fn sessions_of_one_file_may_use_the_same_ids_of_calls() {
@@ -287,16 +307,86 @@ mod tests {
         );
     }
 
+    /// Span from `start` to `end` with attributes.
+    fn a_span(start: u8, end: u8, fields: &[(&str, Value)]) -> Value {
+        let nanos = |at: u8| format!("17724637{at:02}000000000");
+        let field = |(key, value): &(&str, Value)| json!({"key": key, "value": {"stringValue": value.as_str().map_or_else(|| value.to_string(), str::to_owned)}});
+        let fields: Vec<Value> = fields.iter().map(field).collect();
+        json!({"traceId": "t", "startTimeUnixNano": nanos(start), "endTimeUnixNano": nanos(end), "attributes": fields})
+    }
+
+    #[track_caller]
+    fn check_spans(spans: &[Value], expected: &[&str]) {
+        let file = json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
+        assert_eq!(testing::shown(Format::Otel, &file.to_string()), expected);
+    }
+
+    const INPUT: &str = "gen_ai.input.messages";
+    const OUTPUT: &str = "gen_ai.output.messages";
+
+    fn says(role: &str, text: &str) -> Value {
+        json!({"role": role, "parts": [{"type": "text", "content": text}]})
+    }
+
     #[test]
     fn spans_are_read_in_the_order_of_their_ends() {
-        let span = |end: u8, said: &str| {
-            format!(
-                r#"{{"traceId":"t","startTimeUnixNano":"1772463700000000000","endTimeUnixNano":"177246370{end}000000000","attributes":[{{"key":"gen_ai.input.messages","value":{{"stringValue":"[{{\"role\":\"user\",\"parts\":[{{\"type\":\"text\",\"content\":\"{said}\"}}]}}]"}}}}]}}"#
-            )
+        let span = |start, end, text: &str| {
+            a_span(start, end, &[(OUTPUT, json!([says("assistant", text)]))])
         };
-        let spans = [span(3, "third"), span(1, "first"), span(2, "second")].join(",");
-        let file = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
-        let expected = ["first", "second", "third"].map(|said| format!("person prompt: {said}"));
-        assert_eq!(testing::shown(Format::Otel, &file), expected);
+        let spans = [span(10, 40, "third"), span(10, 20, "first"), span(25, 30, "second")];
+        check_spans(
+            &spans,
+            &["assistant text: first", "assistant text: second", "assistant text: third"],
+        );
+        let without = spans.map(|mut span| {
+            span.as_object_mut().unwrap().retain(|key, _| !key.ends_with("Nano"));
+            span
+        });
+        check_spans(
+            &without,
+            &["assistant text: third", "assistant text: first", "assistant text: second"],
+        );
+    }
+
+    #[test]
+    fn a_span_that_contains_those_of_its_tools_is_asked_before_them_and_answers_after_them() {
+        let prompt = says("user", "list the files");
+        let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "ls", "arguments": {}}]});
+        let result = json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "a.rs"}]});
+        let (asked, answered) =
+            ((INPUT, json!([prompt])), (OUTPUT, json!([says("assistant", "One.")])));
+        let tool = [
+            ("gen_ai.tool.name", json!("ls")),
+            ("gen_ai.tool.call.id", json!("c")),
+            ("gen_ai.tool.call.arguments", json!({})),
+            ("gen_ai.tool.call.result", json!("a.rs")),
+        ];
+        let tool = a_span(12, 14, &tool);
+        let agent = a_span(10, 30, &[asked.clone(), answered.clone()]);
+        let more = a_span(21, 25, &[(INPUT, json!([prompt, call, result])), answered]);
+        let expected = [
+            "person prompt: list the files",
+            "assistant tool_call ls#c: {}",
+            "tool tool_result ls#c: a.rs",
+            "assistant text: One.",
+        ];
+        check_spans(&[agent.clone(), tool.clone()], &expected);
+        for end in [11, 20] {
+            let model = a_span(10, end, &[asked.clone(), (OUTPUT, json!([call]))]);
+            check_spans(&[model.clone(), tool.clone(), more.clone()], &expected);
+            check_spans(&[agent.clone(), model, tool.clone(), more.clone()], &expected);
+        }
+    }
+
+    #[test]
+    fn a_later_call_with_the_same_id_is_another_call() {
+        let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "ls", "arguments": {}}]});
+        let prompt = says("user", "again");
+        let spans = [
+            a_span(10, 11, &[(OUTPUT, json!([call]))]),
+            a_span(12, 13, &[(INPUT, json!([call, prompt])), (OUTPUT, json!([call]))]),
+        ];
+        let called = "assistant tool_call ls#c: {}";
+        check_spans(&spans, &[called, "person prompt: again", called]);
     }
 }

@@ -8,7 +8,7 @@ use super::json::JsonExt;
 use super::marks::name_of;
 use super::tools::outcome_of_status;
 use crate::domain::{Format, Outcome, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Responses,
@@ -67,31 +67,45 @@ impl<'j> Exchange<'j> {
     }
 }
 
-/// Reads an exchange in the session that it continues. A response without its request stays in the last one.
+/// Reads an exchange in the session of which it repeats or continues an answer. A response without its request stays
+/// in the last one.
 fn logged(json: &Value, talk: &mut Conversation<'_>) {
     let Exchange { request, response, named, before } = Exchange::of(json);
     let input = &request["input"];
-    let text = input.as_str().map(|text| json!({"role": "user", "content": text}));
-    let mut so_far = vec![0];
-    for item in input.list().iter().chain(&text).chain(response["output"].list()) {
-        // Instructions may change, and copies may lack other items.
-        let is_known = item.has("call_id") || matches!(item.text("role"), "user" | "assistant");
-        let last = so_far.last().copied().unwrap_or_default();
-        so_far.push(if is_known { name_of(&format!("{last} {}", key(item))) } else { last });
-    }
-    let (asked, all) = so_far.split_at(input.list().len().max(text.iter().len()) + 1);
-    let mut earlier = before.map(name_of).into_iter().chain(asked.iter().rev().copied());
-    let known = earlier.find_map(|name| talk.continued.get(&name)).cloned();
+    let mut asked = input.as_str().map(|text| format!("user {text}")).unwrap_or_default();
+    let repeated = names(input.list(), &mut asked);
     let id = response.text("id");
+    let ids = before.into_iter().chain([id]).filter(|id| !id.is_empty());
+    let ids: Vec<u64> = ids.map(name_of).collect();
+    let mut earlier = ids.iter().chain(repeated.iter().rev());
+    let known = earlier.find_map(|name| talk.continued.get(name)).cloned();
     let new = before.unwrap_or(if input.is_null() { "" } else { id });
     let session = named.map(str::to_owned).or(known).unwrap_or_else(|| new.to_owned());
     talk.session(&session);
     exchange(json, talk);
     let session = talk.head().native_id.clone();
-    let all = all.last().or(asked.last()).copied().filter(|all| *all != 0);
-    for name in [name_of(id)].into_iter().chain(all) {
+    // A request that lacks the beginning may begin with an answer.
+    let told = [asked, String::new()].map(|mut asked| names(response["output"].list(), &mut asked));
+    for name in ids.into_iter().chain(told.concat()) {
         talk.continued.insert(name, session.clone());
     }
+}
+
+/// Names by which a later request may repeat items: an assistant's words behind the user's, and ids, which are surer
+/// and come last.
+fn names(items: &[Value], asked: &mut String) -> Vec<u64> {
+    let (mut names, mut ids) = (Vec::new(), Vec::new());
+    for item in items {
+        let own = [item.text("id"), item.text("call_id")];
+        ids.extend(own.into_iter().filter(|id| !id.is_empty()).map(name_of));
+        match item.text("role") {
+            "user" => *asked = key(item),
+            "assistant" => names.push(name_of(&format!("{asked} {}", key(item)))),
+            _ => {}
+        }
+    }
+    names.append(&mut ids);
+    names
 }
 
 /// Reads the request, if it was logged, and the response.
@@ -177,7 +191,10 @@ fn output(item: &Value, talk: &mut Conversation<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Speaker;
+    use crate::transcripts::raw::TranscriptItem;
     use crate::transcripts::{client, testing};
+    use serde_json::json;
 
     fn says(role: &str, text: &str) -> Value {
         json!({"role": role, "content": [{"type": "text", "text": text}]})
@@ -266,5 +283,51 @@ mod tests {
             json!({"id": id, "object": "response", "output": [says("assistant", id)]}).to_string()
         });
         check(&lines, &["= a", "1: assistant text: a", "2: assistant text: b"]);
+    }
+
+    /// Checks a log of two exchanges that are one conversation: the second sends `again`, and then "go on".
+    #[track_caller]
+    fn check_pair(output: &[Value], again: &[Value]) {
+        let prompt = says("user", "use sqlite");
+        let first = json!({"request": {"input": [prompt]}, "response": {"id": "a", "object": "response", "output": output}});
+        let lines =
+            [first.to_string(), line("b", &[again, &[says("user", "go on")]].concat(), &json!({}))];
+        let other = line("c", &[says("user", "use sqlite")], &json!({}));
+        let text = [&lines[..], &[other]].concat().join("\n");
+        let items = testing::items(Format::Responses, text.as_bytes());
+        let persons = testing::entries(&items).filter(|it| it.speaker == Speaker::Person);
+        let persons: Vec<String> = persons.map(testing::show).collect();
+        let prompt = "person prompt: use sqlite";
+        assert_eq!(persons, [prompt, "person prompt: go on", prompt]);
+    }
+
+    #[test]
+    fn a_request_that_repeats_any_item_of_an_answer_continues_its_conversation() {
+        let prompt = says("user", "use sqlite");
+        let mut answer = says("assistant", "ok");
+        answer["id"] = "m".into();
+        let reference = json!({"type": "item_reference", "id": "m"});
+        check_pair(&[answer.clone()], &[prompt.clone(), reference]);
+        let copy = says("assistant", "ok");
+        let context =
+            |at: u8| says("user", &format!("<environment_context>{at}</environment_context>"));
+        check_pair(&[answer.clone()], &[context(2), prompt.clone(), copy.clone()]);
+        check_pair(&[answer.clone()], std::slice::from_ref(&copy));
+        let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "ls", "arguments": "{}"});
+        let result =
+            |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
+        let interleaved = [prompt.clone(), call("1"), result("1"), call("2"), result("2")];
+        check_pair(&[call("1"), call("2")], &interleaved);
+        check_pair(&[call("1"), answer], &[prompt, copy]);
+    }
+
+    #[test]
+    fn responses_that_are_listed_from_the_last_one_are_one_conversation() {
+        let lines = [("c", "b"), ("b", "a"), ("a", "")].map(|(id, before)| {
+            line(id, &[says("user", id)], &json!({"previous_response_id": before}))
+        });
+        let items = testing::items(Format::Responses, lines.join("\n").as_bytes());
+        let sessions = items.iter().filter(|it| matches!(it, TranscriptItem::Session(_)));
+        assert_eq!(sessions.count(), 1);
     }
 }

@@ -212,3 +212,25 @@ fn a_heading_in_a_reply_is_no_prompt() {
         ],
     );
 }
+
+#[test]
+fn a_prompt_that_an_editor_trimmed_is_no_heading() {
+    let first = ["= 2026-01-02 03:04:05#0", "4: person prompt: go", "6: assistant text: Sure."];
+    let begun = format!("{HEAD}#### go  \n\nSure.\n\n");
+    check(
+        &format!(
+            "{begun}# aider chat started at 2026-02-02 03:04:05\n\n#### run\n\nYes.\n\n#### no\n\nOk.\n"
+        ),
+        &[
+            &first[..],
+            &[
+                "= 2026-02-02 03:04:05#0", "10: person prompt: run", "12: assistant text: Yes.",
+                "14: person prompt: no", "16: assistant text: Ok.",
+            ],
+        ]
+        .concat(),
+    );
+    check(&format!("{begun}#### go on"), &[&first[..], &["8: person prompt: go on"]].concat());
+    let quoted = "6: assistant text: Sure.\n\n```\n#### x";
+    check(&format!("{begun}```\n#### x"), &[&first[..2], &[quoted]].concat());
+}
