@@ -2,6 +2,7 @@
 //! paraphrased; each must occur in the slice.
 
 use super::fold::Folded;
+use super::language::Language;
 use super::numbers::unit_after;
 use crate::text::numbers::Unit;
 use crate::text::stems::foreign;
@@ -98,15 +99,21 @@ fn is_digest(text: &str) -> bool {
 /// Minimum length of a part of a pattern that names something.
 const PART_BYTES_MIN: usize = 4;
 
-/// Position of `literal` in the slice.
-pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
+/// Position of `literal` in a slice in `language`.
+pub(super) fn find(literal: &Literal, slice: &Folded, language: Language) -> Option<Range<usize>> {
     let folded = Folded::new(&literal.text);
     let text = folded.as_str();
     if literal.rule == "number" {
         // Units are written with and without a blank, thousands with and without a comma.
         let plain = text.replace(',', "");
+        // Many languages write a decimal comma; in English, 1.500 is not 1,500.
+        let mark = text.rfind(['.', ',']).filter(|mark| text.len() - mark == "000.".len());
+        let swaps = language != Language::English || mark.is_none();
+        let other = |it: &str| it.replace('.', " ").replace(',', ".").replace(' ', ",");
+        let others = [other(text), other(&plain)].into_iter().filter(|_| swaps);
         let mut spellings =
             vec![text.to_owned(), grouped(&plain, ","), grouped(&plain, "."), plain];
+        spellings.extend(others);
         spellings.dedup();
         return spellings.iter().find_map(|it| slice.find_number(it, literal.unit));
     }
@@ -245,17 +252,38 @@ mod tests {
     #[test]
     fn numbers_are_found_with_and_without_a_comma() {
         let slice = Folded::new("it took 12000ms, or 1,255 dollars; readRow() is slow");
-        let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
+        let there = |text: &str| {
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+        };
         assert!(there("12,000 ms") && there("1,255") && there("`readRow()`"));
         assert!(there("`read*()`") && !there("`write*()`"));
         assert!(!there("13,000") && !there("`writeRow`"));
     }
 
     #[test]
+    fn a_decimal_comma_is_a_decimal_point_where_it_marks_no_thousands() {
+        let there = |said: &str, number: &str, language: Language| {
+            let slice = Folded::new(said);
+            literals(number).iter().all(|it| find(it, &slice, language).is_some())
+        };
+        for language in [Language::OtherLatin, Language::English] {
+            assert!(there("die Pumpe zieht 7,25 Ampere", "7.25 A", language));
+            assert!(there("the pump draws 7.25 amperes", "7,25 A", language));
+            assert!(there("das sind 3.480,90 Franken", "3,480.90 francs", language));
+            assert!(there("das sind 3480,90 Franken", "3,480.90 francs", language));
+            assert!(there("das sind 6.300 Zeilen", "6,300 rows", language));
+            assert!(!there("die Pumpe zieht 7,26 Ampere", "7.25 A", language));
+            assert!(!there("die Pumpe zieht 17,25 Ampere", "7.25 A", language));
+        }
+        assert!(there("der Sack wiegt 2,125 Kilo", "2.125 kg", Language::OtherLatin));
+        assert!(!there("the sack has 2,125 beans", "2.125 kg", Language::English));
+    }
+
+    #[test]
     fn literals_are_there_in_other_words_of_the_same_meaning() {
         let there = |said: &str, text: &str| {
             let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice).is_some())
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
         };
         assert!(there("it has many `have`s", "the `have` lines"));
         assert!(there("we create, modify or delete", "create/modify/delete files"));
@@ -272,7 +300,7 @@ mod tests {
     fn files_of_a_list_share_the_folder_of_the_first() {
         let there = |said: &str, text: &str| {
             let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice).is_some())
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
         };
         assert!(there("src/book/wait.py, rules.py: 28", "the limit in src/book/rules.py"));
         assert!(there("site/index.html, a.js and style.css", "site/style.css"));
@@ -289,7 +317,9 @@ mod tests {
     #[test]
     fn code_that_was_said_in_pieces_is_there() {
         let slice = Folded::new("class Coder:\n  def __init__(self)\ntokenizers 0.20.0");
-        let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
+        let there = |text: &str| {
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+        };
         assert!(there("`Coder.__init__`") && there("`tokenizers==0.20.0`"));
         assert!(!there("`Coder.run`") && !there("`tokenizers==0.20.1`"));
     }
@@ -298,7 +328,7 @@ mod tests {
     fn pieces_that_stand_apart_are_no_code() {
         let there = |said: &str, text: &str| {
             let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice).is_some())
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
         };
         let invented = "`cargo test --release`";
         assert!(there("cargo +nightly test --release", invented));
@@ -316,7 +346,7 @@ mod tests {
         let invented = long.replacen("run", "bench", 1);
         let there = |said: &str, text: &str| {
             let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice).is_some())
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
         };
         assert!(there(&long, &format!("`{long}`")));
         assert!(!there(&long, &format!("`{invented}`")));

@@ -249,7 +249,7 @@ impl<'a> Grounder<'a> {
             proof.unsupported_fields.push(field.to_owned());
         }
         for literal in &literals(text) {
-            match find(literal, &self.folded) {
+            match find(literal, &self.folded, self.language) {
                 None if self.is_in_context(literal) => {}
                 // A claim in another language quotes in translation.
                 None if proof.is_foreign && literal.is_english_prose() => {}
@@ -289,7 +289,7 @@ impl<'a> Grounder<'a> {
     fn is_in_context(&self, literal: &Literal) -> bool {
         self.context.is_some_and(|context| {
             let folded = self.folded_context.get_or_init(|| Folded::new(context.as_str()));
-            find(literal, folded).is_some()
+            find(literal, folded, self.language).is_some()
         })
     }
 

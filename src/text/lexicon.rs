@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Words of a language by the stem of their English headword.
 pub(crate) struct Lexicon {
-    words: HashMap<String, &'static str>,
+    words: HashMap<String, Vec<&'static str>>,
     language: Algorithm,
 }
 
@@ -34,7 +34,10 @@ fn english_stem(word: &str) -> String {
 impl Lexicon {
     fn parse(text: &'static str, language: Algorithm) -> Lexicon {
         let lines = text.lines().filter_map(|line| line.split_once(": "));
-        let words = lines.map(|(head, words)| (english_stem(head), words)).collect();
+        let mut words: HashMap<String, Vec<&str>> = HashMap::default();
+        // Several headwords may have one stem: `position` and `positive`.
+        lines
+            .for_each(|(head, of_head)| words.entry(english_stem(head)).or_default().push(of_head));
         Lexicon { words, language }
     }
 
@@ -49,7 +52,7 @@ impl Lexicon {
     /// Keys of the words for a lower-case English word in any form.
     pub(crate) fn keys(&self, english: &str) -> impl Iterator<Item = u64> {
         let words = self.words.get(&english_stem(english));
-        words.into_iter().flat_map(|words| words.split(' ')).map(|word| self.key(word))
+        words.into_iter().flatten().flat_map(|words| words.split(' ')).map(|word| self.key(word))
     }
 
     /// Key of a word of the language in any form.
