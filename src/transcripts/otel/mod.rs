@@ -138,7 +138,7 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     messages(json, talk);
     let id = json.text("gen_ai.tool.call.id");
     if json.has("gen_ai.tool.name") && (id.is_empty() || !talk.has_call(id)) {
-        talk.repeats(id);
+        talk.repeats(&format!("{id} {}", json.text("gen_ai.tool.name")));
         talk.call(id, json.text("gen_ai.tool.name"), &json["gen_ai.tool.call.arguments"]);
     }
     if json.has("gen_ai.tool.call.result") || json.has("gen_ai.tool.name") && json.has("error.type")
@@ -171,7 +171,8 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     for part in json["parts"].list() {
         // A later call may have the same id. The span of a tool may have told the call before.
         let is_call = part.text("type").ends_with("tool_call") && part.has("id");
-        if is_call && talk.repeats(part.text("id")) || is_told {
+        let call = format!("{} {}", part.text("id"), part.text("name"));
+        if is_call && talk.repeats(&call) || is_told {
             continue;
         }
         if let Some(read) = read_of(PARTS, part.text("type")) {
@@ -381,6 +382,10 @@ mod tests {
     #[test]
     fn a_later_call_with_the_same_id_is_another_call() {
         let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "ls", "arguments": {}}]});
+        let other = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "cat", "arguments": {}}]});
+        let output = |message: &Value, at| a_span(at, at + 1, &[(OUTPUT, json!([message]))]);
+        let told = ["assistant tool_call ls#c: {}", "assistant tool_call cat#c: {}"];
+        check_spans(&[output(&call, 10), output(&other, 12)], &told);
         let prompt = says("user", "again");
         let spans = [
             a_span(10, 11, &[(OUTPUT, json!([call]))]),
