@@ -47,7 +47,7 @@ fn enqueue(place: &Place, args: &[&str]) -> u64 {
 /// Enqueues a file by its name, from its folder.
 fn enqueue_in(place: &Place, folder: &str, name: &str) {
     let mut command = place.command(&["enqueue", "--flush", name]);
-    assert!(command.current_dir(place.path(folder)).status().unwrap().success());
+    assert!(command.current_dir(place.path(folder)).output().unwrap().status.success());
 }
 
 #[test]
