@@ -233,8 +233,8 @@ impl MemoryFolder {
         let size = std::fs::metadata(&real).map_err(|_| "cannot be read")?;
         match (size.is_file(), size.len() <= FILE_BYTES_MAX) {
             (true, true) => files::read_to_string(&real).map_err(|error| {
-                let is_text = error.kind() != io::ErrorKind::InvalidData;
-                if is_text { "cannot be read" } else { "is not UTF-8 text" }
+                let is_binary = error.kind() == io::ErrorKind::InvalidData;
+                if is_binary { "is not UTF-8 text" } else { "cannot be read" }
             }),
             (true, false) => Err("is too large"),
             (false, _) => Err("is not a regular file"),

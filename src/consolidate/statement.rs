@@ -49,7 +49,7 @@ pub(super) struct Statement {
     /// Leaves nothing to do.
     pub(super) is_finished: bool,
     stated: Stated,
-    /// What a decision is about, and all that a request names, sorted.
+    /// Exact names that a decision is about, or all that a request has, sorted.
     named: Vec<u64>,
     /// Says that something holds beside what holds already.
     adds: bool,
