@@ -66,6 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn headwords_with_one_stem_keep_all_their_words() {
+        let text = "position: stellung\npositive: positiv\n";
+        let lexicon = Lexicon::parse(text, Algorithm::German);
+        let keys: Vec<u64> = lexicon.keys("positions").collect();
+        assert!(["stellung", "positiv"].iter().all(|word| keys.contains(&lexicon.key(word))));
+    }
+
+    #[test]
     fn every_line_has_one_headword_and_its_words() {
         for (_, file) in FILES {
             let mut last = "";
