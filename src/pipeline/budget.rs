@@ -6,6 +6,7 @@ use crate::adapters::process;
 use crate::config::{Config, Limits, Price};
 use crate::domain::{Digest, SessionId, Timestamp, Usage};
 use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall, StoreError};
+use crate::text::phrase::count;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +36,17 @@ pub(super) struct Reservation {
 
 impl fmt::Display for CapReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is reached", key(&self.cap))
+        let (key, needed) = (key(&self.cap), self.needed);
+        match self.cap.sort {
+            _ if needed <= self.cap.most => write!(f, "{key} is reached"),
+            CapUnit::Tokens => {
+                write!(f, "{key} is too small: one call needs up to {} tokens", count(needed))
+            }
+            CapUnit::Micros => {
+                let dollars = needed as f64 / 1e6;
+                write!(f, "{key} is too small: one call may cost ${dollars:.4}")
+            }
+        }
     }
 }
 

@@ -184,7 +184,7 @@ async fn calls_that_are_no_runs_are_on_the_bill_and_under_the_caps() {
         };
         assert_eq!(
             store.reserve(vec![cap(220)], charge.clone()).await.unwrap(),
-            Some(CapReached { cap: cap(220), is_transient: false })
+            Some(CapReached { cap: cap(220), needed: 1, is_transient: false })
         );
         assert_eq!(store.reserve(vec![cap(221)], charge).await.unwrap(), None);
     })

@@ -291,6 +291,6 @@ fn without_an_answer_of_the_model_of_embeddings_words_alone_count() {
     place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "1");
     let asked = stub.count();
     let run = place.run(&search);
-    assert!(run.stderr.contains("limits.day_tokens_max is reached"), "{}", run.stderr);
+    assert!(run.stderr.contains("limits.day_tokens_max is too small"), "{}", run.stderr);
     assert_eq!(stub.count(), asked, "a cap holds");
 }

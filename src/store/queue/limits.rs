@@ -83,6 +83,8 @@ pub(crate) struct Cap {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CapReached {
     pub cap: Cap,
+    /// Worst case of the call, in the cap's unit.
+    pub needed: u64,
     /// True if calls under way hold the room, so that it may become free.
     pub is_transient: bool,
 }
@@ -309,13 +311,15 @@ impl Store {
             for cap in &caps {
                 let spent = u64::try_from(spent(db, cap)?).unwrap_or(0);
                 let reserved = amount(db, &cap.scope.name(), cap.sort.reserved())?;
-                let most = spent.saturating_add(cap.sort.of(charge));
+                let needed = cap.sort.of(charge);
+                let most = spent.saturating_add(needed);
+                let reached = |is_transient| CapReached { cap: cap.clone(), needed, is_transient };
                 if most > cap.most {
-                    return Ok(Some(CapReached { cap: cap.clone(), is_transient: false }));
+                    return Ok(Some(reached(false)));
                 }
                 let reserved = u64::try_from(reserved).unwrap_or(0);
                 if most.saturating_add(reserved) > cap.most && busy.is_none() {
-                    busy = Some(CapReached { cap: cap.clone(), is_transient: true });
+                    busy = Some(reached(true));
                 }
             }
             if busy.is_none() && call.write(db, IN_FLIGHT)? {

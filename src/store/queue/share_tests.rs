@@ -110,8 +110,8 @@ fn cap(scope: CapScope, most: u64) -> Cap {
     Cap { scope, sort: CapUnit::Tokens, most }
 }
 
-fn busy(cap: Cap) -> CapReached {
-    CapReached { cap, is_transient: true }
+fn busy(cap: Cap, needed: u64) -> CapReached {
+    CapReached { cap, needed, is_transient: true }
 }
 
 /// A call of its own that costs so many tokens at most.
@@ -138,9 +138,9 @@ async fn a_cap_holds_for_all_workers_and_what_goes_beyond_one_is_reserved_under_
         let both = vec![day.clone(), mine.clone()];
         let call = tokens(90);
         assert_eq!(store.reserve(both.clone(), call.clone()).await.unwrap(), None);
-        assert_eq!(other.reserve(both.clone(), tokens(20)).await.unwrap(), Some(busy(mine)));
+        assert_eq!(other.reserve(both.clone(), tokens(20)).await.unwrap(), Some(busy(mine, 20)));
         assert_eq!(other.reserve(vec![day.clone()], tokens(30)).await.unwrap(), None);
-        assert_eq!(other.reserve(vec![day.clone()], tokens(1)).await.unwrap(), Some(busy(day)));
+        assert_eq!(other.reserve(vec![day.clone()], tokens(1)).await.unwrap(), Some(busy(day, 1)));
         let cost = Charge { tokens: 40, micros: 0 };
         other.settle(both.clone(), call, Some(cost)).await.unwrap();
         assert_eq!(store.reserve(both, tokens(50)).await.unwrap(), None);
@@ -219,7 +219,7 @@ async fn a_call_without_an_answer_is_spent_at_its_worst_case_with_and_without_a_
         for _ in 0..2 {
             store.settle(caps.clone(), call.clone(), None).await.unwrap();
         }
-        let reached = CapReached { cap: caps[0].clone(), is_transient: false };
+        let reached = CapReached { cap: caps[0].clone(), needed: 41, is_transient: false };
         assert_eq!(store.reserve(caps.clone(), tokens(41)).await.unwrap(), Some(reached));
         assert_eq!(store.reserve(caps, tokens(40)).await.unwrap(), None);
         store.settle(Vec::new(), tokens(7), None).await.unwrap();
