@@ -93,11 +93,7 @@ impl AdjudicationArgs {
             }
             (None, Some(name)) if config.consolidate.is_auto() => match responding(config).await {
                 Ok(endpoint) => (of_endpoint(endpoint), name.to_owned(), AskMode::Optional),
-                Err(why) => {
-                    let line = "consolidating by rule; the model is asked about open pairs later";
-                    output::note(&format!("{why}: {line}"));
-                    return Ok(None);
-                }
+                Err(why) => (Model::Unavailable(why), name.to_owned(), AskMode::Optional),
             },
             (None, Some(name)) => {
                 (of_endpoint(endpoint(config)?), name.to_owned(), AskMode::Required)

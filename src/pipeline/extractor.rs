@@ -284,7 +284,7 @@ impl ModelSource<'_> {
         let known = match &model {
             // Capabilities of the endpoint do not apply to recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
-            Model::Endpoint(_) => {
+            Model::Endpoint(_) | Model::Unavailable(_) => {
                 config.model.rung.or(store.inner.capability(&base_url, model_name).await?)
             }
         };

@@ -34,6 +34,8 @@ pub enum Model {
     Endpoint(Box<Endpoint>),
     /// Recorded answers.
     Cassette(Box<Cassette>),
+    /// A server that does not respond, with the reason: answers it gave before are in the journal.
+    Unavailable(String),
 }
 
 pub(crate) struct ModelClient {
@@ -153,16 +155,13 @@ impl ModelClient {
         spent: &mut Spending,
     ) -> Result<Reply, AskError> {
         spent.asks += 1;
-        let endpoint = match &self.model {
-            // A cassette needs no journal.
-            Model::Cassette(cassette) => {
-                let reply = cassette.call(request).await.map_err(AskError::Model)?;
-                // Counted, but not billed: it was paid for when it was recorded.
-                self.tally.call(counted(&reply, request), 0);
-                return Ok(reply);
-            }
-            Model::Endpoint(endpoint) => endpoint,
-        };
+        // A cassette needs no journal.
+        if let Model::Cassette(cassette) = &self.model {
+            let reply = cassette.call(request).await.map_err(AskError::Model)?;
+            // Counted, but not billed: it was paid for when it was recorded.
+            self.tally.call(counted(&reply, request), 0);
+            return Ok(reply);
+        }
         let digest = sample_digest(request, before);
         let in_flight = self.in_flight(digest);
         let _turn = tokio::select! {
@@ -176,7 +175,13 @@ impl ModelClient {
             self.bill_journaled(&kept, request, context, spent);
             return Ok(kept.reply);
         }
-        let called = self.call(endpoint, request, context).await;
+        let called = match &self.model {
+            Model::Endpoint(endpoint) => self.call(endpoint, request, context).await,
+            Model::Cassette(_) => Err(AskError::Model(cancelled())),
+            Model::Unavailable(why) => {
+                Err(AskError::Model(ModelError::new(ErrorKind::NotFound, why.as_str())))
+            }
+        };
         spent.answered |= called.as_ref().map_or_else(is_response, |_| true);
         let (reply, reservation) = called?;
         let usage = counted(&reply, request);

@@ -333,10 +333,22 @@ fn without_the_model_that_extracts_consolidation_goes_by_rule_and_asks_later() {
     place.set("ANNALIST__MODEL__BASE_URL", gone);
     let output = place.run(&BY_RULE);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stderr.contains(&format!("no model answers at {gone}: ")), "{}", output.stderr);
+    assert!(output.stderr.contains(&format!("no model answers at {gone}; ")), "{}", output.stderr);
     check(&output.json(), &["add new", "conflict reversal"]);
     place.set("ANNALIST__MODEL__BASE_URL", stub.url());
     check(&place.json(&BY_RULE), &["settle judged-replaced"]);
+}
+
+#[test]
+fn answers_that_were_paid_for_count_while_the_model_is_away() {
+    let stub = judge(replaces);
+    let mut place = opposed_by_default(&stub);
+    // Its answer is journaled, and applying it fails.
+    place.json(&["consolidate", "--model", "stub-1", "--dry-run", "--json"]);
+    place.set("ANNALIST__MODEL__BASE_URL", "http://127.0.0.1:9/v1");
+    let output = place.run(&BY_RULE);
+    check(&output.json(), &["add new", "supersede judged-replaced"]);
+    assert_eq!(judged(&place), 1, "{}", output.stderr);
 }
 
 #[test]
