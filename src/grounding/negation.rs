@@ -33,9 +33,25 @@ const IF_NOT_EXISTS: [&str; 3] = ["if", "not", "exists"];
 
 /// Characters that end a sentence or line.
 const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
+/// Characters that end a clause within one.
+const CLAUSE_ENDS: [char; 5] = [',', ';', ':', '(', ')'];
+
+/// Words that may precede the verb of a wish.
+const BEFORE_WISH: [&str; 12] =
+    ["and", "but", "so", "also", "please", "just", "und", "aber", "bitte", "also", "por", "favor"];
+/// Words by which a negated wish says what to do: `don't forget to …`, `not … but …`.
+const AFFIRMING: [&str; 10] = [
+    "but", "instead", "rather", "sondern", "mais", "sino", "forget", "hesitate", "fail",
+    "vergessen",
+];
+/// Minimum share of a wish's words in a prohibition of it, in percent.
+const FORBIDDEN_PERCENT_MIN: usize = 80;
 
 /// Returns the main field of `claim` that its evidence contradicts.
 pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Option<&'static str> {
+    if let Claim::Request(it) = claim {
+        return is_forbidden(&it.summary, evidence, slice).then_some("summary");
+    }
     let fields = match claim {
         Claim::Decision(it) => vec![("chosen", it.chosen.as_str())],
         Claim::Attempt(it) if it.succeeded => {
@@ -53,12 +69,45 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
         .map(|(field, _)| field)
 }
 
+/// True if the evidence prohibits what a wish without a negation asks for, and asks for it nowhere. A problem that it
+/// describes (`the app does not check the size`) is no prohibition.
+fn is_forbidden(wish: &str, evidence: &[Evidence], slice: &Slice) -> bool {
+    if plain(wish).any(is_negation) {
+        return false;
+    }
+    let wanted = keys_of(wish);
+    let sentences =
+        evidence.iter().flat_map(|it| whole_sentences(it, slice).split_inclusive(SENTENCE_ENDS));
+    // A question, as in `can't you add it?`, prohibits nothing.
+    let told = sentences.filter(|sentence| !sentence.ends_with('?'));
+    let clauses = told.flat_map(|sentence| sentence.split(CLAUSE_ENDS));
+    let mut forbids = false;
+    for clause in clauses {
+        let held = keys_of(clause).intersection(&wanted).count() * 100;
+        let mut from_verb = plain(clause).skip_while(|word| BEFORE_WISH.contains(&&*lowered(word)));
+        let begin = from_verb.find(|word| !word.eq_ignore_ascii_case("do"));
+        let is_prohibition = begin.is_some_and(is_negation)
+            && !from_verb.any(|word| AFFIRMING.contains(&&*lowered(word)));
+        if is_prohibition {
+            forbids |= FORBIDDEN_PERCENT_MIN * wanted.len() <= held;
+        } else if ABOUT_PERCENT_MIN * wanted.len() <= held {
+            return false;
+        }
+    }
+    forbids
+}
+
+fn keys_of(text: &str) -> HashSet<u64> {
+    let mut keys = HashSet::default();
+    words(text, |word| {
+        keys.insert(word.key);
+    });
+    keys
+}
+
 /// True if the evidence has sentences about `text`, each negates one of its words, and none affirms that word.
 fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
-    let mut wanted = HashSet::default();
-    words(text, |word| {
-        wanted.insert(word.key);
-    });
+    let wanted = keys_of(text);
     let ours = evidence.iter().filter(|it| it.field == field);
     let sentences = ours.flat_map(|it| whole_sentences(it, slice).split_inclusive(SENTENCE_ENDS));
     let (mut turned, mut affirmed) = (HashSet::default(), HashSet::default());
@@ -108,7 +157,7 @@ struct HeldWords {
 /// Sorts the words in `held` by whether a clause of the sentence negates them.
 fn negated_words(sentence: &str, held: &HashSet<u64>) -> HeldWords {
     let (mut negated, mut affirmed) = (HashSet::default(), HashSet::default());
-    for clause in sentence.split([',', ';', ':', '(', ')']) {
+    for clause in sentence.split(CLAUSE_ENDS) {
         let clause: Vec<&str> = plain(clause).collect();
         let mut near = HashSet::default();
         let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL_NEGATIONS.contains(&word);
