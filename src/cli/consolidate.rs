@@ -426,13 +426,25 @@ async fn undo(
             }
             after_plan(&consolidator.store, config, &[namespace]).await
         }
-        other @ (ConsolidationOutcome::Busy
-        | ConsolidationOutcome::Moved(_)
-        | ConsolidationOutcome::Halted(_)) => Err(Failure::failed(format!(
-            "plan {}: {}; undo newer plans first",
-            short(&stored.plan.id),
-            problem(namespace, &other)
-        ))),
+        ConsolidationOutcome::Moved(ids) => {
+            let plans = consolidator.store.plans(Some(namespace)).await?;
+            let newer = plans.iter().skip_while(|it| it.plan.id != stored.plan.id).skip(1);
+            let touches =
+                |it: &&StoredPlan| it.plan.changes().iter().any(|it| ids.contains(&it.memory));
+            let newer = newer.filter(|it| it.undone_at.is_none()).filter(touches);
+            let newer: Vec<String> = newer.map(|it| short(&it.plan.id)).collect();
+            let remedy = match newer.as_slice() {
+                [] => "they were changed in the memory directory".to_owned(),
+                [one] => format!("undo plan {one} first"),
+                more => format!("undo plans {} first, the last one first", more.join(", ")),
+            };
+            let (id, moved) = (short(&stored.plan.id), ConsolidationOutcome::Moved(ids));
+            Err(Failure::failed(format!("plan {id}: {}; {remedy}", problem(namespace, &moved))))
+        }
+        other @ (ConsolidationOutcome::Busy | ConsolidationOutcome::Halted(_)) => {
+            let (id, problem) = (short(&stored.plan.id), problem(namespace, &other));
+            Err(Failure::failed(format!("plan {id}: {problem}")))
+        }
     }
 }
 

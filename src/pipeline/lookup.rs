@@ -133,7 +133,10 @@ pub(crate) async fn memory_history(
     let applied_at = |event: &Event| stored.iter().find(|it| it.plan.id == event.plan);
     let events = history(memory.id, &plans).into_iter();
     let by_plan = events.filter_map(|event| {
-        applied_at(&event).map(|plan| MemoryChange::Planned { at: plan.at, event })
+        let plan = applied_at(&event)?;
+        // The operation of a verdict has the time of the verdict, at which the record was not said.
+        let said_at = event.at.filter(|_| !plan.plan.is_verdict());
+        Some(MemoryChange::Planned { at: plan.at, event: Event { at: said_at, ..event } })
     });
     let mut changes: Vec<MemoryChange> = by_plan.collect();
     let is_by =

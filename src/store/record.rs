@@ -49,7 +49,7 @@ pub struct StoredRecord {
     pub prompt: (String, u32),
     /// End time of the run.
     pub extracted_at: Timestamp,
-    /// True if consolidation decided to make no memory of it.
+    /// True if consolidation decided to make no memory of it, or a person set it aside with the plan that made one.
     pub is_discarded: bool,
 }
 
@@ -149,7 +149,7 @@ pub(super) const RECORD_COLUMNS: &str = "c.id, c.kind, c.body, s.namespace, s.id
      CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END, c.reason, \
      s.path, s.format, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
      (SELECT count(*) FROM dispositions x WHERE x.record = c.id AND x.memory IS NULL \
-     AND x.withdrawn_no IS NULL AND x.undone_no IS NULL)";
+     AND x.withdrawn_no IS NULL)";
 
 pub(super) const RECORD_TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";

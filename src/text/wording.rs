@@ -49,6 +49,7 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
         || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some())
         || says(&split(&reason), &RULE).is_some()
+        || begins_from_now_on(&text)
 }
 
 /// True if a request states a standing rule, such as `never touch vendor/` or `ask me before you add a crate`.
@@ -59,9 +60,11 @@ pub(crate) fn is_standing(request: &str) -> bool {
     let asks_first = ASK.contains(&first)
         && words.iter().take(3).any(|word| ASKED.contains(word))
         && words.iter().any(|word| BEFORE.contains(word));
-    FROM_NOW_ON.iter().any(|words| without_please(&text).starts_with(*words))
-        || asks_first
-        || (first != "must" && ALWAYS.contains(&first))
+    begins_from_now_on(&text) || asks_first || (first != "must" && ALWAYS.contains(&first))
+}
+
+fn begins_from_now_on(folded: &str) -> bool {
+    FROM_NOW_ON.iter().any(|words| without_please(folded).starts_with(*words))
 }
 
 /// Text behind the scope of a rule, as in `for the whole project: never …`.
@@ -190,6 +193,7 @@ mod tests {
             "Every error message starts in lower case",
             "Jede Funktion braucht einen Test",
             "Niemand schreibt am Freitag in die Datenbank",
+            "From now on a doc comment stands above every function",
         ] {
             assert!(is_rule(text, ""), "{text}");
         }

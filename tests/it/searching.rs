@@ -294,3 +294,15 @@ fn without_an_answer_of_the_model_of_embeddings_words_alone_count() {
     assert!(run.stderr.contains("limits.day_tokens_max is too small"), "{}", run.stderr);
     assert_eq!(stub.count(), asked, "a cap holds");
 }
+
+#[test]
+fn what_an_undo_set_aside_is_no_news() {
+    for place in places() {
+        for told in list(&place.json(&["consolidate", "--no-model", "--json"])) {
+            place.json(&["consolidate", "--undo", told["plan"]["id"].as_str().unwrap(), "--json"]);
+        }
+        let found = place.json(&["search", "payout", "--all", "--json"]);
+        let states: Vec<&Value> = list(&found).iter().map(|hit| &hit["state"]).collect();
+        assert!(!states.is_empty() && states.iter().all(|it| **it == "discarded"), "{found}");
+    }
+}

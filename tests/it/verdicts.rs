@@ -102,7 +102,8 @@ fn a_verdict_is_undone_only_after_newer_ones_about_the_same_memory() {
     let gone = plan(&["retract", &redis]);
     let early = place.run(&["consolidate", "--undo", &both]);
     assert_eq!(early.code, 1, "{}", early.stdout);
-    assert!(early.stderr.contains("undo newer plans first"), "{}", early.stderr);
+    let first = format!("undo plan {} first", &gone[..10]);
+    assert!(early.stderr.contains(&first), "{}", early.stderr);
     for newest in [gone, both] {
         place.json(&["consolidate", "--undo", &newest, "--json"]);
         assert_eq!(states(&place), ["active", "active"]);
@@ -114,6 +115,16 @@ fn a_verdict_is_undone_only_after_newer_ones_about_the_same_memory() {
         rows.filter(|it| it["rule"] == rule).map(|it| &it["deed"]).collect()
     };
     assert_eq!(deeds("person-retracted"), ["decide", "undo"], "{history}");
+    // A verdict has a time, at which nothing was said.
+    place.json(&["memory", "retract", &redis, "--json"]);
+    let history = place.json(&["memory", "history", &redis, "--json"]);
+    let said: Vec<bool> =
+        history.as_array().unwrap().iter().map(|it| it["said_at"].is_string()).collect();
+    assert_eq!(
+        (said.iter().filter(|it| **it).count(), said.last()),
+        (1, Some(&false)),
+        "{history}"
+    );
 }
 
 #[test]

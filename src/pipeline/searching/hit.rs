@@ -24,7 +24,7 @@ named! {
         Retracted = "retracted",
         /// Proven, and not made into memory yet.
         Staged = "staged",
-        /// Proven, and decided to be no memory.
+        /// Proven, and decided to be no memory, or set aside by an undo.
         Discarded = "discarded",
         /// Not proven.
         Quarantined = "quarantined",
@@ -171,10 +171,15 @@ impl SearchHit {
         self.record().and_then(|stored| stored.record.provenance.at).or_else(of_memory)
     }
 
-    /// The evidence that matches most words of the query, the first among equals.
+    /// The evidence of the main field that matches most words of the query, the first among equals; that of another
+    /// field, if the main one's matches none.
     pub(crate) fn quote(&self, query: &Query) -> Option<&Evidence> {
         let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
-        evidence.unwrap_or_default().iter().rev().max_by_key(|it| query.words_in(it.words.as_str()))
+        evidence.unwrap_or_default().iter().rev().max_by_key(|it| {
+            let words = query.words_in(it.words.as_str());
+            let is_main = matches!(&*it.field, "chosen" | "topic" | "action" | "summary");
+            (words > 0 && is_main, words)
+        })
     }
 
     /// Text to show: a person's wording, else the best [`quote`](SearchHit::quote).
