@@ -10,13 +10,10 @@ use super::text::clean;
 use super::tools::{
     OpenCalls, is_web, outcome_of_code, outcome_of_output, outcome_of_stop, trailing_code,
 };
-use crate::domain::{Branch, Digest, EntryKind, Outcome, Severity, Skip, Speaker, Timestamp};
+use crate::domain::{Branch, Digest, EntryKind, Outcome, Skip, Speaker, Timestamp};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
-
-/// Maximum number of unknown kinds reported per file.
-const UNKNOWN_MAX: usize = 20;
+use std::collections::HashMap;
 
 pub(super) struct Conversation<'e> {
     pub(super) emit: Emit<'e>,
@@ -52,7 +49,6 @@ pub(super) struct Conversation<'e> {
     answered: NameSet,
     /// Readers by session: sessions may use the same ids of calls.
     messages: HashMap<usize, MessageReader>,
-    unknown: BTreeSet<String>,
 }
 
 /// Result of a tool call. An empty name stands for the name of its call.
@@ -89,7 +85,6 @@ impl<'e> Conversation<'e> {
             calls: OpenCalls::default(),
             answered: NameSet::default(),
             messages: HashMap::new(),
-            unknown: BTreeSet::new(),
         }
     }
 
@@ -334,12 +329,7 @@ impl<'e> Conversation<'e> {
 
     /// Reports an unknown kind of record, once per file.
     pub(super) fn unknown(&mut self, kind: &str) {
-        if self.unknown.len() < UNKNOWN_MAX && self.unknown.insert(kind.to_owned()) {
-            let known = |it: char| it.is_ascii_alphanumeric() || "._-$".contains(it);
-            let name: String = kind.chars().filter(|it| known(*it)).take(40).collect();
-            let detail = format!("expected a known kind of record, found `{name}`");
-            self.emit.finding(Severity::Info, "unknown-record", self.line, detail);
-        }
+        self.emit.unknown(kind, self.line);
     }
 
     /// Adds a text attributed to the user, which may contain text of the client.

@@ -15,11 +15,16 @@ use crate::text::own_output::{
 use crate::text::phrase::counted;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, Read};
+
+/// Maximum number of unknown kinds reported per file.
+const UNKNOWN_MAX: usize = 20;
 
 pub(super) struct Emit<'e> {
     sink: &'e mut Sink<'e>,
     findings: usize,
+    unknown: BTreeSet<String>,
     repairs: Repairs,
     stopped: bool,
     own: OwnOutput,
@@ -36,7 +41,7 @@ struct Repairs {
 impl<'e> Emit<'e> {
     pub(super) fn new(sink: &'e mut Sink<'_>) -> Emit<'e> {
         let (repairs, own) = (Repairs::default(), OwnOutput::default());
-        Emit { sink, findings: 0, repairs, stopped: false, own }
+        Emit { sink, findings: 0, unknown: BTreeSet::new(), repairs, stopped: false, own }
     }
 
     pub(super) fn stopped(&self) -> bool {
@@ -75,6 +80,16 @@ impl<'e> Emit<'e> {
         self.findings += 1;
         if self.findings <= FINDINGS_MAX {
             self.item(TranscriptItem::Finding(Finding::new(severity, rule, line, detail)));
+        }
+    }
+
+    /// Reports an unknown kind of record, or of a part of one, once per file.
+    pub(super) fn unknown(&mut self, kind: &str, line: u32) {
+        if self.unknown.len() < UNKNOWN_MAX && self.unknown.insert(kind.to_owned()) {
+            let known = |it: char| it.is_ascii_alphanumeric() || "._-$".contains(it);
+            let name: String = kind.chars().filter(|it| known(*it)).take(40).collect();
+            let detail = format!("expected a known kind of record, found `{name}`");
+            self.finding(Severity::Info, "unknown-record", line, detail);
         }
     }
 

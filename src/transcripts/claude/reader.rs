@@ -20,6 +20,12 @@ const WAITING_MAX: usize = 32;
 const LINKS_MAX: usize = 1024;
 /// Maximum length of an error of the client.
 const ERROR_CHARS_MAX: usize = 500;
+/// Kinds of the parts of a message that are read, or known to hold no words of a conversation.
+const PARTS: [&str; 13] = [
+    "text", "image", "document", "tool_use", "tool_result", "server_tool_use", "mcp_tool_use",
+    "web_search_tool_result", "web_fetch_tool_result", "mcp_tool_result", "thinking",
+    "redacted_thinking", "fallback",
+];
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Author {
@@ -76,7 +82,18 @@ impl<'a> RecordReader<'a> {
             "system" => self.system(&frame, &record),
             "pr-link" => self.link(&frame, &record),
             "result" => self.result(&frame, &record),
-            _ => {}
+            kind => self.emit.unknown(kind, line),
+        }
+    }
+
+    /// Reports parts of an unknown kind that hold text.
+    fn check_parts(&mut self, line: u32, content: &Content<'_>) {
+        let Content::Blocks(blocks) = content else { return };
+        for block in blocks {
+            let holds_text = block.text.some().is_some() || !matches!(block.content, Content::None);
+            if holds_text && !PARTS.contains(&block.kind.get()) {
+                self.emit.unknown(block.kind.get(), line);
+            }
         }
     }
 
@@ -106,6 +123,7 @@ impl<'a> RecordReader<'a> {
     fn user(&mut self, frame: &RawEntry, record: Record<'_>) {
         let generated = record.is_generated();
         let content = record.message.message().content;
+        self.check_parts(frame.line, &content);
         let answers = index::has_result(&content);
         if record.is_compact_summary.on() {
             let is_copy = self.index.marks.has(frame.line, index::SUMMARISED);
@@ -198,6 +216,7 @@ impl<'a> RecordReader<'a> {
 
     fn assistant(&mut self, frame: &RawEntry, record: Record<'_>) {
         let message = record.message.message();
+        self.check_parts(frame.line, &message.content);
         if record.is_api_error_message.on() || message.model.is("<synthetic>") {
             let text = flatten(message.content);
             return self.emit(frame.notice(text));

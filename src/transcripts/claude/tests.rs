@@ -55,6 +55,25 @@ fn a_reused_id_drops_no_words() {
 }
 
 #[test]
+fn unknown_records_and_parts_with_text_are_findings() {
+    let of_tomorrow =
+        user("b", "a", r#""move them""#).replace(r#""user","uuid"#, r#""of-tomorrow","uuid"#);
+    let lines = [
+        user("a", "x", r#"[{"type":"of-mars","text":"list"},{"type":"text","text":"the files"}]"#),
+        of_tomorrow,
+        r#"{"type":"of-its-work","sessionId":"s","count":1}"#.to_owned(),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        ! unknown-record 1
+        1: person prompt: the files
+        ! unknown-record 2",
+    );
+}
+
+#[test]
 fn what_annalist_wrote_is_context() {
     let memory = r#""Memory of this project's earlier sessions, kept by annalist. What the memory tags\n\n<memory name=\"project\">\nWe use tabs.\n</memory>\n\nfix it""#;
     let lines = [
@@ -394,7 +413,8 @@ fn what_the_client_made_is_not_the_models() {
         2: client injected: Base directory for this skill: /x (injected context)
         3: client notice: it ended
         4: client injected: [edited_text_file a.rs] (injected context)
-        5: client notice: [pull request #7] https://x.test/7",
+        5: client notice: [pull request #7] https://x.test/7
+        ! unknown-record 7",
     );
 }
 

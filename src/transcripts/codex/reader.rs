@@ -17,6 +17,11 @@ use std::borrow::Cow;
 const REQUEST: &str = "## My request for Codex:";
 /// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
+/// Kinds of records and events with text that other records have too, or that says how the client works.
+const UNREAD: [&str; 8] = [
+    "agent_reasoning", "reasoning", "additional_tools", "exec_command_end", "patch_apply_end",
+    "guardian_assessment", "warning", "collab_agent_interaction_end",
+];
 
 pub(super) struct RecordReader<'a> {
     pub(super) emit: Emit<'a>,
@@ -73,7 +78,16 @@ impl<'a> RecordReader<'a> {
                 self.emit_words(summary(&frame, &text));
             }
             _ if envelope.payload.is_none() => self.item(&frame, payload),
-            _ => {}
+            kind => self.unread(&frame, kind, &payload),
+        }
+    }
+
+    /// Reports a record of an unknown kind that holds text.
+    fn unread(&mut self, frame: &RawEntry, kind: &str, payload: &Payload<'_>) {
+        let holds_text =
+            payload.message.some().is_some() || !matches!(payload.content, Content::None);
+        if holds_text && !UNREAD.contains(&kind) {
+            self.emit.unknown(kind, frame.line);
         }
     }
 
@@ -113,7 +127,7 @@ impl<'a> RecordReader<'a> {
                 let text = format!("[{kind}] {}", payload.message.get());
                 self.emit_words(frame.notice(text.trim()));
             }
-            _ => {}
+            _ => self.unread(frame, kind, &payload),
         }
     }
 
@@ -217,7 +231,7 @@ impl<'a> RecordReader<'a> {
                 let text = format!("[from agent {author}] {}", flatten(payload.content));
                 self.emit_words(frame.notice(text));
             }
-            _ => {}
+            kind => self.unread(frame, kind, &payload),
         }
     }
 

@@ -14,6 +14,25 @@ fn check(input: &str, expected: &str) {
 const HEAD: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/x","source":"cli"}}"#;
 
 #[test]
+fn unknown_records_with_text_are_findings() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"event_msg","payload":{{"type":"of_tomorrow","message":"said"}}}}
+        {{"type":"event_msg","payload":{{"type":"of_tomorrow","message":"said again"}}}}
+        {{"type":"response_item","payload":{{"type":"of_mars","content":[{{"type":"text","text":"said"}}]}}}}
+        {{"type":"of_yesterday","payload":{{"message":"said"}}}}
+        {{"type":"event_msg","payload":{{"type":"of_its_work","count":1}}}}"#
+        ),
+        "
+        = s
+        ! unknown-record 2
+        ! unknown-record 4
+        ! unknown-record 5",
+    );
+}
+
+#[test]
 fn words_come_from_events_and_calls_from_items() {
     check(
         &format!(
