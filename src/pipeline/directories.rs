@@ -2,7 +2,7 @@
 //! a plan changes memory and synced after it, and what people wrote there.
 
 use super::Consolidator;
-use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, stamps_of};
+use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, directory_of, stamps_of};
 use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use super::lookup::{LookupError, memory_named};
 use super::namespace::Namespaces;
@@ -85,6 +85,7 @@ impl Directories {
         target: &ForgetTarget,
     ) -> Result<Forgotten<ForgetResult>, SyncError> {
         let namespace = &found.namespace;
+        self.take_over_copy(namespace).await?;
         let (erased, passages) = match consolidator.forget(namespace, target).await? {
             Forgotten::Done(done) => done,
             Forgotten::Busy => return Ok(Forgotten::Busy),
@@ -144,12 +145,36 @@ impl Directories {
 
     async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
         let mut folders = self.dir_sync.folders(namespace).await?;
+        folders.retain(|folder| self.has_this_store(folder) != Some(false));
         if let Some(here) = self.here.as_ref().filter(|here| !folders.contains(here))
             && self.namespace_of(here).await? == namespace
         {
             folders.push(here.clone());
         }
         Ok(folders)
+    }
+
+    /// A store that records a directory of another store was copied from it: then the directory beside this one is a copy
+    /// too, and takes its place.
+    async fn take_over_copy(&self, namespace: &str) -> Result<(), StoreError> {
+        let store = &self.dir_sync.store;
+        let beside = self.here.as_ref().filter(|here| self.has_this_store(here) == Some(true));
+        let Some(here) = beside.map(directory_of) else { return Ok(()) };
+        let recorded = self.dir_sync.folders(namespace).await?;
+        let copied = recorded.iter().find(|folder| self.has_this_store(folder) == Some(false));
+        if let Some(old) = copied.map(directory_of)
+            && store.shown_namespace(&here).await?.is_none()
+        {
+            store.repoint_directory(&old, here.dir).await?;
+        }
+        Ok(())
+    }
+
+    /// True if the store in the project of `folder` is this one; `None` if the project has none.
+    fn has_this_store(&self, folder: &MemoryFolder) -> Option<bool> {
+        let own = folder.project().join(".annalist/annalist.db").canonicalize().ok()?;
+        let this = Path::new(self.dir_sync.store.place()).canonicalize();
+        Some(this.is_ok_and(|this| own == this))
     }
 
     async fn namespace_of(&self, folder: &MemoryFolder) -> Result<String, StoreError> {
