@@ -1,6 +1,7 @@
 //! `annalist consolidate`: makes, lists and undoes plans that turn staged records into memory.
 
 use super::arguments::{one, prefix};
+use super::forget::finish;
 use super::memory::folder::{after_plan, before_plan};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
@@ -175,6 +176,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             if redo(&consolidator(store.clone(), None), &config, &stored).await? {
                 return Ok(());
             }
+        }
+        if !args.dry_run {
+            finish(&store, &config).await?;
         }
         let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await

@@ -165,7 +165,7 @@ fn namespace_here(config: &Config) -> Result<String, Failure> {
     let Some(store) = settings::known_store(config)? else {
         return Ok(namespace_of_folder(&folder, &gate));
     };
-    let namespaces = Namespaces { store: &store, gate: &gate, clock: None };
+    let namespaces = Namespaces { store: &store, gate: &gate };
     Ok(settings::runtime()?.block_on(namespaces.of_folder(&folder))?)
 }
 
@@ -177,6 +177,7 @@ async fn replay(
 ) -> Result<End, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
+    super::forget::finish(&store, &config).await?;
     let (seen, started) = (Arc::clone(&tally), Instant::now());
     let at_second_signal = Arc::clone(&tally);
     let cancel = cancelled_with_note(

@@ -2,7 +2,7 @@
 //! a plan changes memory and synced after it, and what people wrote there.
 
 use super::Consolidator;
-use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, stamps_of};
+use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, directory_of, stamps_of};
 use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use super::lookup::{LookupError, memory_named};
 use super::namespace::Namespaces;
@@ -85,6 +85,7 @@ impl Directories {
         target: &ForgetTarget,
     ) -> Result<Forgotten<ForgetResult>, SyncError> {
         let namespace = &found.namespace;
+        self.take_over_copy(namespace).await?;
         let (erased, passages) = match consolidator.forget(namespace, target).await? {
             Forgotten::Done(done) => done,
             Forgotten::Busy => return Ok(Forgotten::Busy),
@@ -114,6 +115,19 @@ impl Directories {
         Ok(Forgotten::Done(ForgetResult { erased, proof, synced }))
     }
 
+    /// Finishes erasures in `namespaces` that were interrupted: syncs their directories and scrubs the store. Returns
+    /// false if another process holds a namespace or still reads the store's file as it was.
+    pub(crate) async fn finish_forgetting(&self, namespaces: &[String]) -> Result<bool, SyncError> {
+        for namespace in namespaces.iter().filter(|it| !it.is_empty()) {
+            match self.renew(namespace).await {
+                Err(SyncError::Busy(_)) => return Ok(false),
+                synced => synced?,
+            };
+            self.dir_sync.drop_absent(namespace).await?;
+        }
+        Ok(self.dir_sync.store.scrub().await?)
+    }
+
     /// The entries that people wrote in the project's directory.
     pub(crate) async fn notes(&self) -> Result<Vec<Note>, SyncError> {
         let Some(folder) = &self.here else { return Ok(Vec::new()) };
@@ -131,6 +145,7 @@ impl Directories {
 
     async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
         let mut folders = self.dir_sync.folders(namespace).await?;
+        folders.retain(|folder| self.has_this_store(folder) != Some(false));
         if let Some(here) = self.here.as_ref().filter(|here| !folders.contains(here))
             && self.namespace_of(here).await? == namespace
         {
@@ -139,13 +154,36 @@ impl Directories {
         Ok(folders)
     }
 
+    /// A store that records a directory of another store was copied from it: then the directory beside this one is a copy
+    /// too, and takes its place.
+    async fn take_over_copy(&self, namespace: &str) -> Result<(), StoreError> {
+        let store = &self.dir_sync.store;
+        let beside = self.here.as_ref().filter(|here| self.has_this_store(here) == Some(true));
+        let Some(here) = beside.map(directory_of) else { return Ok(()) };
+        let recorded = self.dir_sync.folders(namespace).await?;
+        let copied = recorded.iter().find(|folder| self.has_this_store(folder) == Some(false));
+        if let Some(old) = copied.map(directory_of)
+            && store.shown_namespace(&here).await?.is_none()
+        {
+            store.repoint_directory(&old, here.dir).await?;
+        }
+        Ok(())
+    }
+
+    /// True if the store in the project of `folder` is this one; `None` if the project has none.
+    fn has_this_store(&self, folder: &MemoryFolder) -> Option<bool> {
+        let own = folder.project().join(".annalist/annalist.db").canonicalize().ok()?;
+        let this = Path::new(self.dir_sync.store.place()).canonicalize();
+        Some(this.is_ok_and(|this| own == this))
+    }
+
     async fn namespace_of(&self, folder: &MemoryFolder) -> Result<String, StoreError> {
         if let Some(named) = &self.namespace {
             return Ok(named.clone());
         }
         let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
-        let DirSync { store, clock, gate, holder: _ } = &self.dir_sync;
-        let namespaces = Namespaces { store, gate, clock: Some(*clock) };
+        let DirSync { store, gate, .. } = &self.dir_sync;
+        let namespaces = Namespaces { store, gate };
         namespaces.of_folder(&root.display().to_string()).await
     }
 }
@@ -194,8 +232,7 @@ pub(crate) async fn project_namespace<'f>(
         is_own |= config.store_url.starts_with(&own);
     }
     // The only namespace of the project's own store is the project's, also after it was moved or copied.
-    let mut all = if is_own { namespaces.store.namespaces().await? } else { Vec::new() };
-    Ok(all.pop().filter(|_| all.is_empty()))
+    if is_own { namespaces.store.only_namespace().await } else { Ok(None) }
 }
 
 pub(crate) struct DirectoryNotes {

@@ -3,7 +3,7 @@
 
 use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
-use super::session::id_everywhere;
+use super::session::{id_everywhere, lock_session};
 use super::sqlite::connection::scrub;
 use super::{
     AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
@@ -189,14 +189,31 @@ impl Store {
         self.read_once("looking for words that are left", read).await
     }
 
-    /// Also removes erased data from the file's free pages and its log. On a server, vacuum does
-    /// this.
-    pub(crate) async fn scrub(&self) -> StoreResult<bool> {
-        match self.backend() {
-            Backend::File(file) => scrub(file.path()).map(|()| true),
-            Backend::Server(_) => Ok(false),
-        }
+    /// Namespaces of erasures whose text was not scrubbed from the file yet; empty for the vault.
+    pub(crate) async fn unscrubbed(&self) -> StoreResult<Vec<String>> {
+        let sql = "SELECT DISTINCT namespace FROM scrubs ORDER BY namespace";
+        self.all("looking for interrupted erasures", sql, &[]).await
     }
+
+    /// Removes erased data from the file's free pages and its log; on a server, vacuum does this. Returns false if other
+    /// processes read the file as it was: until they end and this is repeated, it contains the data.
+    pub(crate) async fn scrub(&self) -> StoreResult<bool> {
+        let doing = "rewriting the store without the erased text";
+        let erased: i64 = self.one(doing, "SELECT coalesce(max(no), 0) FROM scrubs", &[]).await?;
+        let is_done = match self.backend() {
+            Backend::File(file) => scrub(file.path())?,
+            Backend::Server(_) => true,
+        };
+        if is_done {
+            self.run_one(doing, "DELETE FROM scrubs WHERE no <= ?1", values![erased]).await?;
+        }
+        Ok(is_done)
+    }
+}
+
+/// Marks erased text for [`Store::scrub`], in the transaction that erases it.
+pub(super) fn mark_unscrubbed(db: &mut Db, namespace: &str) -> Result<()> {
+    db.run("INSERT INTO scrubs (namespace) VALUES (?1)", values![namespace])
 }
 
 fn erase(
@@ -207,6 +224,10 @@ fn erase(
 ) -> Result<Result<Erased, Vec<MemoryId>>> {
     check_namespace(db, lease)?;
     vault::lock(db)?;
+    // An answer that arrives meanwhile is journaled before this, or not at all.
+    for session in &erasure.sessions {
+        lock_session(db, *session)?;
+    }
     let mut moved = Vec::new();
     for change in &erasure.changes {
         if find(db, change.memory)? != change.before {
@@ -216,6 +237,7 @@ fn erase(
     if !moved.is_empty() {
         return Ok(Err(moved));
     }
+    mark_unscrubbed(db, &lease.subject)?;
     let changed = erasure.changes.iter().filter(|it| it.after.is_some());
     let answers = answers(db, erasure)?;
     for answer in &answers {

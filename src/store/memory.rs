@@ -237,6 +237,20 @@ impl Store {
         .await
     }
 
+    /// Makes what is stored about a directory that of its copy at `new`.
+    pub(crate) async fn repoint_directory(&self, old: &Directory, new: String) -> StoreResult<()> {
+        let old = old.clone();
+        self.write("taking over a copied memory directory", move |to| {
+            // Its keys are its path, each with a suffix of its own.
+            let sql = "UPDATE memory_files SET dir = ?2 || substr(dir, length(?1) + 1)
+                WHERE substr(dir, 1, length(?1)) = ?1 AND substr(dir, length(?1) + 1, 1) <> '/'";
+            to.run(sql, values![&old.dir, &new])?;
+            let sql = "UPDATE memory_dirs SET dir = ?3 WHERE host = ?1 AND dir = ?2";
+            to.run(sql, values![&old.host, &old.dir, &new])
+        })
+        .await
+    }
+
     /// Returns the last rendered text of a directory's files, by path.
     pub(crate) async fn rendered(&self, dir: &str) -> StoreResult<BTreeMap<String, Arc<str>>> {
         let dir = dir.to_owned();

@@ -2,7 +2,7 @@
 
 use super::input::claude;
 use super::place::{Place, count};
-use super::stub::Stub;
+use super::stub::{Answer, Stub};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -303,4 +303,84 @@ fn an_older_checkout_of_the_directory_brings_nothing_back() {
     assert!(!words(&files()).contains("src-"), "{}", words(&files()));
     assert!(!words(&files()).to_lowercase().contains("graz"), "{}", words(&files()));
     assert_eq!(files().len(), after.len());
+}
+
+#[test]
+fn an_answer_under_way_while_its_conversation_is_forgotten_is_billed_and_not_kept() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..4));
+    let replay = place.start(&["replay", "s.jsonl"]);
+    stub.until(1);
+    let id = place.sql().query_row("SELECT lower(hex(id)) FROM sessions", [], |row| row.get(0));
+    let id: String = id.unwrap();
+    let asked = "SELECT count(*) FROM jobs WHERE state = 'leased'";
+    stub.until_that(|| place.number(asked) > 0);
+    let forget = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(forget.code, 0, "{}", forget.stderr);
+    stub.release();
+    let output = replay.wait();
+    assert!(output.stderr.contains("a conversation was forgotten meanwhile"), "{}", output.stderr);
+    assert_eq!(place.number("SELECT count(*) FROM journal"), 0);
+    assert!(!holds(&place, "cellar-"), "{}", output.stderr);
+    let billed = "SELECT count(*) FROM bills WHERE purpose = 'extract'";
+    assert!(place.number(billed) > 0, "it was paid for");
+}
+
+#[test]
+fn an_erasure_that_was_interrupted_or_has_a_reader_beside_it_is_finished_later() {
+    let place = place();
+    let (id, words) = (session(&place, "home/dev/stocklist"), "Graz warehouse");
+    let reader = place.sql();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM entries").unwrap();
+    let output = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("still contains erased text"), "{}", output.stderr);
+    assert!(output.stdout.contains("none left in its tables"), "{}", output.stdout);
+    assert!(holds(&place, words));
+    drop(reader);
+    let status = place.run(&["status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.stderr.contains("an erasure was interrupted"), "{}", status.stderr);
+    // As if it was killed before the file was rewritten.
+    let output = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("an interrupted erasure was finished"), "{}", output.stderr);
+    assert!(!holds(&place, words), "not in a free page, not in the log");
+    assert_eq!(place.run(&["status"]).code, 0);
+    place.run(&["forget", "--session", &id, "--yes"]).refused(2, &["no session begins with"]);
+    let pending = "INSERT INTO scrubs (namespace) VALUES ('home/dev/stocklist')";
+    for command in [&["consolidate"][..], &["vault", "--clear", "--yes"]] {
+        place.sql().execute(pending, []).unwrap();
+        let output = place.run(command);
+        assert!(output.stderr.contains("an interrupted erasure was finished"), "{command:?}");
+        assert_eq!(place.number("SELECT count(*) FROM scrubs"), 0);
+    }
+}
+
+#[test]
+fn a_copied_project_is_cleaned_and_the_one_it_was_copied_from_is_not() {
+    let place = place();
+    let (namespace, words) = ("home/dev/stocklist", "Graz warehouse");
+    assert_eq!(place.run(&["memory", "init"]).code, 0);
+    assert_eq!(place.run(&["memory", "sync", "--namespace", namespace]).code, 0);
+    let files = |place: &Place| {
+        let mut texts = String::new();
+        let folder = place.path(".annalist").parent().unwrap().to_owned();
+        super::place::walk(&folder, &mut |path| {
+            if path.extension().is_some_and(|end| end == "md") {
+                texts.push_str(&String::from_utf8(super::place::read(path)).unwrap());
+            }
+        });
+        texts
+    };
+    let before = files(&place);
+    assert!(before.contains(words), "{before}");
+    let copy = place.copied();
+    let id = session(&copy, namespace);
+    let output = copy.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(!files(&copy).contains(words), "{}", output.stderr);
+    assert_eq!(files(&place), before);
+    assert!(!session(&place, namespace).is_empty());
 }

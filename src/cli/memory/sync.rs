@@ -5,6 +5,7 @@ use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
+use crate::cli::forget::finish;
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
 use crate::cli::settings;
@@ -81,6 +82,9 @@ impl DirectorySync {
         let config = settings::load(file)?;
         let folder = target.dir.find()?;
         let store = settings::open_store(&config, OpenMode::Existing)?;
+        if !target.dry_run {
+            settings::runtime()?.block_on(finish(&store, &config))?;
+        }
         let namespace = match &target.namespace {
             Some(named) => named.clone(),
             None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,

@@ -71,7 +71,12 @@ fn read_only(path: &Path) -> Option<(Connection, Access)> {
 /// concurrent processes share one store and never see it half-made.
 fn create(path: &Path) -> Result<()> {
     let draft = files::temp_file_beside(path)?;
-    drop(prepare(draft.path())?);
+    let mut connection = connect(draft.path(), Access::Write)?;
+    // Without a log or a journal beside it, the draft is whole when the migration is committed.
+    connection.pragma_update(None, "journal_mode", "memory")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    migrate(&mut connection)?;
+    connection.close().map_err(|(_, error)| error)?;
     files::persist_new(draft, path)?;
     Ok(())
 }
@@ -162,15 +167,15 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Vacuums and truncates the WAL so that deleted data leaves the disk.
-pub(in crate::store) fn scrub(path: &Path) -> StoreResult<()> {
-    let scrub = || -> Result<()> {
+/// Vacuums and truncates the WAL so that deleted data leaves the disk. Returns false if a reader still needs the WAL.
+pub(in crate::store) fn scrub(path: &Path) -> StoreResult<bool> {
+    let scrub = || -> Result<bool> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
         connection.execute_batch("VACUUM")?;
-        // The result row (busy flag and log size) is not needed.
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        let is_busy = |row: &rusqlite::Row<'_>| row.get(0);
+        let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], is_busy)?;
+        Ok(!is_busy)
     };
     let doing = "rewriting the store without the erased text";
     scrub().map_err(|fault| fault.at(doing, path.display()))
@@ -288,6 +293,19 @@ mod tests {
     fn a_folder_is_no_store() {
         let folder = |path: &Path| std::fs::create_dir(path).unwrap();
         check(folder, OpenMode::Existing, &StoreErrorKind::CannotOpen);
+    }
+
+    #[test]
+    fn a_draft_is_whole_without_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        create(&path).unwrap();
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["s.db"]);
+        let draft = open_reader(&path, Access::Immutable).unwrap();
+        assert_eq!(check_ours(&draft).unwrap(), KNOWN);
+        let log = pragma::<String>(&draft, "journal_mode").unwrap();
+        assert_ne!(log, "wal", "a full disk would leave a part of it in the log");
     }
 
     #[test]
