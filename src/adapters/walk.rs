@@ -37,8 +37,6 @@ impl Candidate {
 
 #[derive(Debug)]
 pub(crate) enum Visited<'a> {
-    /// Folder, visited before its contents.
-    Folder(&'a Path),
     File {
         path: &'a Path,
         /// Metadata, of the target if the path is a link.
@@ -59,7 +57,6 @@ pub(crate) fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Erro
         let mut here = Vec::new();
         let _ = visit(path, &mut |met| {
             match met {
-                Visited::Folder(_) => {}
                 Visited::File { path: file, meta, .. } => {
                     let named = file.as_os_str() == path.as_os_str();
                     here.push(Candidate::of(file.to_owned(), named, meta));
@@ -102,7 +99,6 @@ fn is_entered(name: &OsStr) -> bool {
 }
 
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
-    see(Visited::Folder(path))?;
     let has_events = openhands_events::is_events(path);
     if has_events && let Ok(meta) = fs::metadata(path) {
         see(Visited::File { path, meta: &meta, is_link: false })?;

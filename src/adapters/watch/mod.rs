@@ -1,32 +1,25 @@
 //! Watches folders and reports changed files; opens none of them.
 //!
-//! File system events only signal that a scan is due. A file is changed if it differs from the last
-//! scan, and is reported once it has been quiet. Periodic rescans find what events missed; without
-//! events, scans alone find every change. Reporting a file twice costs a read; missing one would
-//! lose it.
+//! A thread scans the folders regularly. A file is changed if it differs from the last scan, and is
+//! reported once it has been quiet. Reporting a file twice costs a read; missing one would lose it.
 
-mod scanner;
 #[cfg(test)]
 mod tests;
 
-use super::clock;
-use super::walk::{Candidate, in_order};
-use scanner::{Events, Open, Scan, Scanner, Signal};
+use super::walk::{Candidate, Visited, in_order, visit};
+use super::{clock, files};
 use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
-/// Interval of checks for replaced or missing roots, which no event reports.
-const ROOTS_EVERY: Duration = Duration::from_secs(1);
-/// Pause after a scan as a multiple of its duration: scans use at most five percent of a core when
-/// events request them, half a percent otherwise.
-const PAUSE_FACTOR: u32 = 20;
-const IDLE_PAUSE_FACTOR: u32 = 200;
+/// Pause after a scan as a multiple of its duration: scans use at most one percent of a core.
+const PAUSE_FACTOR: u32 = 100;
 /// Maximum pause after a slow scan.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
@@ -38,21 +31,18 @@ pub(crate) struct Options {
     pub quiet: Duration,
     /// Interval at which a file that keeps changing is reported.
     pub busy_max: Duration,
-    /// Interval of rescans, which find what events missed.
-    pub rescan: Duration,
-    /// Interval of scans if events are not available.
+    /// Interval of scans.
     pub poll: Duration,
 }
 
 impl Default for Options {
     /// Two seconds to debounce, since an agent writes an answer in several steps; half a minute for
-    /// a busy session; a minute between rescans.
+    /// a busy session.
     fn default() -> Options {
         Options {
             quiet: Duration::from_secs(2),
             busy_max: Duration::from_secs(30),
-            rescan: Duration::from_secs(60),
-            poll: Duration::from_secs(2),
+            poll: Duration::from_secs(1),
         }
     }
 }
@@ -68,21 +58,57 @@ pub(crate) struct Batch {
 
 /// Watched folders. Dropping it stops the watch.
 pub(crate) struct Watch {
-    options: Options,
-    signal: Arc<Signal>,
-    /// Scanner; owned by `scanning` during a scan.
-    scanner: Option<Scanner>,
-    scanning: Option<JoinHandle<(Scanner, Option<Scan>)>>,
-    /// Changed files not reported yet, by [`FileKey`](scanner::FileKey).
-    pending: HashMap<u64, Pending>,
-    polling: bool,
-    began: bool,
-    scan_at: Instant,
-    /// Earliest time of the next requested scan.
-    free_at: Instant,
-    roots_at: Instant,
-    _stop: DropGuard,
+    batches: mpsc::Receiver<Batch>,
+    thread: JoinHandle<()>,
 }
+
+impl Watch {
+    /// Watches `paths`, which need not exist yet.
+    pub(crate) fn start(paths: &[PathBuf], options: Options) -> Watch {
+        let (reports, batches) = mpsc::channel(1);
+        let scanner = Scanner::new(paths, reports);
+        Watch { batches, thread: thread::spawn(move || follow(scanner, options)) }
+    }
+
+    /// Waits for the next batch. The first contains all files and comes at once even if it is
+    /// empty; later ones contain changes. `None` if scanning has failed.
+    ///
+    /// Cancel safe: nothing is lost if the future is dropped.
+    pub(crate) async fn next(&mut self) -> Option<Batch> {
+        self.batches.recv().await
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.batches.close();
+        self.thread.thread().unpark();
+    }
+}
+
+/// Scans until the watch is dropped.
+fn follow(mut scanner: Scanner, options: Options) {
+    let mut pending = PendingFiles::new();
+    let mut is_first = true;
+    while let Some(scan) = scanner.scan() {
+        let (began, now) = (scan.began, Instant::now());
+        // A file that was removed and reappears unchanged is new.
+        pending.retain(|key, _| scanner.seen.contains_key(key));
+        let batch = batch(scan, &mut pending, options, is_first);
+        let is_due = is_first || !batch.files.is_empty() || !batch.problems.is_empty();
+        is_first = false;
+        if is_due && scanner.reports.blocking_send(batch).is_err() {
+            return;
+        }
+        let due = |it: &Pending| (it.last + options.quiet).min(it.since + options.busy_max);
+        let due = pending.values().map(due).min().map(|due| due.saturating_duration_since(now));
+        let pause = due.map_or(options.poll, |due| due.min(options.poll));
+        thread::park_timeout(pause.max(((now - began) * PAUSE_FACTOR).min(PAUSE_MAX)));
+    }
+}
+
+/// Changed files not reported yet.
+type PendingFiles = HashMap<FileKey, Pending>;
 
 #[derive(Debug)]
 struct Pending {
@@ -92,134 +118,142 @@ struct Pending {
     last: Instant,
 }
 
-impl Watch {
-    /// Watches `paths`, which need not exist yet. Files among them are checked every second.
-    pub(crate) fn start(paths: &[PathBuf], options: Options) -> Watch {
-        Watch::start_with(paths, options, scanner::open)
+/// Processes a scan and returns the files and problems to report.
+fn batch(scan: Scan, pending: &mut PendingFiles, options: Options, is_first: bool) -> Batch {
+    let now = Instant::now();
+    let Options { quiet, busy_max, .. } = options;
+    if !is_first && !scan.changed.is_empty() {
+        tracing::trace!(files = scan.changed.len(), "changed");
     }
-
-    fn start_with(paths: &[PathBuf], options: Options, open: Open) -> Watch {
-        let (signal, stop) = (Arc::new(Signal::default()), CancellationToken::new());
-        let events = Events::open(open, &signal);
-        let now = Instant::now();
-        Watch {
-            options,
-            scanner: Some(Scanner::new(paths, events, Arc::clone(&signal), stop.clone())),
-            signal,
-            scanning: None,
-            pending: HashMap::new(),
-            polling: false,
-            began: false,
-            scan_at: now,
-            free_at: now,
-            roots_at: now,
-            _stop: stop.drop_guard(),
+    let mut files = Vec::new();
+    for (key, file) in scan.changed {
+        if is_first {
+            files.push(file.clone());
+            if !may_be_changing(&file, quiet) {
+                continue;
+            }
         }
+        let pending = pending.entry(key);
+        let pending = pending.or_insert(Pending { file: file.clone(), since: now, last: now });
+        (pending.file, pending.last) = (file, now);
+    }
+    pending.retain(|_, pending| {
+        // Only a scan that began after the interval proves that there was no change in it.
+        let rests = pending.last + quiet <= scan.began;
+        if rests || pending.since + busy_max <= now {
+            files.push(pending.file.clone());
+            pending.since = now;
+        }
+        !rests
+    });
+    in_order(&mut files);
+    Batch { files, problems: scan.problems }
+}
+
+/// True if the first scan may have happened during a change of `file`.
+fn may_be_changing(file: &Candidate, quiet: Duration) -> bool {
+    let quiet = i64::try_from(quiet.as_millis()).unwrap_or(i64::MAX);
+    file.changed_at.is_none_or(|at| (clock::now().0 - at.0).abs() < quiet)
+}
+
+/// Hash of a file's real path.
+type FileKey = u64;
+
+#[derive(Debug)]
+struct Scan {
+    began: Instant,
+    /// Files that are new or differ from the last scan.
+    changed: Vec<(FileKey, Candidate)>,
+    /// Paths that have become unreadable.
+    problems: Vec<(PathBuf, io::Error)>,
+}
+
+/// Watched paths and their last scan.
+struct Scanner {
+    paths: Vec<PathBuf>,
+    /// Hash of each file's state, by the hash of its path: sixteen bytes per file. The odds that
+    /// two of 50,000 paths collide are one in ten billion.
+    seen: HashMap<FileKey, u64>,
+    digest: RandomState,
+    problems: HashMap<PathBuf, io::ErrorKind>,
+    /// Closed when the watch is dropped.
+    reports: mpsc::Sender<Batch>,
+}
+
+impl Scanner {
+    fn new(paths: &[PathBuf], reports: mpsc::Sender<Batch>) -> Scanner {
+        let (seen, problems) = Default::default();
+        Scanner { paths: paths.to_vec(), seen, digest: RandomState::new(), problems, reports }
     }
 
-    /// Waits for the next batch. The first contains all files and returns at once even if it is
-    /// empty; later ones contain changes. `None` when the runtime shuts down.
-    ///
-    /// Cancel safe: nothing is lost if the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Batch> {
-        loop {
-            if let Some(scanning) = &mut self.scanning {
-                let (scanner, scan) = match scanning.await {
-                    Ok(ended) => ended,
-                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                    Err(_) => return None,
-                };
-                self.scanning = None;
-                self.polling = scanner.polls();
-                self.scanner = Some(scanner);
-                self.roots_at = Instant::now() + ROOTS_EVERY;
-                if let Some(batch) = scan.and_then(|scan| self.batch(scan)) {
-                    return Some(batch);
+    /// Scans everything; `None` if the watch is dropped.
+    fn scan(&mut self) -> Option<Scan> {
+        let mut scan = Scan { began: Instant::now(), changed: Vec::new(), problems: Vec::new() };
+        let seen = HashMap::with_capacity(self.seen.len());
+        let before = std::mem::replace(&mut self.seen, seen);
+        let problems = std::mem::take(&mut self.problems);
+        for given in self.paths.clone() {
+            match files::if_exists(fs::canonicalize(&given)) {
+                Ok(None) => {}
+                Ok(Some(real)) => self.below(&given, &real, &before, &mut scan),
+                Err(error) => self.problem(given, error, &mut scan),
+            }
+        }
+        scan.problems.retain(|(path, error)| problems.get(path) != Some(&error.kind()));
+        (!self.reports.is_closed()).then_some(scan)
+    }
+
+    /// Scans `real`, the path without links, which identifies a file that two paths lead to.
+    fn below(
+        &mut self,
+        given: &Path,
+        real: &Path,
+        before: &HashMap<FileKey, u64>,
+        scan: &mut Scan,
+    ) {
+        let shown = |path: &Path| match path.strip_prefix(real) {
+            Ok(below) if below.as_os_str().is_empty() => given.to_owned(),
+            Ok(below) => given.join(below),
+            Err(_) => path.to_owned(),
+        };
+        let _ = visit(real, &mut |met| {
+            match met {
+                Visited::File { path, meta, is_link } => {
+                    let linked = is_link.then(|| fs::canonicalize(path).ok()).flatten();
+                    let key = self.digest.hash_one(linked.as_deref().unwrap_or(path).as_os_str());
+                    let state = self.digest.hash_one(file_state(meta));
+                    let is_second = self.seen.insert(key, state).is_some();
+                    if !is_second && before.get(&key) != Some(&state) {
+                        let file = Candidate::of(shown(path), path == real, meta);
+                        scan.changed.push((key, file));
+                    }
                 }
+                Visited::Problem(path, error) => self.problem(shown(path), error, scan),
             }
-            let now = Instant::now();
-            if self.scan_at <= now {
-                self.scan(Scanner::scan);
-            } else if self.roots_at <= now {
-                self.scan(Scanner::scan_if_roots_changed);
-            } else {
-                self.rest().await;
+            match self.reports.is_closed() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
-        }
-    }
-
-    async fn rest(&mut self) {
-        tokio::select! {
-            () = self.signal.changed.notified(), if !self.polling => {
-                // A quarter of the debounce interval lets many events share a scan.
-                let soon = Instant::now() + self.options.quiet / 4;
-                self.scan_at = self.scan_at.min(soon.max(self.free_at));
-            }
-            () = tokio::time::sleep_until(self.scan_at.min(self.roots_at)) => {}
-        }
-    }
-
-    fn scan(&mut self, scan: fn(&mut Scanner) -> Option<Scan>) {
-        if let Some(mut scanner) = self.scanner.take() {
-            self.scanning = Some(tokio::task::spawn_blocking(move || {
-                let scan = scan(&mut scanner);
-                (scanner, scan)
-            }));
-        }
-    }
-
-    /// Processes a scan and returns the files and problems to report.
-    fn batch(&mut self, scan: Scan) -> Option<Batch> {
-        let now = Instant::now();
-        let is_first = !std::mem::replace(&mut self.began, true);
-        if !is_first && !scan.changed.is_empty() {
-            tracing::trace!(files = scan.changed.len(), "changed");
-        }
-        let mut files = Vec::new();
-        // A file that was removed and reappears unchanged is new.
-        self.pending.retain(|key, _| self.scanner.as_ref().is_some_and(|it| it.knows(*key)));
-        for (key, file) in scan.changed {
-            if is_first {
-                files.push(file.clone());
-                if !self.may_be_changing(&file) {
-                    continue;
-                }
-            }
-            let pending = self.pending.entry(key);
-            let pending = pending.or_insert(Pending { file: file.clone(), since: now, last: now });
-            (pending.file, pending.last) = (file, now);
-        }
-        let Options { quiet, busy_max, .. } = self.options;
-        self.pending.retain(|_, pending| {
-            // Only a scan that began after the interval proves that there was no change in it.
-            let rests = pending.last + quiet <= scan.began;
-            if rests || pending.since + busy_max <= now {
-                files.push(pending.file.clone());
-                pending.since = now;
-            }
-            !rests
         });
-        self.plan(now, scan.began);
-        in_order(&mut files);
-        let batch = Batch { files, problems: scan.problems };
-        (is_first || !batch.files.is_empty() || !batch.problems.is_empty()).then_some(batch)
     }
 
-    fn plan(&mut self, now: Instant, began: Instant) {
-        let took = now - began;
-        let Options { quiet, busy_max, rescan, poll } = self.options;
-        let every = if self.polling { poll } else { rescan };
-        let due = |it: &Pending| (it.last + quiet).min(it.since + busy_max);
-        self.free_at = now + (took * PAUSE_FACTOR).min(PAUSE_MAX);
-        self.scan_at = now + every.max((took * IDLE_PAUSE_FACTOR).min(PAUSE_MAX));
-        if let Some(due) = self.pending.values().map(due).min() {
-            self.scan_at = self.scan_at.min(due.max(self.free_at));
+    fn problem(&mut self, path: PathBuf, error: io::Error, scan: &mut Scan) {
+        let kind = error.kind();
+        if kind != io::ErrorKind::NotFound && self.problems.insert(path.clone(), kind).is_none() {
+            scan.problems.push((path, error));
         }
     }
+}
 
-    /// True if the first scan may have happened during a change of `file`.
-    fn may_be_changing(&self, file: &Candidate) -> bool {
-        let quiet = i64::try_from(self.options.quiet.as_millis()).unwrap_or(i64::MAX);
-        file.changed_at.is_none_or(|at| (clock::now().0 - at.0).abs() < quiet)
-    }
+/// Metadata that changes with a file, including permissions, since it may have become readable.
+#[cfg(unix)]
+fn file_state(meta: &Metadata) -> impl std::hash::Hash {
+    use std::os::unix::fs::MetadataExt;
+    let file = (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec());
+    (file, meta.mode(), meta.uid(), meta.gid())
+}
+
+#[cfg(not(unix))]
+fn file_state(meta: &Metadata) -> impl std::hash::Hash {
+    (meta.len(), meta.modified().ok(), meta.created().ok())
 }

@@ -1,31 +1,19 @@
 //! Tests with real folders: reading each reported file always gives its current text.
 
-use super::scanner::Source;
 use super::*;
-use notify::event::Flag;
-use notify::{Event, EventKind, NullWatcher, RecursiveMode, Watcher};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 /// Timeout for expected reports, which take a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than any test.
-const NEVER: Duration = Duration::from_secs(86_400);
-/// With system events, and with polling only.
-const METHODS: [(Open, bool); 2] = [(scanner::open, false), (refused, true)];
 const OPTIONS: Options = Options {
     quiet: Duration::from_millis(100),
     busy_max: Duration::from_secs(30),
-    rescan: NEVER,
     poll: Duration::from_millis(10),
 };
-
-fn refused(_: Arc<Signal>) -> notify::Result<Source> {
-    Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))
-}
 
 /// Temporary folder with watched roots, and a reader's knowledge of them.
 struct Followed {
@@ -40,11 +28,11 @@ struct Followed {
 
 impl Followed {
     /// Watches `roots` in an empty folder after running `prepare` there.
-    fn with(roots: &[&str], how: (Options, Open), prepare: impl FnOnce(&Path)) -> Followed {
+    fn with(roots: &[&str], options: Options, prepare: impl FnOnce(&Path)) -> Followed {
         let place = tempfile::tempdir().unwrap();
         prepare(place.path());
         let roots: Vec<_> = roots.iter().map(|root| place.path().join(root)).collect();
-        let watch = Watch::start_with(&roots, how.0, how.1);
+        let watch = Watch::start(&roots, options);
         let (read, told, problems) = Default::default();
         Followed { place, watch, read, told, problems }
     }
@@ -120,290 +108,197 @@ fn rename(place: &Path, from: &str, to: &str) {
 }
 
 #[tokio::test]
-async fn what_happens_to_files_is_told_and_polling_tells_what_events_tell() {
-    for (open, polls) in METHODS {
-        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
-            write_old(at.join("in/a"), "1");
-            write_old(at.join("in/sub/b"), "2");
-            write_old(at.join("in/node_modules/c"), "no");
-            write_old(at.join("out/t/u"), "3");
-        });
-        here.step(|_| {}, &[("in/a", "1"), ("in/sub/b", "2")]).await;
-        here.step(|at| write(at.join("in/n"), "new"), &[("in/n", "new")]).await;
-        here.step(|at| append(at.join("in/a"), "+"), &[("in/a", "1+")]).await;
-        here.step(|at| rename(at, "in/sub/b", "in/sub/c"), &[("in/sub/c", "2")]).await;
-        here.step(|at| rename(at, "in/sub/c", "in/d"), &[("in/d", "2")]).await;
-        let rotate = |at: &Path| {
-            rename(at, "in/a", "in/a.1");
-            write(at.join("in/a"), "x");
-        };
-        here.step(rotate, &[("in/a", "x"), ("in/a.1", "1+")]).await;
-        here.step(|at| write(at.join("in/a"), "y"), &[("in/a", "y")]).await;
-        here.step(|at| write(at.join("in/a"), ""), &[("in/a", "")]).await;
-        here.step(|at| write(at.join("in/p/q/r"), "deep"), &[("in/p/q/r", "deep")]).await;
-        here.step(|at| append(at.join("in/p/q/r"), "er"), &[("in/p/q/r", "deeper")]).await;
-        here.step(|at| rename(at, "out/t", "in/t"), &[("in/t/u", "3")]).await;
-        here.step(|at| rename(at, "in/t", "in/s"), &[("in/s/u", "3")]).await;
-        here.step(|at| append(at.join("in/s/u"), "+"), &[("in/s/u", "3+")]).await;
-        let again = |at: &Path| {
-            fs::remove_dir_all(at.join("in/p")).unwrap();
-            write(at.join("in/p/q/r"), "again");
-        };
-        here.step(again, &[("in/p/q/r", "again")]).await;
-        here.step(|at| append(at.join("in/p/q/r"), "!"), &[("in/p/q/r", "again!")]).await;
-        let passed_over = |at: &Path| {
-            write(at.join("in/.git/x"), "no");
-            write(at.join("in/gone"), "no");
-            fs::remove_file(at.join("in/gone")).unwrap();
-            fs::remove_file(at.join("in/d")).unwrap();
-            write(at.join("in/last"), "yes");
-        };
-        here.step(passed_over, &[("in/last", "yes")]).await;
-        assert!(here.problems.is_empty(), "{:?}", here.problems);
-        assert_eq!(here.watch.polling, polls);
-    }
+async fn what_happens_to_files_is_told() {
+    let mut here = Followed::with(&["in"], OPTIONS, |at| {
+        write_old(at.join("in/a"), "1");
+        write_old(at.join("in/sub/b"), "2");
+        write_old(at.join("in/node_modules/c"), "no");
+        write_old(at.join("out/t/u"), "3");
+    });
+    here.step(|_| {}, &[("in/a", "1"), ("in/sub/b", "2")]).await;
+    here.step(|at| write(at.join("in/n"), "new"), &[("in/n", "new")]).await;
+    here.step(|at| append(at.join("in/a"), "+"), &[("in/a", "1+")]).await;
+    here.step(|at| rename(at, "in/sub/b", "in/sub/c"), &[("in/sub/c", "2")]).await;
+    here.step(|at| rename(at, "in/sub/c", "in/d"), &[("in/d", "2")]).await;
+    let rotate = |at: &Path| {
+        rename(at, "in/a", "in/a.1");
+        write(at.join("in/a"), "x");
+    };
+    here.step(rotate, &[("in/a", "x"), ("in/a.1", "1+")]).await;
+    here.step(|at| write(at.join("in/a"), "y"), &[("in/a", "y")]).await;
+    here.step(|at| write(at.join("in/a"), ""), &[("in/a", "")]).await;
+    here.step(|at| write(at.join("in/p/q/r"), "deep"), &[("in/p/q/r", "deep")]).await;
+    here.step(|at| append(at.join("in/p/q/r"), "er"), &[("in/p/q/r", "deeper")]).await;
+    here.step(|at| rename(at, "out/t", "in/t"), &[("in/t/u", "3")]).await;
+    here.step(|at| rename(at, "in/t", "in/s"), &[("in/s/u", "3")]).await;
+    here.step(|at| append(at.join("in/s/u"), "+"), &[("in/s/u", "3+")]).await;
+    let again = |at: &Path| {
+        fs::remove_dir_all(at.join("in/p")).unwrap();
+        write(at.join("in/p/q/r"), "again");
+    };
+    here.step(again, &[("in/p/q/r", "again")]).await;
+    here.step(|at| append(at.join("in/p/q/r"), "!"), &[("in/p/q/r", "again!")]).await;
+    let passed_over = |at: &Path| {
+        write(at.join("in/.git/x"), "no");
+        write(at.join("in/gone"), "no");
+        fs::remove_file(at.join("in/gone")).unwrap();
+        fs::remove_file(at.join("in/d")).unwrap();
+        write(at.join("in/last"), "yes");
+    };
+    here.step(passed_over, &[("in/last", "yes")]).await;
+    assert!(here.problems.is_empty(), "{:?}", here.problems);
 }
 
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_waited_for_and_one_that_goes_may_come_back() {
-    for (open, _) in METHODS {
-        let mut here = Followed::with(&["home/.agent/log"], (OPTIONS, open), |_| {});
-        assert!(here.watch.next().await.unwrap().files.is_empty(), "the first batch comes at once");
-        let file = "home/.agent/log/a/s";
-        here.comes(|at| write(at.join(file), "one"), &[(file, "one")]).await;
-        for text in ["two", "three"] {
-            let again = |at: &Path| {
-                fs::remove_dir_all(at.join("home")).unwrap();
-                write(at.join(file), text);
-            };
-            here.comes(again, &[(file, text)]).await;
-            let longer = format!("{text}+");
-            here.comes(|at| append(at.join(file), "+"), &[(file, &longer)]).await;
-        }
-        // The moved folder is no longer watched; its replacement is.
-        rename(here.place.path(), "home/.agent/log", "home/away");
-        here.comes(|at| write(at.join(file), "four"), &[(file, "four")]).await;
-        assert!(here.problems.is_empty(), "{:?}", here.problems);
+    let mut here = Followed::with(&["home/.agent/log"], OPTIONS, |_| {});
+    assert!(here.watch.next().await.unwrap().files.is_empty(), "the first batch comes at once");
+    let file = "home/.agent/log/a/s";
+    here.comes(|at| write(at.join(file), "one"), &[(file, "one")]).await;
+    for text in ["two", "three"] {
+        let again = |at: &Path| {
+            fs::remove_dir_all(at.join("home")).unwrap();
+            write(at.join(file), text);
+        };
+        here.comes(again, &[(file, text)]).await;
+        let longer = format!("{text}+");
+        here.comes(|at| append(at.join(file), "+"), &[(file, &longer)]).await;
     }
+    // The moved folder is no longer watched; its replacement is.
+    rename(here.place.path(), "home/.agent/log", "home/away");
+    here.comes(|at| write(at.join(file), "four"), &[(file, "four")]).await;
+    assert!(here.problems.is_empty(), "{:?}", here.problems);
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn a_linked_folder_is_followed_if_it_is_named_and_a_linked_file_wherever_it_leads() {
     use std::os::unix::fs::symlink;
-    for (open, _) in METHODS {
-        let mut here = Followed::with(&["root"], (OPTIONS, open), |at| {
-            write_old(at.join("one/a"), "1");
-            write_old(at.join("two/b"), "2");
-            write_old(at.join("elsewhere/f"), "3");
-            symlink("one", at.join("root")).unwrap();
-            symlink("../elsewhere/f", at.join("one/link")).unwrap();
-            symlink("../elsewhere", at.join("one/folder")).unwrap();
-            symlink("..", at.join("one/up")).unwrap();
-        });
-        here.step(|_| {}, &[("root/a", "1"), ("root/link", "3")]).await;
-        here.step(|at| append(at.join("one/a"), "+"), &[("root/a", "1+")]).await;
-        here.step(|at| append(at.join("elsewhere/f"), "+"), &[("root/link", "3+")]).await;
-        let point = |at: &Path| {
-            fs::remove_file(at.join("root")).unwrap();
-            symlink("two", at.join("root")).unwrap();
-        };
-        here.step(point, &[("root/b", "2")]).await;
-        here.step(|at| append(at.join("two/b"), "+"), &[("root/b", "2+")]).await;
-    }
+    let mut here = Followed::with(&["root"], OPTIONS, |at| {
+        write_old(at.join("one/a"), "1");
+        write_old(at.join("two/b"), "2");
+        write_old(at.join("elsewhere/f"), "3");
+        symlink("one", at.join("root")).unwrap();
+        symlink("../elsewhere/f", at.join("one/link")).unwrap();
+        symlink("../elsewhere", at.join("one/folder")).unwrap();
+        symlink("..", at.join("one/up")).unwrap();
+    });
+    here.step(|_| {}, &[("root/a", "1"), ("root/link", "3")]).await;
+    here.step(|at| append(at.join("one/a"), "+"), &[("root/a", "1+")]).await;
+    here.step(|at| append(at.join("elsewhere/f"), "+"), &[("root/link", "3+")]).await;
+    let point = |at: &Path| {
+        fs::remove_file(at.join("root")).unwrap();
+        symlink("two", at.join("root")).unwrap();
+    };
+    here.step(point, &[("root/b", "2")]).await;
+    here.step(|at| append(at.join("two/b"), "+"), &[("root/b", "2+")]).await;
 }
 
 #[tokio::test]
 async fn a_named_file_is_followed_and_what_two_roots_hold_is_told_once() {
-    for (open, _) in METHODS {
-        let roots = ["in/x.jsonl", "in/target/y", "in"];
-        let mut here = Followed::with(&roots, (OPTIONS, open), |at| {
-            write_old(at.join("in/x.jsonl"), "1");
-            write_old(at.join("in/target/y/z"), "2");
-            write_old(at.join("in/target/not"), "no");
-        });
-        let batch = here.watch.next().await.unwrap();
-        let named: Vec<_> = batch.files.iter().map(|file| file.named).collect();
-        assert_eq!(named, [false, true], "in order of their paths");
-        here.take(batch);
-        here.step(|_| {}, &[("in/target/y/z", "2"), ("in/x.jsonl", "1")]).await;
-        let change = |at: &Path| {
-            rename(at, "in/x.jsonl", "in/x.jsonl.1");
-            write(at.join("in/x.jsonl"), "new");
-            append(at.join("in/target/y/z"), "+");
-        };
-        let files = [("in/target/y/z", "2+"), ("in/x.jsonl", "new"), ("in/x.jsonl.1", "1")];
-        here.comes(change, &files).await;
-    }
+    let roots = ["in/x.jsonl", "in/target/y", "in"];
+    let mut here = Followed::with(&roots, OPTIONS, |at| {
+        write_old(at.join("in/x.jsonl"), "1");
+        write_old(at.join("in/target/y/z"), "2");
+        write_old(at.join("in/target/not"), "no");
+    });
+    let batch = here.watch.next().await.unwrap();
+    let named: Vec<_> = batch.files.iter().map(|file| file.named).collect();
+    assert_eq!(named, [false, true], "in order of their paths");
+    here.take(batch);
+    here.step(|_| {}, &[("in/target/y/z", "2"), ("in/x.jsonl", "1")]).await;
+    let change = |at: &Path| {
+        rename(at, "in/x.jsonl", "in/x.jsonl.1");
+        write(at.join("in/x.jsonl"), "new");
+        append(at.join("in/target/y/z"), "+");
+    };
+    let files = [("in/target/y/z", "2+"), ("in/x.jsonl", "new"), ("in/x.jsonl.1", "1")];
+    here.comes(change, &files).await;
 }
 
 #[tokio::test]
 async fn a_file_that_grows_without_rest_is_told_while_it_grows() {
-    for (open, _) in METHODS {
-        let (quiet, busy_max) = (Duration::from_millis(300), Duration::from_millis(500));
-        let options = Options { quiet, busy_max, ..OPTIONS };
-        let mut here =
-            Followed::with(&["in"], (options, open), |at| write_old(at.join("in/a"), ""));
-        here.next().await;
-        let (path, stop) = (here.place.path().join("in/a"), CancellationToken::new());
-        let stopped = stop.clone();
-        let writer = std::thread::spawn(move || {
-            while !stopped.is_cancelled() {
-                append(&path, "x");
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        });
-        for _ in 0..2 {
-            let told = tokio::time::timeout(PATIENCE, here.next()).await;
-            assert!(told.is_ok() && !writer.is_finished());
+    let (quiet, busy_max) = (Duration::from_millis(300), Duration::from_millis(500));
+    let options = Options { quiet, busy_max, ..OPTIONS };
+    let mut here = Followed::with(&["in"], options, |at| write_old(at.join("in/a"), ""));
+    here.next().await;
+    let (path, stop) = (here.place.path().join("in/a"), CancellationToken::new());
+    let stopped = stop.clone();
+    let writer = std::thread::spawn(move || {
+        while !stopped.is_cancelled() {
+            append(&path, "x");
+            std::thread::sleep(Duration::from_millis(10));
         }
-        stop.cancel();
-        writer.join().unwrap();
-        let whole = fs::read_to_string(here.place.path().join("in/a")).unwrap();
-        here.until(&[("in/a", &whole)]).await;
+    });
+    for _ in 0..2 {
+        let told = tokio::time::timeout(PATIENCE, here.next()).await;
+        assert!(told.is_ok() && !writer.is_finished());
     }
+    stop.cancel();
+    writer.join().unwrap();
+    let whole = fs::read_to_string(here.place.path().join("in/a")).unwrap();
+    here.until(&[("in/a", &whole)]).await;
 }
 
 #[tokio::test]
 async fn a_file_that_may_be_in_the_middle_of_a_change_at_the_start_is_told_again() {
-    for (open, _) in METHODS {
-        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
-            write(at.join("in/new"), "1");
-            write_old(at.join("in/old"), "2");
-        });
-        here.step(|_| {}, &[("in/new", "1"), ("in/old", "2")]).await;
-        tokio::time::timeout(PATIENCE, here.next()).await.unwrap();
-        assert_eq!(here.told.into_iter().collect::<Vec<_>>(), ["in/new"]);
-    }
+    let mut here = Followed::with(&["in"], OPTIONS, |at| {
+        write(at.join("in/new"), "1");
+        write_old(at.join("in/old"), "2");
+    });
+    here.step(|_| {}, &[("in/new", "1"), ("in/old", "2")]).await;
+    tokio::time::timeout(PATIENCE, here.next()).await.unwrap();
+    assert_eq!(here.told.into_iter().collect::<Vec<_>>(), ["in/new"]);
 }
 
 #[tokio::test]
 async fn nothing_is_lost_if_waiting_is_broken_off() {
-    for (open, _) in METHODS {
-        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| write(at.join("in/0"), "0"));
-        let count = 40;
-        for n in 1..=count {
-            write(here.place.path().join(format!("in/{n}")), "x");
-            let impatient = Duration::from_millis(n % 7);
-            if let Ok(batch) = tokio::time::timeout(impatient, here.watch.next()).await {
-                here.take(batch.unwrap());
-            }
+    let mut here = Followed::with(&["in"], OPTIONS, |at| write(at.join("in/0"), "0"));
+    let count = 40;
+    for n in 1..=count {
+        write(here.place.path().join(format!("in/{n}")), "x");
+        let impatient = Duration::from_millis(n % 7);
+        if let Ok(batch) = tokio::time::timeout(impatient, here.watch.next()).await {
+            here.take(batch.unwrap());
         }
-        let names: Vec<_> = (1..=count).map(|n| format!("in/{n}")).collect();
-        let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();
-        here.until(&files).await;
     }
-}
-
-/// Events that never arrive.
-fn deaf(_: Arc<Signal>) -> notify::Result<Source> {
-    Ok(Source { watcher: Box::new(NullWatcher), takes_trees: false })
-}
-
-#[tokio::test]
-async fn what_events_missed_is_found_when_they_say_so_and_now_and_then_if_they_do_not() {
-    let change = |at: &Path| write(at.join("in/a"), "new");
-    let prepare = |at: &Path| fs::create_dir(at.join("in")).unwrap();
-    let mut here = Followed::with(&["in"], (OPTIONS, deaf), prepare);
-    here.next().await;
-    change(here.place.path());
-    here.watch.signal.note(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
-    here.step(|_| {}, &[("in/a", "new")]).await;
-    let rescan = Options { rescan: Duration::from_millis(50), ..OPTIONS };
-    let mut here = Followed::with(&["in"], (rescan, deaf), prepare);
-    here.next().await;
-    here.step(change, &[("in/a", "new")]).await;
-    assert!(!here.watch.polling);
-}
-
-/// Watcher with room for the root only.
-struct Narrow(u32);
-
-impl Watcher for Narrow {
-    fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<Narrow> {
-        Ok(Narrow(1))
-    }
-
-    fn watch(&mut self, _: &Path, _: RecursiveMode) -> notify::Result<()> {
-        let Some(left) = self.0.checked_sub(1) else {
-            return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
-        };
-        self.0 = left;
-        Ok(())
-    }
-
-    fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
-        Ok(())
-    }
-
-    fn kind() -> notify::WatcherKind {
-        notify::WatcherKind::NullWatcher
-    }
-}
-
-#[tokio::test]
-async fn where_events_cannot_be_had_folders_are_polled() {
-    let refuse: Open = |_| Err(notify::Error::io(io::Error::from_raw_os_error(24)));
-    let narrow: Open = |_| Ok(Source { watcher: Box::new(Narrow(1)), takes_trees: false });
-    for open in [refuse, narrow] {
-        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
-            write_old(at.join("in/sub/a"), "1");
-        });
-        here.step(|_| {}, &[("in/sub/a", "1")]).await;
-        assert!(here.watch.polling);
-        here.step(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
-    }
-    // No room for a folder created later.
-    let mut here = Followed::with(&["in"], (OPTIONS, narrow), |at| {
-        fs::create_dir(at.join("in")).unwrap();
-    });
-    here.next().await;
-    assert!(!here.watch.polling);
-    let folder = here.place.path().join("in/sub");
-    write(folder.join("a"), "1");
-    here.watch.signal.note(Ok(Event::new(EventKind::Any)));
-    here.comes(|_| {}, &[("in/sub/a", "1")]).await;
-    here.comes(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
-    assert!(here.watch.polling);
+    let names: Vec<_> = (1..=count).map(|n| format!("in/{n}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();
+    here.until(&files).await;
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    for (open, _) in METHODS {
-        let rescan = Duration::from_millis(20);
-        let options = Options { rescan, ..OPTIONS };
-        let mut here = Followed::with(&["in", "loop"], (options, open), |at| {
-            symlink("loop", at.join("loop")).unwrap();
-            write_old(at.join("in/shut/a"), "1");
-            fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o000)).unwrap();
-        });
-        here.comes(|at| write(at.join("in/b"), "2"), &[("in/b", "2")]).await;
-        // Root can read it regardless.
-        let is_shut = fs::read_dir(here.place.path().join("in/shut")).is_err();
-        let expected: &[&str] = if is_shut { &["loop", "in/shut"] } else { &["loop"] };
-        assert_eq!(here.problems, expected);
-        let open = |at: &Path| {
-            fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o700)).unwrap();
-        };
-        here.comes(open, &[("in/shut/a", "1")]).await;
-        here.comes(|at| write(at.join("in/shut/b"), "3"), &[("in/shut/b", "3")]).await;
-        assert_eq!(here.problems, expected);
-    }
+    let mut here = Followed::with(&["in", "loop"], OPTIONS, |at| {
+        symlink("loop", at.join("loop")).unwrap();
+        write_old(at.join("in/shut/a"), "1");
+        fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o000)).unwrap();
+    });
+    here.comes(|at| write(at.join("in/b"), "2"), &[("in/b", "2")]).await;
+    // Root can read it regardless.
+    let is_shut = fs::read_dir(here.place.path().join("in/shut")).is_err();
+    let expected: &[&str] = if is_shut { &["loop", "in/shut"] } else { &["loop"] };
+    assert_eq!(here.problems, expected);
+    let open = |at: &Path| {
+        fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o700)).unwrap();
+    };
+    here.comes(open, &[("in/shut/a", "1")]).await;
+    here.comes(|at| write(at.join("in/shut/b"), "3"), &[("in/shut/b", "3")]).await;
+    assert_eq!(here.problems, expected);
 }
 
 #[tokio::test]
-async fn dropping_it_ends_the_thread_of_the_events() {
-    let mut here =
-        Followed::with(&["in"], (OPTIONS, scanner::open), |at| write(at.join("in/a"), "1"));
-    here.next().await;
-    // The event thread holds the signal, and so does a scan in progress.
-    let held = Arc::downgrade(&here.watch.signal);
-    assert!(held.strong_count() > 1);
-    let looking = tokio::time::timeout(Duration::ZERO, here.watch.next());
-    assert!(looking.await.is_err());
-    drop(here);
+async fn dropping_it_ends_its_thread() {
+    let place = tempfile::tempdir().unwrap();
+    let (reports, batches) = mpsc::channel(1);
+    let held = reports.downgrade();
+    let scanner = Scanner::new(&[place.path().to_owned()], reports);
+    let options = Options { poll: Duration::from_secs(86_400), ..OPTIONS };
+    let mut watch = Watch { batches, thread: thread::spawn(move || follow(scanner, options)) };
+    watch.next().await.unwrap();
+    drop(watch);
     let ended = async {
         while held.strong_count() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -417,8 +312,8 @@ fn a_file_that_went_and_came_back_as_it_was_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let (at, away) = (place.path().join("a.txt"), place.path().join("b.away"));
     write(&at, "one");
-    let roots = [place.path().to_owned()];
-    let mut scanner = Scanner::new(&roots, Events::Off, Arc::default(), CancellationToken::new());
+    let (reports, _batches) = mpsc::channel(1);
+    let mut scanner = Scanner::new(&[place.path().to_owned()], reports);
     let mut changed = || {
         let scan = scanner.scan().unwrap();
         scan.changed.into_iter().any(|(_, file)| file.path == at)

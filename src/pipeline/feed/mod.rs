@@ -50,7 +50,10 @@ impl Feed {
                 () = self.closing.cancelled() => return Ok(()),
                 batch = watch.next() => batch,
             };
-            let Some(Batch { files, problems }) = batch else { return Ok(()) };
+            let Some(Batch { files, problems }) = batch else {
+                return Err(self
+                    .give_up("folders are no longer watched; start the worker again".to_owned()));
+            };
             for (path, error) in problems {
                 (self.tell)(&format!("{}: cannot be watched for now: {error}", path.display()));
             }
