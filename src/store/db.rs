@@ -10,9 +10,6 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Announces new jobs on commit.
-const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
-
 /// Work in a transaction or snapshot, without the type of its output: threads, retries and commits
 /// are compiled once, not once per operation.
 pub(super) type Work = Arc<dyn Fn(&mut Db) -> Result<Output> + Send + Sync>;
@@ -70,15 +67,6 @@ impl Db {
         match self {
             Db::Sqlite(_) => "",
             Db::Postgres(_) => " FOR UPDATE SKIP LOCKED",
-        }
-    }
-
-    /// Notifies waiting workers of possible new jobs on commit. On SQLite they poll the file for
-    /// commits.
-    pub(super) fn announce(&mut self) -> Result<()> {
-        match self {
-            Db::Sqlite(_) => Ok(()),
-            Db::Postgres(connection) => connection.execute(ANNOUNCE, &[]).map(|_| ()),
         }
     }
 

@@ -1,7 +1,5 @@
 //! Behaviour that SQLite and PostgreSQL share.
 
-use super::db::Db;
-use super::error::Fault;
 use super::fixture::*;
 use super::*;
 use crate::domain::*;
@@ -50,29 +48,6 @@ async fn a_reading_sees_one_moment() {
         assert_eq!(tokio::join!(reading, writing).0.unwrap(), 1);
     })
     .await;
-}
-
-#[tokio::test]
-async fn who_listens_hears_of_new_jobs_of_another_store() {
-    on_each_store(async |kind| {
-        let (place, store, session) = kind.begun().await;
-        let other = Store::open(&place.url(), OpenMode::Existing).unwrap();
-        let changes = store.listen();
-        // Listening starts with one notification, since earlier changes were missed.
-        changes.changed().await;
-        let moved = Session { path: "elsewhere".to_owned(), ..session };
-        other.write("announcing", announce(moved)).await.unwrap();
-        changes.changed().await;
-    })
-    .await;
-}
-
-/// Also changes data, since SQLite only detects actual commits.
-fn announce(session: Session) -> impl Fn(&mut Db) -> Result<(), Fault> + Send + Sync + 'static {
-    move |to| {
-        session::begin(to, &session)?;
-        to.announce()
-    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
 use crate::pipeline::join_result;
-use crate::store::{ChangeListener, ClaimRequest, ClaimedJobs, StoreError};
+use crate::store::{ClaimRequest, ClaimedJobs, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
@@ -15,14 +15,12 @@ use tokio::task::{JoinError, JoinSet};
 const STORING_MAX: usize = 32;
 /// Poll interval while the queue drains: other workers do not announce the end of their jobs.
 const DRAINING_LOOK: Duration = Duration::from_millis(500);
-/// Poll interval of a silent queue; it bounds the delay of a waiting job after a clock jump.
-const SILENT_LOOK: Duration = Duration::from_secs(15);
+/// Poll interval of a silent queue, which other processes fill; a claim takes less than a millisecond.
+const SILENT_LOOK: Duration = Duration::from_secs(1);
 
 struct ClaimLoop<'a> {
     state: &'a Arc<WorkerState>,
     until: Until,
-    /// Announces jobs that others enqueued.
-    changes: ChangeListener,
     /// Maximum outage of the endpoint that a user waits for.
     outage_max: Duration,
     schedule: Schedule,
@@ -42,7 +40,6 @@ pub(super) async fn run(
     let mut claims = ClaimLoop {
         state,
         until,
-        changes: state.store().inner.listen(),
         outage_max,
         schedule: Schedule::new(state.now(), until != Until::Stopped),
         under_way: JoinSet::new(),
@@ -169,7 +166,6 @@ impl ClaimLoop<'_> {
     async fn wait(&mut self) {
         let state = self.state;
         let (full, silent_max) = (state.room() == 0, self.silent_max());
-        let changes = &mut self.changes;
         let news = async {
             if full {
                 return std::future::pending().await;
@@ -181,7 +177,6 @@ impl ClaimLoop<'_> {
                 }
             };
             tokio::select! {
-                () = changes.changed() => {}
                 () = read => {}
                 () = tokio::time::sleep(silent_max) => {}
             }

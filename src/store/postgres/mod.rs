@@ -83,10 +83,6 @@ impl Pool {
         Ok(Pool { shared: Arc::new(shared) })
     }
 
-    pub(super) fn address(&self) -> &Address {
-        &self.shared.address
-    }
-
     /// Runs `work` in a transaction or snapshot; retries if the server was unavailable or a lock was
     /// not granted. The transaction stays atomic even if the caller stops waiting.
     pub(super) async fn run(&self, access: Access, work: Work) -> Result<Output> {
@@ -104,7 +100,7 @@ impl Pool {
                 // Other idle connections are dead too.
                 self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
             }
-            tracing::debug!(store = self.address().shown(), kind = %fault.kind(), "retrying");
+            tracing::debug!(store = self.shared.address.shown(), kind = %fault.kind(), "retrying");
             tokio::time::sleep(Duration::from_millis(pause)).await;
             pause = (pause * 2).min(PAUSE_MILLIS_MAX);
         }

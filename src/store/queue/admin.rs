@@ -122,7 +122,6 @@ impl Store {
             let reopenable: Vec<&QueuedJob> =
                 found.iter().filter(|it| it.is_reopenable()).collect();
             reopen_jobs(db, &reopenable, now)?;
-            db.announce()?;
             Ok(changes(found, gone, |it| waits(it) || it.is_reopenable()))
         })
         .await
@@ -141,7 +140,6 @@ impl Store {
             let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
             let dead = lock(db, &condition, values![&asking])?;
             reopen_jobs(db, &dead.iter().collect::<Vec<_>>(), now)?;
-            db.announce()?;
             Ok(dead.len() as u64)
         })
         .await

@@ -86,8 +86,7 @@ impl Store {
                     since = ?6, attempts = attempts - ?7
                 WHERE no = ?1";
             let back = u32::from(!release.charged);
-            db.run(sql, values![held.no, state, reason, until, detail, now, back])?;
-            db.announce()
+            db.run(sql, values![held.no, state, reason, until, detail, now, back])
         })
         .await
     }
@@ -113,17 +112,11 @@ impl Store {
     /// back. Also retries jobs that wait for a cap, since caps may have been raised. Called when a
     /// worker starts.
     pub(crate) async fn recover(&self, now: Timestamp) -> StoreResult<u64> {
-        self.write("recovering jobs", move |db| {
-            let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
-                AND (?2 < since OR reason = 'cap' OR (state = 'leased' AND ?3 < until))";
-            let skewed = now.after(SKEW);
-            let recovered = db.execute(sql, values![now, skewed, skewed.after(LEASE_MAX)])?;
-            if recovered > 0 {
-                db.announce()?;
-            }
-            Ok(recovered)
-        })
-        .await
+        let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
+            AND (?2 < since OR reason = 'cap' OR (state = 'leased' AND ?3 < until))";
+        let skewed = now.after(SKEW);
+        let row = values![now, skewed, skewed.after(LEASE_MAX)];
+        self.execute("recovering jobs", sql, row).await
     }
 
     /// Returns the workers that hold leases or drain a batch.
@@ -434,7 +427,6 @@ fn finish(
                 WHERE b.job_no = ?1 AND j.id = ?2 ON CONFLICT DO NOTHING";
             db.run(sql, values![held.no, &half.id.0])?;
         }
-        db.announce()?;
     }
     // Only dead jobs are rebuilt; dropping the cut and context of the others saves space.
     let sql = "UPDATE jobs SET state = ?2, reason = ?3, detail = ?4, asking = ?5, since = ?6,

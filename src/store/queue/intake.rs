@@ -155,7 +155,6 @@ fn write(db: &mut Db, intake: &Intake) -> Result<EnqueueResult> {
         session::remember(db, session_no, remembered)?;
     }
     session::mark_card_due(db, session_no)?;
-    db.announce()?;
     Ok(EnqueueResult {
         jobs: added,
         known: (intake.jobs.len() as u32).saturating_sub(added),
@@ -272,7 +271,7 @@ fn write_part(db: &mut Db, part: &BatchPart) -> Result<()> {
             session::write_card(db, session_no, end.entries, card)?;
         }
     }
-    db.announce()
+    Ok(())
 }
 
 /// Returns the row of a namespace. A new namespace joins the round-robin at the back.
