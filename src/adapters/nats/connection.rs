@@ -7,7 +7,7 @@ use super::config::{
     SourceConfig, kind_of_answer, kind_of_connect,
 };
 use async_nats::jetstream::consumer::{
-    AckPolicy, Config as ConsumerConfig, DeliverPolicy, Info as ConsumerInfo,
+    AckPolicy, Config as ConsumerConfig, DeliverPolicy, Info as ConsumerInfo, PullConsumer, pull,
 };
 use async_nats::jetstream::context::{ContextBuilder, RequestError, RequestErrorKind};
 use async_nats::jetstream::response::Response;
@@ -186,7 +186,7 @@ pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
 }
 
 /// Finds or creates the consumer.
-pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
+pub(super) async fn consumer(link: &Connection) -> Result<PullConsumer, NatsError> {
     let stream = link.url.stream();
     let doing = "looking for the consumer";
     let info = match consumer_info(link, doing).await? {
@@ -200,11 +200,7 @@ pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
         let kind = NatsErrorKind::OtherConsumer { stream, consumer: CONSUMER, difference };
         return Err(link.error(kind, doing));
     }
-    if info.config.ack_wait != link.config.ack_wait {
-        let (ours, theirs) = (link.config.ack_wait, info.config.ack_wait);
-        tracing::warn!(stream, ?ours, ?theirs, "the consumer's own ack_wait counts");
-    }
-    Ok(())
+    Ok(PullConsumer::new(pull::Config::default(), info, link.context.clone()))
 }
 
 pub(super) async fn consumer_info(

@@ -7,6 +7,7 @@ use crate::privacy::{Gate, Pii};
 use crate::text::truncate;
 use async_nats::client::Request;
 use async_nats::header::{HeaderMap, HeaderValue, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
+use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Message};
@@ -27,19 +28,16 @@ pub(crate) struct Delivery {
     source_link: Arc<SourceLink>,
 }
 
-/// Connection, and destination of dead letters.
+/// Connection, destination of dead letters, and consumer.
 pub(super) struct SourceLink {
     pub(super) link: Connection,
     pub(super) dead: DeadLetterTarget,
+    pub(super) consumer: PullConsumer,
 }
 
 impl Delivery {
     /// Creates the delivery of a pulled message; `None` if it is not a JetStream message.
-    pub(super) fn of(
-        message: async_nats::Message,
-        source_link: &Arc<SourceLink>,
-    ) -> Option<Delivery> {
-        let message = Message { message, context: source_link.link.context.clone() };
+    pub(super) fn of(message: Message, source_link: &Arc<SourceLink>) -> Option<Delivery> {
         let info = message.info().ok()?;
         let (sequence, deliveries) = (info.stream_sequence, u64::try_from(info.delivered).ok()?);
         let stored = info.published.unix_timestamp_nanos();
@@ -100,7 +98,7 @@ impl Delivery {
 
     pub(super) async fn store_dead_letter(&self, reason: &str) -> Result<(), NatsError> {
         let doing = "storing a dead letter";
-        let SourceLink { link, dead } = self.source_link.as_ref();
+        let SourceLink { link, dead, .. } = self.source_link.as_ref();
         let letter = PublishMessage::build()
             .payload(masked(self.payload()).into())
             .headers(self.letter_headers(reason));
@@ -140,7 +138,7 @@ impl Delivery {
                 lines.for_each(|line| headers.append(name.clone(), masked_header(&line)));
             }
         }
-        let SourceLink { link, dead } = self.source_link.as_ref();
+        let SourceLink { link, dead, .. } = self.source_link.as_ref();
         let stream = link.url.stream();
         let mut put = |name: &'static str, value: &str| {
             headers.insert(name, one_line(value));

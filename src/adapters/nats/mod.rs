@@ -15,13 +15,11 @@ mod tests;
 pub(crate) use config::{NatsError, NatsUrl, SourceConfig};
 pub(crate) use delivery::Delivery;
 
-use async_nats::client::Request;
 use async_nats::connection::State;
-use async_nats::jetstream::consumer::pull::BatchConfig;
-use async_nats::{Message, StatusCode, Subscriber};
+use async_nats::jetstream::Message;
 use config::{
-    BATCH_BYTES_MAX, BATCH_MAX, CONSUMER, NEXT_MESSAGE_WAIT_MAX, NatsErrorKind, REPLY_GRACE,
-    WAIT_MAX, WAIT_MIN,
+    BATCH_BYTES_MAX, BATCH_MAX, NEXT_MESSAGE_WAIT_MAX, NatsErrorKind, REPLY_GRACE, WAIT_MAX,
+    WAIT_MIN,
 };
 use connection::Connection;
 use delivery::SourceLink;
@@ -44,8 +42,12 @@ impl Source {
         let link = Connection::connect(url, config).await?;
         let stream = connection::stream(&link).await?;
         let dead = connection::dead_letters(&link, &stream).await?;
-        connection::consumer(&link).await?;
-        Ok(Source { source_link: Arc::new(SourceLink { link, dead }) })
+        let consumer = connection::consumer(&link).await?;
+        let (ours, theirs) = (link.config.ack_wait, consumer.cached_info().config.ack_wait);
+        if ours != theirs {
+            tracing::warn!(%url, ?ours, ?theirs, "the consumer's own ack_wait counts");
+        }
+        Ok(Source { source_link: Arc::new(SourceLink { link, dead, consumer }) })
     }
 
     /// Fetches at most `max` messages (capped at [`BATCH_MAX`] and about [`BATCH_BYTES_MAX`]);
@@ -58,7 +60,7 @@ impl Source {
     ) -> Result<Vec<Delivery>, NatsError> {
         let link = &self.source_link.link;
         let wait = wait.clamp(WAIT_MIN, WAIT_MAX);
-        let messages = pull(link, max.clamp(1, BATCH_MAX), wait).await?;
+        let messages = pull(&self.source_link, max.clamp(1, BATCH_MAX), wait).await?;
         let mut deliveries = Vec::with_capacity(messages.len());
         for message in messages {
             let is_dead_letter = message.subject.starts_with(connection::DEAD_PREFIX);
@@ -93,95 +95,41 @@ pub(crate) async fn ack_all(deliveries: Vec<Delivery>) -> Result<(), NatsError> 
 
 const DOING: &str = "fetching messages";
 
-/// Message, or end of a request.
-enum Answer {
-    Message(Message),
-    /// No more for now.
-    End,
-    /// The request was terminated; the consumer may be gone.
-    GivenUp,
-    /// The server rejects such requests.
-    Refused,
-}
-
-impl Answer {
-    fn of(message: Message) -> Answer {
-        let reason = message.description.as_deref().unwrap_or_default().to_ascii_lowercase();
-        match message.status {
-            None | Some(StatusCode::OK) => Answer::Message(message),
-            Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => Answer::End,
-            Some(StatusCode::NO_RESPONDERS) => Answer::GivenUp,
-            // Only the description gives the reason.
-            Some(StatusCode::REQUEST_TERMINATED) => {
-                if reason.contains("message size") || reason.contains("maxackpending") {
-                    Answer::End
-                } else if reason.contains("exceeded maxrequest") {
-                    Answer::Refused
-                } else {
-                    Answer::GivenUp
-                }
-            }
-            Some(_) => Answer::Refused,
-        }
-    }
-}
-
-/// Waits for a first message, at most `wait`, then takes what else is there, at most `max`. Uses plain
-/// requests, because the client's batches end the same way whether there are no messages or no reply.
-async fn pull(link: &Connection, max: usize, wait: Duration) -> Result<Vec<Message>, NatsError> {
+/// Waits for a first message, at most `wait`, then takes what else is there, at most `max`.
+async fn pull(link: &SourceLink, max: usize, wait: Duration) -> Result<Vec<Message>, NatsError> {
+    let SourceLink { link, consumer, .. } = link;
     let mut health = link.health.clone();
     health.mark_unchanged();
     if link.client.connection_state() != State::Connected {
         return Err(link.no_reply_error(DOING));
     }
-    let inbox = link.client.new_inbox();
-    let subscribed = link.bounded(DOING, link.client.subscribe(inbox.clone())).await?;
-    let mut answers =
-        subscribed.map_err(|error| link.error(NatsErrorKind::Other, DOING).caused(error))?;
-    let first = BatchConfig { batch: 1, expires: Some(wait), ..BatchConfig::default() };
-    request(link, &inbox, &first).await?;
+    let asked = consumer.batch().max_messages(1).expires(wait).messages();
+    let asked = link.bounded(DOING, asked).await?;
+    let mut first = asked.map_err(|error| link.error(NatsErrorKind::Other, DOING).caused(error))?;
     let answer = tokio::select! {
-        // Older servers send nothing for a removed consumer.
-        answer = next(&mut answers, wait + REPLY_GRACE) => answer.unwrap_or(Answer::GivenUp),
+        answer = timeout(wait + REPLY_GRACE, first.next()) => answer.ok().flatten(),
         // Requests over a lost connection are never answered.
         _ = health.changed() => return Err(link.no_reply_error(DOING)),
     };
-    let mut messages = match answer {
-        Answer::Message(message) => vec![message],
-        Answer::End => return Ok(Vec::new()),
-        Answer::Refused => return Err(link.error(NatsErrorKind::Other, DOING)),
-        Answer::GivenUp => {
-            // Removed, or the server is starting. A new consumer begins at the first message.
-            connection::consumer(link).await?;
-            return Err(link.no_reply_error(DOING));
+    let Some(Ok(message)) = answer else {
+        // The client's batch ends the same way whether there are no messages or no consumer.
+        if answer.is_none() && connection::consumer_info(link, DOING).await?.is_ok() {
+            return Ok(Vec::new());
         }
+        // A new consumer begins at the first message.
+        connection::consumer(link).await?;
+        let source = answer.and_then(Result::err);
+        return Err(NatsError { source, ..link.no_reply_error(DOING) });
     };
-    let rest = BatchConfig {
-        batch: max - 1,
-        no_wait: true,
-        max_bytes: BATCH_BYTES_MAX,
-        ..BatchConfig::default()
-    };
+    let mut messages = vec![message];
+    let rest = consumer.fetch().max_messages(max - 1).max_bytes(BATCH_BYTES_MAX).messages();
     // If this fails, return the first message; the next pull reports the error.
-    if 1 < max && request(link, &inbox, &rest).await.is_ok() {
-        while messages.len() < max
-            && let Some(Answer::Message(message)) = next(&mut answers, NEXT_MESSAGE_WAIT_MAX).await
-        {
+    if 1 < max
+        && let Ok(Ok(mut rest)) = link.bounded(DOING, rest).await
+    {
+        while let Ok(Some(Ok(message))) = timeout(NEXT_MESSAGE_WAIT_MAX, rest.next()).await {
             messages.push(message);
         }
     }
     Ok(messages)
-}
-
-async fn next(answers: &mut Subscriber, wait: Duration) -> Option<Answer> {
-    timeout(wait, answers.next()).await.ok()?.map(Answer::of)
-}
-
-async fn request(link: &Connection, inbox: &str, batch: &BatchConfig) -> Result<(), NatsError> {
-    let other = || link.error(NatsErrorKind::Other, DOING);
-    let question = serde_json::to_vec(batch).map_err(|error| other().caused(error))?;
-    let subject = format!("CONSUMER.MSG.NEXT.{}.{CONSUMER}", link.url.stream());
-    let request = Request::new().inbox(inbox.to_owned()).payload(question.into());
-    let sent = link.bounded(DOING, link.context.send_request(subject, request)).await?;
-    sent.map_err(|error| other().caused(error))
 }
