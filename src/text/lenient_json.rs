@@ -64,6 +64,23 @@ pub(crate) fn decode(text: &str, lists: &[&str]) -> (Value, Vec<Repair>) {
     (value, repairs.0)
 }
 
+/// Reads the beginning of a value that may be cut off or broken anywhere, as much as there is of it.
+pub(crate) fn beginning(text: &str) -> Value {
+    let mut parser = Parser { keeps_cut: true, ..Parser::new(text, 0) };
+    parser.value(0).value.unwrap_or_default()
+}
+
+/// Replaces what a strict parser rejects in strings: lone surrogate escapes, which clients write when
+/// they cut a string inside an emoji, and control characters. `None` if there are other errors.
+pub(crate) fn repaired(text: &str) -> Option<String> {
+    const REPAIRED: [Repair; 3] = [Repair::Surrogate, Repair::Control, Repair::Nul];
+    let mut parser = Parser::new(text, 0);
+    let Parsed { value, whole } = parser.value(0);
+    let is_end = parser.rest().chars().all(|it| it.is_whitespace() || it.is_control());
+    let is_json = whole && is_end && parser.repairs.0.iter().all(|it| REPAIRED.contains(it));
+    value.filter(|_| is_json).map(|value| value.to_string())
+}
+
 /// Sentence of a JSON error without the value found, which may be words of a conversation.
 pub(crate) fn expectation(error: &serde_json::Error) -> String {
     use serde_json::error::Category;
@@ -268,6 +285,8 @@ fn put(map: &mut Map<String, Value>, key: String, value: Value) -> bool {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Keeps the truncated element.
+    keeps_cut: bool,
     repairs: Repairs,
 }
 
@@ -288,7 +307,7 @@ impl Parsed {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, at: usize) -> Parser<'a> {
-        Parser { text, at, repairs: Repairs::default() }
+        Parser { text, at, keeps_cut: false, repairs: Repairs::default() }
     }
 
     /// Parses the value that begins here; `depth` is the number of lists and objects around it.
@@ -299,8 +318,10 @@ impl<'a> Parser<'a> {
             Some(b'{' | b'[') if depth >= JSON_DEPTH_MAX => self.skip_nested(),
             Some(b'{' | b'[') => self.nested(depth + 1),
             Some(quote @ (b'"' | b'\'')) => match self.string(quote) {
-                (text, true) => Parsed::whole(Value::String(text)),
-                (_, false) => self.cut(),
+                (text, whole) if whole || self.keeps_cut => {
+                    Parsed { value: Some(Value::String(text)), whole }
+                }
+                (..) => self.cut(),
             },
             Some(_) => self.word(),
         }
@@ -353,7 +374,8 @@ impl<'a> Parser<'a> {
                     }
                     let Parsed { value, whole } = self.value(depth);
                     let is_kept = |value: &Value| {
-                        whole || is_object && matches!(value, Value::Array(_) | Value::Object(_))
+                        let is_nested = matches!(value, Value::Array(_) | Value::Object(_));
+                        whole || self.keeps_cut || is_object && is_nested
                     };
                     let value = value.filter(is_kept);
                     if let Some(key) = key {

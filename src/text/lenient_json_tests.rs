@@ -160,6 +160,37 @@ pub(crate) fn answers() -> impl Strategy<Value = Value> {
         )
 }
 
+#[test]
+fn the_beginning_of_a_value_is_read_as_far_as_it_goes() {
+    let check =
+        |text: &str, expected: Value| assert_eq!(super::beginning(text), expected, "{text}");
+    check(r#"{"a":[{"b":"some wo"#, json!({"a": [{"b": "some wo"}]}));
+    check(r#"{"a":1,"b"#, json!({"a": 1}));
+    check("{\"a\":\"x\ty\",\"b\":", json!({"a": "x\ty"}));
+    check(r#"{"a":1} x"#, json!({"a": 1}));
+    check("[", json!([]));
+    check("oops", Value::Null);
+    // Deep nesting is survived.
+    super::beginning(&"[".repeat(60_000));
+    super::beginning(&"{\"a\":".repeat(10_000));
+}
+
+#[test]
+fn strings_that_a_strict_parser_rejects_are_repaired() {
+    let check = |text: &str, expected: Option<&str>| {
+        assert_eq!(super::repaired(text).as_deref(), expected, "{text}");
+    };
+    check(r#"{"a":"x\ud83d y"}"#, Some("{\"a\":\"x\u{fffd} y\"}"));
+    check(r#"{"a":"\ude00"}"#, Some("{\"a\":\"\u{fffd}\"}"));
+    check(r#"{"a":"\ud83d\ud83d\ude00"}"#, Some("{\"a\":\"\u{fffd}\u{1f600}\"}"));
+    check(r#"{"a":"\\\ud83d"}"#, Some("{\"a\":\"\\\\\u{fffd}\"}"));
+    check("{\n\"a\":\"x\ty\"}", Some(r#"{"a":"x\ty"}"#));
+    check("{\n\t\"a\": 1}\u{0}", Some(r#"{"a":1}"#));
+    check("{\"a\":\"x\ty\"", None);
+    check("{\"a\":\"x\ty\",}", None);
+    check("{\"a\":\"\t\\x\"}", None);
+}
+
 proptest! {
     #[test]
     fn json_is_read_as_it_is(answer in answers(), pretty: bool) {
@@ -185,6 +216,7 @@ proptest! {
     fn any_text_is_read(text in "\\PC{0,60}|[\\[\\]{}:,\"'a1\\\\/*`\u{0}\n ]{0,60}") {
         decode(&text);
         decode(&format!("{{\"decisions\":[{text}"));
+        super::beginning(&text);
     }
 
     #[test]

@@ -1,16 +1,14 @@
 //! Detects a transcript's format from the field names at the beginning of its content. The file
 //! name decides only between OpenAI and Anthropic where the messages are the same in both.
 
-mod partial_json;
-
 use super::chat::{has_known_role, is_message};
 use super::client::has_fields;
 use super::codex;
-
 use super::json::JsonExt;
 use super::markdown::{Fence, aider, plain, specstory};
 use super::{READERS, client_with};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity, Speaker};
+use crate::text::lenient_json;
 use serde_json::Value;
 
 /// Maximum number of JSONL lines that vote.
@@ -113,6 +111,16 @@ fn prose(text: &str) -> Option<Format> {
     (more || (lone && opening.speaker == Speaker::Person)).then_some(Format::Plain)
 }
 
+/// Returns the first value of `text`, as much as there is of it, and the text after it; `None` if
+/// the value is cut off or broken.
+fn beginning(text: &str) -> (Value, Option<&str>) {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    match values.next() {
+        Some(Ok(json)) => (json, text.get(values.byte_offset()..)),
+        Some(Err(_)) | None => (lenient_json::beginning(text), None),
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Detector<'f> {
     file_name: Option<&'f str>,
@@ -120,10 +128,9 @@ struct Detector<'f> {
 
 impl Detector<'_> {
     fn json(self, text: &str) -> Detected {
-        let (first, rest) = partial_json::value(text);
+        let (first, rest) = beginning(text);
         let first_line = text.lines().next().unwrap_or_default();
-        let ends_with_line =
-            partial_json::value(first_line).1.is_some_and(|rest| rest.trim().is_empty());
+        let ends_with_line = beginning(first_line).1.is_some_and(|rest| rest.trim().is_empty());
         let alone = rest.is_none_or(|rest| rest.trim().is_empty());
         // A complete `[]`, not a broken list that merely began.
         if matches!(&first, Value::Array(list) if list.is_empty()) && rest.is_some() && alone {
@@ -141,7 +148,7 @@ impl Detector<'_> {
     fn votes(self, text: &str) -> Detected {
         let mut counts: Vec<(Result<Format, &str>, usize)> = Vec::new();
         let lines = text.lines().filter(|line| !line.trim().is_empty()).take(VOTES_MAX);
-        for vote in lines.filter_map(|line| self.line(&partial_json::value(line).0)) {
+        for vote in lines.filter_map(|line| self.line(&beginning(line).0)) {
             match counts.iter_mut().find(|(known, _)| *known == vote) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((vote, 1)),

@@ -3,8 +3,8 @@
 //! may be conversation text.
 
 use crate::domain::{EntryKind, HANDED_BYTES_MAX, Outcome, Speaker, Timestamp};
+use crate::text::lenient_json::repaired;
 use crate::transcripts::client_text::ClientText;
-use crate::transcripts::json::repair_json;
 use crate::transcripts::raw::{RawEntry, RawSession, short_title};
 use crate::transcripts::text::clean;
 use crate::transcripts::tools::{self, OpenCalls};
@@ -268,7 +268,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(SliceDocument, bool), SliceError> {
     let replaced = matches!(text, Cow::Owned(_));
     match parse_text(&text) {
         Ok(document) => Ok((document, replaced)),
-        Err(error) => match repair_json(&text) {
+        Err(error) => match repaired(&text) {
             Some(repaired) => parse_text(&repaired).map(|document| (document, true)),
             None => Err(error),
         },
