@@ -8,7 +8,7 @@ use crate::text::names::names;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 const ENTITIES: &str = "entities";
@@ -18,12 +18,8 @@ const LABEL: &str = "Known entities:";
 
 #[derive(Clone, Default)]
 pub(super) struct EntityTable {
-    keys: HashMap<String, u64>,
-    /// Entities in order of first mention.
-    entities: BTreeMap<u64, (String, Map<String, Value>)>,
-    /// Mention count and key of each entity; the first is evicted next.
-    ranks: BTreeSet<(u64, u64)>,
-    next: u64,
+    /// Objects by name, in order of first mention.
+    pub(super) entities: Map<String, Value>,
     pub(super) evicted: u64,
 }
 
@@ -57,7 +53,7 @@ impl EntityTable {
             // The first word of a sentence counts only if it is already known.
             None => {
                 for name in names(&message.content) {
-                    let counts = name.is_sure || self.keys.contains_key(name.text);
+                    let counts = name.is_sure || self.entities.contains_key(name.text);
                     if counts && met.insert(name.text) {
                         self.mention(name.text, None, most);
                     }
@@ -71,68 +67,35 @@ impl EntityTable {
     fn mention(&mut self, name: &str, info: Option<&Map<String, Value>>, most: u32) {
         let info = info.into_iter().flatten().filter(|(key, _)| *key != MENTIONS);
         let info = info.map(|(key, value)| (key.clone(), value.clone()));
-        if let Some(key) = self.keys.get(name).copied()
-            && let Some((_, data)) = self.entities.get_mut(&key)
-        {
-            let mentions = mentions_of(data);
-            self.ranks.remove(&(mentions, key));
-            self.ranks.insert((mentions.saturating_add(1), key));
+        if let Some(Value::Object(data)) = self.entities.get_mut(name) {
             data.extend(info);
+            let mentions = data.get(MENTIONS).and_then(Value::as_u64).unwrap_or(0);
             data.insert(MENTIONS.to_owned(), mentions.saturating_add(1).into());
             return;
         }
-        if self.entities.len() >= most as usize
-            && let Some((_, key)) = self.ranks.pop_first()
-            && let Some((name, _)) = self.entities.remove(&key)
-        {
-            self.keys.remove(&name);
-            self.evicted += 1;
+        if self.entities.len() >= most as usize {
+            let least = self.entities.iter().min_by_key(|(_, data)| data[MENTIONS].as_u64());
+            if let Some(name) = least.map(|(name, _)| name.clone()) {
+                self.entities.shift_remove(&name);
+                self.evicted += 1;
+            }
         }
         let mut data: Map<String, Value> = info.collect();
         data.insert(MENTIONS.to_owned(), 1.into());
-        self.put(name.to_owned(), data);
-    }
-
-    /// Appends an entity; false if the name is already known.
-    pub(super) fn put(&mut self, name: String, data: Map<String, Value>) -> bool {
-        if self.keys.contains_key(&name) {
-            return false;
-        }
-        let key = self.next;
-        self.next += 1;
-        self.ranks.insert((mentions_of(&data), key));
-        self.keys.insert(name.clone(), key);
-        self.entities.insert(key, (name, data));
-        true
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&Map<String, Value>> {
-        self.entities.get(self.keys.get(name)?).map(|(_, data)| data)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.entities.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(String, Map<String, Value>)> {
-        self.entities.values()
+        self.entities.insert(name.to_owned(), data.into());
     }
 
     /// Renders the entities as a system message, if there are any.
     pub(super) fn shown(&self) -> Option<Message> {
         let mut text = LABEL.to_owned();
-        for (name, data) in self.iter() {
+        for (name, data) in &self.entities {
             // Names stay on one line, so that none can imitate another.
             let name = name.replace(['\n', '\r'], " ");
             text.push_str(&format!("\n- {name}: {}", spaced_json(data)));
         }
         let content = Redacted::weave(&[Woven::Label(&text)]);
-        (self.len() > 0).then_some(Message { role: Role::System, content })
+        (!self.entities.is_empty()).then_some(Message { role: Role::System, content })
     }
-}
-
-fn mentions_of(data: &Map<String, Value>) -> u64 {
-    data.get(MENTIONS).and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// Compact JSON with a space after each comma and colon, which people and models read best.

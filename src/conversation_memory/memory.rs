@@ -117,13 +117,13 @@ impl ConversationMemory {
 
     /// Data about the entity `name`, including its mention count.
     pub fn entity(&self, name: &str) -> Option<Metadata> {
-        self.entities.get(name).map(|data| Metadata::passed(data.clone()))
+        self.entities.entities.get(name)?.as_object().map(|data| Metadata::passed(data.clone()))
     }
 
     /// Counts of all messages by state.
     pub fn account(&self) -> MessageAccount {
         let mut account = self.history.account(self.summary.count);
-        account.entities = self.entities.len() as u64;
+        account.entities = self.entities.entities.len() as u64;
         account.entities_evicted = self.entities.evicted;
         account
     }

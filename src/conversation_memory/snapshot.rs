@@ -95,9 +95,7 @@ impl ConversationMemory {
                 of: Some(summary.count),
                 tried_at: summary.tried_at,
             }),
-            entities: is_entity.then(|| {
-                entities.iter().map(|(name, data)| (name.clone(), data.clone().into())).collect()
-            }),
+            entities: is_entity.then(|| entities.entities.clone()),
             entities_evicted: is_entity.then_some(entities.evicted),
         }
     }
@@ -282,7 +280,8 @@ fn restore_entities(
     }
     for (number, (name, value)) in saved.iter().enumerate() {
         let name = gate.redact(name).as_str().to_owned();
-        let is_new = entity_data(value, gate).is_some_and(|data| memory.entities.put(name, data));
+        let data = entity_data(value, gate).map(Value::Object);
+        let is_new = data.is_some_and(|it| memory.entities.entities.insert(name, it).is_none());
         if !is_new {
             let expected = "expected an object in which `mentions` is a number of at least 1, for a \
                             name of its own";
