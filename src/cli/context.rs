@@ -19,6 +19,7 @@ use crate::privacy::Gate;
 use crate::text::diff::difference;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -278,8 +279,18 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
     Ok(assemble(&shown, &budget, gate))
 }
 
+/// File name extensions of texts that agents read; `.cursorrules` has none.
+const TEXTS: [&str; 7] = ["md", "mdc", "mdx", "markdown", "txt", "rst", "adoc"];
+
 /// Resolves a file in the project's folder; links must not leave it.
 fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure> {
+    let is_text = |end: &OsStr| TEXTS.iter().any(|it| end.eq_ignore_ascii_case(it));
+    if !file.extension().is_none_or(is_text) {
+        return Err(Failure::usage(format!(
+            "{}: expected a text that agents read, such as AGENTS.md",
+            file.display()
+        )));
+    }
     let root = directory.folder.project();
     let path = root.join(file);
     let real = match path.symlink_metadata() {

@@ -5,6 +5,7 @@
 
 use super::output::Failure;
 use crate::adapters::files;
+use crate::adapters::repository::Repository;
 use crate::config::{Config, ENV_PREFIX_ALL, Layer, is_ours};
 use crate::llm::prompt::read_prompts;
 use crate::privacy::Gate;
@@ -108,8 +109,20 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
     let is_root = |folder: &Path| root.as_deref() == Some(folder);
     let near = folders.iter().find(|it| is_root(it) || it.join(FOLDER).is_dir());
     let project = near.or_else(|| folders.last().filter(|it| is_repository(it)));
-    let project = project.map(|folder| folder.join(FOLDER));
+    let project = project.map(|folder| match folder.join(FOLDER).is_dir() {
+        true => folder.join(FOLDER),
+        false => in_main_tree(folder, folders).unwrap_or_else(|| folder.clone()).join(FOLDER),
+    });
     project.or_else(data_folder).unwrap_or_else(|| FOLDER.into())
+}
+
+/// The same folder in the main working tree, if `folder` is in another one of the repository, which may be removed.
+fn in_main_tree(folder: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
+    let tree = folders.last()?.canonicalize().ok()?;
+    let main = Repository::of(&tree)?.root;
+    let is_other = main != tree && main.join(".git").is_dir();
+    let inside = folder.canonicalize().ok()?.strip_prefix(&tree).ok()?.to_owned();
+    is_other.then(|| main.join(inside))
 }
 
 /// Returns the current folder and its parents, up to the repository root. Without a repository, stops at a change of

@@ -94,7 +94,8 @@ pub(super) fn plain(words: &str) -> String {
 }
 
 /// Escapes text for the middle of a line: HTML, comments and private blocks start with an entity,
-/// and links that a browser would run are disabled. Other `<` stay, as in `Vec<String>`.
+/// and links that a browser would run are disabled; so are images elsewhere, which a preview would fetch. Other `<` stay, as in
+/// `Vec<String>`.
 pub(crate) fn inline(words: &str) -> String {
     if !words.contains(['<', '>', '(']) {
         return words.to_owned();
@@ -106,6 +107,7 @@ pub(crate) fn inline(words: &str) -> String {
         match letter {
             '<' if opens(after) || is_element(after) => line.push_str("&lt;"),
             '(' if line.ends_with(']') && is_run(after) => line.push_str("\\("),
+            '!' if is_remote_image(after) => line.push_str("\\!"),
             '>' if dashes >= 2 => line.push_str("&gt;"),
             letter => line.push(letter),
         }
@@ -144,6 +146,14 @@ fn is_element(after: &str) -> bool {
 
 /// Schemes of links that a browser only opens.
 const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+
+/// True for the rest of an image whose target is on another machine.
+fn is_remote_image(after: &str) -> bool {
+    let target =
+        after.strip_prefix('[').and_then(|it| it.split_once("](")).map(|(_, target)| target);
+    let target = target.map(|it| it.trim_start_matches([' ', '<']).to_ascii_lowercase());
+    target.is_some_and(|it| ["http:", "https:", "//"].iter().any(|start| it.starts_with(start)))
+}
 
 /// True if a link target has another scheme, or hides it in entities or escapes.
 fn is_run(target: &str) -> bool {
@@ -185,6 +195,7 @@ mod tests {
             ("a <img src=x onerror=b()> c", "a &lt;img src=x onerror=b()> c"),
             ("a<SvG onload='b'", "a&lt;SvG onload='b'"),
             ("see [a](http://b) and ![c](d/e.png)", "see [a](http://b) and ![c](d/e.png)"),
+            ("![i](https://b/c) vec![1](d)", "\\![i](https://b/c) vec![1](d)"),
             ("[a](JavaScript:b()) [c]( <data:d>)", "[a]\\(JavaScript:b()) [c]\\( &lt;data:d>)"),
             ("[a](java&#115;cript:b)", "[a]\\(java&#115;cript:b)"),
         ] {

@@ -61,6 +61,19 @@ fn in_a_repository_the_store_is_at_its_root_and_ignored_by_git() {
 }
 
 #[test]
+fn working_trees_of_a_repository_share_the_store_of_the_main_one() {
+    let place = outside();
+    place.write("app/.git/worktrees/side/commondir", "../..\n");
+    let main = place.path("app/.git/worktrees/side").canonicalize().unwrap();
+    place.write("side/.git", format!("gitdir: {}\n", main.display()));
+    place.write("side/deep/annalist.toml", "");
+    assert_eq!(in_force(&place, "side").1, "/app/.annalist/annalist.db");
+    assert_eq!(in_force(&place, "side/deep").1, "/app/deep/.annalist/annalist.db");
+    place.write("side/.annalist/x", "");
+    assert_eq!(in_force(&place, "side").1, ".annalist/annalist.db");
+}
+
+#[test]
 fn settings_and_store_are_found_in_a_folder_above() {
     let place = outside();
     place.write("app/deep/x", "");
