@@ -2,11 +2,11 @@
 
 use super::arguments::{is_agreed, one, prefix, session, unknown_namespace};
 use super::consolidate::consolidator;
-use super::memory::folder::{directories, note_files};
+use super::memory::folder::{UNSCRUBBED, directories, finish_forgetting, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
-use crate::config::{Config, namespace_name};
+use crate::config::namespace_name;
 use crate::domain::{Change, Format, RecordId, Session, SessionId};
 use crate::pipeline::{
     Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
@@ -16,10 +16,6 @@ use crate::store::{Directory, Erased, Erasure, Store, TagKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-
-/// Note on erased text that could not be scrubbed.
-pub(super) const UNSCRUBBED: &str = "the store's file still contains erased text, because another process uses the store: once it \
-    has ended, `annalist forget` or the next replay, sync or consolidation removes the text";
 
 /// Maximum memories and files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
@@ -83,7 +79,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     settings::runtime()?.block_on(async {
         let unfinished = match args.dry_run {
             true => Vec::new(),
-            false => finish(&consolidator.store, &config).await?,
+            false => finish_forgetting(&consolidator.store, &config).await?,
         };
         let found = what(&consolidator, args).await;
         if found.is_err() && was_forgotten(&consolidator.store, args, &unfinished).await? {
@@ -128,20 +124,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             ))),
         }
     })
-}
-
-/// Finishes erasures that were interrupted and returns their namespaces. Their text may still be in directories and in
-/// the store's file.
-pub(super) async fn finish(store: &Store, config: &Config) -> Result<Vec<String>, Failure> {
-    let unfinished = store.unscrubbed().await?;
-    if !unfinished.is_empty() {
-        let is_done = directories(store, config)?.finish_forgetting(&unfinished).await?;
-        output::note(match is_done {
-            true => "an interrupted erasure was finished: its text is gone from the store",
-            false => UNSCRUBBED,
-        });
-    }
-    Ok(unfinished)
 }
 
 /// True if the session or record of the arguments was erased from one of `namespaces`.

@@ -1,7 +1,7 @@
 //! `annalist vault`: shows and clears the redacted copies of transcripts.
 
 use super::arguments::is_agreed;
-use super::forget::{UNSCRUBBED, finish};
+use super::memory::folder::{UNSCRUBBED, finish_forgetting};
 use super::output::{self, Failure, Row, count, counted, in_pages, json_row, time};
 use super::settings;
 use crate::config::Config;
@@ -124,7 +124,7 @@ fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure
 /// Removes all copies; false if the user did not confirm, or the store's file still contains some.
 fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Failure> {
     let runtime = settings::runtime()?;
-    runtime.block_on(finish(store, config))?;
+    runtime.block_on(finish_forgetting(store, config))?;
     let kept = runtime.block_on(store.vault_totals())?;
     let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =

@@ -41,7 +41,8 @@ pub(crate) struct Overrun {
     completion: Excess,
 }
 
-/// Largest difference and largest ratio: an endpoint may add a prompt of its own, or count in other tokens.
+/// Largest use beyond an estimate, and its largest ratio: an endpoint may add a prompt of its own, or count in other
+/// tokens.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excess {
     tokens: u64,
@@ -50,14 +51,16 @@ struct Excess {
 
 impl Excess {
     fn include(&mut self, estimate: u64, used: u64) {
-        self.tokens = self.tokens.max(used.saturating_sub(estimate));
-        self.ratio = self.ratio.max(used as f64 / estimate.max(1) as f64);
+        if estimate < used {
+            self.tokens = self.tokens.max(used);
+            self.ratio = self.ratio.max(used as f64 / estimate.max(1) as f64);
+        }
     }
 
     fn bound(self, estimate: u64) -> u64 {
         // Rounded up; a conversion to an integer saturates.
         let scaled = (estimate as f64 * self.ratio).ceil() as u64;
-        scaled.max(estimate.saturating_add(self.tokens))
+        estimate.max(self.tokens).max(scaled)
     }
 }
 
@@ -250,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_grows_by_the_largest_excess_in_tokens_and_in_proportion_and_never_shrinks() {
+    fn a_bound_is_no_less_than_the_largest_excess_in_tokens_and_in_proportion() {
         let mut overrun = Overrun::default();
         assert_eq!(overrun.bound(usage(100, 10)), usage(100, 10));
         overrun.include(usage(100, 10), usage(50, 1));
         assert_eq!(overrun.bound(usage(100, 10)), usage(100, 10), "less than estimated");
         overrun.include(usage(100, 10), usage(200, 40));
         overrun.include(usage(100, 10), usage(100, 10));
-        assert_eq!(overrun.bound(usage(10, 10)), usage(110, 40), "a prompt of its own");
+        assert_eq!(overrun.bound(usage(10, 10)), usage(200, 40), "a prompt of its own");
         assert_eq!(overrun.bound(usage(1_000, 10)), usage(2_000, 40), "other tokens");
     }
 }

@@ -85,7 +85,7 @@ impl Directories {
         target: &ForgetTarget,
     ) -> Result<Forgotten<ForgetResult>, SyncError> {
         let namespace = &found.namespace;
-        self.take_over_copy(namespace).await?;
+        self.leave_to_other_stores(namespace).await?;
         let (erased, passages) = match consolidator.forget(namespace, target).await? {
             Forgotten::Done(done) => done,
             Forgotten::Busy => return Ok(Forgotten::Busy),
@@ -154,18 +154,22 @@ impl Directories {
         Ok(folders)
     }
 
-    /// A store that records a directory of another store was copied from it: then the directory beside this one is a copy
-    /// too, and takes its place.
-    async fn take_over_copy(&self, namespace: &str) -> Result<(), StoreError> {
+    /// Leaves the directories of projects with another store to that store. A store that records one was copied from it:
+    /// then the directory beside this store is a copy too, and takes its place.
+    async fn leave_to_other_stores(&self, namespace: &str) -> Result<(), StoreError> {
         let store = &self.dir_sync.store;
-        let beside = self.here.as_ref().filter(|here| self.has_this_store(here) == Some(true));
-        let Some(here) = beside.map(directory_of) else { return Ok(()) };
-        let recorded = self.dir_sync.folders(namespace).await?;
-        let copied = recorded.iter().find(|folder| self.has_this_store(folder) == Some(false));
-        if let Some(old) = copied.map(directory_of)
-            && store.shown_namespace(&here).await?.is_none()
+        let is_beside = |here: &&MemoryFolder| self.has_this_store(here) == Some(true);
+        let mut free = self.here.as_ref().filter(is_beside).map(directory_of);
+        if let Some(here) = &free
+            && store.shown_namespace(here).await?.is_some()
         {
-            store.repoint_directory(&old, here.dir).await?;
+            free = None;
+        }
+        for folder in self.dir_sync.folders(namespace).await? {
+            if self.has_this_store(&folder) == Some(false) {
+                let here = free.take().map(|here| here.dir);
+                store.leave_directory(&directory_of(&folder), here).await?;
+            }
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
-use super::session::{id_everywhere, lock_session};
+use super::session::{id_everywhere, lock_session, mark_unscrubbed};
 use super::sqlite::connection::scrub;
 use super::{
     AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
@@ -209,11 +209,6 @@ impl Store {
         }
         Ok(is_done)
     }
-}
-
-/// Marks erased text for [`Store::scrub`], in the transaction that erases it.
-pub(super) fn mark_unscrubbed(db: &mut Db, namespace: &str) -> Result<()> {
-    db.run("INSERT INTO scrubs (namespace) VALUES (?1)", values![namespace])
 }
 
 fn erase(

@@ -90,7 +90,8 @@ impl Store {
 
     /// Returns the id and namespace under which a conversation with this client, client id and
     /// folder is stored; with `is_named`, only within the session's namespace, and one that came over HTTP is always
-    /// looked for there alone. Otherwise returns the first id under which it was forgotten, among them those in `forgotten`, without a namespace.
+    /// looked for there alone. Otherwise returns the first id under which it was forgotten, among
+    /// them those in `forgotten`, without a namespace.
     pub(crate) async fn known_session(
         &self,
         session: &Session,

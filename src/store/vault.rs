@@ -3,8 +3,7 @@
 //! the last copy that uses them. Chunk boundaries depend only on earlier entries, so a session that
 //! grew keeps its full chunks.
 
-use super::forget::mark_unscrubbed;
-use super::session::SESSION_COLUMNS;
+use super::session::{SESSION_COLUMNS, mark_unscrubbed};
 use super::{Db, Fault, Result, Store, StoreErrorKind, StoreResult, row_of, session, values};
 use crate::domain::{Digest, Entry, Format, Session, SessionId, Timestamp};
 use miniz_oxide::deflate::compress_to_vec_zlib;

@@ -245,7 +245,7 @@ fn calls_that_use_more_than_their_worst_case_exceed_a_cap_once() {
     let mut place = Place::with_endpoint(stub.url());
     place.write("s.jsonl", claude(0..30));
     place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "300");
-    for (cap, calls) in [("20000", 1), ("80000", 3), ("110000", 3)] {
+    for (cap, calls) in [("20000", 1), ("150000", 4)] {
         place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", cap);
         let output = place.run(&["replay", "s.jsonl"]);
         assert_eq!(output.code, 1, "{}", output.stderr);

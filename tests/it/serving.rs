@@ -643,9 +643,9 @@ fn hands_over_a_folder_of_the_server(place: &Place) {
     let here = place.path("").canonicalize().unwrap();
     let name = here.file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(place.run(&["memory", "init"]).code, 0);
-    let before = place.json(&["namespace", "list", "--json"]);
     let new = ["token", "new", "laptop", "--namespace", &name, "--can", "write,read", "--json"];
     let token = place.json(&new)["token"].as_str().unwrap().to_owned();
+    let before = place.json(&["namespace", "list", "--json"]);
     let mut sent = document("theirs", "theirs");
     sent["cwd"] = json!(here);
     run(async {

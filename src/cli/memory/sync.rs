@@ -1,11 +1,10 @@
 //! `annalist memory sync` and `render`: sync the directory with the memories, in both directions.
 
-use super::folder::{DirArgs, became, dir_sync_of, failure, namespace_of};
+use super::folder::{DirArgs, became, dir_sync_of, failure, finish_forgetting, namespace_of};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
-use crate::cli::forget::finish;
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
 use crate::cli::settings;
@@ -83,7 +82,7 @@ impl DirectorySync {
         let folder = target.dir.find()?;
         let store = settings::open_store(&config, OpenMode::Existing)?;
         if !target.dry_run {
-            settings::runtime()?.block_on(finish(&store, &config))?;
+            settings::runtime()?.block_on(finish_forgetting(&store, &config))?;
         }
         let namespace = match &target.namespace {
             Some(named) => named.clone(),
