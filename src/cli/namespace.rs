@@ -3,11 +3,10 @@
 use super::arguments::{is_agreed, unknown_namespace};
 use super::output::{self, Failure, Row, count, counted, in_pages};
 use super::settings;
-use crate::adapters::clock;
+use crate::adapters::{clock, process};
 use crate::config::namespace_name;
-use crate::pipeline::Namespaces;
 use crate::privacy::Gate;
-use crate::store::{NamespaceTotals, Store};
+use crate::store::{HeldLease, LeaseRequest, NamespaceTotals, Store, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -79,7 +78,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
             let new = gate.redact(new).as_str().to_owned();
-            settings::runtime()?.block_on(rename(&store, &gate, old, &new, *yes))?;
+            settings::runtime()?.block_on(rename(&store, old, &new, *yes))?;
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;
             } else {
@@ -94,13 +93,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-async fn rename(
-    store: &Store,
-    gate: &Gate,
-    old: &str,
-    new: &str,
-    is_agreed_to: bool,
-) -> Result<(), Failure> {
+async fn rename(store: &Store, old: &str, new: &str, is_agreed_to: bool) -> Result<(), Failure> {
     if old == new {
         return Err(Failure::usage(format!("`{new}`: expected a name other than `{old}`")));
     }
@@ -118,6 +111,20 @@ async fn rename(
             return Err(Failure::failed("nothing was moved"));
         }
     }
-    let namespaces = Namespaces { store, gate, clock: Some(clock::now) };
-    if namespaces.moved(old, new).await? { Ok(()) } else { Err(output::busy(&[old, new])) }
+    let busy = || output::busy(&[old, new]);
+    let from = hold(store, old).await?.ok_or_else(busy)?;
+    let Some(to) = hold(store, new).await? else {
+        from.release(None).await?;
+        return Err(busy());
+    };
+    let moved = store.move_namespace(&from.lease, &to.lease).await;
+    // The move removed the old lease with its namespace.
+    from.release(None).await?;
+    to.release(None).await?;
+    Ok(moved?)
+}
+
+async fn hold(store: &Store, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
+    let (holder, clock) = (process::name(), clock::now);
+    store.hold_namespace(LeaseRequest { namespace, holder, clock, waits: false }).await
 }

@@ -165,7 +165,7 @@ fn namespace_here(config: &Config) -> Result<String, Failure> {
     let Some(store) = settings::known_store(config)? else {
         return Ok(namespace_of_folder(&folder, &gate));
     };
-    let namespaces = Namespaces { store: &store, gate: &gate, clock: None };
+    let namespaces = Namespaces { store: &store, gate: &gate };
     Ok(settings::runtime()?.block_on(namespaces.of_folder(&folder))?)
 }
 

@@ -6,7 +6,6 @@ use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
-use crate::adapters::clock;
 use crate::config::{Config, namespace_name};
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::memory_dir::inline;
@@ -112,7 +111,7 @@ impl Scope {
         let root = self.dir.root();
         let root = std::path::absolute(&root).unwrap_or(root);
         let gate = Gate::new(&config.pii);
-        let namespaces = Namespaces { store, gate: &gate, clock: Some(clock::now) };
+        let namespaces = Namespaces { store, gate: &gate };
         Ok(project_namespace(namespaces, config, root.ancestors()).await?)
     }
 }

@@ -144,8 +144,8 @@ impl Directories {
             return Ok(named.clone());
         }
         let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
-        let DirSync { store, clock, gate, holder: _ } = &self.dir_sync;
-        let namespaces = Namespaces { store, gate, clock: Some(*clock) };
+        let DirSync { store, gate, .. } = &self.dir_sync;
+        let namespaces = Namespaces { store, gate };
         namespaces.of_folder(&root.display().to_string()).await
     }
 }
@@ -194,8 +194,7 @@ pub(crate) async fn project_namespace<'f>(
         is_own |= config.store_url.starts_with(&own);
     }
     // The only namespace of the project's own store is the project's, also after it was moved or copied.
-    let mut all = if is_own { namespaces.store.namespaces().await? } else { Vec::new() };
-    Ok(all.pop().filter(|_| all.is_empty()))
+    if is_own { namespaces.store.only_namespace().await } else { Ok(None) }
 }
 
 pub(crate) struct DirectoryNotes {

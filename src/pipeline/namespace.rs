@@ -4,9 +4,9 @@
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
 use crate::adapters::repository::{Repository, home};
-use crate::domain::{Session, Timestamp};
+use crate::domain::Session;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{HeldLease, LeaseRequest, Store, StoreError};
+use crate::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// Namespace of conversations without a folder.
@@ -59,77 +59,62 @@ fn name_of(url: &str, root: &Path) -> Option<String> {
     is_name.then(|| format!("{}/{path}", host.to_ascii_lowercase()))
 }
 
-/// Names that a folder's namespace may have had before: the last component of a path, and the path of a repository
-/// that has a remote now.
-fn earlier(folder: &str, gate: &Gate) -> Vec<String> {
-    let root = Repository::of(Path::new(folder)).map(|it| it.root);
-    let folders = [Some(PathBuf::from(folder)), root];
-    let mut names = Vec::new();
-    for folder in folders.iter().flatten() {
-        let path = folder.display().to_string();
-        let last = path.rsplit(['/', '\\']).find(|name| !name.is_empty()).map(str::to_owned);
-        for name in last.into_iter().chain([shown(folder)]) {
-            let name = gate.redact(&name).as_str().to_owned();
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names
+/// Names that a folder's namespace may have had before: its path or that of its repository, which may have a remote
+/// now, and the last components of the two.
+struct EarlierNames {
+    paths: Vec<String>,
+    components: Vec<String>,
 }
 
-/// Resolves the namespaces of folders against a store.
+impl EarlierNames {
+    fn of(folder: &str, gate: &Gate) -> EarlierNames {
+        let root = Repository::of(Path::new(folder)).map(|it| it.root);
+        let folders = [Some(PathBuf::from(folder)), root];
+        let (mut paths, mut components) = (Vec::new(), Vec::new());
+        for folder in folders.iter().flatten() {
+            let path = folder.display().to_string();
+            let last = path.rsplit(['/', '\\']).find(|name| !name.is_empty());
+            components.extend(last.map(|name| gate.redact(name).as_str().to_owned()));
+            paths.push(gate.redact(&shown(folder)).as_str().to_owned());
+        }
+        EarlierNames { paths, components }
+    }
+}
+
+/// Resolves the namespaces of folders against a store; changes nothing there. Only a person renames a namespace, since
+/// a token or a command may name it too.
 #[derive(Clone, Copy)]
 pub(crate) struct Namespaces<'a> {
     pub store: &'a Store,
     pub gate: &'a Gate,
-    /// Clock for the leases of a move; if `None`, nothing is moved.
-    pub clock: Option<fn() -> Timestamp>,
 }
 
 impl Namespaces<'_> {
-    /// Returns the namespace of a folder. If the folder's project alone used an earlier name, its data is moved to the
-    /// current one; a name shared by several projects is kept.
+    /// Returns the namespace of a folder: an earlier path if the folder's project used it, else the current name, else
+    /// the last component of the path if the project used that alone.
     pub(crate) async fn of_folder(&self, folder: &str) -> Result<String, StoreError> {
         let fresh = namespace_of_folder(folder, self.gate);
         let name = self.store.namespace_moved(&fresh).await?.unwrap_or_else(|| fresh.clone());
-        for old in earlier(folder, self.gate).into_iter().filter(|old| *old != name) {
-            let owners = self.store.folders_of(&old, process::host()).await?;
-            let own = owners.iter().filter(|owner| self.is_of(owner, &fresh)).count();
-            if own == 0 {
-                continue;
-            }
-            if own < owners.len() || !self.moved(&old, &name).await? {
-                return Ok(old);
+        let EarlierNames { paths, components } = EarlierNames::of(folder, self.gate);
+        for used in paths.iter().chain([&name]).chain(&components) {
+            let is_used = match *used == name {
+                true => self.store.has_namespace(&name).await?,
+                false => self.is_used(used, &fresh).await?,
+            };
+            if is_used {
+                return Ok(used.clone());
             }
         }
         Ok(name)
     }
 
-    /// True if `folder`, of sessions or of a memory directory, belongs to the project `name`.
-    fn is_of(&self, folder: &str, name: &str) -> bool {
-        let root = MemoryFolder::project_of(Path::new(folder)).and_then(Path::to_str);
-        namespace_of_folder(root.unwrap_or(folder), self.gate) == name
-    }
-
-    /// Renames a namespace; returns false without a clock, or if another process holds either lease.
-    pub(crate) async fn moved(&self, from: &str, to: &str) -> Result<bool, StoreError> {
-        let Some(clock) = self.clock else { return Ok(false) };
-        let hold = async |namespace: &str| -> Result<Option<HeldLease>, StoreError> {
-            let holder = process::name();
-            let request = LeaseRequest { namespace, holder, clock, waits: false };
-            self.store.hold_namespace(request).await
-        };
-        let Some(old) = hold(from).await? else { return Ok(false) };
-        let Some(new) = hold(to).await? else {
-            old.release(None).await?;
-            return Ok(false);
-        };
-        let moved = self.store.move_namespace(&old.lease, &new.lease).await;
-        // The move removed the old lease with its namespace.
-        old.release(None).await?;
-        new.release(None).await?;
-        moved.map(|()| true)
+    /// True if a folder of the project `name` used the namespace `used`.
+    async fn is_used(&self, used: &str, name: &str) -> Result<bool, StoreError> {
+        let folders = self.store.folders_of(used, process::host()).await?;
+        Ok(folders.iter().any(|folder| {
+            let root = MemoryFolder::project_of(Path::new(folder)).and_then(Path::to_str);
+            namespace_of_folder(root.unwrap_or(folder), self.gate) == name
+        }))
     }
 
     /// Returns the session as the store knows it: a conversation keeps its id and namespace even if its project was
@@ -141,9 +126,12 @@ impl Namespaces<'_> {
         is_named: bool,
     ) -> Result<Session, StoreError> {
         let folder = session.cwd.as_ref().map_or("", Redacted::as_str);
-        let earlier = if is_named { Vec::new() } else { earlier(folder, self.gate) };
-        let id = |name: &String| Session::id_of(name, session.format, native_id);
-        let forgotten = earlier.iter().map(id).collect();
+        let mut forgotten = Vec::new();
+        if !is_named {
+            let EarlierNames { paths, components } = EarlierNames::of(folder, self.gate);
+            let id = |name: &String| Session::id_of(name, session.format, native_id);
+            forgotten.extend(components.iter().chain(&paths).map(id));
+        }
         let known = self.store.known_session(&session, is_named, forgotten).await?;
         Ok(match known {
             Some((id, namespace)) => {

@@ -33,7 +33,7 @@ impl Project {
     pub(super) async fn namespace(&self, store: Option<&Store>) -> Result<String, StoreError> {
         let known = match store {
             Some(store) => {
-                let namespaces = Namespaces { store, gate: &self.gate, clock: Some(self.clock) };
+                let namespaces = Namespaces { store, gate: &self.gate };
                 let folders = self.folders.iter().map(PathBuf::as_path);
                 project_namespace(namespaces, &self.config, folders).await?
             }

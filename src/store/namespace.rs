@@ -30,6 +30,13 @@ impl Store {
         self.all("reading which namespaces there are", sql, &[]).await
     }
 
+    /// Returns the only namespace of the sessions that did not come over HTTP, if it is one.
+    pub(crate) async fn only_namespace(&self) -> StoreResult<Option<String>> {
+        let sql = "SELECT DISTINCT namespace FROM sessions WHERE path NOT LIKE 'http:%' LIMIT 2";
+        let mut all = self.all("reading which namespaces there are", sql, &[]).await?;
+        Ok(all.pop().filter(|_| all.is_empty()))
+    }
+
     /// Returns all namespaces by name with their totals and up to `folders_max` folders each.
     pub(crate) async fn namespace_totals(
         &self,
@@ -72,16 +79,19 @@ impl Store {
         self.first("looking for the name of a namespace", sql, values![namespace]).await
     }
 
-    /// Returns the folders of a namespace's sessions and its memory directories on `host`.
+    /// Returns the folders of a namespace's sessions and its memory directories on `host`. Sessions that came over HTTP
+    /// are left out: their folders are of another machine.
     pub(crate) async fn folders_of(&self, namespace: &str, host: &str) -> StoreResult<Vec<String>> {
-        let sql = "SELECT cwd FROM sessions WHERE namespace = ?1 AND cwd IS NOT NULL
+        let sql = "SELECT cwd FROM sessions
+            WHERE namespace = ?1 AND cwd IS NOT NULL AND path NOT LIKE 'http:%'
             UNION SELECT dir FROM memory_dirs WHERE namespace = ?1 AND host = ?2";
         self.all("reading the folders of a namespace", sql, values![namespace, host]).await
     }
 
     /// Returns the id and namespace under which a conversation with this client, client id and
-    /// folder is stored; with `is_named`, only within the session's namespace. Otherwise returns
-    /// the first id under which it was forgotten, among them those in `forgotten`, without a namespace.
+    /// folder is stored; with `is_named`, only within the session's namespace, and one that came over HTTP is always
+    /// looked for there alone. Otherwise returns the first id under which it was forgotten, among
+    /// them those in `forgotten`, without a namespace.
     pub(crate) async fn known_session(
         &self,
         session: &Session,
@@ -92,12 +102,18 @@ impl Store {
         self.read("looking for a session by its client's id", move |from| {
             let sql = "SELECT id, namespace FROM sessions
                 WHERE native_id = ?1 AND format = ?2 AND (cwd IS NULL OR cwd = ?3)
-                    AND (namespace = ?4 OR ?4 IS NULL)
+                    AND (namespace = ?4 OR ?6 = 0 AND path NOT LIKE 'http:%')
                 ORDER BY id <> ?5, no LIMIT 1";
             let cwd = session.cwd.as_ref().map(|it| it.as_str());
-            let (folder, only) = (cwd.unwrap_or_default(), is_named.then_some(&session.namespace));
-            let Session { id, native_id, format, .. } = &session;
-            let row = values![native_id, *format, folder, only, id];
+            let Session { id, native_id, format, namespace, .. } = &session;
+            let row = values![
+                native_id,
+                *format,
+                cwd.unwrap_or_default(),
+                namespace,
+                id,
+                i64::from(is_named)
+            ];
             let known = from.first(sql, row)?;
             if known.is_some() || is_forgotten(from, session.id)? {
                 return Ok(known);

@@ -75,20 +75,50 @@ fn folders_of_one_name_do_not_meet_and_clones_of_one_repository_do() {
 }
 
 #[test]
-fn a_name_of_an_older_version_is_moved_when_the_project_is_used_next_and_nothing_is_enqueued_twice()
-{
+fn a_name_that_a_project_used_stays_until_a_person_moves_it() {
     let place = with_queue();
     let folder = clone(&place, "roofs", "git@example.org:dev/roofs.git");
     let (one, src) = (talk(&place, "one", &folder), talk(&place, "src", &folder.join("src")));
-    // As an older version named them.
+    // As an older version named them, or a person.
     let jobs = enqueue(&place, &[&one, "--namespace", "roofs"])
         + enqueue(&place, &[&src, "--namespace", "src"]);
     assert!(jobs > 0);
     assert_eq!(enqueue(&place, &[&one, &src]), 0);
-    assert_eq!(names(&place), [("example.org/dev/roofs".to_owned(), 2)]);
-    assert_eq!(place.number("SELECT count(*) FROM jobs"), i64::try_from(jobs).unwrap());
+    let store = format!("sqlite:{}", place.database().display());
+    for command in [&["open"][..], &["search", "port"], &["week"]] {
+        let mut command = place.command(command);
+        let output = command.env("ANNALIST__STORE__URL", &store).current_dir(&folder).output();
+        let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
+        assert!(!stderr.contains("error:"), "{stderr}");
+    }
+    let expected = |all: &[(&str, u64)]| {
+        let owned: Vec<_> = all.iter().map(|(name, many)| ((*name).to_owned(), *many)).collect();
+        assert_eq!(names(&place), owned);
+    };
+    expected(&[("roofs", 1), ("src", 1)]);
+    enqueue(&place, &[&talk(&place, "next", &folder)]);
+    expected(&[("roofs", 2), ("src", 1)]);
+    let name = "example.org/dev/roofs";
+    for old in ["roofs", "src"] {
+        assert_eq!(place.run(&["namespace", "move", old, name, "--yes"]).code, 0);
+    }
+    enqueue(&place, &[&talk(&place, "last", &folder.join("src"))]);
+    expected(&[(name, 4)]);
     let lanes = "SELECT count(DISTINCT lane) FROM jobs";
     assert_eq!(place.number(lanes), 1);
+}
+
+#[test]
+fn a_repository_that_gets_a_remote_keeps_its_namespace_and_a_name_used_once_is_not_its_own() {
+    let place = with_queue();
+    place.write("home/tiles/.git/config", "");
+    let folder = place.path("home/tiles");
+    enqueue(&place, &[&talk(&place, "one", &folder)]);
+    enqueue(&place, &[&talk(&place, "named", &folder), "--namespace", "tiles"]);
+    enqueue(&place, &[&talk(&place, "two", &folder)]);
+    clone(&place, "home/tiles", "git@example.org:dev/tiles.git");
+    enqueue(&place, &[&talk(&place, "three", &folder)]);
+    assert_eq!(names(&place), [("tiles".to_owned(), 1), ("~/tiles".to_owned(), 3)]);
 }
 
 #[test]

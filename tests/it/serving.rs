@@ -637,3 +637,45 @@ fn a_token_follows_its_namespace_when_that_is_moved() {
     assert_eq!(place.number("SELECT count(*) FROM sessions WHERE namespace = 'walls'"), 2);
     assert_eq!(place.number("SELECT count(*) FROM sessions"), 2);
 }
+
+/// Hands a conversation over whose folder is the server's, with a token for the last component of the folder's path.
+fn hands_over_a_folder_of_the_server(place: &Place) {
+    let here = place.path("").canonicalize().unwrap();
+    let name = here.file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(place.run(&["memory", "init"]).code, 0);
+    let new = ["token", "new", "laptop", "--namespace", &name, "--can", "write,read", "--json"];
+    let token = place.json(&new)["token"].as_str().unwrap().to_owned();
+    let before = place.json(&["namespace", "list", "--json"]);
+    let mut sent = document("theirs", "theirs");
+    sent["cwd"] = json!(here);
+    run(async {
+        let served = Served::start(place, &["--mcp"]).await;
+        served.taken("/v1/slices", &token, sent.to_string()).await;
+        let context = served.ask(Method::GET, "/v1/context", &token).send().await.unwrap();
+        assert_eq!(refusal(context).await.0, 404);
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"}}});
+        let request = served.ask(Method::POST, "/mcp", &token);
+        let request = request.header("accept", "application/json, text/event-stream");
+        let request = request.header("content-type", "application/json").body(hello.to_string());
+        assert_eq!(request.send().await.unwrap().status(), 403);
+    });
+    let tokens = place.json(&["token", "list", "--json"]);
+    assert_eq!(tokens[0]["namespace"], name, "{tokens}");
+    let after = place.json(&["namespace", "list", "--json"]);
+    let mut after = after.as_array().unwrap().clone();
+    after.retain(|it| it["namespace"] != name);
+    assert_eq!(json!(after), before);
+}
+
+#[test]
+fn a_folder_that_a_conversation_over_http_names_gives_its_token_no_other_namespace() {
+    let empty = Place::new();
+    hands_over_a_folder_of_the_server(&empty);
+    let place = Place::with_endpoint("http://127.0.0.1:9/v1");
+    let here = json!(place.path("").canonicalize().unwrap()).to_string();
+    place.write("own.jsonl", CLAUDE_CODE.replace("\"/w\"", &here));
+    place.json(&["enqueue", "own.jsonl", "--flush", "--json"]);
+    hands_over_a_folder_of_the_server(&place);
+}

@@ -105,7 +105,7 @@ pub(super) async fn namespace_of(
     }
     let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
     let gate = Gate::new(&config.pii);
-    let namespaces = Namespaces { store, gate: &gate, clock: Some(clock::now) };
+    let namespaces = Namespaces { store, gate: &gate };
     Ok(namespaces.of_folder(&root.display().to_string()).await?)
 }
 

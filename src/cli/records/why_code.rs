@@ -106,7 +106,7 @@ pub(super) fn run(
     let (tree, line, commit) = found(subject)?;
     let gate = Gate::new(&config.pii);
     let root = tree.top().map_err(code_failure)?.unwrap_or_else(|| ".".to_owned());
-    let namespaces = Namespaces { store: &store, gate: &gate, clock: Some(clock::now) };
+    let namespaces = Namespaces { store: &store, gate: &gate };
     let namespace = match &config.namespace {
         Some(named) => named.clone(),
         None => settings::runtime()?.block_on(namespaces.of_folder(&root))?,

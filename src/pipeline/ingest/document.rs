@@ -116,8 +116,7 @@ impl Enqueuer {
 
     /// The session of a document as the store has it.
     async fn session_of(&self, document: &Document) -> Result<Session, StoreError> {
-        let (store, gate, clock) = (&self.store, &self.gate, Some(self.clock));
-        let namespaces = Namespaces { store, gate, clock };
+        let namespaces = Namespaces { store: &self.store, gate: &self.gate };
         let Document { session, native_id, is_named, .. } = document;
         let mut session = session.clone();
         if !is_named {

@@ -29,7 +29,7 @@ pub(crate) struct EarlierReading {
 pub(crate) struct Lookup {
     handle: Handle,
     pub(crate) store: Store,
-    /// Clock for renaming namespaces; if `None`, none is renamed.
+    /// Clock; `None` if nothing is written.
     clock: Option<fn() -> Timestamp>,
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
@@ -64,7 +64,7 @@ impl Lookup {
     }
 
     pub(super) fn namespaces_of<'a>(&'a self, gate: &'a Gate) -> Namespaces<'a> {
-        Namespaces { store: &self.store, gate, clock: self.clock }
+        Namespaces { store: &self.store, gate }
     }
 
     pub(crate) fn marks(&self, session: SessionId, entries: u32) -> Result<Vec<u64>, StoreError> {
