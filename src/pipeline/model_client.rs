@@ -10,7 +10,7 @@ use crate::domain::{
     RequestDigest, Retry, RunId, Timestamp, Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
-use crate::store::{Bill, CapReached, Charge, JournalEntry, Journaled, StoreError};
+use crate::store::{Bill, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -183,22 +183,23 @@ impl ModelClient {
         let cost_micros = cost(usage, self.price);
         self.tally.call(usage, cost_micros);
         // Journal a paid answer before anything else can fail.
-        let kept = self.journal(request, digest, context, &reply).await?;
+        let journaling = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
         self.settle(reservation, Some(Charge { tokens, micros: cost_micros })).await?;
         let sent = estimate(request);
         let used = sent + usage.completion_tokens;
         self.rate_limit.settle(&self.store, sent, Some(used)).await?;
-        match kept {
-            None => {
+        match journaling {
+            Journaling::Kept => {
                 spent.add(usage, cost_micros);
                 Ok(reply)
             }
             // Another process's answer came first; this one was billed separately.
-            Some(kept) => {
+            Journaling::Earlier(kept) => {
                 self.bill_journaled(&kept, request, context, spent);
                 Ok(kept.reply)
             }
+            Journaling::Forgotten => Err(AskError::Model(cancelled())),
         }
     }
 
@@ -227,14 +228,13 @@ impl ModelClient {
         })
     }
 
-    /// Journals an answer; if another process's came first, returns that one.
     async fn journal(
         &self,
         request: &Request,
         digest: RequestDigest,
         context: CallContext<'_>,
         reply: &Reply,
-    ) -> Result<Option<Journaled>, StoreError> {
+    ) -> Result<Journaling, StoreError> {
         let usage = counted(reply, request);
         let bill = |purpose, about| Bill {
             namespace: context.cap_owner.namespace.to_owned(),
@@ -252,6 +252,7 @@ impl ModelClient {
         let entry = JournalEntry {
             digest,
             run,
+            session: context.cap_owner.session,
             model: request.model.clone(),
             rung: request.rung,
             at: (self.clock)(),

@@ -12,11 +12,13 @@ use super::{blocking, join_result};
 use crate::adapters::process;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
-use crate::domain::{CoverageState, Digest, Format, RunId, SessionId, Timestamp, estimate_tokens};
+use crate::domain::{
+    CoverageState, Digest, Finding, Format, RunId, SessionId, Severity, Timestamp, estimate_tokens,
+};
 use crate::extract::tool;
 use crate::llm::prompt::Form;
 use crate::privacy::Gate;
-use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoredCopy};
+use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoreErrorKind, StoredCopy};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -299,7 +301,15 @@ impl Ending {
         let closing = sessions.into_iter().map(|session| {
             let of = by_session.remove(&session.id).unwrap_or_default();
             tally.with(|totals| totals.slices_known += session.slices_known);
-            self.session(session, of)
+            let (reached, ended) = (session.reached, self.session(session, of));
+            async move {
+                match ended.await {
+                    Err(error) if matches!(error.kind, StoreErrorKind::UnknownSession(_)) => {
+                        Ok(forgotten(reached, tally))
+                    }
+                    ended => ended,
+                }
+            }
         });
         let closed = stream::iter(closing).buffer_unordered(CLOSING_MAX);
         let sums: Vec<SessionTotals> = closed.try_collect().await?;
@@ -329,6 +339,15 @@ impl Ending {
         }
         Ok(totals)
     }
+}
+
+/// Totals of a session of `entries` entries that was forgotten meanwhile.
+fn forgotten(entries: u32, tally: &Tally) -> SessionTotals {
+    let what = "forgotten while it was read; `--also-forgotten` reads it again";
+    tally.finding(&Finding::new(Severity::Info, "forgotten", 0, what));
+    let mut totals = SessionTotals::default();
+    totals.coverage.add(CoverageState::Skipped, entries.into());
+    totals
 }
 
 fn add(totals: &mut Totals, session: SessionTotals) {

@@ -3,7 +3,7 @@
 
 use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
-use super::session::id_everywhere;
+use super::session::{id_everywhere, lock_session};
 use super::sqlite::connection::scrub;
 use super::{
     AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
@@ -207,6 +207,10 @@ fn erase(
 ) -> Result<Result<Erased, Vec<MemoryId>>> {
     check_namespace(db, lease)?;
     vault::lock(db)?;
+    // An answer that arrives meanwhile is journaled before this, or not at all.
+    for session in &erasure.sessions {
+        lock_session(db, *session)?;
+    }
     let mut moved = Vec::new();
     for change in &erasure.changes {
         if find(db, change.memory)? != change.before {

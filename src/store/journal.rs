@@ -1,19 +1,24 @@
 //! Journal of model answers: an answer is stored before anything reads it, and the first answer
 //! wins. Also stores the capabilities of endpoints.
 
+use super::session::{is_forgotten, lock_session};
 use super::{Db, Result, Store, StoreResult, json, row_of, values};
-use crate::domain::{Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, Timestamp, Usage};
+use crate::domain::{
+    Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, SessionId, Timestamp, Usage,
+};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct JournalEntry {
     pub digest: RequestDigest,
     pub run: RunId,
+    /// Conversation that the answer is about, if it is one.
+    pub session: Option<SessionId>,
     pub model: String,
     pub rung: OutputMode,
     pub at: Timestamp,
     pub reply: Reply,
     pub bill: Option<Bill>,
-    /// Cost charged to a run only if another answer was kept.
+    /// Cost charged to a run, written only if this answer is not kept.
     pub spare_bill: Option<Bill>,
 }
 
@@ -24,6 +29,16 @@ pub(crate) struct Journaled {
 }
 
 row_of! { Journaled { run, reply } }
+
+/// Result of storing an answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Journaling {
+    Kept,
+    /// The answer that came first.
+    Earlier(Journaled),
+    /// Not kept, since its conversation was forgotten meanwhile.
+    Forgotten,
+}
 
 pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>> {
     let sql = "SELECT run, reply FROM journal WHERE digest = ?1";
@@ -102,10 +117,22 @@ impl Store {
         self.read("reading the journal", move |from| find(from, digest)).await
     }
 
-    /// Stores an answer durably. The first answer to a request wins: returns it if it is another
-    /// one.
-    pub(crate) async fn journal(&self, entry: JournalEntry) -> StoreResult<Option<Journaled>> {
+    /// Stores an answer durably, unless another one to the same request came first or its conversation was forgotten.
+    /// It is billed in any case, since it was paid for.
+    pub(crate) async fn journal(&self, entry: JournalEntry) -> StoreResult<Journaling> {
         self.write("journaling an answer", move |db| {
+            let write = |db: &mut Db, bill: &Option<Bill>| match bill {
+                Some(bill) => write_bill(db, entry.digest, &entry.model, entry.at, bill),
+                None => Ok(()),
+            };
+            write(db, &entry.bill)?;
+            if let Some(session) = entry.session
+                && !lock_session(db, session)?
+                && is_forgotten(db, session)?
+            {
+                write(db, &entry.spare_bill)?;
+                return Ok(Journaling::Forgotten);
+            }
             let sql = "INSERT INTO journal (digest, run, model, rung, at, reply)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (digest) DO NOTHING";
             // Billed even if another answer came first: this one was paid for too.
@@ -116,12 +143,10 @@ impl Store {
             let JournalEntry { digest, run, model, rung, at, .. } = &entry;
             let row = values![&digest.0, run, model, *rung, *at, &reply];
             if db.execute(sql, row)? == 1 {
-                return Ok(None);
+                return Ok(Journaling::Kept);
             }
-            if let Some(bill) = &entry.spare_bill {
-                write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
-            }
-            find(db, entry.digest)
+            write(db, &entry.spare_bill)?;
+            Ok(find(db, entry.digest)?.map_or(Journaling::Kept, Journaling::Earlier))
         })
         .await
     }

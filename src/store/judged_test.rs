@@ -69,6 +69,7 @@ fn answer(name: &str, about: &[Digest]) -> JournalEntry {
     JournalEntry {
         digest: RequestDigest(Digest::of(&[name])),
         run: RunId(Digest::of(&["judging"])),
+        session: None,
         model: "small".to_owned(),
         rung: OutputMode::Text,
         at: Timestamp(90_000_000),

@@ -218,6 +218,12 @@ pub(super) fn id_everywhere(format: &str, native_id: &str, folder: Option<&str>)
     SessionId(Digest::of(&["everywhere", format, native_id, folder.unwrap_or_default()]))
 }
 
+/// Locks a session until the transaction ends; false if it is not in the store.
+pub(super) fn lock_session(db: &mut Db, id: SessionId) -> Result<bool> {
+    let sql = format!("SELECT no FROM sessions WHERE id = ?1{}", db.locking());
+    Ok(db.first::<i64>(&sql, values![&id.0])?.is_some())
+}
+
 pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool> {
     let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
     db.exists(sql, values![&session.0])

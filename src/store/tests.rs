@@ -1,7 +1,7 @@
 //! Invariants of the store, tested through its public functions.
 
 use super::fixture::*;
-use super::journal::Journaled;
+use super::journal::{Journaled, Journaling};
 use super::*;
 use crate::domain::*;
 use crate::domain::{ClaimKind, Coverage, CoverageState, Finish, Record, RecordState, Usage};
@@ -305,6 +305,7 @@ async fn the_first_answer_to_a_question_wins() {
             spare_bill: None,
             digest,
             run: RunId(digest.0),
+            session: None,
             model: "small".to_owned(),
             rung: OutputMode::Text,
             at: Timestamp(1),
@@ -313,8 +314,8 @@ async fn the_first_answer_to_a_question_wins() {
         };
         assert_eq!(store.journaled(digest).await.unwrap(), None);
         let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
-        assert_eq!(store.journal(entry("one")).await.unwrap(), None);
-        assert_eq!(store.journal(entry("two")).await.unwrap(), Some(kept.clone()));
+        assert_eq!(store.journal(entry("one")).await.unwrap(), Journaling::Kept);
+        assert_eq!(store.journal(entry("two")).await.unwrap(), Journaling::Earlier(kept.clone()));
         assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));
     })
     .await;

@@ -2,7 +2,7 @@
 
 use super::input::claude;
 use super::place::{Place, count};
-use super::stub::Stub;
+use super::stub::{Answer, Stub};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -303,4 +303,27 @@ fn an_older_checkout_of_the_directory_brings_nothing_back() {
     assert!(!words(&files()).contains("src-"), "{}", words(&files()));
     assert!(!words(&files()).to_lowercase().contains("graz"), "{}", words(&files()));
     assert_eq!(files().len(), after.len());
+}
+
+#[test]
+fn an_answer_under_way_while_its_conversation_is_forgotten_is_billed_and_not_kept() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..4));
+    let replay = place.start(&["replay", "s.jsonl"]);
+    stub.until(1);
+    let id = place.sql().query_row("SELECT lower(hex(id)) FROM sessions", [], |row| row.get(0));
+    let id: String = id.unwrap();
+    let asked = "SELECT count(*) FROM jobs WHERE state = 'leased'";
+    stub.until_that(|| place.number(asked) > 0);
+    let forget = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(forget.code, 0, "{}", forget.stderr);
+    stub.release();
+    let output = replay.wait();
+    assert!(output.stderr.contains("1 session erased by `annalist forget`"), "{}", output.stderr);
+    assert!(!output.stderr.contains("error:"), "{}", output.stderr);
+    assert_eq!(place.number("SELECT count(*) FROM journal"), 0);
+    assert!(!holds(&place, "cellar-"), "{}", output.stderr);
+    let billed = "SELECT count(*) FROM bills WHERE purpose = 'extract'";
+    assert!(place.number(billed) > 0, "it was paid for");
 }

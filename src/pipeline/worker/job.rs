@@ -75,12 +75,21 @@ impl WorkerState {
     ) -> Result<(JobOutcome, Option<String>), StoreError> {
         let began = self.now();
         let lease = self.leases.take(claimed.lease, &self.closing);
-        let end = self.extract(&claimed, &lease).await;
+        let end = match self.extract(&claimed, &lease).await {
+            // It was forgotten with its jobs.
+            Err(error) if matches!(error.kind, StoreErrorKind::UnknownSession(_)) => {
+                Ok(ClaimEnd::Lost)
+            }
+            end => end,
+        };
         // Storing the outcome must not keep the endpoint waiting.
         drop(slot);
         let end = end?;
         let reason = end.reason();
         let outcome = self.write(&claimed, end).await?;
+        if outcome == JobOutcome::Lost {
+            self.note_forgotten(&claimed).await?;
+        }
         self.counts.ended(outcome);
         let is_over = !matches!(outcome, JobOutcome::Retried | JobOutcome::Released);
         self.extractor.client.tally.with(|totals| totals.slices_done += u64::from(is_over));
@@ -149,6 +158,19 @@ impl WorkerState {
             Outcome::Failed(failed) => Ok(self.fail(attempt, failed)),
             Outcome::TooLong(failed) => self.cut(claimed, attempt, failed).await,
         }
+    }
+
+    /// Tells the user if a job was lost because its conversation was forgotten.
+    async fn note_forgotten(&self, claimed: &Claimed) -> Result<(), StoreError> {
+        let growth = self.store().retry(|store| store.growth(claimed.session)).await?;
+        if growth.is_some_and(|it| it.forgotten)
+            && !self.has_forgotten.swap(true, Ordering::Relaxed)
+        {
+            (self.tell)(
+                "a conversation was forgotten meanwhile: answers about it are billed, but not kept",
+            );
+        }
+        Ok(())
     }
 
     /// Loads the job's slice as it was cut. Returns a message if it cannot be rebuilt.

@@ -155,6 +155,7 @@ impl Consumer {
             capped: OnceLock::new(),
             no_model: OnceLock::new(),
             is_limited: AtomicBool::new(false),
+            has_forgotten: AtomicBool::new(false),
             needs: Mutex::new(None),
         })
     }

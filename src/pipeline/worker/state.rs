@@ -50,6 +50,8 @@ pub(super) struct WorkerState {
     pub(super) no_model: OnceLock<String>,
     /// True once the user was told that the endpoint limits the rate.
     pub(super) is_limited: AtomicBool,
+    /// True once the user was told that a conversation of its jobs was forgotten.
+    pub(super) has_forgotten: AtomicBool,
     /// Message of the first problem that only a person can fix.
     pub(super) needs: Mutex<Option<String>>,
 }
