@@ -1,7 +1,7 @@
 //! `annalist consolidate`: makes, lists and undoes plans that turn staged records into memory.
 
 use super::arguments::{one, prefix};
-use super::memory::folder::{after_plan, before_plan};
+use super::memory::folder::{after_plan, before_plan, finish_forgetting};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
     self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, json_row, numbers, remark, short,
@@ -175,6 +175,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             if redo(&consolidator(store.clone(), None), &config, &stored).await? {
                 return Ok(());
             }
+        }
+        if !args.dry_run {
+            finish_forgetting(&store, &config).await?;
         }
         let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await

@@ -2,17 +2,17 @@
 
 use super::arguments::{is_agreed, one, prefix, session, unknown_namespace};
 use super::consolidate::consolidator;
-use super::memory::folder::{directories, note_files};
+use super::memory::folder::{UNSCRUBBED, directories, finish_forgetting, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
 use crate::config::namespace_name;
-use crate::domain::{Change, RecordId, SessionId};
+use crate::domain::{Change, Format, RecordId, Session, SessionId};
 use crate::pipeline::{
     Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
     check_meant,
 };
-use crate::store::{Directory, Erased, Erasure};
+use crate::store::{Directory, Erased, Erasure, Store, TagKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -77,7 +77,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let (config, store) = settings::existing_store(file)?;
     let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
-        let (namespace, what) = what(&consolidator, args).await?;
+        let unfinished = match args.dry_run {
+            true => Vec::new(),
+            false => finish_forgetting(&consolidator.store, &config).await?,
+        };
+        let found = what(&consolidator, args).await;
+        if found.is_err() && was_forgotten(&consolidator.store, args, &unfinished).await? {
+            return Ok(());
+        }
+        let (namespace, what) = found?;
         let found = consolidator.plan_forgetting(&namespace, &what).await?;
         let is_nothing = found.is_empty();
         let store = &consolidator.store;
@@ -103,7 +111,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             Forgotten::Done(ForgetResult { erased, proof, synced }) => {
                 note_files(&directories, &synced)?;
                 print(&erased, &proof, args.json)?;
-                elsewhere(&consolidator, &namespace).await
+                elsewhere(&consolidator, &namespace).await?;
+                if proof.unscrubbed {
+                    output::note(&format!("{YELLOW}{UNSCRUBBED}{YELLOW:#}"));
+                }
+                output::fail_if(proof.unscrubbed)
             }
             Forgotten::Busy => Err(output::busy(&[&namespace])),
             Forgotten::Moved(ids) => Err(Failure::failed(format!(
@@ -112,6 +124,20 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             ))),
         }
     })
+}
+
+/// True if the session or record of the arguments was erased from one of `namespaces`.
+async fn was_forgotten(store: &Store, args: &Args, namespaces: &[String]) -> Result<bool, Failure> {
+    let (kind, id) = match (&args.session, &args.record) {
+        (Some(id), _) => (TagKind::Session, id),
+        (_, Some(id)) => (TagKind::Record, id),
+        (None, None) => return Ok(false),
+    };
+    let native = namespaces.iter().flat_map(|namespace| {
+        Format::ALL.iter().map(|format| Session::id_of(namespace, *format, id).to_string())
+    });
+    let prefixes = native.chain([id.clone()]).collect();
+    Ok(!namespaces.is_empty() && !store.forgotten(kind, prefixes).await?.is_empty())
 }
 
 fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
@@ -194,7 +220,8 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
         counted(proof.passages as u64, "passage")
     );
     if proof.left.is_empty() {
-        return output::line(&format!("{looked}: none left"));
+        let left = if proof.unscrubbed { "none left in its tables" } else { "none left" };
+        return output::line(&format!("{looked}: {left}"));
     }
     let left = proof.left.iter().map(|(place, count)| format!("{place} {count}"));
     output::line(&format!(

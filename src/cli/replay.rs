@@ -177,6 +177,7 @@ async fn replay(
 ) -> Result<End, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
+    super::memory::folder::finish_forgetting(&store, &config).await?;
     let (seen, started) = (Arc::clone(&tally), Instant::now());
     let at_second_signal = Arc::clone(&tally);
     let cancel = cancelled_with_note(

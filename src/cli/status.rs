@@ -53,9 +53,16 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         print_spooled(&spooled)?;
     }
     let (config, store) = settings::existing_store(file)?;
-    let (status, depth) = settings::runtime()?.block_on(async {
-        Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
+    let (status, depth, unscrubbed) = settings::runtime()?.block_on(async {
+        let (status, depth) = (store.status().await?, store.depth(clock::now()).await?);
+        Ok::<_, Failure>((status, depth, !store.unscrubbed().await?.is_empty()))
     })?;
+    if unscrubbed {
+        output::note(
+            "an erasure was interrupted: the store's file still contains its text until the next \
+             `annalist forget`, replay, sync or consolidation",
+        );
+    }
     let unread = UnreadReport::of(status.sessions.iter().map(|it| &it.session), clock::now());
     if args.json {
         output::json(&StatusReport {
@@ -78,7 +85,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
     let is_late = spooled.iter().any(|it| settings::is_of_project(&it.project));
-    let is_ill = failed || depth.needs_person() || is_late;
+    let is_ill = failed || unscrubbed || depth.needs_person() || is_late;
     output::fail_if(is_ill)
 }
 

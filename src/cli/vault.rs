@@ -1,6 +1,7 @@
 //! `annalist vault`: shows and clears the redacted copies of transcripts.
 
 use super::arguments::is_agreed;
+use super::memory::folder::{UNSCRUBBED, finish_forgetting};
 use super::output::{self, Failure, Row, count, counted, in_pages, json_row, time};
 use super::settings;
 use crate::config::Config;
@@ -85,7 +86,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let store = settings::known_store(&config)?;
     if args.clear
         && let Some(store) = &store
-        && !clear(store, args.yes)?
+        && !clear(store, &config, args.yes)?
     {
         return output::fail_if(true);
     }
@@ -120,9 +121,10 @@ fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure
     Ok(VaultReport { enabled, bytes, bytes_max: config.vault.bytes_max(), clients })
 }
 
-/// Removes all copies; false if the user did not confirm.
-fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
+/// Removes all copies; false if the user did not confirm, or the store's file still contains some.
+fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Failure> {
     let runtime = settings::runtime()?;
+    runtime.block_on(finish_forgetting(store, config))?;
     let kept = runtime.block_on(store.vault_totals())?;
     let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =
@@ -131,12 +133,15 @@ fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
         output::note("nothing was removed");
         return Ok(false);
     }
-    runtime.block_on(async {
+    let is_scrubbed = runtime.block_on(async {
         store.clear_vault().await?;
         store.scrub().await
     })?;
     output::note(&format!("removed: {copies}"));
-    Ok(true)
+    if !is_scrubbed {
+        output::note(UNSCRUBBED);
+    }
+    Ok(is_scrubbed)
 }
 
 fn print(report: &VaultReport, config: &Config) -> Result<(), Failure> {

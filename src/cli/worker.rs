@@ -102,6 +102,7 @@ async fn work(
         refuse_unpriced_cap(&config, judge)?;
     }
     let store = settings::open_store(&config, OpenMode::Create)?;
+    super::memory::folder::finish_forgetting(&store, &config).await?;
     let secs = config.queue.grace.as_secs();
     let closing = cancelled_with_note(
         format!("stopping: calls in flight may finish within {secs} s (repeat to stop at once)"),

@@ -114,6 +114,19 @@ impl Directories {
         Ok(Forgotten::Done(ForgetResult { erased, proof, synced }))
     }
 
+    /// Finishes erasures in `namespaces` that were interrupted: syncs their directories and scrubs the store. Returns
+    /// false if another process holds a namespace or still reads the store's file as it was.
+    pub(crate) async fn finish_forgetting(&self, namespaces: &[String]) -> Result<bool, SyncError> {
+        for namespace in namespaces.iter().filter(|it| !it.is_empty()) {
+            match self.renew(namespace).await {
+                Err(SyncError::Busy(_)) => return Ok(false),
+                synced => synced?,
+            };
+            self.dir_sync.drop_absent(namespace).await?;
+        }
+        Ok(self.dir_sync.store.scrub().await?)
+    }
+
     /// The entries that people wrote in the project's directory.
     pub(crate) async fn notes(&self) -> Result<Vec<Note>, SyncError> {
         let Some(folder) = &self.here else { return Ok(Vec::new()) };

@@ -76,6 +76,8 @@ pub(crate) struct ErasureProof {
     pub texts: u64,
     /// Number of remaining texts with such a passage, by table: others said the same.
     pub left: BTreeMap<&'static str, u64>,
+    /// The store's file still contains erased text, because other processes read it.
+    pub unscrubbed: bool,
     /// The files of directories among them: a person's words, or what they hid, stay.
     pub files: Vec<String>,
 }
@@ -144,8 +146,9 @@ impl Consolidator {
         passages: BTreeSet<String>,
         files: &[(String, Arc<str>)],
     ) -> Result<ErasureProof, StoreError> {
-        self.store.scrub().await?;
-        let mut proof = ErasureProof { passages: passages.len(), ..ErasureProof::default() };
+        let unscrubbed = !self.store.scrub().await?;
+        let mut proof =
+            ErasureProof { passages: passages.len(), unscrubbed, ..ErasureProof::default() };
         let finder = AhoCorasick::new(&passages);
         let is_left = move |text: &str| match &finder {
             Ok(finder) => finder.is_match(text),

@@ -3,7 +3,7 @@
 
 use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
-use super::session::{id_everywhere, lock_session};
+use super::session::{id_everywhere, lock_session, mark_unscrubbed};
 use super::sqlite::connection::scrub;
 use super::{
     AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
@@ -189,13 +189,25 @@ impl Store {
         self.read_once("looking for words that are left", read).await
     }
 
-    /// Also removes erased data from the file's free pages and its log. On a server, vacuum does
-    /// this.
+    /// Namespaces of erasures whose text was not scrubbed from the file yet; empty for the vault.
+    pub(crate) async fn unscrubbed(&self) -> StoreResult<Vec<String>> {
+        let sql = "SELECT DISTINCT namespace FROM scrubs ORDER BY namespace";
+        self.all("looking for interrupted erasures", sql, &[]).await
+    }
+
+    /// Removes erased data from the file's free pages and its log; on a server, vacuum does this. Returns false if other
+    /// processes read the file as it was: until they end and this is repeated, it contains the data.
     pub(crate) async fn scrub(&self) -> StoreResult<bool> {
-        match self.backend() {
-            Backend::File(file) => scrub(file.path()).map(|()| true),
-            Backend::Server(_) => Ok(false),
+        let doing = "rewriting the store without the erased text";
+        let erased: i64 = self.one(doing, "SELECT coalesce(max(no), 0) FROM scrubs", &[]).await?;
+        let is_done = match self.backend() {
+            Backend::File(file) => scrub(file.path())?,
+            Backend::Server(_) => true,
+        };
+        if is_done {
+            self.run_one(doing, "DELETE FROM scrubs WHERE no <= ?1", values![erased]).await?;
         }
+        Ok(is_done)
     }
 }
 
@@ -220,6 +232,7 @@ fn erase(
     if !moved.is_empty() {
         return Ok(Err(moved));
     }
+    mark_unscrubbed(db, &lease.subject)?;
     let changed = erasure.changes.iter().filter(|it| it.after.is_some());
     let answers = answers(db, erasure)?;
     for answer in &answers {

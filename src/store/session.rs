@@ -229,6 +229,11 @@ pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool> {
     db.exists(sql, values![&session.0])
 }
 
+/// Marks erased text for [`Store::scrub`], in the transaction that erases it.
+pub(super) fn mark_unscrubbed(db: &mut Db, namespace: &str) -> Result<()> {
+    db.run("INSERT INTO scrubs (namespace) VALUES (?1)", values![namespace])
+}
+
 /// State of a conversation after its entries before `next`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConversationState {

@@ -3,7 +3,7 @@
 //! the last copy that uses them. Chunk boundaries depend only on earlier entries, so a session that
 //! grew keeps its full chunks.
 
-use super::session::SESSION_COLUMNS;
+use super::session::{SESSION_COLUMNS, mark_unscrubbed};
 use super::{Db, Fault, Result, Store, StoreErrorKind, StoreResult, row_of, session, values};
 use crate::domain::{Digest, Entry, Format, Session, SessionId, Timestamp};
 use miniz_oxide::deflate::compress_to_vec_zlib;
@@ -127,6 +127,7 @@ impl Store {
     pub(crate) async fn clear_vault(&self) -> StoreResult<()> {
         self.write("removing all copies", |db| {
             lock(db)?;
+            mark_unscrubbed(db, "")?;
             db.run("DELETE FROM vault", &[])?;
             db.run("DELETE FROM vault_chunks", &[])
         })

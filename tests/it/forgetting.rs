@@ -327,3 +327,34 @@ fn an_answer_under_way_while_its_conversation_is_forgotten_is_billed_and_not_kep
     let billed = "SELECT count(*) FROM bills WHERE purpose = 'extract'";
     assert!(place.number(billed) > 0, "it was paid for");
 }
+
+#[test]
+fn an_erasure_that_was_interrupted_or_has_a_reader_beside_it_is_finished_later() {
+    let place = place();
+    let (id, words) = (session(&place, "home/dev/stocklist"), "Graz warehouse");
+    let reader = place.sql();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM entries").unwrap();
+    let output = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("still contains erased text"), "{}", output.stderr);
+    assert!(output.stdout.contains("none left in its tables"), "{}", output.stdout);
+    assert!(holds(&place, words));
+    drop(reader);
+    let status = place.run(&["status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.stderr.contains("an erasure was interrupted"), "{}", status.stderr);
+    // As if it was killed before the file was rewritten.
+    let output = place.run(&["forget", "--session", &id, "--yes"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("an interrupted erasure was finished"), "{}", output.stderr);
+    assert!(!holds(&place, words), "not in a free page, not in the log");
+    assert_eq!(place.run(&["status"]).code, 0);
+    place.run(&["forget", "--session", &id, "--yes"]).refused(2, &["no session begins with"]);
+    let pending = "INSERT INTO scrubs (namespace) VALUES ('home/dev/stocklist')";
+    for command in [&["consolidate"][..], &["vault", "--clear", "--yes"]] {
+        place.sql().execute(pending, []).unwrap();
+        let output = place.run(command);
+        assert!(output.stderr.contains("an interrupted erasure was finished"), "{command:?}");
+        assert_eq!(place.number("SELECT count(*) FROM scrubs"), 0);
+    }
+}

@@ -135,6 +135,28 @@ pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Dire
     })
 }
 
+/// Note on erased text that could not be scrubbed.
+pub(in crate::cli) const UNSCRUBBED: &str = "the store's file still contains erased text, because \
+    another process uses the store: once it has ended, `annalist forget` or the next replay, sync \
+    or consolidation removes the text";
+
+/// Finishes erasures that were interrupted and returns their namespaces. Their text may still be in directories and in
+/// the store's file.
+pub(in crate::cli) async fn finish_forgetting(
+    store: &Store,
+    config: &Config,
+) -> Result<Vec<String>, Failure> {
+    let unfinished = store.unscrubbed().await?;
+    if !unfinished.is_empty() {
+        let is_done = directories(store, config)?.finish_forgetting(&unfinished).await?;
+        output::note(match is_done {
+            true => "an interrupted erasure was finished: its text is gone from the store",
+            false => UNSCRUBBED,
+        });
+    }
+    Ok(unfinished)
+}
+
 /// Updates this machine's directories of `namespaces` after a plan was applied or undone. Notes changed files.
 pub(in crate::cli) async fn after_plan(
     store: &Store,

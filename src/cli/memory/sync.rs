@@ -1,6 +1,6 @@
 //! `annalist memory sync` and `render`: sync the directory with the memories, in both directions.
 
-use super::folder::{DirArgs, became, dir_sync_of, failure, namespace_of};
+use super::folder::{DirArgs, became, dir_sync_of, failure, finish_forgetting, namespace_of};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
@@ -81,6 +81,9 @@ impl DirectorySync {
         let config = settings::load(file)?;
         let folder = target.dir.find()?;
         let store = settings::open_store(&config, OpenMode::Existing)?;
+        if !target.dry_run {
+            settings::runtime()?.block_on(finish_forgetting(&store, &config))?;
+        }
         let namespace = match &target.namespace {
             Some(named) => named.clone(),
             None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,

@@ -162,15 +162,15 @@ fn migrate(connection: &mut Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Vacuums and truncates the WAL so that deleted data leaves the disk.
-pub(in crate::store) fn scrub(path: &Path) -> StoreResult<()> {
-    let scrub = || -> Result<()> {
+/// Vacuums and truncates the WAL so that deleted data leaves the disk. Returns false if a reader still needs the WAL.
+pub(in crate::store) fn scrub(path: &Path) -> StoreResult<bool> {
+    let scrub = || -> Result<bool> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
         connection.execute_batch("VACUUM")?;
-        // The result row (busy flag and log size) is not needed.
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        let is_busy = |row: &rusqlite::Row<'_>| row.get(0);
+        let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], is_busy)?;
+        Ok(!is_busy)
     };
     let doing = "rewriting the store without the erased text";
     scrub().map_err(|fault| fault.at(doing, path.display()))

@@ -1,0 +1,5 @@
+-- Erasures whose text may still be in free pages and the log of the store's file, until the file was rewritten.
+CREATE TABLE scrubs (
+    no        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace TEXT NOT NULL -- of the erased text; empty if it was the vault
+);
