@@ -2,7 +2,7 @@
 //! a plan changes memory and synced after it, and what people wrote there.
 
 use super::Consolidator;
-use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, stamps_of};
+use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, directory_of, stamps_of};
 use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use super::lookup::{LookupError, memory_named};
 use super::namespace::Namespaces;
@@ -85,6 +85,7 @@ impl Directories {
         target: &ForgetTarget,
     ) -> Result<Forgotten<ForgetResult>, SyncError> {
         let namespace = &found.namespace;
+        self.leave_to_other_stores(namespace).await?;
         let (erased, passages) = match consolidator.forget(namespace, target).await? {
             Forgotten::Done(done) => done,
             Forgotten::Busy => return Ok(Forgotten::Busy),
@@ -144,12 +145,40 @@ impl Directories {
 
     async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
         let mut folders = self.dir_sync.folders(namespace).await?;
+        folders.retain(|folder| self.has_this_store(folder) != Some(false));
         if let Some(here) = self.here.as_ref().filter(|here| !folders.contains(here))
             && self.namespace_of(here).await? == namespace
         {
             folders.push(here.clone());
         }
         Ok(folders)
+    }
+
+    /// Leaves the directories of projects with another store to that store. A store that records one was copied from it:
+    /// then the directory beside this store is a copy too, and takes its place.
+    async fn leave_to_other_stores(&self, namespace: &str) -> Result<(), StoreError> {
+        let store = &self.dir_sync.store;
+        let is_beside = |here: &&MemoryFolder| self.has_this_store(here) == Some(true);
+        let mut free = self.here.as_ref().filter(is_beside).map(directory_of);
+        if let Some(here) = &free
+            && store.shown_namespace(here).await?.is_some()
+        {
+            free = None;
+        }
+        for folder in self.dir_sync.folders(namespace).await? {
+            if self.has_this_store(&folder) == Some(false) {
+                let here = free.take().map(|here| here.dir);
+                store.leave_directory(&directory_of(&folder), here).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the store in the project of `folder` is this one; `None` if the project has none.
+    fn has_this_store(&self, folder: &MemoryFolder) -> Option<bool> {
+        let own = folder.project().join(".annalist/annalist.db").canonicalize().ok()?;
+        let this = Path::new(self.dir_sync.store.place()).canonicalize();
+        Some(this.is_ok_and(|this| own == this))
     }
 
     async fn namespace_of(&self, folder: &MemoryFolder) -> Result<String, StoreError> {

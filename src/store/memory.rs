@@ -237,6 +237,30 @@ impl Store {
         .await
     }
 
+    /// Drops what is stored about a directory, or makes it that of its copy at `new`.
+    pub(crate) async fn leave_directory(
+        &self,
+        old: &Directory,
+        new: Option<String>,
+    ) -> StoreResult<()> {
+        let old = old.clone();
+        self.write("leaving a memory directory to another store", move |to| {
+            // Its keys are its path, each with a suffix of its own.
+            let of_old =
+                "substr(dir, 1, length(?1)) = ?1 AND substr(dir, length(?1) + 1, 1) <> '/'";
+            if let Some(new) = &new {
+                let files = "UPDATE memory_files SET dir = ?2 || substr(dir, length(?1) + 1)";
+                to.run(&format!("{files} WHERE {of_old}"), values![&old.dir, new])?;
+                let sql = "UPDATE memory_dirs SET dir = ?3 WHERE host = ?1 AND dir = ?2";
+                return to.run(sql, values![&old.host, &old.dir, new]);
+            }
+            to.run(&format!("DELETE FROM memory_files WHERE {of_old}"), values![&old.dir])?;
+            let sql = "DELETE FROM memory_dirs WHERE host = ?1 AND dir = ?2";
+            to.run(sql, values![&old.host, &old.dir])
+        })
+        .await
+    }
+
     /// Returns the last rendered text of a directory's files, by path.
     pub(crate) async fn rendered(&self, dir: &str) -> StoreResult<BTreeMap<String, Arc<str>>> {
         let dir = dir.to_owned();

@@ -358,3 +358,36 @@ fn an_erasure_that_was_interrupted_or_has_a_reader_beside_it_is_finished_later()
         assert_eq!(place.number("SELECT count(*) FROM scrubs"), 0);
     }
 }
+
+#[test]
+fn a_copied_project_is_cleaned_and_the_one_it_was_copied_from_is_not() {
+    let place = place();
+    let (namespace, words) = ("home/dev/stocklist", "Graz warehouse");
+    assert_eq!(place.run(&["memory", "init"]).code, 0);
+    assert_eq!(place.run(&["memory", "sync", "--namespace", namespace]).code, 0);
+    let files = |place: &Place| {
+        let mut texts = String::new();
+        let folder = place.path(".annalist").parent().unwrap().to_owned();
+        super::place::walk(&folder, &mut |path| {
+            if path.extension().is_some_and(|end| end == "md") {
+                texts.push_str(&String::from_utf8(super::place::read(path)).unwrap());
+            }
+        });
+        texts
+    };
+    let before = files(&place);
+    assert!(before.contains(words), "{before}");
+    for is_synced in [false, true] {
+        let copy = place.copied();
+        if is_synced {
+            assert_eq!(copy.run(&["memory", "sync", "--namespace", namespace]).code, 0);
+        }
+        let id = session(&copy, namespace);
+        let output = copy.run(&["forget", "--session", &id, "--yes"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains(": none left"), "{}", output.stdout);
+        assert!(!files(&copy).contains(words) && !holds(&copy, words), "{}", output.stderr);
+        assert_eq!(files(&place), before);
+    }
+    assert!(!session(&place, namespace).is_empty());
+}
