@@ -33,6 +33,51 @@ pub(super) struct Reservation {
     call: SentCall,
 }
 
+/// Largest use of a model's answered calls beyond their estimated upper bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Overrun {
+    prompt: Excess,
+    completion: Excess,
+}
+
+/// Largest use beyond an estimate, and its largest ratio: an endpoint may add a prompt of its own, or count in other
+/// tokens.
+#[derive(Clone, Copy, Debug, Default)]
+struct Excess {
+    tokens: u64,
+    ratio: f64,
+}
+
+impl Excess {
+    fn include(&mut self, estimate: u64, used: u64) {
+        if estimate < used {
+            self.tokens = self.tokens.max(used);
+            self.ratio = self.ratio.max(used as f64 / estimate.max(1) as f64);
+        }
+    }
+
+    fn bound(self, estimate: u64) -> u64 {
+        // Rounded up; a conversion to an integer saturates.
+        let scaled = (estimate as f64 * self.ratio).ceil() as u64;
+        estimate.max(self.tokens).max(scaled)
+    }
+}
+
+impl Overrun {
+    pub(super) fn include(&mut self, estimate: Usage, used: Usage) {
+        self.prompt.include(estimate.prompt_tokens, used.prompt_tokens);
+        self.completion.include(estimate.completion_tokens, used.completion_tokens);
+    }
+
+    pub(super) fn bound(self, estimate: Usage) -> Usage {
+        Usage {
+            prompt_tokens: self.prompt.bound(estimate.prompt_tokens),
+            cached_tokens: 0,
+            completion_tokens: self.completion.bound(estimate.completion_tokens),
+        }
+    }
+}
+
 impl fmt::Display for CapReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is reached", key(&self.cap))
@@ -185,5 +230,26 @@ impl RateLimit {
     ) -> Result<(), StoreError> {
         let Some(rates) = &self.rates else { return Ok(()) };
         store.retry(|store| store.settle_rate(rates.clone(), drawn, used)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(prompt_tokens: u64, completion_tokens: u64) -> Usage {
+        Usage { prompt_tokens, cached_tokens: 0, completion_tokens }
+    }
+
+    #[test]
+    fn a_bound_is_no_less_than_the_largest_excess_in_tokens_and_in_proportion() {
+        let mut overrun = Overrun::default();
+        assert_eq!(overrun.bound(usage(100, 10)), usage(100, 10));
+        overrun.include(usage(100, 10), usage(50, 1));
+        assert_eq!(overrun.bound(usage(100, 10)), usage(100, 10), "less than estimated");
+        overrun.include(usage(100, 10), usage(200, 40));
+        overrun.include(usage(100, 10), usage(100, 10));
+        assert_eq!(overrun.bound(usage(10, 10)), usage(200, 40), "a prompt of its own");
+        assert_eq!(overrun.bound(usage(1_000, 10)), usage(2_000, 40), "other tokens");
     }
 }

@@ -314,6 +314,8 @@ impl ModelSource<'_> {
             clock,
             settled: tokio::sync::Notify::new(),
             in_flight: std::sync::Mutex::default(),
+            overruns: std::sync::Mutex::default(),
+            first_call: tokio::sync::Mutex::default(),
         })
     }
 }

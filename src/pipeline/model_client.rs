@@ -1,7 +1,7 @@
 //! Client of the model: takes an answer from the journal if it was already paid for, else calls within the limits on
 //! concurrency, rates, caps and tries. An answer is journaled before it is used.
 
-use super::budget::{Budget, CapOwner, RateLimit, Reservation, cost};
+use super::budget::{Budget, CapOwner, Overrun, RateLimit, Reservation, cost};
 use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::config::{Limits, Price};
@@ -51,6 +51,10 @@ pub(crate) struct ModelClient {
     /// Grace period for a call in flight after `cancel`.
     pub(crate) grace: Duration,
     pub(crate) clock: fn() -> Timestamp,
+    /// Use of answered calls beyond their estimates, by model.
+    pub(crate) overruns: Mutex<HashMap<String, Overrun>>,
+    /// Held by a call under a cap until its model has an overrun: until then, one call is in flight.
+    pub(crate) first_call: tokio::sync::Mutex<()>,
     /// Notified when a call is settled against its caps.
     pub(crate) settled: Notify,
     /// Requests in flight; an identical request waits for the first one's answer.
@@ -176,6 +180,11 @@ impl ModelClient {
             self.bill_journaled(&kept, request, context, spent);
             return Ok(kept.reply);
         }
+        let _first = tokio::select! {
+            biased;
+            () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
+            turn = self.first_call(&request.model) => turn,
+        };
         let called = self.call(endpoint, request, context).await;
         spent.answered |= called.as_ref().map_or_else(is_response, |_| true);
         let (reply, reservation) = called?;
@@ -185,6 +194,11 @@ impl ModelClient {
         // Journal a paid answer before anything else can fail.
         let journaling = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
+        // Before the room of this call becomes free for others.
+        self.overruns()
+            .entry(request.model.clone())
+            .or_default()
+            .include(worst_case(request), usage);
         self.settle(reservation, Some(Charge { tokens, micros: cost_micros })).await?;
         let sent = estimate(request);
         let used = sent + usage.completion_tokens;
@@ -215,6 +229,20 @@ impl ModelClient {
             let usage = counted(&kept.reply, request);
             spent.add(usage, cost(usage, self.price));
         }
+    }
+
+    fn overruns(&self) -> MutexGuard<'_, HashMap<String, Overrun>> {
+        self.overruns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other call is the first of `model` under a cap; returns the turn if this one is.
+    async fn first_call(&self, model: &str) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let is_known = || !self.budget.is_set() || self.overruns().contains_key(model);
+        if is_known() {
+            return None;
+        }
+        let turn = self.first_call.lock().await;
+        (!is_known()).then_some(turn)
     }
 
     fn in_flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
@@ -397,7 +425,8 @@ impl ModelClient {
         request: &Request,
         context: CallContext<'_>,
     ) -> Result<Option<Reservation>, AskError> {
-        let (worst, mut looks) = (worst_case(request), 0);
+        let overrun = self.overruns().get(&request.model).copied().unwrap_or_default();
+        let (worst, mut looks) = (overrun.bound(worst_case(request)), 0);
         loop {
             let settled = self.settled.notified();
             let (owner, now) = (context.cap_owner, (self.clock)());
@@ -450,7 +479,7 @@ pub(crate) fn estimate(request: &Request) -> u64 {
     request.messages.iter().map(|m| u64::from(estimate_tokens(m.content.as_str()))).sum()
 }
 
-/// Upper bound of a call: the longest reply, and a margin on the estimated prompt, since tokenisers differ.
+/// Estimated upper bound of a call: the longest reply, and a margin on the estimated prompt, since tokenisers differ.
 fn worst_case(request: &Request) -> Usage {
     let tool = [request.tool.schema(), request.tool.description.as_str()];
     let offered: u64 = tool.iter().map(|text| u64::from(estimate_tokens(text))).sum();

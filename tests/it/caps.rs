@@ -3,6 +3,7 @@
 use super::input::{claude, extracted};
 use super::place::{Place, balanced, count, records};
 use super::stub::{Answer, Stub, error};
+use serde_json::json;
 
 /// A cap that `key` names, reached in the midst of a session; raising it goes on. The worst case of a call
 /// is reserved, so that the cap lies some calls above it.
@@ -226,4 +227,28 @@ fn slice_that_never_fits_fails_with_the_reason() {
     balanced(&totals);
     assert_eq!(totals["coverage"]["failed"], totals["entries"]);
     assert!(totals["failures"]["too-long"]["slices"].as_u64().unwrap() > 0, "{totals}");
+}
+
+#[test]
+fn calls_that_use_more_than_their_worst_case_exceed_a_cap_once() {
+    // Every answer is reported at more than the whole cap.
+    let stub = Stub::new(|ask| {
+        let Answer::Call(arguments) = ask.good() else { unreachable!() };
+        let call = json!({"id": "c", "type": "function",
+            "function": {"name": ask.tool(), "arguments": arguments.to_string()}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let body = json!({"id": "1", "object": "chat.completion", "created": 1, "model": "stub-1",
+            "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+            "usage": {"prompt_tokens": 30_000, "completion_tokens": 10}});
+        Answer::Status(200, "", body.to_string())
+    });
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..30));
+    place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "300");
+    for (cap, calls) in [("20000", 1), ("150000", 4)] {
+        place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", cap);
+        let output = place.run(&["replay", "s.jsonl"]);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert_eq!(stub.count(), calls, "cap {cap}: {}", output.stderr);
+    }
 }
