@@ -219,6 +219,15 @@ impl Adjudicator {
         }
     }
 
+    /// Maximum number of batches asked about at once. Until an answer could be used, as many as may still be unusable.
+    fn in_flight(&self) -> usize {
+        let left = UNUSABLE_MAX.saturating_sub(self.unusable.load(Ordering::Relaxed));
+        match self.was_usable.load(Ordering::Relaxed) {
+            true => self.in_flight,
+            false => self.in_flight.min(left as usize),
+        }
+    }
+
     /// True if the model was given up because of its answers.
     pub(crate) fn is_unusable(&self) -> bool {
         self.unusable.load(Ordering::Relaxed) >= UNUSABLE_MAX
@@ -250,7 +259,7 @@ impl Adjudicator {
         let (mut results, mut halt, mut over) = (Vec::new(), None, false);
         // Terminates: each batch starts once and is halved at most down to a single record.
         loop {
-            while !over && under_way.len() < self.in_flight {
+            while !over && under_way.len() < self.in_flight() {
                 let Some((path, batch)) = left.pop_front() else { break };
                 let (adjudicator, namespace) = (Arc::clone(self), namespace.to_owned());
                 under_way.spawn(async move { adjudicator.batch(&namespace, path, batch).await });

@@ -3,10 +3,14 @@
 
 use super::model_client::{AskError, Billing, CallContext, Model, ModelClient, Spending};
 use crate::domain::{
-    ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry,
+    ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry, Timestamp,
 };
 use crate::llm::{ModelDialogue, Step};
 use crate::store::{CapReached, StoreError};
+
+/// Time for which unusable answers about memory are reused, in milliseconds; then the same questions are asked and paid
+/// for again.
+const UNUSABLE_KEPT_MILLIS: i64 = 60 * 60 * 1000;
 
 /// Source of replies: the journal and a model, or a cassette.
 pub(crate) trait ReplySource {
@@ -131,9 +135,10 @@ impl ModelClient {
         spent.refused |= refused;
         if dialogue.is_exhausted() && matches!(end, DialogueEnd::Done(_)) {
             self.output_mode.exhaust();
-            // A run has generations; pairs are asked about again in the same words.
+            // A run has generations; pairs are asked about again in the same words, but not paid for in every run.
             if matches!(context.billing, Billing::Own { purpose: Purpose::Consolidate, .. }) {
-                self.store.retry(|store| store.discard_answers(asked.clone())).await?;
+                let end = Timestamp((self.clock)().0 - UNUSABLE_KEPT_MILLIS);
+                self.store.retry(|store| store.discard_answers(asked.clone(), end)).await?;
             }
         }
         Ok(end)

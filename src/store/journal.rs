@@ -93,6 +93,9 @@ pub(crate) struct KeptAnswer {
 
 row_of! { KeptAnswer { at, model, reply } }
 
+/// Maximum number of answers to one request that are bought in a row without a usable one.
+const PURCHASES_MAX: u32 = 2;
+
 impl Store {
     /// Returns the answers of a run, earliest first.
     pub(crate) async fn answers_of(&self, run: RunId) -> StoreResult<Vec<KeptAnswer>> {
@@ -100,12 +103,20 @@ impl Store {
         self.all("reading the journal", sql, values![&run.0]).await
     }
 
-    /// Deletes answers that were of no use, so that the same requests are made again. They stay billed.
-    pub(crate) async fn discard_answers(&self, asked: Vec<RequestDigest>) -> StoreResult<()> {
+    /// Deletes answers that were of no use, so that the same requests are made again: at most [`PURCHASES_MAX`] times,
+    /// and again once the answers are from before `end`. They stay billed.
+    pub(crate) async fn discard_answers(
+        &self,
+        asked: Vec<RequestDigest>,
+        end: Timestamp,
+    ) -> StoreResult<()> {
         self.write("discarding answers", move |db| {
             for RequestDigest(digest) in &asked {
-                db.run("DELETE FROM journal WHERE digest = ?1", values![digest])?;
-                db.run("DELETE FROM answers_about WHERE digest = ?1", values![digest])?;
+                let sql = "DELETE FROM journal WHERE digest = ?1 AND (at < ?2
+                    OR (SELECT count(*) FROM bills b WHERE b.digest = ?1) < ?3)";
+                if db.execute(sql, values![digest, end, PURCHASES_MAX])? > 0 {
+                    db.run("DELETE FROM answers_about WHERE digest = ?1", values![digest])?;
+                }
             }
             Ok(())
         })
@@ -135,10 +146,6 @@ impl Store {
             }
             let sql = "INSERT INTO journal (digest, run, model, rung, at, reply)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (digest) DO NOTHING";
-            // Billed even if another answer came first: this one was paid for too.
-            if let Some(bill) = &entry.bill {
-                write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
-            }
             let reply = json(&entry.reply)?;
             let JournalEntry { digest, run, model, rung, at, .. } = &entry;
             let row = values![&digest.0, run, model, *rung, *at, &reply];

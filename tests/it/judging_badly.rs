@@ -143,6 +143,12 @@ fn a_model_of_which_no_mode_works_is_soon_not_asked_any_more() {
         output.stderr
     );
     assert_eq!((output.code, stub.count() - seen), (1, 7 + 2 + 2), "a question and a reminder");
+    // The same questions are paid for once more, and then not in every run.
+    let counts = [0; 3].map(|_| {
+        assert_eq!(place.run(&BY_MODEL).code, 1);
+        stub.count()
+    });
+    assert_eq!(counts[1], counts[2]);
 }
 
 #[test]
