@@ -71,7 +71,12 @@ fn read_only(path: &Path) -> Option<(Connection, Access)> {
 /// concurrent processes share one store and never see it half-made.
 fn create(path: &Path) -> Result<()> {
     let draft = files::temp_file_beside(path)?;
-    drop(prepare(draft.path())?);
+    let mut connection = connect(draft.path(), Access::Write)?;
+    // Without a log or a journal beside it, the draft is whole when the migration is committed.
+    connection.pragma_update(None, "journal_mode", "memory")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    migrate(&mut connection)?;
+    connection.close().map_err(|(_, error)| error)?;
     files::persist_new(draft, path)?;
     Ok(())
 }
@@ -288,6 +293,19 @@ mod tests {
     fn a_folder_is_no_store() {
         let folder = |path: &Path| std::fs::create_dir(path).unwrap();
         check(folder, OpenMode::Existing, &StoreErrorKind::CannotOpen);
+    }
+
+    #[test]
+    fn a_draft_is_whole_without_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        create(&path).unwrap();
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["s.db"]);
+        let draft = open_reader(&path, Access::Immutable).unwrap();
+        assert_eq!(check_ours(&draft).unwrap(), KNOWN);
+        let log = pragma::<String>(&draft, "journal_mode").unwrap();
+        assert_ne!(log, "wal", "a full disk would leave a part of it in the log");
     }
 
     #[test]
