@@ -28,7 +28,16 @@ pub(crate) fn is_gone(name: &str) -> bool {
     let place = place();
     let is_here = !place.is_empty() && digests.starts_with(&place);
     let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
-    is_here && is_pid && !Path::new("/proc").join(pid).exists()
+    is_here && is_pid && has_ended(pid)
+}
+
+/// True if there is no process `pid`, or only the remains of one that its parent has not noticed yet.
+fn has_ended(pid: &str) -> bool {
+    let folder = Path::new("/proc").join(pid);
+    let stat = std::fs::read(folder.join("stat")).unwrap_or_default();
+    // The name in parentheses before the state may contain anything.
+    let state = stat.rsplit(|byte| *byte == b')').next().and_then(|rest| rest.trim_ascii().first());
+    matches!(state, Some(b'Z' | b'X')) || !folder.exists()
 }
 
 /// Digest of boot and PID namespace, common to processes that see one another; may be empty.
@@ -86,6 +95,20 @@ mod tests {
         let digests = name().rsplit(':').next().unwrap();
         // On systems without /proc every process counts as alive.
         assert_eq!(is_gone(&format!("some:host:{pid}:{digests}")), !place().is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_ended_unnoticed_is_gone() {
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let digests = name().rsplit(':').next().unwrap();
+        let name = format!("some:host:{}:{digests}", ended.id());
+        // Terminates: it ends by itself, and nobody waits for it until then.
+        while !is_gone(&name) {
+            std::thread::yield_now();
+        }
+        assert!(Path::new("/proc").join(ended.id().to_string()).exists());
+        ended.wait().unwrap();
     }
 
     #[test]
