@@ -593,6 +593,111 @@ fn a_summary_rests_first_on_what_states_the_intent() {
 }
 
 #[test]
+fn a_choice_is_quoted_from_the_answer_that_gives_its_reason() {
+    let question = "Do we keep the tide table in SQLite or in Postgres?";
+    let answer = "Postgres, the harbour office backs it up anyway.";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The tide table of the harbour is lost on a restart."),
+        (Speaker::Assistant, EntryKind::Text, question),
+        (Speaker::Person, EntryKind::Prompt, answer),
+        (Speaker::Assistant, EntryKind::Text, "I keep the tide table in Postgres."),
+    ]);
+    let claim = decision(
+        &["SQLite", "Postgres"],
+        "keep the tide table in Postgres",
+        "the harbour office backs it up anyway",
+    );
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "chosen")[0], answer, "{:?}", record.evidence);
+}
+
+#[test]
+fn a_question_of_the_answer_decides_nothing() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Who pays for the buoy, the port or the club?"),
+        (Speaker::Assistant, EntryKind::Text, "The port pays for the buoy."),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "The port pays, the club has no money. Should the buoy be red or green?",
+        ),
+    ]);
+    let claim = decision(&[], "the buoy: the port pays", "the club has no money");
+    let record = ground_one(&slice, claim);
+    assert_eq!(
+        words_of(&record, "chosen")[0],
+        "The port pays, the club has no money.",
+        "{:?}",
+        record.evidence
+    );
+}
+
+#[test]
+fn a_choice_by_a_yes_is_quoted_with_the_yes() {
+    let proposal = "I suggest one queue per pier, so that a slow ferry delays no other.";
+    let check = |answer: &str, expected: &[&str]| {
+        let slice = slice(&[
+            (Speaker::Person, EntryKind::Prompt, "The ferries wait for each other."),
+            (Speaker::Assistant, EntryKind::Text, proposal),
+            (Speaker::Person, EntryKind::Prompt, answer),
+        ]);
+        let record = ground_one(
+            &slice,
+            decision(&[], "one queue per pier", "a slow ferry then delays no other"),
+        );
+        assert_eq!(words_of(&record, "chosen"), expected, "{answer}");
+    };
+    check("Yes, go ahead. And add a bell.", &[proposal, "Yes, go ahead."]);
+    check("Sounds good", &[proposal, "Sounds good"]);
+    check("ok?", &[proposal]);
+    check("No, thanks", &[proposal]);
+    check("Where does the bell hang", &[proposal]);
+}
+
+#[test]
+fn an_action_is_quoted_from_the_turn_that_led_to_its_result() {
+    let call = "{\"berth\":7,\"ship\":\"Ana\",\"tide\":\"high\"}";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The ship Ana needs berth 7."),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "For the ship Ana I can book berth 7, when the tide is high. Shall I?",
+        ),
+        (Speaker::Person, EntryKind::Prompt, "Please."),
+        (Speaker::Assistant, EntryKind::ToolCall, call),
+        (Speaker::Tool, EntryKind::ToolResult, "Error: berth 7 is too short, 38 m"),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Book berth 7 for the ship Ana at high tide".to_owned(),
+        result: "Error: the berth is too short, 38 m".to_owned(),
+        succeeded: false,
+    });
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "action")[0], call, "{:?}", record.evidence);
+}
+
+#[test]
+fn a_persons_own_words_for_a_summary_stay_before_those_for_its_intent() {
+    let wish = "From now on run the smoke suite before each merge.";
+    let slice = slice(&[
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "One more point is open: how hidden bugs are kept from happening again.",
+        ),
+        (Speaker::Person, EntryKind::Prompt, wish),
+    ]);
+    let claim = PersonRequest {
+        intent: "keep hidden bugs from happening again".to_owned(),
+        target: None,
+        summary: "Run the smoke suite before each merge".to_owned(),
+    };
+    let record = ground_one(&slice, Claim::Request(claim));
+    assert_eq!(words_of(&record, "summary"), [wish], "{:?}", record.evidence);
+}
+
+#[test]
 fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
     let slice = slice(&[
         (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),

@@ -1,0 +1,159 @@
+//! Relations between the fields of one claim: where one is likelier stated because of the evidence of another, and
+//! the order of their evidence.
+
+use super::{
+    ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
+};
+use crate::domain::{Claim, EntryKind, Evidence, Match, Part, Speaker};
+use crate::grounding::negation::negations;
+use crate::grounding::overlap::WordSupport;
+use crate::grounding::preference::{ClaimWords, sentences};
+use crate::text::tokens::folded;
+use crate::text::wording::begins_with_consent;
+
+/// Weight of the choice in an answer that gives its reason.
+const ANSWER_WEIGHT: f64 = 6.0;
+/// Minimum share of the reason's words in such an answer, in percent.
+const REASON_PERCENT_MIN: f64 = 40.0;
+/// Minimum share of the summary's words that its own evidence has more than that of the intent, to stay first.
+const BETTER_SHARE_MIN: f64 = 0.15;
+/// Minimum share that the evidence of the intent must add to it then.
+const NEW_SHARE_MIN: f64 = 0.05;
+/// Weight of an action between the last words of a person and its result.
+const TURN_WEIGHT: f64 = 3.0;
+
+impl Grounder<'_> {
+    /// The choice of a decision in a person's answer that gives the reason, and the action of an attempt in the turn
+    /// that led to its result.
+    pub(super) fn favoured(
+        &self,
+        claim: &Claim,
+        words: &ClaimWords,
+    ) -> Option<(&'static str, Favour)> {
+        let part = |it: &EvidenceWindow| self.slice.part_at(it.span.start);
+        let support = |field: &str, text: &str| -> WordSupport {
+            let preference = self.preference(claim.kind(), field, text, words);
+            let verbatim = self.verbatim(text).map(|(span, _)| span);
+            self.index.support(without_speaker(text), &preference, verbatim.as_ref())
+        };
+        match claim {
+            Claim::Decision(it) => {
+                let reason = support("rationale", &it.rationale);
+                let least = reason.weight * REASON_PERCENT_MIN / 100.0;
+                let states = |it: &&EvidenceWindow| it.weight >= least;
+                let parts = reason.windows.iter().filter(states).filter_map(part);
+                let answers = parts.filter(|it| it.speaker == Speaker::Person);
+                let spans = answers.map(|it| it.span.clone()).collect();
+                Some(("chosen", Favour { spans, weight: ANSWER_WEIGHT }))
+            }
+            Claim::Attempt(it) => {
+                let result = support("result", &it.result);
+                let mut results = result.windows.iter().filter_map(part);
+                let result = results.find(|it| it.kind != EntryKind::ToolCall)?.span.start;
+                let is_asked = |it: &&Part| it.speaker == Speaker::Person && it.span.end <= result;
+                let asked = self.slice.parts.iter().rfind(is_asked).map_or(0, |it| it.span.end);
+                Some(("action", Favour { spans: vec![asked..result], weight: TURN_WEIGHT }))
+            }
+            Claim::Discussion(_) | Claim::Request(_) => None,
+        }
+    }
+
+    /// Adds the answer that accepts a proposal to the evidence of a choice that is quoted from the proposal.
+    pub(super) fn add_consent(&self, proof: &mut ClaimSupport) {
+        let is_choice = |it: &Evidence| it.field == "chosen";
+        let Some(first) = proof.evidence.iter().position(is_choice) else { return };
+        let ordinal = proof.evidence[first].ordinal;
+        let parts = &self.slice.parts;
+        let Some(at) = parts.iter().rposition(|it| it.ordinal == ordinal) else { return };
+        let is_said =
+            parts[at].speaker == Speaker::Assistant && parts[at].kind != EntryKind::ToolCall;
+        let next = parts.get(at + 1).filter(|it| is_said && it.speaker == Speaker::Person);
+        let quoted =
+            |it: &Part| proof.evidence.iter().any(|of| is_choice(of) && of.ordinal == it.ordinal);
+        let Some(answer) = next.filter(|it| !quoted(it)) else { return };
+        let text = self.slice.text.as_str().get(answer.span.clone()).unwrap_or_default();
+        let Some(said) = sentences(text).next() else { return };
+        let words = &text[said.clone()];
+        let denies = words.ends_with('?') || negations(words).next().is_some();
+        if denies || !begins_with_consent(&folded(words)) {
+            return;
+        }
+        let start = answer.span.start;
+        self.add("chosen", start + said.start..start + said.end, Match::Overlap, 0.0, proof);
+        proof.evidence[first + 1..].rotate_right(1);
+        drop_last(&mut proof.evidence, "chosen");
+    }
+
+    /// Orders evidence: the intent first in the summary of a request, and an action before its result.
+    pub(super) fn arrange(&self, claim: &Claim, evidence: &mut Vec<Evidence>) {
+        match claim {
+            Claim::Request(it) => self.intent_first(&it.summary, evidence),
+            Claim::Attempt(_) => {
+                let is_call = |it: &Evidence| {
+                    let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
+                    part.is_some_and(|part| part.kind == EntryKind::ToolCall)
+                };
+                // What was run is no result of it.
+                keep(evidence, "result", |it| !is_call(it));
+                let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
+                    let ours = evidence.iter().filter(|it| it.field == field);
+                    ours.map(|it| it.ordinal).collect()
+                };
+                if let Some(begin) = of(evidence, "action").into_iter().min() {
+                    keep(evidence, "result", |it| begin <= it.ordinal);
+                }
+                if let Some(end) = of(evidence, "result").into_iter().max() {
+                    keep(evidence, "action", |it| it.ordinal <= end);
+                }
+            }
+            Claim::Decision(_) | Claim::Discussion(_) => {}
+        }
+    }
+
+    /// Puts the first evidence of the intent first in the summary, too. A person's words that state the summary better
+    /// stay before it, and words that add nothing to the summary are left out then.
+    fn intent_first(&self, summary: &str, evidence: &mut Vec<Evidence>) {
+        let of = |field| evidence.iter().filter(move |it| it.field == field);
+        let intents: Vec<Evidence> = of("intent").cloned().collect();
+        let first = evidence.iter().position(|it| it.field == "summary");
+        let Some((intent, first)) = intents.first().zip(first) else { return };
+        let share =
+            |of: &[&Evidence]| self.index.share(summary, of.iter().map(|it| it.words.as_str()));
+        let best = &evidence[first];
+        let is_better = best.speaker == Speaker::Person
+            && share(&[best]) - share(&[intent]) >= BETTER_SHARE_MIN;
+        let ours: Vec<&Evidence> = of("summary").collect();
+        let both: Vec<&Evidence> = ours.iter().copied().chain([intent]).collect();
+        let adds = share(&both) - share(&ours) >= NEW_SHARE_MIN;
+        let states = |it: &Evidence, intent: &Evidence| {
+            let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
+            it.field == "summary" && it.ordinal == intent.ordinal && meets
+        };
+        let place = |intent| evidence.iter().position(|it| states(it, intent));
+        let stated = match intents.iter().find_map(place) {
+            Some(at) if at == first => return,
+            Some(at) => evidence.remove(at),
+            None if is_better && !adds => return,
+            None => Evidence { field: "summary".to_owned(), ..intent.clone() },
+        };
+        evidence.insert(first + usize::from(is_better), stated);
+        drop_last(evidence, "summary");
+    }
+}
+
+/// Keeps the evidence of a field that `fits`, unless none would be left.
+fn keep(evidence: &mut Vec<Evidence>, field: &str, fits: impl Fn(&Evidence) -> bool) {
+    if evidence.iter().any(|it| it.field == field && fits(it)) {
+        evidence.retain(|it| it.field != field || fits(it));
+    }
+}
+
+/// Removes the last evidence of a field that has too much.
+fn drop_last(evidence: &mut Vec<Evidence>, field: &str) {
+    let ours = evidence.iter().filter(|it| it.field == field).count();
+    if ours > EVIDENCE_PER_STRING_MAX
+        && let Some(last) = evidence.iter().rposition(|it| it.field == field)
+    {
+        evidence.remove(last);
+    }
+}
