@@ -11,7 +11,7 @@ use crate::store::{OpenMode, Store, StoredText};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -127,32 +127,43 @@ fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
 }
 
 impl Check {
-    /// Counts what the redactor would mask. JSON is scanned as a whole for secrets, which its keys
-    /// name, and string by string for the rest, since its numbers are not personal data.
+    /// Counts what the redactor would mask. The strings of JSON were redacted one by one, so they are
+    /// looked at one by one; a string beside another is no secret. Its numbers are not personal data.
     fn look(&mut self, place: &str, text: &str) {
         let mut report = Report::default();
         match serde_json::from_str::<Value>(text) {
-            Ok(json @ (Value::Object(_) | Value::Array(_))) => {
-                self.gate.clone().only(Only::Secrets).redact_into(text, &mut report);
-                for part in [Only::Private, Only::Pii] {
-                    let gate = self.gate.clone().only(part);
-                    strings(&json, &mut |it| drop(gate.redact_into(it, &mut report)));
-                }
-            }
+            Ok(json @ (Value::Object(_) | Value::Array(_))) => self.look_into(&json, &mut report),
             _ => drop(self.gate.redact_into(text, &mut report)),
         }
         for (rule, count) in report.counts {
             *self.found.entry((place.to_owned(), rule)).or_default() += count;
         }
     }
-}
 
-fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
-    match json {
-        Value::String(text) => see(text),
-        Value::Array(items) => items.iter().for_each(|it| strings(it, see)),
-        Value::Object(members) => members.values().for_each(|it| strings(it, see)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    fn look_into(&self, json: &Value, report: &mut Report) {
+        match json {
+            Value::String(text) => drop(self.gate.redact_into(text, report)),
+            Value::Array(items) => items.iter().for_each(|it| self.look_into(it, report)),
+            Value::Object(members) => {
+                members.values().for_each(|it| self.look_into(it, report));
+                self.look_at_names(members, report);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Counts the strings that are secret because of their key, or of the name beside them.
+    fn look_at_names(&self, members: &Map<String, Value>, report: &mut Report) {
+        let passed = |text: &str| Value::from(self.gate.redact(text).as_str());
+        let strings =
+            members.iter().filter_map(|(key, it)| Some((key.clone(), passed(it.as_str()?))));
+        let text = Value::Object(strings.collect()).to_string();
+        let masks = |text: &str| text.matches("\"<SECRET>\"").count() as u64;
+        let named = self.gate.clone().only(Only::Secrets).redact(&text);
+        let more = masks(named.as_str()).saturating_sub(masks(&text));
+        if 0 < more {
+            *report.counts.entry("named-secret").or_default() += more;
+        }
     }
 }
 
@@ -224,4 +235,36 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     };
     read.map_err(|error| unreadable(&name, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::Pii;
+
+    #[test]
+    fn stored_json_is_read_as_it_was_masked() {
+        let found = |text: &str| {
+            let gate = Gate::new(&Pii::ALL);
+            let mut check = Check { gate, texts: 0, found: BTreeMap::new() };
+            check.look("cards.card", text);
+            check.found.into_values().sum::<u64>()
+        };
+        for text in [
+            r#"{"keywords":["password","zw3bel77x","backup"]}"#,
+            r#"{"words":"use htpasswd -b .htpasswd bob <SECRET>","then":"a b","line":5551234567}"#,
+            r#"[{"field":"token","words":"<SECRET>"}]"#,
+        ] {
+            assert_eq!(found(text), 0, "{text}");
+        }
+        for text in [
+            r#"{"password":"hunter2xy","n":1}"#,
+            r#"{"a":[{"name":"DB_PASSWORD","value":"hunter2xy"}]}"#,
+            r#"{"words":"the password is hunter2xy"}"#,
+            r#"{"words":["mail bob@h.org"]}"#,
+            "password: hunter2xy",
+        ] {
+            assert_eq!(found(text), 1, "{text}");
+        }
+    }
 }

@@ -5,12 +5,13 @@ use crate::domain::{ErrorKind, ModelError, OutputMode, Request};
 use crate::privacy::Gate;
 use crate::text::lenient_json::decode;
 use crate::text::truncate;
+use regex::Regex;
 use serde_json::Value;
 use std::time::Duration;
 
 /// Maximum bytes of an error body that are read; servers echo whole requests.
 pub(super) const ERROR_BYTES_MAX: usize = 64 * 1024;
-const CODE_BYTES_MAX: usize = 64;
+const CODE_CHARS_MAX: usize = 64;
 /// Maximum characters of the server's message that are shown.
 const SENTENCE_CHARS_MAX: usize = 240;
 /// Maximum nesting of errors: a gateway's, its upstream's, and the upstream's of that.
@@ -75,8 +76,8 @@ impl ServerError {
     }
 
     /// The message for display: masked, one line, bounded.
-    fn shown(&self, gate: &Gate) -> String {
-        let masked = gate.redact(&self.sentence);
+    fn shown(&self, gate: &Gate, key: &str) -> String {
+        let masked = gate.redact(&without_key(&self.sentence, key));
         let words: Vec<&str> = masked
             .as_str()
             .split(|c: char| c.is_whitespace() || c.is_control())
@@ -124,10 +125,20 @@ fn sentence_of(value: &Value, wrappers_max: u32) -> Option<String> {
     fields.filter_map(|key| value.get(key)).find_map(|it| sentence_of(it, wrappers_max))
 }
 
-/// A code that is safe to show: letters, digits, `_`, `.`, `-`, bounded.
+/// Letters, digits, `_`, `.` and `-` of a code.
 fn code_of(text: &str) -> String {
     let lawful = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    text.chars().filter(lawful).take(CODE_BYTES_MAX).collect::<String>().to_ascii_lowercase()
+    text.chars().filter(lawful).collect::<String>().to_ascii_lowercase()
+}
+
+/// Masks the key of the settings, which servers echo in any case. A short one is a word, such as `ollama`.
+fn without_key(text: &str, key: &str) -> String {
+    const KEY_BYTES_MIN: usize = 8;
+    let known = Regex::new(&format!("(?i){}", regex::escape(key)));
+    match known.ok().filter(|_| KEY_BYTES_MIN <= key.len()) {
+        Some(known) => known.replace_all(text, "<SECRET>").into_owned(),
+        None => text.to_owned(),
+    }
 }
 
 /// Body of a server that is no model's, and so charges nothing.
@@ -153,6 +164,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) rung: OutputMode,
     pub(super) model: &'a str,
     pub(super) host: &'a str,
+    /// API key, which the error must not repeat.
+    pub(super) key: &'a str,
     pub(super) api_key_env: &'a str,
     /// Settings that define the endpoint.
     pub(super) source: &'a str,
@@ -262,14 +275,16 @@ fn detail_of(
     said: &ServerError,
     asked: &RequestContext<'_>,
 ) -> String {
-    let RequestContext { rung, model, host, api_key_env, source, gate } = *asked;
+    let RequestContext { rung, model, host, key, api_key_env, source, gate } = *asked;
     let mut detail = format!("{host} answered {status}");
     for (label, code) in [("code", &said.code), ("type", &said.kind)] {
         if !code.is_empty() {
+            let code = without_key(code, &code_of(key));
+            let code = truncate::chars(&code, CODE_CHARS_MAX);
             detail.push_str(&format!(", {label} {code}"));
         }
     }
-    let sentence = said.shown(gate);
+    let sentence = said.shown(gate, key);
     if !sentence.is_empty() {
         detail.push_str(&format!(": \"{sentence}\""));
     }
@@ -310,6 +325,7 @@ mod tests {
             rung,
             model: "small",
             host: "here:1",
+            key: "My-Plain_Gateway.Key",
             api_key_env: "MY_KEY",
             source: "annalist.toml",
             gate,
@@ -435,7 +451,7 @@ mod tests {
 
     #[track_caller]
     fn check_sentence(body: &str, expected: &str) {
-        let sentence = ServerError::of(body.as_bytes()).shown(&Gate::new(&[]));
+        let sentence = ServerError::of(body.as_bytes()).shown(&Gate::new(&[]), "");
         assert_eq!(sentence, expected, "{body}");
     }
 
@@ -467,11 +483,31 @@ mod tests {
     }
 
     #[test]
+    fn key_of_the_settings_is_never_repeated() {
+        let gate = Gate::new(&[]);
+        let asked = context(OutputMode::Text, &gate);
+        let long = "x".repeat(50);
+        for body in [
+            r#"{"error":{"message":"no budget: My-Plain_Gateway.Key","code":"my-plain_gateway.key"}}"#,
+            "refused: MY-PLAIN_GATEWAY.KEY",
+            &format!(
+                r#"{{"error":{{"code":"{long} My-Plain_Gateway.Key","type":"My-Plain_Gateway.Key"}}}}"#
+            ),
+        ] {
+            let said = Box::new(ServerError::of(body.as_bytes()));
+            let detail =
+                Failure::Status { status: 400, wait: None, said }.into_error(&asked).detail;
+            assert!(!detail.to_lowercase().contains("my-plain"), "{detail}");
+        }
+        assert_eq!(without_key("no ollama here", "ollama"), "no ollama here");
+    }
+
+    #[test]
     fn sentence_is_masked_and_bounded() {
         let key = format!("sk-proj-{}", "a1B2c3D4".repeat(6));
         let said = ServerError::of(format!("Incorrect API key provided: {key}").as_bytes());
-        assert!(!said.shown(&Gate::new(&[])).contains(&key));
+        assert!(!said.shown(&Gate::new(&[]), "").contains(&key));
         let said = ServerError::of("word ".repeat(1_000).as_bytes());
-        assert!(said.shown(&Gate::new(&[])).chars().count() <= SENTENCE_CHARS_MAX + 1);
+        assert!(said.shown(&Gate::new(&[]), "").chars().count() <= SENTENCE_CHARS_MAX + 1);
     }
 }

@@ -56,6 +56,7 @@ pub struct Endpoint {
     client: Client<OpenAIConfig>,
     host: String,
     server: Server,
+    key: String,
     api_key_env: String,
     source: String,
     gate: Gate,
@@ -122,8 +123,9 @@ impl Endpoint {
         let service =
             tower::service_fn(move |factory: HttpRequestFactory| below.clone().send(factory));
         let client = Client::build(http, openai).with_http_service(service);
+        let key = key.unwrap_or_default().to_owned();
         let (quirks, EndpointConfig { api_key_env, source, .. }) = (Quirks::default(), config);
-        Ok(Endpoint { client, host, server, api_key_env, source, gate, quirks })
+        Ok(Endpoint { client, host, server, key, api_key_env, source, gate, quirks })
     }
 
     /// Sends `body`; returns the reply and the model name that the server reports.
@@ -149,10 +151,10 @@ impl Endpoint {
     }
 
     pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
-        let Endpoint { host, api_key_env, source, gate, .. } = self;
+        let Endpoint { host, key, api_key_env, source, gate, .. } = self;
         let model = gate.redact(model);
         let model = model.as_str();
-        failure.into_error(&RequestContext { rung, model, host, api_key_env, source, gate })
+        failure.into_error(&RequestContext { rung, model, host, key, api_key_env, source, gate })
     }
 
     /// Sends the request, again without each field that the endpoint turns out to refuse.

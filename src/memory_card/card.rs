@@ -146,9 +146,8 @@ fn quoted(page: &mut String, text: &str) -> fmt::Result {
 
 /// True for YAML 1.2 characters that no reader treats as a line break or byte order mark, and no terminal obeys.
 fn is_printable(letter: char) -> bool {
-    let is_break = matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}');
     let is_set = matches!(letter, ' '..='~' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
-    is_set && !is_break && !is_obeyed(letter)
+    is_set && !is_obeyed(letter)
 }
 
 /// Result of one rule.

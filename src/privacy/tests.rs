@@ -183,6 +183,18 @@ fn hostile_text_takes_linear_time() {
         "11111111-2222-4333-",
         "authorization: digest a=\"",
         "password: letmein\n",
+        "x\u{200b}y",
+        "\x1b[1ma",
+        "tel 0171 ",
+        "nie 1234567 ",
+        ", 1234 A",
+        "\"curl\",\"-u\",",
+        "curl -u \\\n",
+        "curl:\n- -u\n",
+        "recovery codes: a1b2c3 ",
+        "\"name\":\"token\",\"type\":\"x\",",
+        "wifi key: ",
+        "changed the password to ",
     ] {
         let text = piece.repeat(30_000 / piece.len());
         assert!(gate().redact(&text).len() <= 4 * text.len() + 8, "{piece}");
@@ -299,6 +311,18 @@ fn pieces() -> impl Strategy<Value = String> {
         "11111111-2222-4333-8444-555555555555",
         "1\u{2192}",
         "\0",
+        "\u{200b}",
+        "\x1b[1m",
+        "curl -u \\\n a:b1",
+        "[\"curl\",\"-u\",\"a:b1\"]",
+        "args:\n- -u\n- a:b1\n",
+        "tel 0171 / 3948 572",
+        "12 rue des Lilas, 69003 Lyon",
+        "recovery codes: a1b2c3",
+        "git@h.org:x",
+        "2021 2022 2023 2024",
+        "user bob, ",
+        "DNI 12345678Z",
     ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..14)
         .prop_map(|pieces| pieces.concat())

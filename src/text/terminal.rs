@@ -6,10 +6,11 @@ const STYLES: [&str; 7] =
 /// Replacement for a character that controls a terminal.
 const HIDDEN: char = '\u{fffd}';
 
-/// True for characters that control a terminal: controls, and direction overrides and isolates.
+/// True for characters that control a terminal: controls, line separators, direction overrides and isolates, and
+/// characters that hide in words. Joiners, which scripts and emoji need, are not among them.
 pub(crate) fn is_obeyed(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\n' | '\t')
-        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{200b}' | '\u{feff}')
 }
 
 /// Replaces characters that control a terminal. The tool's own styles stay.
@@ -64,6 +65,7 @@ mod tests {
             shown("\u{202e}fdp\u{2069}.exe \x1b[8m\x7f"),
             "\u{fffd}fdp\u{fffd}.exe \u{fffd}[8m\u{fffd}"
         );
+        assert_eq!(shown("pass\u{200b}word\u{2028}x\u{feff}"), "pass\u{fffd}word\u{fffd}x\u{fffd}");
         let plain = "שלום \u{200f}👩\u{200d}💻";
         assert_eq!(shown(plain), plain);
     }

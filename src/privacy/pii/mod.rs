@@ -1,6 +1,7 @@
 //! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
 //! kind matches part of an earlier one. No pattern can match inside a placeholder.
 
+mod local;
 mod patterns;
 
 use super::letter::{Cursor, Span, digit_value, is_digit, is_space, is_word};
@@ -84,8 +85,22 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     let wanted = |kind| kinds.contains(&kind);
     let mut survey = patterns::survey(text);
     let mut text = Cow::Borrowed(text);
-    if survey.iban && wanted(Pii::Iban) {
-        let found = patterns::ibans(&text, survey.digits);
+    let numbers = local::numbers(&text, &survey.numbers);
+    let addresses = local::addresses(&text, &survey.postcodes);
+    let found = [(Pii::Phone, numbers.phones), (Pii::Ssn, numbers.ids), (Pii::Address, addresses)];
+    let found = found.into_iter().filter(|(kind, _)| wanted(*kind));
+    let mut found: Vec<(Span, Pii)> =
+        found.flat_map(|(kind, spans)| spans.into_iter().map(move |at| (at, kind))).collect();
+    if !found.is_empty() {
+        found.sort_by_key(|(at, _)| at.start);
+        found.dedup_by(|next, last| next.0.start < last.0.end);
+        found.iter().for_each(|(_, kind)| report.add(kind.name(), 1));
+        let masks = found.into_iter().map(|(at, kind)| (at, kind.placeholder()));
+        text = Cow::Owned(spliced(&text, masks));
+        survey = patterns::survey(&text);
+    }
+    if !survey.ibans.is_empty() && wanted(Pii::Iban) {
+        let found = patterns::ibans(&text, &survey.ibans);
         replace(&mut text, &found, Pii::Iban, report);
         if !found.is_empty() {
             survey = patterns::survey(&text);
@@ -100,10 +115,8 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
         replace(&mut text, &found, Pii::Email, report);
     }
     if survey.address && wanted(Pii::Address) {
-        for street in patterns::STREETS {
-            let found = patterns::addresses(&text, survey.digits, street);
-            replace(&mut text, &found, Pii::Address, report);
-        }
+        let found = patterns::addresses(&text, survey.digits);
+        replace(&mut text, &found, Pii::Address, report);
     }
     text
 }
@@ -223,7 +236,13 @@ fn card_of_sixteen(start: Cursor<'_>) -> Option<Match> {
         return None;
     }
     let groups = (0..3).try_fold(start, |c, _| Some(c.digits(4)?.maybe(is_dash_or_blank)));
-    groups?.digits(4)?.end().map(valid)
+    let end = groups?.digits(4)?.end()?;
+    let number = start.rest().get(..end.at - start.at)?;
+    let is_year =
+        |group: &str| group.len() == 4 && ["19", "20"].iter().any(|it| group.starts_with(it));
+    let years =
+        number.split(is_dash_or_blank).count() == 4 && number.split(is_dash_or_blank).all(is_year);
+    Some(Match { end: end.at, valid: !years })
 }
 
 /// 4-6-5 digits, or 13 to 19 in a row, with a valid check digit.

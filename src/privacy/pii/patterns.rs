@@ -1,5 +1,6 @@
 //! Patterns of personal data. One pass over the digits of a text selects the patterns to try.
 
+use super::local;
 use crate::privacy::letter::{Cursor, Span, is_alnum, is_digit, is_space, is_word};
 
 /// The shortest number, a social security number, has nine digits.
@@ -11,8 +12,12 @@ const LANE: usize = 32;
 pub(super) struct Survey {
     /// Groups of nearby digits that are long enough to be a number of some kind.
     pub(super) clusters: Vec<Span>,
-    pub(super) iban: bool,
+    /// Digits that may be the check digits of an IBAN.
+    pub(super) ibans: Vec<Span>,
     pub(super) address: bool,
+    /// Digits that may begin a number in a national form.
+    pub(super) numbers: Vec<Span>,
+    pub(super) postcodes: Vec<Span>,
     pub(super) digits: Digits,
 }
 
@@ -26,22 +31,22 @@ pub(super) enum Digits {
 }
 
 pub(super) fn survey(text: &str) -> Survey {
-    if has_digits_of_other_scripts(text) {
-        let digits = Digits::AnyScript;
-        return Survey {
-            clusters: std::iter::once(0..text.len()).collect(),
-            iban: true,
-            address: true,
-            digits,
-        };
-    }
+    let digits = if has_digits_of_other_scripts(text) { Digits::AnyScript } else { Digits::Ascii };
     let bytes = text.as_bytes();
-    let digits = Digits::Ascii;
-    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false, digits };
+    let mut survey = Survey {
+        clusters: Vec::new(),
+        ibans: Vec::new(),
+        address: false,
+        numbers: Vec::new(),
+        postcodes: Vec::new(),
+        digits,
+    };
     let mut open = (0..0, 0);
     for run in std::iter::successors(ascii_run(text, 0), |run| ascii_run(text, run.end)) {
-        survey.iban = survey.iban || may_start_iban(bytes, &run);
-        survey.address = survey.address || may_start_address(text, &run);
+        survey.ibans.extend(Some(&run).filter(|it| may_start_iban(bytes, it)).cloned());
+        survey.address = survey.address || street(text, &run).is_some();
+        survey.numbers.extend(Some(&run).filter(|it| local::may_start_number(bytes, it)).cloned());
+        survey.postcodes.extend(Some(&run).filter(|it| local::may_be_postcode(bytes, it)).cloned());
         let (cluster, digits) = &mut open;
         let gap = bytes.get(cluster.end..run.start).unwrap_or_default();
         let near = gap.len() <= GAP_BYTES_MAX && gap.iter().all(|byte| may_separate(*byte));
@@ -54,6 +59,11 @@ pub(super) fn survey(text: &str) -> Survey {
         survey.clusters.extend(finished(bytes, done, digits));
     }
     survey.clusters.extend(finished(bytes, open.0, open.1));
+    if digits == Digits::AnyScript {
+        survey.clusters = std::iter::once(0..text.len()).collect();
+        survey.ibans = digit_runs(text, digits).collect();
+        survey.address = true;
+    }
     survey
 }
 
@@ -148,11 +158,11 @@ fn may_start_iban(bytes: &[u8], digits: &Span) -> bool {
 }
 
 /// Finds IBANs. A match of the wrong length is skipped whole.
-pub(super) fn ibans(text: &str, digits: Digits) -> Vec<Span> {
+pub(super) fn ibans(text: &str, starts: &[Span]) -> Vec<Span> {
     let mut found = Vec::new();
     let mut passed_to = 0;
     let bytes = text.as_bytes();
-    for run in digit_runs(text, digits) {
+    for run in starts {
         let Some(start) = run.start.checked_sub(2) else { continue };
         let capitals = bytes.get(start..run.start).unwrap_or_default();
         if start < passed_to || !capitals.iter().all(u8::is_ascii_uppercase) {
@@ -199,6 +209,9 @@ fn iban(text: &str, start: usize) -> Option<usize> {
 /// Maximum words between the house number and the street type.
 const STREET_WORDS_MAX: usize = 3;
 
+/// Users of version control servers.
+const SERVICES: [&str; 6] = ["git", "hg", "svn", "gitea", "forgejo", "gogs"];
+
 pub(super) fn emails(text: &str) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut passed_to = 0;
@@ -212,7 +225,13 @@ pub(super) fn emails(text: &str) -> Vec<Span> {
         }
         if let Some(end) = domain_end(text, at + 1) {
             passed_to = end;
-            found.push(start..end);
+            // `git@host:path` is the address of a repository; an escape may precede it.
+            let user = text.get(start..at).unwrap_or_default();
+            let user =
+                user.strip_prefix(['n', 't']).filter(|_| name.ends_with('\\')).unwrap_or(user);
+            if !SERVICES.contains(&user) {
+                found.push(start..end);
+            }
         }
     }
     found
@@ -234,16 +253,10 @@ fn domain_end(text: &str, start: usize) -> Option<usize> {
     })
 }
 
-/// Parses the text after a house number; returns the end of the street.
-pub(super) type Street = fn(Cursor<'_>) -> Option<usize>;
-
-/// The three forms of a street address, in matching order.
-pub(super) const STREETS: [Street; 3] = [long_street, short_street, one_word_street];
-
-/// Returns whether these digits may be a house number.
-fn may_start_address(text: &str, digits: &Span) -> bool {
-    let street = number_before_blanks(text, digits);
-    street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
+/// End of the street after a house number.
+fn street(text: &str, number: &Span) -> Option<usize> {
+    let start = number_before_blanks(text, number)?;
+    long_street(start).or_else(|| short_street(start)).or_else(|| one_word_street(start))
 }
 
 /// Case-insensitive: `12 old mill road`. Dotless i, long s and the Kelvin sign fold to ASCII
@@ -307,14 +320,14 @@ fn words_then(
 }
 
 /// Finds every number that is followed by blanks and such a street.
-pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Span> {
+pub(super) fn addresses(text: &str, digits: Digits) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut passed_to = 0;
     for run in digit_runs(text, digits) {
         if run.start < passed_to {
             continue;
         }
-        if let Some(end) = number_before_blanks(text, &run).and_then(street) {
+        if let Some(end) = street(text, &run) {
             passed_to = end;
             found.push(run.start..end);
         }

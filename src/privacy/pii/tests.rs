@@ -94,6 +94,79 @@ fn addresses_have_up_to_three_words() {
 }
 
 #[test]
+fn national_numbers_need_a_word_or_their_own_form() {
+    for (text, expected) in [
+        (
+            "erreichst mich unter 0171 / 3948 572 ab 18 Uhr",
+            "erreichst mich unter <PHONE> ab 18 Uhr",
+        ),
+        ("Mon num\u{e9}ro : 06 42 18 93 77, ce soir", "Mon num\u{e9}ro : <PHONE>, ce soir"),
+        ("call 0171-3948572 or 020 7946 0958.", "call <PHONE> or <PHONE>."),
+        ("Handy (0171) 3948572", "Handy <PHONE>"),
+        ("Steuer-ID 65 929 970 489 steht da", "Steuer-ID <SSN> steht da"),
+        ("mi DNI es 12345678Z y NIE X1234567L", "mi DNI es <SSN> y NIE <SSN>"),
+        ("Mi tel\u{e9}fono: 612 45 98 73", "Mi tel\u{e9}fono: <PHONE>"),
+        ("tel 0532 123 45 67", "tel <TR_PHONE>"),
+    ] {
+        check(text, expected);
+    }
+    for text in [
+        "matrix: 06 12 34 56 78 90 hex dump",
+        "draw 05 12 33 41 07",
+        "call 05-12-2024 10:30",
+        "0171-3948572 of build",
+        "call at 09:30:12.123456",
+        "reach 0.123456789",
+        "id 65 929 970 489",
+        "tel 2024-01-02 03:04:05",
+        "mode 0644 0755 0600",
+        "phone: 2024-10-12 10",
+        "reach 100 000 000 users",
+        "signal 0001 0002 0003",
+        "call 0x0123456789",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn streets_with_a_postcode_are_masked_in_the_forms_of_their_country() {
+    for text in [
+        "Lindenstra\u{df}e 14, 50674 K\u{f6}ln",
+        "Gartenweg 3a, 8010 Graz",
+        "Am Markt 5\n04109 Leipzig",
+        "12 rue des Lilas, 69003 Lyon",
+        "Calle de Alcal\u{e1} 45, 28014 Madrid",
+        "Via Roma 12, 00184 Roma",
+        "22 Baker Lane, Leeds LS6 3HN",
+        "77 Maple Drive, Apt 4, Austin, TX 78701",
+        "Keizersgracht 12, 1015 CJ Amsterdam",
+        "1428 Elm Street, Springwood, OH 45505",
+    ] {
+        check(&format!("to {text}; thanks"), "to <ADDRESS>; thanks");
+    }
+    for text in [
+        "Spring 5, 2024 Release",
+        "String 5, 10000 Items",
+        "3 files in place, 12345 Bytes",
+        "Platz 3, 2024 Bern",
+        "section 4, 2024 Edition",
+        "Build 14, 50674 Tests",
+        "Step 3 of Lane, 12345 Rows",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
+fn addresses_of_repositories_and_years_stay() {
+    check("git@github.com:a/b.git ssh://git@h.org/x", "git@github.com:a/b.git ssh://git@h.org/x");
+    check("bob@h.org:a/b.git", "<EMAIL>:a/b.git");
+    check("in 2021 2022 2023 2024 2025; do", "in 2021 2022 2023 2024 2025; do");
+    check("1234-5678-9012-3456", "<CREDIT_CARD>");
+}
+
+#[test]
 fn kinds_that_are_not_wanted_stay() {
     let mut report = Report::default();
     let text = mask("a@b.org 078-05-1120", &[Pii::Ssn], &mut report).into_owned();

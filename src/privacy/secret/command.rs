@@ -1,14 +1,18 @@
-//! Logins on a command line (table `[commands]` of `words.txt`), in statements, and in sentences of
-//! any language: a distinctive word near the word for a password, or a token after a word such as `is`.
+//! Logins on a command line (table `[commands]` of `words.txt`), in calls and in statements.
 
 use super::scan::{Scan, is_blank};
 use super::{value, words};
-use std::collections::{HashMap, HashSet};
+use regex::{Captures, Regex};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Maximum bytes of a command that are searched for its login.
-const COMMAND_MAX: usize = 512;
+pub(super) const COMMAND_MAX: usize = 512;
+
+/// Words before a password or the word for it.
+pub(super) const GIVEN: [&str; 12] =
+    ["with", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
 
 /// Position of the secret relative to a flag.
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +66,81 @@ pub(super) fn names() -> Vec<&'static str> {
     COMMANDS.keys().copied().collect()
 }
 
+/// Line ends within a command, and marks between two arguments in a list of strings or in `.arg("…")`; escaped or not.
+static CONTINUED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?:\\|[ \t][\^`])\r?\n[ \t]*|(?:\\{3}|\\{6})n[ \t]*").ok());
+static LISTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let (space, quote) = (r"(?:\s|\\+[nrt])*", r#"\\*["']"#);
+    let marks = format!(r"(?:,|\){space}\.args?\(|\]{space}args:)");
+    Regex::new(&format!(r"{quote}{space}{marks}{space}[\[&]*{space}{quote}")).ok()
+});
+
 /// Masks the secrets in the arguments of a command.
 pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
-    let Some(forms) = COMMANDS.get(scan.piece(at.clone())) else { return };
-    let ends = matches!(scan.byte(at.end), b' ' | b'\t' | b'.')
-        || matches!(scan.byte(at.end - 1), b':' | b'=');
-    if !scan.word_starts(at.start) || !ends {
+    let next = scan.byte(at.end);
+    let ends = matches!(next, b' ' | b'\t' | b'.') || matches!(scan.byte(at.end - 1), b':' | b'=');
+    if !scan.word_starts(at.start) || !ends && !b"\"'\\\n:".contains(&next) {
         return;
     }
+    let text = scan.piece(at.end..scan.floor(scan.bytes.len().min(at.end + COMMAND_MAX)));
+    match on_one_line(text) {
+        Some(line) => {
+            let line = format!("{}{line}", scan.piece(at.clone()));
+            let mut command = Scan::new(&line);
+            arguments(&mut command, 0..at.len());
+            let hits = command.hits.into_iter().map(|hit| hit.at);
+            hits.for_each(|it| scan.add_hit(at.start + it.start..at.start + it.end));
+        }
+        None if ends => arguments(scan, at),
+        None => {}
+    }
+}
+
+/// Arguments that continue on further lines, or are the items of a list, as one line of the same
+/// length; `None` for a plain command.
+fn on_one_line(text: &str) -> Option<String> {
+    let blanked = |text: &str, form: &Option<Regex>| {
+        let blanks = |found: &Captures<'_>| " ".repeat(found[0].len());
+        form.as_ref().map(|it| it.replace_all(text, blanks).into_owned())
+    };
+    let head = text.split('\n').next().unwrap_or_default();
+    let line = match text.as_bytes().first()? {
+        b'"' | b'\'' | b'\\' => {
+            let first = LISTED.as_ref()?.find(text).filter(|it| it.start() == 0);
+            let first = first?.end();
+            let ends = ["\"]", "']"].iter().filter_map(|end| text.get(first..)?.find(end));
+            blanked(text.get(..ends.min().map_or(text.len(), |end| first + end))?, &LISTED)
+        }
+        _ if head.trim_end_matches('\r').ends_with(['\\', '^', '`'])
+            || head.contains("\\\\\\n") =>
+        {
+            return blanked(text, &CONTINUED);
+        }
+        _ if head.len() < text.len() && !head.contains([' ', '\t']) => Some(yaml_items(text)),
+        _ => None,
+    };
+    line.filter(|line| line.contains(" -"))
+}
+
+/// The items below the first line of a text as one line: those of a command in YAML.
+fn yaml_items(text: &str) -> String {
+    let mut line = String::new();
+    for (place, row) in text.split_inclusive('\n').enumerate() {
+        let word = match row.trim_start().strip_prefix("- ") {
+            _ if place == 0 => "",
+            Some(word) => word,
+            None if place == 1 && row.trim().ends_with("args:") => "",
+            None => break,
+        };
+        line.push_str(&" ".repeat(row.len() - word.len()));
+        line.push_str(&word.replace(['"', '\'', '\n'], " "));
+    }
+    line
+}
+
+/// Masks the secrets in the arguments on the line of a command.
+fn arguments(scan: &mut Scan<'_>, at: Range<usize>) {
+    let Some(forms) = COMMANDS.get(scan.piece(at.clone())) else { return };
     let end = scan.run_within(at.end, COMMAND_MAX, |byte| !matches!(byte, b'\n' | b'\r'));
     let arguments = scan.piece(at.end..end);
     let ends = [" | ", " && ", " || ", "; ", "\\n"];
@@ -114,14 +185,17 @@ pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
         let found = head.rfind(word)?;
         head.get(found..)?.contains('|').then_some(line + found + word.len())
     });
-    let Some(mut start) = here.or(echo.max()) else { return };
+    // `--password-command 'echo secret'`, `--password-file=<(echo secret)`
+    let inner = tail.trim_start_matches([' ', '=', ':', '"', '\'', '<', '(', '\\']);
+    let inner = inner.strip_prefix("echo ").map(|rest| end - rest.len());
+    let Some(mut start) = inner.or(here).or(echo.max()) else { return };
     start = scan.run(start, is_blank);
     for skipped in ["-n ", "-e ", "-ne ", "'%s' ", "'%s\\n' ", "\"%s\" ", "\"%s\\n\" "] {
         if scan.from(start).starts_with(skipped) {
             start = scan.run(start + skipped.len(), is_blank);
         }
     }
-    let fits = |byte: u8| !byte.is_ascii_whitespace() && !b"|)".contains(&byte);
+    let fits = |byte: u8| !byte.is_ascii_whitespace() && !b"|)\"'".contains(&byte);
     let word = scan.string(start).unwrap_or_else(|| start..scan.run(start, fits));
     let text = scan.piece(word.clone());
     // `user:password` of `chpasswd`, `password\npassword` of `passwd`
@@ -191,7 +265,8 @@ fn is_secret(text: &str, form: Form) -> bool {
     !text.is_empty() && !value::is_reference(text) && !is_flag
 }
 
-/// Masks the word after a user name: `login: bob / secret`, `creds: bob:secret`.
+/// Masks the word after a user name: `login: bob / secret`, `creds: bob:secret`, `login is bob with
+/// secret`.
 pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     const USER_MAX: usize = 64;
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
@@ -199,7 +274,11 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let end = scan.run_within(user, USER_MAX, is_user);
     let mark = scan.gap(end);
     let pair = !scan.piece(at.clone()).to_ascii_lowercase().starts_with("user");
+    let given =
+        |it: &&&str| scan.from(mark).strip_prefix(**it).is_some_and(|rest| rest.starts_with(' '));
+    let given = GIVEN.iter().find(given).filter(|_| end < mark);
     let value = match scan.byte(mark) {
+        _ if given.is_some() => scan.gap(mark + given.map_or(0, |word| word.len())),
         b'/' if end < mark && is_blank(scan.byte(mark + 1)) => scan.gap(mark + 1),
         b':' if end == mark && pair => mark + 1,
         _ => return,
@@ -207,7 +286,11 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<>,;|\x1b".contains(&byte);
     let secret = scan.piece(value..scan.run(value, |byte| !ends(byte)));
     let secret = secret.trim_end_matches(['.', ')', ']', '}']);
-    if user < end && scan.word_starts(at.start) && value::is_random(secret) {
+    // `login is possible with Chrome120`
+    let fits = given.is_none()
+        || value::is_strong(secret)
+        || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end));
+    if user < end && scan.word_starts(at.start) && value::is_random(secret) && fits {
         scan.add_hit(value..value + secret.len());
     }
 }
@@ -293,240 +376,4 @@ pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
             scan.add_hit(content);
         }
     }
-}
-
-/// Bytes before and after the name that are read.
-const NEAR_MAX: usize = 80;
-const TOKEN_MIN: usize = 20;
-const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
-
-static TOLD_TOKENS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| words::phrases("told-tokens").into_iter().collect());
-
-/// Masks the secrets near the name at `at`, within its line.
-pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
-    let name = scan.piece(at.clone()).to_lowercase();
-    // `password=`, `password.len`, `db_password` and `tokens` are different names.
-    let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
-    let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
-    // `Root-Passwort` is a word.
-    let joined = match scan.before(at.start) {
-        b'-' => !scan.byte(at.start).is_ascii_uppercase(),
-        before => before == b'_' || before == b'.',
-    };
-    let is_code = member || goes_on(scan.byte(at.end)) || joined;
-    if name.is_ascii() && (is_code || !scan.word_starts(at.start)) {
-        return;
-    }
-    let is_token = TOLD_TOKENS.contains(name.as_str());
-    let from = scan.line_start(at.start, NEAR_MAX);
-    let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
-    let (head, tail) = (at.start - from, at.end - from);
-    let purpose = text.get(..head).unwrap_or_default().split_whitespace().next_back();
-    if name.starts_with("key") && purpose.is_some_and(|it| words::KEYS_NOT.contains(it)) {
-        return;
-    }
-    let is_pin = scan.piece(at.clone()).starts_with("PIN");
-    let given = is_given(text.get(..head).unwrap_or_default());
-    let is_told = |place: usize, word: &str| {
-        let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
-        if between.contains("\",") || between.contains("\":") {
-            return false;
-        }
-        let after = text.get(place + word.len()..head).unwrap_or_default();
-        let is_next = tail < place && between.is_empty();
-        let is_linked = tail <= place && is_linked(text, place);
-        let is_led = is_linked || tail <= place && is_led(text, place) || is_role(after);
-        // Paths and signatures also hold `/` and `+`.
-        let fits = !word.contains(['+', '/', '=']) || scan.before(from + place) == b' ';
-        let is_key = is_told_token(word) && fits || value::is_hex_key(word);
-        if is_token || (is_next || is_led) && is_key {
-            return (is_next || is_led) && is_key;
-        }
-        let ends = between.ends_with(':')
-            && text.get(place + word.len()..).is_some_and(|it| it.trim().is_empty());
-        let is_subject =
-            is_linked && is_subject(between) || ends || is_next && given || is_role(after);
-        if name.starts_with("pin") {
-            let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-            return is_pin && is_next && digits && (4..=8).contains(&word.len());
-        }
-        let enclosed = text.get(..place).is_some_and(|it| it.ends_with(['`', '"', '\'', '„', '«']))
-            && text
-                .get(place + word.len()..)
-                .is_some_and(|it| it.starts_with(['`', '"', '\'', '“', '»']));
-        let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
-        let digits_min = match is_next || is_led {
-            is_near if is_subject || is_near && small => 1,
-            true => 2,
-            false => usize::MAX,
-        };
-        value::is_strong(word) && (!is_numbered(word) || is_linked)
-            || value::is_mixed(word, digits_min)
-            || is_subject && value::is_divided(word)
-            || is_subject
-                && enclosed
-                && is_linked
-                && value::may_be_secret(word, false)
-                && !value::is_code(word)
-            || (is_next || is_led) && value::is_made_up(word)
-            || value::is_phrase(word) && is_linked
-    };
-    let told = pieces(text).filter(|(place, word)| is_told(*place, word));
-    let told: Vec<Range<usize>> =
-        told.map(|(place, word)| from + place..from + place + word.len()).collect();
-    told.into_iter().for_each(|it| scan.add_hit(it));
-    let end = scan.line_end(at.end, NEAR_MAX);
-    let rest = scan.piece(at.end..end).trim_end();
-    if rest.ends_with(':') || rest.is_empty() && scan.piece(from..at.start).starts_with('#') {
-        answer(scan, end);
-    }
-}
-
-/// Masks what a command printed on the line after it: `gh auth token`.
-pub(super) fn printed(scan: &mut Scan<'_>, at: Range<usize>) {
-    answer(scan, scan.line_end(at.end, COMMAND_MAX));
-}
-
-/// Masks what a command at a prompt printed that reads a name at the end of its line:
-/// `$ cat password.txt`.
-pub(super) fn shown(scan: &mut Scan<'_>, name: Range<usize>) {
-    /// Maximum bytes after the name.
-    const TAIL_MAX: usize = 32;
-    let ends = |byte: u8| byte == b'\n' || byte == b'\\';
-    let end = scan.run_within(name.end, TAIL_MAX, |byte| !ends(byte));
-    if !ends(scan.byte(end)) {
-        return;
-    }
-    let line = scan.piece(scan.line_start(name.start, COMMAND_MAX)..name.start).trim_start();
-    let command = line.strip_prefix(['$', '#', '%', '❯', '>']).unwrap_or_default();
-    let reads = command.split_whitespace().next().is_some_and(|it| words::READERS.contains(it));
-    if reads && words::kind(scan.piece(name)).is_some() {
-        answer(scan, end);
-    }
-}
-
-/// Masks the next line that is not blank, if it is a single word that looks like a secret.
-fn answer(scan: &mut Scan<'_>, mut line_end: usize) {
-    /// Maximum lines, of which all but the last are blank.
-    const LINES_MAX: usize = 3;
-    for _ in 0..LINES_MAX {
-        let Some(line) = scan.next_line(line_end) else { return };
-        let start = scan.quote_or(scan.gap(line)).1;
-        let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<\x1b".contains(&byte);
-        let end = scan.run_within(start, COMMAND_MAX, |byte| !ends(byte));
-        let closed = scan.gap(scan.quote_or(end).1);
-        let alone = matches!(scan.byte(closed), 0 | b'\n' | b'\r' | b'\\' | b',' | b'}' | b']');
-        if start < end {
-            if alone && value::is_answer(scan.piece(start..end)) {
-                scan.add_hit(start..end);
-            }
-            return;
-        }
-        line_end = end;
-    }
-}
-
-/// Masks the words of a wallet: twelve or more in a row, of three to eight letters each.
-pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
-    const WORDS_MIN: usize = 12;
-    /// Maximum function words among them.
-    const PLAIN_MAX: usize = 2;
-    let mut start = at.end;
-    let text = scan.piece(at.end..scan.line_end(at.end, COMMAND_MAX));
-    let ends = |letter: char| !letter.is_ascii_lowercase() && letter != ' ';
-    for run in text.split_inclusive(ends) {
-        let phrase = run.trim_end_matches(|letter| ends(letter) || letter == ' ');
-        let end = start + phrase.len();
-        let words = phrase.rsplit(' ').take_while(|word| (3..=8).contains(&word.len()));
-        let words: Vec<&str> = words.collect();
-        let is_plain =
-            |word: &&&str| words::PLAIN.contains(**word) || words::GRAMMAR.contains(**word);
-        let plain = words.iter().filter(is_plain).count();
-        if WORDS_MIN <= words.len() && plain <= PLAIN_MAX {
-            let length: usize = words.iter().map(|word| word.len() + 1).sum();
-            return scan.add_hit(end + 1 - length..end);
-        }
-        start += run.len();
-    }
-}
-
-/// Words of ASCII letters and marks, with their positions.
-fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = |letter: char| !letter.is_ascii_graphic() || "\"'`,;<>".contains(letter);
-    let mut end = 0;
-    text.split_inclusive(parts).filter_map(move |piece| {
-        end += piece.len();
-        let word = piece.trim_end_matches(parts).trim_start_matches(AROUND);
-        let start = end - piece.len() + piece.trim_end_matches(parts).len() - word.len();
-        Some((start, word.trim_end_matches(AROUND))).filter(|(_, word)| !word.is_empty())
-    })
-}
-
-/// Returns whether `is` or a colon precedes the word at `place`.
-fn is_linked(text: &str, place: usize) -> bool {
-    let quotes = |letter: char| letter.is_whitespace() || "\"'`«„“「*".contains(letter);
-    let before = text.get(..place).unwrap_or_default().trim_end_matches(quotes);
-    let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
-    before.ends_with([':', '：', '—', '–', '是', 'は', '为', '為'])
-        || words::VERBS.contains(word.as_str())
-}
-
-/// Returns whether the words before a name introduce its value: `with password …`, `user bob and
-/// password …`.
-fn is_given(before: &str) -> bool {
-    let words = ["with", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
-    let mut last = before.split_whitespace().rev();
-    let article = |word: &&str| ["the", "dem", "le", "la", "a", "o"].contains(word);
-    last.find(|word| !article(word)).is_some_and(|word| words.contains(&word))
-}
-
-/// Returns whether the words after a value say what it is for: `… as the password`.
-fn is_role(after: &str) -> bool {
-    /// Maximum words up to the name.
-    const WORDS_MAX: usize = 5;
-    let roles = ["as", "als", "comme", "como", "come", "when", "wenn", "quand", "cuando"];
-    let mut words = after.split_whitespace();
-    after.starts_with([' ', '`', '"', '\''])
-        && words
-            .find(|it| it.starts_with(char::is_alphabetic))
-            .is_some_and(|it| roles.contains(&it))
-        && words.count() < WORDS_MAX
-}
-
-/// Returns whether the words between a name and a verb or a colon leave it the subject: `for the
-/// wiki is`, but not `hasher is`.
-fn is_subject(between: &str) -> bool {
-    let first = between.split_whitespace().next().unwrap_or_default().to_lowercase();
-    let first = first.trim_matches(|letter: char| !letter.is_alphanumeric());
-    first.is_empty() || words::LINKS.contains(first)
-}
-
-/// Returns whether a word such as `is`, `to` or `now`, or a mark, precedes the word at `place`.
-fn is_led(text: &str, place: usize) -> bool {
-    let before = text.get(..place).unwrap_or_default();
-    let tag = before.rfind('<').filter(|_| before.ends_with('>'));
-    let before = before.trim_end_matches([' ', '\'', '"', '`']);
-    let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
-    is_linked(text, tag.unwrap_or(place))
-        || matches!(word.as_str(), "=" | "-" | "→" | "->" | "=>")
-        || word.ends_with('?')
-        || words::LEADS.contains(word.as_str())
-}
-
-/// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
-fn is_numbered(word: &str) -> bool {
-    let Some((name, place)) = word.split_once('#') else { return false };
-    value::is_of(name, b"_-.")
-        && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// True for a long word of upper-case letters, lower-case letters and digits.
-fn is_told_token(word: &str) -> bool {
-    let classes: [fn(&u8) -> bool; 3] =
-        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
-    let mixed = classes.iter().all(|class| 2 < value::count(word, class));
-    TOKEN_MIN <= word.len()
-        && (mixed || value::is_mixed(word, usize::MAX))
-        && value::is_of(word, b"_-+/=")
 }

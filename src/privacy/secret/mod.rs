@@ -12,6 +12,7 @@ mod header;
 mod separator;
 mod named;
 mod rules;
+mod sentence;
 mod scan;
 mod shape;
 mod value;
@@ -20,28 +21,36 @@ mod words;
 use super::redacted::{Report, spliced};
 use rules::{KEYWORDS, RULES};
 pub(super) use scan::PLACEHOLDER;
-use scan::{Hit, Scan};
+use scan::{Hit, Scan, WholeWords};
 pub(crate) use words::table_section;
 
 /// Masks every secret and counts them; `None` if there is nothing to mask.
 pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut scan = Scan { text, bytes, rule: "", hits: Vec::new(), named_to: 0, pem_end: None };
-    KEYWORDS.find(bytes, |rule, at| {
-        scan.rule = rule.name;
-        (rule.read)(&mut scan, at);
-    });
-    scan.rule = "vendor-token";
-    shape::three_parts(&mut scan);
-    if scan.hits.is_empty() {
+    let mut hits = found(text);
+    for line in WholeWords::lines(text) {
+        hits.extend(found(&line.text).into_iter().map(|hit| Hit { at: line.place(hit.at), ..hit }));
+    }
+    if hits.is_empty() {
         return None;
     }
-    let masks = joined(scan.hits).into_iter().map(|hit| {
+    let masks = joined(hits).into_iter().map(|hit| {
         report.add(hit.rule, 1);
         let quote = hit.quotes.map(|depth| "\\".repeat(depth) + "\"").unwrap_or_default();
         (hit.at, format!("{quote}{PLACEHOLDER}{quote}"))
     });
     Some(spliced(text, masks))
+}
+
+/// Finds every secret.
+fn found(text: &str) -> Vec<Hit> {
+    let mut scan = Scan::new(text);
+    KEYWORDS.find(text.as_bytes(), |rule, at| {
+        scan.rule = rule.name;
+        (rule.read)(&mut scan, at);
+    });
+    scan.rule = "vendor-token";
+    shape::three_parts(&mut scan);
+    scan.hits
 }
 
 /// Sorts the hits and merges overlapping ones.

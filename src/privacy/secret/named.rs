@@ -7,7 +7,7 @@ use super::scan::{Quote, Scan, is_blank};
 use super::separator::{Separator, pair_value, separator};
 use super::value;
 use super::words::{self, Kind};
-use super::{command, file, shape};
+use super::{file, sentence, shape};
 use std::ops::Range;
 
 /// Maximum length of a name; anything longer is data.
@@ -39,10 +39,15 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     if at.start < scan.named_to {
         return;
     }
-    let Some(named) = find_name(scan, at) else { return };
+    let Some(mut named) = find_name(scan, at) else { return };
     scan.named_to = named.value.min(scan.bytes.len());
     if named.separator == Separator::Colon && block(scan, &named) {
         return;
+    }
+    let tag = scan.run_within(named.value, NAME_MAX, |byte| byte > b' ');
+    let is_tag = named.separator == Separator::Colon && scan.byte(named.value) == b'!';
+    if is_tag && is_blank(scan.byte(tag)) && !value::is_reference(scan.piece(named.value..tag)) {
+        named.value = scan.gap(tag);
     }
     let prefixed = match scan.byte(named.value) {
         b'b' | b'r' | b'f' | b'u' | b'@' | b'N' if scan.quote(named.value + 1).is_some() => 1,
@@ -91,7 +96,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     let paired = pair.is_some();
     let Some((quote, separator, value)) = pair.or_else(|| separator(scan, start, end)) else {
         file::table(scan, start..end);
-        command::shown(scan, start..end);
+        sentence::shown(scan, start..end);
         return None;
     };
     scan.named_to = end;
@@ -152,6 +157,9 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
                     value::is_random(secret)
                         || is_below_user(scan, named)
                         || named.name == "PASS" && value::may_be_secret(secret, false)
+                }
+                Kind::Maybe if named.name.to_ascii_lowercase().ends_with("pin") => {
+                    named.quote.is_some() && is_pin(secret)
                 }
                 Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
                 Kind::Key => value::is_key(secret),
@@ -314,11 +322,27 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
                 let key = named.quote.is_some() && digits == word.len();
                 (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
             }
-            Kind::Maybe | Kind::Key => false,
+            Kind::Maybe => named.quote.is_some() && named.name == "pin" && is_pin(word),
+            Kind::Key => false,
         };
     }
     if named.kind == Kind::Key {
-        return value::is_key(word);
+        return value::is_key(word) || is_header(named) && value::is_random(word);
+    }
+    let listed = matches!(named.separator, Separator::Colon | Separator::Equals);
+    let is_password = named.kind == Kind::Password || named.name.eq_ignore_ascii_case("pass");
+    if listed && is_password {
+        let after = scan.from(at.end);
+        let goes_on =
+            after.strip_prefix(' ').is_some_and(|it| it.starts_with(|c: char| c.is_lowercase()));
+        let head = scan.piece(scan.floor(named.start.saturating_sub(2))..named.start);
+        let in_prose = named.kind == Kind::Password
+            && head.ends_with(' ')
+            && head.starts_with(|c: char| c.is_alphabetic())
+            && goes_on;
+        if (in_prose || is_beside_user(scan, named)) && value::is_random(word) {
+            return true;
+        }
     }
     // `pass` is also a verb, as in "tests pass": it names a password only if one follows.
     if named.kind == Kind::Maybe && named.name.eq_ignore_ascii_case("pass") {
@@ -375,6 +399,29 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> 
     (clause || member || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
 }
 
+/// `"pin": "…"` of a person, not of a chip.
+fn is_pin(word: &str) -> bool {
+    (4..=8).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Names of what a password belongs to.
+const USERS: [&str; 9] = [
+    "user", "username", "login", "email", "account", "benutzer", "utilisateur", "identifiant",
+    "usuario",
+];
+
+/// Returns whether a clause before the name says who the user is: `user bob, pass: …`.
+fn is_beside_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
+    let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start).trim_end();
+    let Some(clause) = head.strip_suffix([',', '/', '|', ';']) else { return false };
+    let mut words = clause.rsplit([' ', ':', '=']).filter(|word| !word.is_empty());
+    let is_verb = |word: &&str| words::VERBS.contains(*word);
+    words.next().is_some()
+        && words
+            .find(|word| !is_verb(word))
+            .is_some_and(|it| USERS.contains(&it.to_lowercase().as_str()))
+}
+
 /// Returns whether a setting for the user precedes: `user = bob`.
 fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
     /// Maximum bytes before the name that are searched.
@@ -384,7 +431,7 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
         let Some((name, _)) = setting.rsplit_once(['=', ':']) else { return false };
         let mark = |it: char| !it.is_ascii_alphanumeric();
         let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
-        ["user", "username", "login", "email", "account"].contains(&word)
+        USERS.contains(&word)
     };
     let joined = named.separator == Separator::Equals || named.quote.is_some();
     let next = || above.trim_end_matches([' ', '-', '*', '\n']).rsplit('\n').next();
@@ -395,8 +442,11 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
 fn is_label(named: &NamedValue<'_>) -> bool {
     let capitals =
         named.name.contains('_') && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
-    let header = named.name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
-    named.quote.is_none() && (capitals || header)
+    named.quote.is_none() && (capitals || is_header(named))
+}
+
+fn is_header(named: &NamedValue<'_>) -> bool {
+    named.name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
 }
 
 /// `--password=plain`, and `…;Password=plain;…` in a connection string.

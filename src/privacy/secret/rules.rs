@@ -4,7 +4,7 @@
 
 use super::scan::Scan;
 use super::words::{self, phrases};
-use super::{command, file, header, named, shape};
+use super::{command, file, header, named, sentence, shape};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -49,10 +49,12 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("named-secret", command::identified, vec!["identified "]),
         rule("named-secret", command::called, command::callees()),
         rule("named-secret", named::read, phrases("names")),
-        rule("named-secret", command::told, phrases("told")),
-        rule("named-secret", command::told, phrases("told-tokens")),
-        rule("named-secret", command::printed, phrases("prints")),
-        rule("named-secret", command::seed, phrases("seeds")),
+        rule("named-secret", sentence::told, phrases("told")),
+        rule("named-secret", sentence::told, phrases("told-tokens")),
+        rule("named-secret", sentence::printed, phrases("prints")),
+        rule("named-secret", sentence::seed, phrases("seeds")),
+        rule("named-secret", sentence::codes, phrases("codes")),
+        rule("named-secret", sentence::network, vec!["wifi", "wi-fi", "wlan"]),
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });

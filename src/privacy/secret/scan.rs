@@ -50,6 +50,64 @@ impl Quote {
     }
 }
 
+/// A line without the colour codes and invisible characters within its words.
+pub(super) struct WholeWords {
+    pub(super) text: String,
+    /// Position of each byte in the text.
+    places: Vec<usize>,
+}
+
+impl WholeWords {
+    /// Lines with divided words.
+    pub(super) fn lines(text: &str) -> impl Iterator<Item = WholeWords> {
+        /// Maximum bytes of a line that are read, on each side of a divided word.
+        const LINE_MAX: usize = 1024;
+        let (scan, mut passed_to) = (Scan::new(text), 0);
+        memchr::memchr2_iter(0x1b, 0xe2, text.as_bytes()).filter_map(move |at| {
+            if at < passed_to || !is_word_byte(scan.before(at)) || scan.hidden(at).is_none() {
+                return None;
+            }
+            let in_line = |byte: u8| byte != b'\n';
+            let start = scan.floor(scan.run_back(at, LINE_MAX, in_line)).max(passed_to);
+            passed_to = scan.run_within(at, LINE_MAX, in_line);
+            let (mut whole, mut places) = (String::new(), Vec::new());
+            let mut at = start;
+            while at < passed_to {
+                let hidden = scan.hidden(at).filter(|length| {
+                    let before = whole.as_bytes().last().copied().unwrap_or_default();
+                    is_word_byte(before)
+                        && (is_word_byte(scan.byte(at + length))
+                            || scan.hidden(at + length).is_some())
+                });
+                let letter = scan.from(at).chars().next()?;
+                if hidden.is_none() {
+                    whole.push(letter);
+                    places.extend(at..at + letter.len_utf8());
+                }
+                at += hidden.unwrap_or(letter.len_utf8());
+            }
+            Some(WholeWords { text: whole, places })
+        })
+    }
+
+    /// The same range in the text.
+    pub(super) fn place(&self, at: Range<usize>) -> Range<usize> {
+        let place = |at: usize| self.places.get(at).copied().unwrap_or_default();
+        place(at.start)..place(at.end.saturating_sub(1)) + 1
+    }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(text: &'a str) -> Scan<'a> {
+        let bytes = text.as_bytes();
+        Scan { text, bytes, rule: "", hits: Vec::new(), named_to: 0, pem_end: None }
+    }
+}
+
 impl Scan<'_> {
     pub(super) fn add_hit(&mut self, at: Range<usize>) {
         self.add_hit_quoted(at, None);
@@ -139,7 +197,10 @@ impl Scan<'_> {
                 from + codes.iter().find(|code| self.from(from).starts_with(**code))?.len()
             }
             0xc2 | 0xe2 => {
-                let blanks = ["\u{a0}", "\u{202f}", "\u{200b}", "\u{2009}"];
+                let blanks = [
+                    "\u{a0}", "\u{202f}", "\u{2009}", "\u{200b}", "\u{200c}", "\u{200d}",
+                    "\u{2028}", "\u{2060}",
+                ];
                 return blanks.iter().find(|it| self.from(at).starts_with(**it)).map(|it| it.len());
             }
             _ => return None,
@@ -147,6 +208,16 @@ impl Scan<'_> {
         let end = self.run(escape + 1, |byte| byte.is_ascii_digit() || byte == b';');
         let is_colour = self.byte(escape) == b'[' && matches!(self.byte(end), b'm' | b'K');
         is_colour.then_some(end + 1 - at)
+    }
+
+    /// Length of what may divide a word: a colour code, or an invisible character but no blank.
+    fn hidden(&self, at: usize) -> Option<usize> {
+        let code = (self.byte(at + 1), self.byte(at + 2));
+        match self.byte(at) {
+            0x1b => self.invisible(at),
+            0xe2 if matches!(code, (0x80, 0x8b..=0x8d) | (0x81, 0xa0)) => Some("\u{200b}".len()),
+            _ => None,
+        }
     }
 
     /// End of the line at `at`, at most `most` bytes on; line ends may be escaped.

@@ -8,6 +8,8 @@ use std::ops::Range;
 const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
 /// Maximum bytes of the prefix of a tag's name.
 const NAME_SPACE_MAX: usize = 16;
+/// Maximum members between the name and the value of a pair.
+const MEMBERS_MAX: usize = 2;
 /// Maximum bytes between the two halves of a pair.
 const GAP_MAX: usize = 128;
 
@@ -42,6 +44,14 @@ pub(super) fn separator(
     let indexed = scan.byte(end) == b'[' && scan.byte(index) == b']';
     let end = if indexed { index + 1 } else { end };
     let (quote, after) = scan.quote_or(end);
+    // An item of YAML: `- --password`, and its value in the next.
+    let item = scan.run_within(end + 1, NAME_SPACE_MAX, is_blank);
+    if scan.byte(end) == b'\n'
+        && is_flag(scan.piece(start..end))
+        && scan.from(item).starts_with("- ")
+    {
+        return Some((None, Separator::Flag, item + "- ".len()));
+    }
     let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
     let closed = scan.run(after, marks);
     let at = scan.gap(closed);
@@ -254,7 +264,10 @@ pub(super) fn pair_value(
     if let Some(value) = variable_default(scan, start, after) {
         return Some((quote, Separator::Equals, value));
     }
-    let key = gap_end(scan, after);
+    let mut key = gap_end(scan, after);
+    for _ in 0..if is_pair_name(scan, start) { MEMBERS_MAX } else { 0 } {
+        key = other_member(scan, key).unwrap_or(key);
+    }
     if key == after {
         return value_before(scan, start).map(|value| (quote, Separator::Colon, value));
     }
@@ -262,8 +275,7 @@ pub(super) fn pair_value(
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b':' || byte == b'_';
     let word_end = scan.run_within(word, NAME_SPACE_MAX, fits);
     let word_end = word_end - usize::from(scan.before(word_end) == b':');
-    let found = scan.piece(word..word_end).to_ascii_lowercase();
-    if !found.ends_with("value") && found != "content" {
+    if !holds_value(scan.piece(word..word_end)) {
         return value_before(scan, start).map(|value| (quote, Separator::Colon, value));
     }
     if !is_pair_name(scan, start) {
@@ -281,6 +293,21 @@ pub(super) fn pair_value(
     };
     let value = scan.run(mark + 1, is_blank);
     (value < scan.bytes.len()).then_some((quote, separator, value))
+}
+
+/// Returns whether a member with this name holds the value of a pair.
+fn holds_value(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("value") || name == "val" || name == "content"
+}
+
+/// Position after a member that is not the value of a pair: `"type": "SECURE",`.
+fn other_member(scan: &Scan<'_>, at: usize) -> Option<usize> {
+    let name = scan.string(at).filter(|name| !holds_value(scan.piece(name.clone())))?;
+    let colon = scan.gap(scan.quote(name.end)?.1);
+    let value = scan.string(scan.gap(colon + 1)).filter(|_| scan.byte(colon) == b':')?;
+    let (_, after) = scan.quote(value.end)?;
+    (scan.byte(scan.gap(after)) == b',').then(|| gap_end(scan, after))
 }
 
 /// Start of the value whose name follows: `"value": "…", "name": "password"`.

@@ -4,7 +4,7 @@ use super::words;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Maximum bytes of a secret of which only the end is shown: `...ab12`.
+/// Maximum bytes of the start or the end of a secret of which only these are shown: `...ab12`.
 const SHOWN_MAX: usize = 8;
 
 /// Minimum length of a plain secret.
@@ -40,7 +40,9 @@ pub(super) fn is_reference(value: &str) -> bool {
     // At least half of a masked value is stars.
     let is_masked = value.contains("***") && value.len() <= 2 * value.matches('*').count();
     is_masked
-        || value.starts_with("...") && value.len() <= SHOWN_MAX
+        || value
+            .split_once("...")
+            .is_some_and(|(head, tail)| head.len().max(tail.len()) < SHOWN_MAX)
         || REFERENCES.as_ref().is_some_and(|forms| forms.is_match(value))
         || is_placeholder(value)
 }
@@ -154,6 +156,54 @@ pub(super) fn is_divided(word: &str) -> bool {
         && !is_hex_key(word)
         && is_random(word)
         && !names_algorithm(word)
+}
+
+/// Returns whether a digit stands for a letter in a word with capitals: `Bl4nket-Fox`.
+pub(super) fn is_leet(word: &str) -> bool {
+    let leet = |three: &[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_lowercase());
+    8 <= word.len()
+        && is_of(word, b"-_.!#$%^&*?@~+")
+        && word.bytes().any(|byte| byte.is_ascii_uppercase())
+        && word.as_bytes().windows(3).any(leet)
+        && !names_algorithm(word)
+}
+
+/// Returns whether digits stand among the letters of both cases of a word, as in no name.
+pub(super) fn is_interspersed(word: &str) -> bool {
+    let runs = word.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).count();
+    10 <= word.len()
+        && 3 <= runs
+        && is_of(word, b"-_")
+        && word.bytes().any(|byte| byte.is_ascii_uppercase())
+        && word.bytes().any(|byte| byte.is_ascii_lowercase())
+        && is_random(word)
+}
+
+/// Returns whether a word is words and numbers with hyphens between: `plum-tiger-204`.
+pub(super) fn is_numbered_phrase(word: &str) -> bool {
+    let is_part = |part: &str| {
+        let letters = 3 <= part.len() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+        letters || !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    2 <= word.matches('-').count() && is_random(word) && word.split('-').all(is_part)
+}
+
+/// Returns whether a word at the end of a line that announces a generated password is one.
+pub(super) fn is_generated(word: &str) -> bool {
+    let classes: [fn(&u8) -> bool; 3] =
+        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+    8 <= word.len()
+        && word.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\/".contains(&byte))
+        && classes.iter().all(|class| 0 < count(word, class))
+        && !is_reference(word)
+}
+
+/// Returns whether a word is a code that lets a person in once: letters and digits, or many digits.
+pub(super) fn is_recovery_code(word: &str) -> bool {
+    let digits = count(word, u8::is_ascii_digit);
+    let letters = count(word, u8::is_ascii_alphabetic);
+    let groups = word.split('-').all(|part| 4 <= part.len());
+    6 <= word.len() && groups && (0 < letters && 0 < digits || 6 <= digits)
 }
 
 /// Returns whether a word ends with the name of an algorithm or a type.

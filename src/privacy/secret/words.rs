@@ -18,6 +18,7 @@ pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
 pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
 pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
 pub(super) static LEADS: Words = LazyLock::new(|| list("leads"));
+pub(super) static CHANGES: Words = LazyLock::new(|| list("changes"));
 pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
@@ -100,6 +101,8 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
         "string" | "str" => matches!(before_last, "connection" | "conn" | "connect" | "secret")
             .then_some(Kind::Token),
         "auth" | "bearer" | "signature" | "sig" | "passwords" => Some(Kind::Maybe),
+        "pin" => Some(Kind::Maybe),
+        "seed" => before_last.ends_with("otp").then_some(Kind::Token),
         "pepper" => Some(Kind::Key),
         "salt" | "session" | "cookie" => (!before.is_empty()).then_some(Kind::Key),
         _ if last.ends_with("sessid") || last.ends_with("sessionid") => Some(Kind::Key),

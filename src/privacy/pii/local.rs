@@ -1,0 +1,187 @@
+//! Personal data in national forms, which need more than digits: numbers after a word such as
+//! `Handy`, and street addresses with a postcode. The words are in `words.txt`.
+
+use crate::privacy::letter::{Cursor, Span, is_digit, is_word};
+use crate::privacy::secret::table_section;
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Words of a section as alternatives of a pattern.
+fn any(section: &str) -> String {
+    let lines = table_section(include_str!("words.txt"), section);
+    let words: Vec<&str> = lines.into_iter().flat_map(str::split_whitespace).collect();
+    format!("(?:{})", words.join("|"))
+}
+
+static PHONE_CUE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(&format!(r"(?i)(?-u:\b){}(?-u:\b)", any("phones"))).ok());
+/// A word and a colon or a verb, after which any number is one of a phone.
+static PHONE_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let verb = r"(?:[ \u{a0}]*:| is| ist| est| es)";
+    Regex::new(&format!(r"(?i)(?-u:\b){}{verb} *\z", any("phones"))).ok()
+});
+static ID_CUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let mark = r"[\s:.#°=]*";
+    Regex::new(&format!(
+        r"(?i)(?-u:\b){}{mark}(?:{}{mark})*[A-Z]{{0,2}}\z",
+        any("ids"),
+        any("links")
+    ))
+    .ok()
+});
+
+/// Maximum bytes between a word and the number that it introduces.
+const CUE_BYTES_MAX: usize = 48;
+
+/// Returns whether a phone or identity number may start with these digits.
+pub(super) fn may_start_number(bytes: &[u8], run: &Span) -> bool {
+    let at = |place: Option<usize>| place.and_then(|at| bytes.get(at)).copied().unwrap_or(0);
+    let goes_on = b" .-/)".contains(&at(Some(run.end)));
+    if at(Some(run.start)) == b'0' {
+        return goes_on && 1 < run.len() || 9 < run.len();
+    }
+    let before = |back: usize| at(run.start.checked_sub(back));
+    let letter =
+        |byte: u8| byte.is_ascii_alphabetic() || b".:#".contains(&byte) || !byte.is_ascii();
+    (6 < run.len() || goes_on && at(Some(run.end + 1)).is_ascii_digit())
+        && (before(1) == b' ' && letter(before(2)) || before(1).is_ascii_uppercase())
+}
+
+/// Digits with marks between; a phone number without a country code; one that needs no word before
+/// it, such as `020 7946 0958` and `0171 / 3948 572`; and a date.
+static FORMS: LazyLock<Option<[Regex; 4]>> = LazyLock::new(|| {
+    let forms = [
+        r"\A[0-9]+(?:[ .)/-]{1,3}[0-9]+){0,6}",
+        r"\A00?[1-9][0-9]*(?:[ .)/-]{1,3}[0-9]{2,})*\z",
+        concat!(
+            r"\A0[1-9](?:[0-9] [0-9]{4} [0-9]{4}|[0-9]{2} [0-9]{3} [0-9]{4}|[0-9]{3} [0-9]{3} [0-9]{3}",
+            r"|[0-9]+ / [0-9]{3,5} [0-9]{2,4})\z"
+        ),
+        r"\A(?:[0-9]{2}.[0-9]{2}.[0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})",
+    ];
+    let forms: Vec<Regex> = forms.iter().filter_map(|form| Regex::new(form).ok()).collect();
+    forms.try_into().ok()
+});
+
+/// Numbers in national forms.
+pub(super) struct NationalNumbers {
+    pub(super) phones: Vec<Span>,
+    /// Numbers that identify a person.
+    pub(super) ids: Vec<Span>,
+}
+
+/// Finds phone numbers without a country code, and numbers that identify a person.
+pub(super) fn numbers(text: &str, starts: &[Span]) -> NationalNumbers {
+    let mut found = NationalNumbers { phones: Vec::new(), ids: Vec::new() };
+    let mut passed_to = 0;
+    for run in starts {
+        let Some([number, phone, unmistakable, date]) = FORMS.as_ref() else { break };
+        let (head, tail) = text.split_at(run.start);
+        let number = number.find(tail).map_or("", |it| it.as_str());
+        let digits = number.bytes().filter(u8::is_ascii_digit).count();
+        if run.start < passed_to
+            || !(7..=13).contains(&digits)
+            || !is_apart(text, run.start, number.len())
+        {
+            continue;
+        }
+        let near = head.get(head.floor_char_boundary(head.len().saturating_sub(CUE_BYTES_MAX))..);
+        let near = near.and_then(|near| near.rsplit('\n').next());
+        let told = |cue: &Option<Regex>| {
+            cue.as_ref().zip(near).is_some_and(|(it, near)| it.is_match(near))
+        };
+        let end = run.start + number.len();
+        // A Turkish mobile number has a kind of its own.
+        let is_told =
+            9 <= digits && !date.is_match(number) && !(digits == 11 && number.starts_with("05"));
+        let is_phone =
+            phone.is_match(number) && (unmistakable.is_match(number) || told(&PHONE_CUE));
+        if is_told && (is_phone || number.contains(' ') && told(&PHONE_NAME)) {
+            let opens = number.contains(')') && head.ends_with('(');
+            found.phones.push(run.start - usize::from(opens)..end);
+            passed_to = end;
+        } else if told(&ID_CUE) {
+            let start = head.trim_end_matches(|letter: char| letter.is_ascii_uppercase()).len();
+            let letter = Cursor::new(text, end).one(|it| it.is_ascii_uppercase());
+            let end = letter.filter(Cursor::word_ends).map_or(end, |it| it.at);
+            found.ids.push(start..end);
+            passed_to = end;
+        }
+    }
+    found
+}
+
+/// Returns whether a number is no part of a word, a time or a longer number.
+fn is_apart(text: &str, start: usize, length: usize) -> bool {
+    let (head, tail) = (text.get(..start), text.get(start + length..));
+    let mut head = head.unwrap_or_default().chars().rev();
+    let mut tail = tail.unwrap_or_default().chars();
+    let part = |first: Option<char>, second: Option<char>| {
+        first.is_some_and(|it| is_word(it) && !it.is_ascii_uppercase())
+            || first.is_some_and(|it| ":.,-/+%".contains(it)) && second.is_some_and(is_digit)
+    };
+    !part(head.next(), head.next()) && !part(tail.next(), tail.next())
+}
+
+/// Returns whether these digits may be a postcode, or the end of a British one.
+pub(super) fn may_be_postcode(bytes: &[u8], run: &Span) -> bool {
+    let at = |place: Option<usize>| place.and_then(|at| bytes.get(at)).copied().unwrap_or(0);
+    let before = |back: usize| at(run.start.checked_sub(back));
+    let after = |count: usize| at(Some(run.end + count));
+    let capital = |byte: u8| byte.is_ascii_uppercase() || !byte.is_ascii();
+    match run.len() {
+        1 => after(0).is_ascii_uppercase() && after(1).is_ascii_uppercase() && before(1) == b' ',
+        4 | 5 if after(0) == b' ' && capital(after(1)) => {
+            b"\n-".contains(&before(1)) || before(1) == b' ' && b",\n".contains(&before(2))
+        }
+        5 => before(1) == b' ' && before(2).is_ascii_uppercase() && before(3).is_ascii_uppercase(),
+        _ => false,
+    }
+}
+
+static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    // Latin letters only: all of Unicode would make the automaton large and slow.
+    let word = r"[A-Za-zÀ-ɏ.'’-]+";
+    let name = r"[A-ZÀ-ÞĀ-ɏ][A-Za-zÀ-ɏ.'’-]*";
+    let number = r"[0-9]{1,4}(?: ?[a-zA-Z](?-u:\b))?(?: ?[/–-] ?[0-9]{1,4}[a-z]?)?";
+    let forms = [
+        format!(r"[0-9]{{1,5}}[a-zA-Z]? (?:{name} ){{1,3}}{}", any("streets")),
+        format!(r"{number}(?:,? (?:bis|ter))?,? (?i:{})(?: {word}){{1,6}}", any("streets-french")),
+        format!(r"(?:{name}[ -]){{0,3}}[A-ZÀ-Þ][A-Za-zÀ-ɏ-]+{} {number}", any("streets-joined")),
+        format!(r"(?:{name} )?{name} (?:Straße|Strasse|Str\.|Allee|Weg|Platz) {number}"),
+        format!(r"{} {name} {number}", any("streets-at")),
+        format!(r"{}(?: {word}){{1,5}},? (?:n[º°.] ?)?{number}", any("streets-first")),
+    ];
+    let extra = r"(?:, [A-Za-z0-9.#º° /-]{1,16})?";
+    let places = [
+        format!(r"(?:[A-Z]{{1,2}}-)?[0-9]{{4,5}}(?: [A-Z]{{2}})? {name}"),
+        format!(r"(?:{word},? ){{0,3}}[A-Z]{{1,2}}[0-9][A-Z[0-9]]? [0-9][A-Z]{{2}}(?-u:\b)"),
+        format!(r"{name}(?: {name}){{0,2}},? [A-Z]{{2}},? [0-9]{{5}}(?-u:\b)"),
+    ];
+    Regex::new(&format!(r"(?:{}){extra},?[ \n]+(?:{})", forms.join("|"), places.join("|"))).ok()
+});
+
+/// Finds street addresses with a postcode.
+pub(super) fn addresses(text: &str, postcodes: &[Span]) -> Vec<Span> {
+    /// Maximum bytes before and after the postcode.
+    const NEAR_MAX: usize = 128;
+    let mut found: Vec<Span> = Vec::new();
+    for run in postcodes {
+        let passed_to = found.last().map_or(0, |last| last.end);
+        if run.start < passed_to {
+            continue;
+        }
+        let start = text.floor_char_boundary(run.start.saturating_sub(NEAR_MAX)).max(passed_to);
+        let end = text.floor_char_boundary(text.len().min(run.end + NEAR_MAX));
+        let near = text.get(start..end).unwrap_or_default();
+        // A house number precedes.
+        let head = near.as_bytes().get(..run.start - start).unwrap_or_default();
+        if !head.iter().any(u8::is_ascii_digit) {
+            continue;
+        }
+        let hits = ADDRESS.as_ref().into_iter().flat_map(|it| it.find_iter(near));
+        let here = |hit: &Span| hit.contains(&run.start);
+        found.extend(hits.map(|hit| start + hit.start()..start + hit.end()).find(here));
+    }
+    found
+}

@@ -1,0 +1,343 @@
+//! Secrets in sentences of any language: a distinctive word near the word for a password, a token after a word such as
+//! `is`, and what follows on the next line.
+
+use super::command::{COMMAND_MAX, GIVEN};
+use super::scan::Scan;
+use super::{shape, value, words};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Bytes before and after the name that are read.
+const NEAR_MAX: usize = 80;
+const TOKEN_MIN: usize = 16;
+const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
+
+static TOLD_TOKENS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| words::phrases("told-tokens").into_iter().collect());
+
+/// Masks the secrets near the name at `at`, within its line.
+pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
+    let name = scan.piece(at.clone()).to_lowercase();
+    // `password=`, `password.len`, `db_password` and `tokens` are different names.
+    let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
+    let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
+    // `Root-Passwort` is a word.
+    let joined = match scan.before(at.start) {
+        b'-' => !scan.byte(at.start).is_ascii_uppercase(),
+        before => before == b'_' || before == b'.',
+    };
+    let is_code = member || goes_on(scan.byte(at.end)) || joined;
+    if name.is_ascii() && (is_code || !scan.word_starts(at.start)) {
+        return;
+    }
+    let is_token = TOLD_TOKENS.contains(name.as_str());
+    let from = scan.line_start(at.start, NEAR_MAX);
+    let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
+    let (head, tail) = (at.start - from, at.end - from);
+    let purpose = text.get(..head).unwrap_or_default().split_whitespace().next_back();
+    if name.starts_with("key") && purpose.is_some_and(|it| words::KEYS_NOT.contains(it)) {
+        return;
+    }
+    let is_pin = scan.piece(at.clone()).starts_with("PIN");
+    let given = is_given(text.get(..head).unwrap_or_default());
+    let is_told = |place: usize, word: &str| {
+        let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
+        if between.contains("\",") || between.contains("\":") {
+            return false;
+        }
+        let after = text.get(place + word.len()..head).unwrap_or_default();
+        let is_next = tail < place && between.trim_end_matches('(').is_empty();
+        let is_linked = tail <= place && is_linked(text, place);
+        let is_led = is_linked || tail <= place && is_led(text, place) || is_role(after);
+        // Paths and signatures also hold `/` and `+`.
+        let fits = !word.contains(['+', '/', '=']) || scan.before(from + place) == b' ';
+        let is_key =
+            is_told_token(word) && fits || value::is_hex_key(word) || value::is_interspersed(word);
+        if place + word.len() <= head && is_noted(after) {
+            return value::is_key(word) || value::is_mixed(word, 1);
+        }
+        if is_token || (is_next || is_led) && is_key {
+            return (is_next || is_led) && is_key;
+        }
+        let ends = between.ends_with(':')
+            && text.get(place + word.len()..).is_some_and(|it| it.trim().is_empty());
+        let is_subject =
+            is_linked && is_subject(between) || ends || is_next && given || is_role(after);
+        if name.starts_with("pin") {
+            let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+            return is_pin && is_next && digits && (4..=8).contains(&word.len());
+        }
+        let enclosed = text.get(..place).is_some_and(|it| it.ends_with(['`', '"', '\'', '„', '«']))
+            && text
+                .get(place + word.len()..)
+                .is_some_and(|it| it.starts_with(['`', '"', '\'', '“', '»']));
+        let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
+        let digits_min = match is_next || is_led {
+            is_near if is_subject || is_near && small => 1,
+            true => 2,
+            false => usize::MAX,
+        };
+        let is_changed = tail <= place && is_changed(text, head..tail, place, word);
+        is_changed && (value::is_random(word) || word.contains('.') && value::is_leet(word))
+            || value::is_strong(word) && (!is_numbered(word) || is_linked)
+            || value::is_mixed(word, digits_min)
+            || is_subject && value::is_divided(word)
+            || is_subject
+                && enclosed
+                && is_linked
+                && value::may_be_secret(word, false)
+                && !value::is_code(word)
+            || (is_next || is_led) && value::is_made_up(word)
+            || value::is_phrase(word) && is_linked
+    };
+    let told = pieces(text).filter(|(place, word)| is_told(*place, word));
+    let told: Vec<Range<usize>> =
+        told.map(|(place, word)| from + place..from + place + word.len()).collect();
+    told.into_iter().for_each(|it| scan.add_hit(it));
+    let is_title = scan.piece(from..at.start).starts_with('#');
+    announced(scan, at.end, is_title);
+}
+
+/// Masks a password at the end of the line that says that it was generated, or alone on the next line after a colon or a
+/// title.
+fn announced(scan: &mut Scan<'_>, at: usize, is_title: bool) {
+    let end = scan.line_end(at, NEAR_MAX);
+    let rest = scan.piece(at..end).trim_end();
+    if let Some((between, last)) = rest.rsplit_once(": ")
+        && between.contains("generated")
+        && value::is_generated(last)
+    {
+        let end = at + rest.len();
+        scan.add_hit(end - last.len()..end);
+    } else if rest.ends_with(':') || rest.is_empty() && is_title {
+        answer(scan, end, value::is_answer);
+    }
+}
+
+/// Masks the codes after their name, on its line and below.
+pub(super) fn codes(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Maximum codes of a list.
+    const CODES_MAX: usize = 32;
+    let mut start = scan.run(scan.gap(at.end), |byte| b":=\"'[(".contains(&byte));
+    for _ in 0..CODES_MAX {
+        let parts = |byte: u8| byte.is_ascii_whitespace() || b",;\"'`[*".contains(&byte);
+        start = scan.run(start, parts);
+        start = if scan.from(start).starts_with("- ") { start + "- ".len() } else { start };
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let end = scan.run(start, fits);
+        let code = scan.piece(start..end);
+        if !value::is_recovery_code(code) {
+            return;
+        }
+        scan.add_hit(start..end);
+        start = end;
+    }
+}
+
+/// Masks the key of a wireless network: `wifi is home and the key is …`.
+pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
+    let from = scan.line_start(at.start, NEAR_MAX);
+    let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
+    let keys = ["key", "code", "pass", "psk", "clé", "clave", "schlüssel", "chiave", "chave"];
+    let lower = text.to_lowercase();
+    if !scan.word_starts(at.start) || !keys.iter().any(|key| lower.contains(key)) {
+        return;
+    }
+    let told = pieces(text).filter(|(place, word)| {
+        let is_key =
+            value::is_strong(word) || value::is_leet(word) || value::is_numbered_phrase(word);
+        at.end - from <= *place && is_key && is_linked(text, *place)
+    });
+    let told: Vec<Range<usize>> =
+        told.map(|(place, word)| from + place..from + place + word.len()).collect();
+    told.into_iter().for_each(|it| scan.add_hit(it));
+}
+
+/// Masks what a command printed on the line after it: `gh auth token`; or the client of a mail server, in base64.
+pub(super) fn printed(scan: &mut Scan<'_>, at: Range<usize>) {
+    let is_mail = scan.piece(at.clone()).starts_with("334");
+    let is_base64 = |word: &str| word.bytes().all(shape::is_base64);
+    let fits = if is_mail { is_base64 } else { value::is_answer };
+    answer(scan, scan.line_end(at.end, COMMAND_MAX), fits);
+}
+
+/// Masks what a command at a prompt printed that reads a name at the end of its line:
+/// `$ cat password.txt`.
+pub(super) fn shown(scan: &mut Scan<'_>, name: Range<usize>) {
+    /// Maximum bytes after the name.
+    const TAIL_MAX: usize = 32;
+    let ends = |byte: u8| byte == b'\n' || byte == b'\\';
+    let end = scan.run_within(name.end, TAIL_MAX, |byte| !ends(byte));
+    if !ends(scan.byte(end)) {
+        return;
+    }
+    let line = scan.piece(scan.line_start(name.start, COMMAND_MAX)..name.start).trim_start();
+    let command = line.strip_prefix(['$', '#', '%', '❯', '>']).unwrap_or_default();
+    let reads = command.split_whitespace().next().is_some_and(|it| words::READERS.contains(it));
+    if reads && words::kind(scan.piece(name)).is_some() {
+        answer(scan, end, value::is_answer);
+    }
+}
+
+/// Masks the next line that is not blank, if it is a single word that looks like a secret.
+fn answer(scan: &mut Scan<'_>, mut line_end: usize, fits: fn(&str) -> bool) {
+    /// Maximum lines, of which all but the last are blank.
+    const LINES_MAX: usize = 3;
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { return };
+        let client = |it: &&&str| scan.from(scan.gap(line)).starts_with(**it);
+        let prompt = ["> ", ">>> ", "-> ", "C: "].iter().find(client).map_or(0, |it| it.len());
+        let start = scan.quote_or(scan.gap(scan.gap(line) + prompt)).1;
+        let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<\x1b".contains(&byte);
+        let end = scan.run_within(start, COMMAND_MAX, |byte| !ends(byte));
+        let closed = scan.gap(scan.quote_or(end).1);
+        let alone = matches!(scan.byte(closed), 0 | b'\n' | b'\r' | b'\\' | b',' | b'}' | b']');
+        if start < end {
+            if alone && fits(scan.piece(start..end)) {
+                scan.add_hit(start..end);
+            }
+            return;
+        }
+        line_end = end;
+    }
+}
+
+/// Masks the words of a wallet: twelve or more in a row, of three to eight letters each.
+pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
+    const WORDS_MIN: usize = 12;
+    /// Maximum function words among them.
+    const PLAIN_MAX: usize = 2;
+    let mut start = at.end;
+    let text = scan.piece(at.end..scan.line_end(at.end, COMMAND_MAX));
+    let ends = |letter: char| !letter.is_ascii_lowercase() && letter != ' ';
+    for run in text.split_inclusive(ends) {
+        let phrase = run.trim_end_matches(|letter| ends(letter) || letter == ' ');
+        let end = start + phrase.len();
+        let words = phrase.rsplit(' ').take_while(|word| (3..=8).contains(&word.len()));
+        let words: Vec<&str> = words.collect();
+        let is_plain =
+            |word: &&&str| words::PLAIN.contains(**word) || words::GRAMMAR.contains(**word);
+        let plain = words.iter().filter(is_plain).count();
+        if WORDS_MIN <= words.len() && plain <= PLAIN_MAX {
+            let length: usize = words.iter().map(|word| word.len() + 1).sum();
+            return scan.add_hit(end + 1 - length..end);
+        }
+        start += run.len();
+    }
+}
+
+/// Words of ASCII letters and marks, with their positions.
+fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = |letter: char| !letter.is_ascii_graphic() || "\"'`,;<>".contains(letter);
+    let mut end = 0;
+    text.split_inclusive(parts).filter_map(move |piece| {
+        end += piece.len();
+        let word = piece.trim_end_matches(parts).trim_start_matches(AROUND);
+        let start = end - piece.len() + piece.trim_end_matches(parts).len() - word.len();
+        Some((start, word.trim_end_matches(AROUND))).filter(|(_, word)| !word.is_empty())
+    })
+}
+
+/// Returns whether `is` or a colon precedes the word at `place`.
+fn is_linked(text: &str, place: usize) -> bool {
+    let quotes = |letter: char| letter.is_whitespace() || "\"'`«„“「*".contains(letter);
+    let before = text.get(..place).unwrap_or_default().trim_end_matches(quotes);
+    let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    before.ends_with([':', '：', '—', '–', '是', 'は', '为', '為'])
+        || words::VERBS.contains(word.as_str())
+}
+
+/// Returns whether the words before a name introduce its value: `with password …`, `user bob and
+/// password …`.
+fn is_given(before: &str) -> bool {
+    let mut last = before.split_whitespace().rev();
+    let article = |word: &&str| ["the", "dem", "le", "la", "a", "o"].contains(word);
+    last.find(|word| !article(word)).is_some_and(|word| GIVEN.contains(&word))
+}
+
+/// Returns whether the words after a value say what it is for: `… as the password`.
+fn is_role(after: &str) -> bool {
+    /// Maximum words up to the name.
+    const WORDS_MAX: usize = 5;
+    let roles = ["as", "als", "comme", "como", "come", "when", "wenn", "quand", "cuando"];
+    let mut words = after.split_whitespace();
+    after.starts_with([' ', '`', '"', '\''])
+        && words
+            .find(|it| it.starts_with(char::is_alphabetic))
+            .is_some_and(|it| roles.contains(&it))
+        && words.count() < WORDS_MAX
+}
+
+/// Returns whether a comment at the end of the line says what the string before it is: `"…"); // signing key`.
+fn is_noted(after: &str) -> bool {
+    /// Maximum words before the name.
+    const WORDS_MAX: usize = 3;
+    let note = after.trim_start_matches(['"', '\'', ')', ';', ',', ' ']);
+    let words = ["//", "#", "--", "/*"].iter().find_map(|mark| note.strip_prefix(mark));
+    after.starts_with(['"', '\''])
+        && words.is_some_and(|it| {
+            it.split_whitespace().count() <= WORDS_MAX
+                && !["not ", "no "].iter().any(|no| it.contains(no))
+        })
+}
+
+/// Returns whether a sentence says that the word at `place` became the value of a name: `changed the password to …`,
+/// `das Kennwort auf … geändert`.
+fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool {
+    const NEAR_WORDS: usize = 5;
+    let plain = |it: &str| it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let changes = |it: &str| words::CHANGES.contains(plain(it).as_str());
+    let between = text.get(name.end..place).unwrap_or_default();
+    let to = ["to", "auf", "in", "à", "par", "por", "a", "al", "en"];
+    let before = text.get(..name.start).unwrap_or_default().split_whitespace().rev();
+    let after = text.get(place + value.len()..).unwrap_or_default().split_whitespace();
+    let is_known = |it: &str| {
+        let word = plain(it);
+        changes(it) || words::LINKS.contains(word.as_str()) || words::LEADS.contains(word.as_str())
+    };
+    between.split_whitespace().next_back().is_some_and(|it| to.contains(&plain(it).as_str()))
+        && between.split_whitespace().all(is_known)
+        && before
+            .take(NEAR_WORDS)
+            .chain(between.split_whitespace())
+            .chain(after.take(2))
+            .any(changes)
+}
+
+/// Returns whether the words between a name and a verb or a colon leave it the subject: `for the
+/// wiki is`, but not `hasher is`.
+fn is_subject(between: &str) -> bool {
+    let first = between.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let first = first.trim_matches(|letter: char| !letter.is_alphanumeric());
+    first.is_empty() || words::LINKS.contains(first)
+}
+
+/// Returns whether a word such as `is`, `to` or `now`, or a mark, precedes the word at `place`.
+fn is_led(text: &str, place: usize) -> bool {
+    let before = text.get(..place).unwrap_or_default();
+    let tag = before.rfind('<').filter(|_| before.ends_with('>'));
+    let before = before.trim_end_matches([' ', '\'', '"', '`']);
+    let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    is_linked(text, tag.unwrap_or(place))
+        || matches!(word.as_str(), "=" | "-" | "→" | "->" | "=>")
+        || word.ends_with('?')
+        || words::LEADS.contains(word.as_str())
+}
+
+/// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
+fn is_numbered(word: &str) -> bool {
+    let Some((name, place)) = word.split_once('#') else { return false };
+    value::is_of(name, b"_-.")
+        && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// True for a long word of upper-case letters, lower-case letters and digits.
+fn is_told_token(word: &str) -> bool {
+    let classes: [fn(&u8) -> bool; 3] =
+        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+    let mixed = classes.iter().all(|class| 2 < value::count(word, class));
+    TOKEN_MIN <= word.len()
+        && (mixed || value::is_mixed(word, usize::MAX))
+        && value::is_of(word, b"_-+/=")
+}

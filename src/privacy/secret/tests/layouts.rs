@@ -1,0 +1,174 @@
+//! Secrets in other layouts: commands over several lines or in lists, divided words, sentences; and
+//! what looks like them.
+
+use super::{check, masked};
+
+#[track_caller]
+fn check_stays(texts: &[&str]) {
+    texts.iter().for_each(|text| check(text, text));
+}
+
+#[test]
+fn commands_go_on_over_lines_and_in_lists() {
+    for (text, expected) in [
+        (
+            "curl -s \\\n  -u bob:hunter2 \\\n  https://h",
+            "curl -s \\\n  -u bob:<SECRET> \\\n  https://h",
+        ),
+        ("curl -u ^\r\n  bob:hunter2", "curl -u ^\r\n  bob:<SECRET>"),
+        ("redis-cli `\n  -a hunter2 ping", "redis-cli `\n  -a <SECRET> ping"),
+        (r#"{"run":"curl -u \\\n bob:hunter2"}"#, r#"{"run":"curl -u \\\n bob:<SECRET>"}"#),
+        (r#"["curl", "-u", "bob:hunter2"]"#, r#"["curl", "-u", "bob:<SECRET>"]"#),
+        (r#"run(['mysql', '-uroot', '-phunter2'])"#, r#"run(['mysql', '-uroot', '-p<SECRET>'])"#),
+        (
+            r#"{"a":"[\"sshpass\",\"-p\",\"hunter2\"]"}"#,
+            r#"{"a":"[\"sshpass\",\"-p\",\"<SECRET>\"]"}"#,
+        ),
+        (r#"new("curl").arg("-u").arg("b:hunter2")"#, r#"new("curl").arg("-u").arg("b:<SECRET>")"#),
+        (
+            "command: [\"mysql\"]\nargs: [\"-u\", \"root\", \"-phunter2\"]",
+            "command: [\"mysql\"]\nargs: [\"-u\", \"root\", \"-p<SECRET>\"]",
+        ),
+        (
+            "image: curl:8\nargs:\n  - --user\n  - 'bob:hunter2'\n",
+            "image: curl:8\nargs:\n  - --user\n  - 'bob:<SECRET>'\n",
+        ),
+        ("args:\n  - --password\n  - hunter2", "args:\n  - --password\n  - <SECRET>"),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&[
+        "[\"curl\", \"wget\", \"-u\"]",
+        "[\"curl\", \"-u\", \"$USER:$PASS\"]",
+        "[\"username\", \"password\", \"-x\"]",
+        "security:\n  - api_key: []",
+        "curl -u \\\n  $LOGIN \\\n  https://h",
+        "[\"mysql\", \"-p\", \"app\"]",
+        "- --password-file\n- /run/secrets/db",
+        "[\"wpa_supplicant\", \"wpa_passphrase\", \"iw\"]",
+    ]);
+}
+
+#[test]
+fn words_that_colours_or_invisible_letters_divide_are_read_whole() {
+    check("pass\u{200b}word: hunter2xy", "pass\u{200b}word: <SECRET>");
+    check("pass\u{2060}wo\u{200d}rd=hunter2xy", "pass\u{2060}wo\u{200d}rd=<SECRET>");
+    let token = "Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56Qr78";
+    check(&format!("t \x1b[33mghp_\x1b[0m{token} x"), "t \x1b[33m<SECRET> x");
+    check(
+        "a\u{200b}b caf\u{e9}\u{200d}s \x1b[1mx\x1b[0my",
+        "a\u{200b}b caf\u{e9}\u{200d}s \x1b[1mx\x1b[0my",
+    );
+}
+
+#[test]
+fn passwords_go_beside_their_user() {
+    for text in [
+        "user bob, pass: hunter22",
+        "login: bob / pass: hunter22",
+        "user: bob | pass: hunter22 | x",
+        "the login is bob, password: hunter2",
+        "Use password: hunter2 for the demo",
+        "The staging login is admin with hunt3r-Two, please",
+        "my login is root with Hunt3r-Two.",
+        "Benutzer: bob; Passwort: hunter2",
+    ] {
+        let clean = masked(text);
+        assert!(clean.contains("<SECRET>") && !clean.contains("hunt"), "{clean}");
+    }
+    check_stays(&[
+        "user bob, pass: yes",
+        "(user: user2, password: password2)",
+        "{ password: hash2, salt: salt2 }",
+        "the login is possible with Chrome120",
+        "login is handled with OAuth2Client",
+        "tests pass: parse2 and lex2",
+        "(password: sha256, rounds: 10)",
+        "Use password: required for the demo",
+    ]);
+}
+
+#[test]
+fn passwords_go_that_replace_others() {
+    for (text, expected) in [
+        ("the password was changed to wiki2025x", "the password was changed to <SECRET>"),
+        ("I changed the password to wiki2025x.", "I changed the password to <SECRET>."),
+        ("das Kennwort auf Zw3bel.Kuchen ge\u{e4}ndert", "das Kennwort auf <SECRET> ge\u{e4}ndert"),
+        (
+            "A password is generated for root@localhost: uE7jk>mQz2wL",
+            "A password is generated for root@localhost: <SECRET>",
+        ),
+        ("X-Functions-Key: abcdefgh1234", "X-Functions-Key: <SECRET>"),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&[
+        "I changed the password hasher to bcrypt2024",
+        "the password moved to vault2024 last week",
+        "we changed the password to use argon2id",
+        "the password check is generated for: users",
+        "pub const ACTOR_KEY: _ty_30 = _ty_30::KEY;",
+        "X-Cache-Key: abcdefgh1234",
+    ]);
+}
+
+#[test]
+fn members_of_any_name_go_by_what_they_are() {
+    for (text, expected) in [
+        (
+            r#"{"key":"SMTP_PASS","type":"SECURE","val":"hunter2"}"#,
+            r#"{"key":"SMTP_PASS","type":"SECURE","val":"<SECRET>"}"#,
+        ),
+        (r#"{"pin":"739104","x":1}"#, r#"{"pin":"<SECRET>","x":1}"#),
+        (r#"{"otp_seed":"JBSWY3DPEHPK3PXP"}"#, r#"{"otp_seed":"<SECRET>"}"#),
+        ("password: !secret_inline hunter2", "password: !secret_inline <SECRET>"),
+        ("x --password-command 'echo hunter2' y", "x --password-command 'echo <SECRET>' y"),
+        ("x --password-file=<(echo hunter2) y", "x --password-file=<(echo <SECRET>) y"),
+        (
+            "k = H(b\"t7Zq-lmP2-x9Wv\"); // signing secret",
+            "k = H(b\"<SECRET>\"); // signing secret",
+        ),
+        (
+            "> AUTH LOGIN\n< 334 UGFzc3dvcmQ6\n> aHVudGVyMg==",
+            "> AUTH LOGIN\n< 334 UGFzc3dvcmQ6\n> <SECRET>",
+        ),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&[
+        r#"{"pin":"13","mode":"out"}"#,
+        r#"{"pin":"GPIO17"}"#,
+        "pin = 1234",
+        r#"{"random_seed":"a1b2c3d4e5"}"#,
+        "password: !secret wifi_password",
+        "--password-file=<(get-secret db)",
+        r#"{"key":"name","type":"string","val":"a1b2c3"}"#,
+        "x = \"t7Zq-lmP2-x9Wv\"; // not a secret",
+        "x = \"the first name\"; // token",
+    ]);
+}
+
+#[test]
+fn keys_go_that_a_sentence_gives() {
+    for text in [
+        "Use this key for the API: 8hk2-pQ9z-LmX7-wV3t.",
+        "The bearer we use in tests is tk_4hk8LmPx2WvRt9Yu.",
+        "wifi is GuestNet and the key there is plum-hkum-204-tiger",
+        "code wifi: cerise-91-hkROUTE",
+        "Der API-Schl\u{fc}ssel (q9hk2LmPz8Wv4t) l\u{e4}uft ab.",
+        "La cl\u{e9} d'API c'est 4hkz8LmPx2WvRt9.",
+        "Recovery codes: 8hk2-29ql, 7hkm-41pw",
+        "Backup codes:\n- 8hk2-29ql\n- 71hk-41pw\n",
+    ] {
+        let clean = masked(text);
+        assert!(clean.contains("<SECRET>") && !clean.contains("hk"), "{clean}");
+    }
+    check_stays(&[
+        "Recovery codes: 10 for each user",
+        "backup codes are shown once",
+        "wifi driver: iwlwifi-8265 and its key file",
+        "the wifi code is in net80211.c",
+        "this key: tenant_id2",
+        "the key for the cache is UserProfileV2",
+    ]);
+}
