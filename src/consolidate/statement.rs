@@ -95,7 +95,7 @@ impl Statement {
             needs_permission,
             says_change: says_change_anywhere,
             named: named.clone(),
-            adds: ADDITIONS.are_in(&head.folded),
+            adds: ADDITIONS.are_in(&head.folded) || ends_with_too(&head.folded),
             weighed: weighed(&options, &stated),
             options,
             stated,
@@ -195,6 +195,15 @@ impl Statement {
             |it: &Statement, other: &Statement| !without(&it.named, &other.head.values).is_empty();
         let is_another = differs(self, former) && differs(former, self);
         (self.adds || is_another) && !self.knows(former)
+    }
+
+    /// True if one of the two is about a named thing of which the other may be another, as in `lock room 7` and `lock room 9`.
+    pub(super) fn may_be_of_another(&self, former: &Statement) -> bool {
+        let lacks = |it: &Statement, names: &[u64]| !without(names, &it.head.values).is_empty();
+        let is_another = |one: &Statement, other: &Statement| {
+            lacks(other, &one.head.instances) && lacks(one, &other.head.names)
+        };
+        (is_another(self, former) || is_another(former, self)) && !self.knows(former)
     }
 
     /// True if the two have other values or words, or one denies what the other says.
@@ -592,6 +601,11 @@ fn opposed(head: &str, by: &WordList) -> Vec<u64> {
         found.extend(all_topic_keys(rest.into_iter().chain(near).copied()));
     }
     found
+}
+
+/// True if a clause of the folded main string ends with `too`, which elsewhere is a degree.
+fn ends_with_too(head: &str) -> bool {
+    head.split([',', ';', '.', ':']).any(|clause| clause.trim_end().ends_with(" too"))
 }
 
 /// True if the folded main string requires a person's permission.
