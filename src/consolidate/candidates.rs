@@ -148,7 +148,7 @@ impl<'a> WorkingSet<'a> {
         self.subjects.borrow_mut().insert(id, Rc::clone(subject));
     }
 
-    fn subject(&self, memory: &Memory) -> Rc<Subject> {
+    pub(super) fn subject(&self, memory: &Memory) -> Rc<Subject> {
         let mut subjects = self.subjects.borrow_mut();
         if subjects.len() >= SUBJECTS_MAX {
             subjects.clear();

@@ -7,7 +7,7 @@ use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::parts::shared;
 use super::phrases::{
-    POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
+    PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
 };
 use super::quantity::words_of;
 use super::rules::is_protected;
@@ -160,7 +160,93 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     }
     // A record's question may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
+    let solved: Vec<Effect> =
+        all.effects.iter().flat_map(|effect| overtaken(new, effect, view)).collect();
+    all.effects.extend(solved);
     all
+}
+
+/// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
+/// the request or the attempt that completed it.
+fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
+    let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
+    let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
+        return Vec::new();
+    };
+    let before = view.working.subject(asked);
+    let tried = view.working.candidates(&new.subject, ClaimKind::Attempt).into_iter();
+    let failed = tried.filter(|Candidate { memory, subject, .. }| {
+        let at = memory.valid_from;
+        let is_between = asked.valid_from <= at && at.is_some() && at <= effect.at;
+        let is_last = new.own == effect.by
+            && new.order_to(memory, view.places.get(&memory.id).copied()) != Order::Later;
+        memory.stage == Stage::Attempted
+            && memory.state == MemoryState::Active
+            && memory.id != effect.by
+            && is_between
+            && !is_last
+            && attempts([asked, memory], [&before, subject], false).1
+    });
+    let solved = |it: Candidate<'_>| {
+        let effect = Effect::new(it.memory.id, effect.by, effect.at, "solved");
+        Effect { stage: Some(Stage::Refuted), ..effect }
+    };
+    failed.map(solved).collect()
+}
+
+/// Share of a request's words in an attempt, and whether it surely does, or tried, what was asked for. The request comes
+/// first in both pairs.
+fn attempts(
+    [asked, tried]: [&Memory; 2],
+    [before, after]: [&Subject; 2],
+    is_at_once: bool,
+) -> (f64, bool) {
+    // One deed does not fulfil a standing rule.
+    if is_rule(asked.claim.headline()) {
+        return (0.0, false);
+    }
+    let (said, whole) = after.statement.covers(&before.statement);
+    let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
+    let failed = matches!(&tried.claim, Claim::Attempt(it) if !it.succeeded);
+    let (wish, deed) = (folded(&text(&asked.claim)), folded(&text(&tried.claim)));
+    let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
+    // Whoever asks to find something out is answered by any way of doing so.
+    let finds = before.statement.is_preparation && after.statement.is_preparation;
+    let does = finds || after.statement.deed.does(&before.statement.deed);
+    // Another verb for the same deed counts as the verb of the request.
+    let verb = usize::from(does && after.statement.exchanges_verb(&before.statement));
+    let (said, named) = (said + verb, after.statement.names(&before.statement) + verb);
+    let exact = shared(&before.hard, &after.hard);
+    let enough = said + exact >= WORDS_MIN.min(whole + exact);
+    let is_list = before.statement.deed.is_list();
+    let prepares = after.statement.is_preparation && (!before.statement.is_preparation || is_list);
+    let elsewhere = after.statement.exchanges(&before.statement);
+    let is_part = PARTS.are_in(&folded(tried.claim.headline())) && !PARTS.are_in(&wish)
+        || after.statement.names_others(&before.statement);
+    let is_finished = !is_part && (after.statement.is_finished || failed);
+    let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
+    let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
+    let sure = share(named) >= least && share(said) >= DONE && enough;
+    let at_once = is_at_once
+        && is_finished
+        && before.statement.is_finished
+        && !(prepares || removes || POSTPONED.are_in(&wish))
+        && after.statement.deed.is_of_each(&before.statement.deed, |key| after.statement.has(key))
+        && does_main_part(asked, &after.statement);
+    let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
+    (covered, (sure && is_completed || at_once) && whole > 1)
+}
+
+/// True if an attempt has most words of the first clause of a request, without its reasons.
+fn does_main_part(asked: &Memory, deed: &Statement) -> bool {
+    let wish = folded(asked.claim.headline());
+    // A name may say whose wish it is: `Anna: …`.
+    let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
+    let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
+    let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
+    let words = all_topic_keys(words);
+    let done = words.iter().filter(|key| deed.has(**key)).count();
+    done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
 }
 
 /// Effect of the record behind `home` on `memory` of another kind, as a model judged; `None` if the
@@ -238,43 +324,17 @@ impl<'a> Link<'a> {
     fn covers(&self, subject: &Subject) -> (f64, bool) {
         let (asked, answer) = (&self.asked.claim, &self.answer.claim);
         let (before, after) = self.in_turn(subject, &*self.new.subject);
-        let (said, whole) = after.statement.covers(&before.statement);
-        let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
         match (asked, answer) {
-            // One deed does not fulfil a standing rule.
-            (Claim::Request(_), Claim::Attempt(_)) if is_rule(asked.headline()) => (0.0, false),
-            (Claim::Request(_), Claim::Attempt(it)) => {
-                let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
-                let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
-                // Whoever asks to find something out is answered by any way of doing so.
-                let finds = before.statement.is_preparation && after.statement.is_preparation;
-                let does = finds || after.statement.deed.does(&before.statement.deed);
-                // Another verb for the same deed counts as the verb of the request.
-                let verb = usize::from(does && after.statement.exchanges_verb(&before.statement));
-                let (said, named) = (said + verb, after.statement.names(&before.statement) + verb);
-                let exact = shared(&before.hard, &after.hard);
-                let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let is_list = before.statement.deed.is_list();
-                let prepares =
-                    after.statement.is_preparation && (!before.statement.is_preparation || is_list);
-                let elsewhere = after.statement.exchanges(&before.statement);
-                let is_finished = after.statement.is_finished || !it.succeeded;
-                let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
-                let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
-                let sure = share(named) >= least && share(said) >= DONE && enough;
-                let at_once = self.is_at_once
-                    && is_finished
-                    && before.statement.is_finished
-                    && !(prepares || removes || POSTPONED.are_in(&wish))
-                    && self.does_main_part(&after.statement);
-                let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
-                (covered, (sure && is_completed || at_once) && whole > 1)
+            (Claim::Request(_), Claim::Attempt(_)) => {
+                attempts([self.asked, self.answer], [before, after], self.is_at_once)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
                 let says_no = after.statement.says_no && !before.statement.says_no;
                 let withdrawn = WITHDRAWN.are_in(&words) && !WITHDRAWN.are_in(&wish);
                 let names = after.statement.names(&before.statement);
+                let whole = before.statement.topic().len();
+                let share = if whole == 0 { 0.0 } else { names as f64 / whole as f64 };
                 // A plain no to the request withdraws it, and so do words of withdrawal.
                 let plain =
                     after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
@@ -290,8 +350,8 @@ impl<'a> Link<'a> {
                 };
                 let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
                 let drops = self.is_together && self.drops(&before.statement);
-                let sure = drops || back && share(names) >= least;
-                let covered = if opposes { share(names) } else { 0.0 };
+                let sure = drops || back && share >= least;
+                let covered = if opposes { share } else { 0.0 };
                 (if drops { covered.max(COVERED_MAYBE) } else { covered }, sure)
             }
             _ => {
@@ -309,18 +369,6 @@ impl<'a> Link<'a> {
                 (covered, sure)
             }
         }
-    }
-
-    /// True if an attempt has most words of the first clause of a request, without its reasons.
-    fn does_main_part(&self, deed: &Statement) -> bool {
-        let wish = folded(self.asked.claim.headline());
-        // A name may say whose wish it is: `Anna: …`.
-        let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
-        let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
-        let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
-        let words = all_topic_keys(words);
-        let done = words.iter().filter(|key| deed.has(**key)).count();
-        done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
     }
 
     /// True if a decision begins with a denial of what a request is for, and of nothing else.

@@ -37,6 +37,71 @@ fn only_the_deed_that_was_asked_for_completes_a_request() {
 }
 
 #[test]
+fn a_part_of_what_was_asked_for_completes_nothing_not_even_at_once() {
+    for (asked, action, is_done) in [
+        ("Add retries to upload and download", "added retries to upload", false),
+        ("Add retries to upload and download", "added retries to download and upload", true),
+        ("Rename the tables users, orders & carts", "renamed the tables users and orders", false),
+        ("Add retries to upload/download", "added retries to upload", false),
+        ("Add retries to all clients", "added retries to the S3 client", false),
+        ("Add retries to all clients", "added retries to all clients", true),
+        ("Add retries to `/v1/up` and `/v1/down`", "added retries to `/v1/up`", false),
+        (
+            "Add retries to `/v1/up` and `/v1/down`",
+            "added retries to `/v1/down` and `/v1/up`",
+            true,
+        ),
+        ("Translate the 5 pages of the shop", "translated 2 pages of the shop", false),
+        (
+            "Fix the three bad tests of the till",
+            "fixed one of the three bad tests of the till",
+            false,
+        ),
+        ("Add a till to the app as well as the site", "added a till to the app", false),
+        ("Den Export für Kunden und Firmen bauen", "den Export für Kunden gebaut", false),
+        ("Beide Drucker im Laden einrichten", "den Drucker im Laden eingerichtet", false),
+        ("Ajouter un test pour la caisse et le stock", "ajouté un test pour la caisse", false),
+        ("Añadir pruebas para la caja y el stock", "añadido pruebas para la caja", false),
+    ] {
+        let wish = record(request(asked), Person, 1);
+        let deed = || attempt(action, "ready", true);
+        for deed in [record(deed(), Assistant, 2), later(deed(), Assistant)] {
+            let mut state = MemoryMap::new();
+            plan(&[wish.clone(), deed], &mut state);
+            assert_eq!(of(&state, &wish).stage == Stage::Decided, is_done, "{asked}: {action}");
+        }
+    }
+}
+
+#[test]
+fn what_was_tried_in_vain_for_a_request_is_solved_once_that_is_done() {
+    let asked = "Add a search box to the recipe page";
+    let box_of_vendor = "added a search box to the recipe page based on the vendor widget, its theme \
+                         and its stylesheet";
+    let filter = "added a filter to the recipe page based on the vendor widget and its theme";
+    let own_box = "added a search box to the recipe page in 40 lines";
+    for (failed, is_solved, days) in [
+        (box_of_vendor, true, [1, 2, 3]),
+        (box_of_vendor, false, [1, 4, 3]),
+        (box_of_vendor, false, [3, 2, 5]),
+        (filter, false, [1, 2, 3]),
+    ] {
+        let [asked_on, failed_on, done_on] = days;
+        let wish = record(request(asked), Person, asked_on);
+        let before = record(attempt(failed, "it stayed empty", false), Assistant, failed_on);
+        let done = record(attempt(own_box, "24 hits", true), Assistant, done_on);
+        let (mut state, mut turned) = (MemoryMap::new(), MemoryMap::new());
+        plan(&[wish.clone(), before.clone(), done.clone()], &mut state);
+        assert_eq!(of(&state, &wish).stage, Stage::Decided);
+        assert_eq!(of(&state, &before).stage != Stage::Attempted, is_solved, "{failed} {days:?}");
+        // The request is read last.
+        plan(&[before.clone(), done], &mut turned);
+        plan(&[wish], &mut turned);
+        assert_eq!(of(&turned, &before).stage != Stage::Attempted, is_solved, "{failed} {days:?}");
+    }
+}
+
+#[test]
 fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
     for (is_solved, failed, action, result) in [
         (true, "synced the gym calendar", "synced the gym calendar over CalDAV", "90 entries"),

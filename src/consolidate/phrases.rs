@@ -35,6 +35,8 @@ pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
 pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
 /// Words saying that something is added to what holds already.
 pub(super) static ADDITIONS: Phrases = Phrases::named("additions");
+/// Words by which an attempt is about a part of many things.
+pub(super) static PARTS: Phrases = Phrases::named("a part");
 /// Words by which an attempt removes something.
 pub(super) static REMOVALS: Phrases = Phrases::named("removals");
 

@@ -453,6 +453,12 @@ impl Statement {
         shared(&retraction.retracted, &self.head.values) > 0
     }
 
+    /// True if it has other exact names or numbers than `request`, such as another issue or fewer pages.
+    pub(super) fn names_others(&self, request: &Statement) -> bool {
+        !without(&request.head.names, &self.all).is_empty()
+            && !without(&self.head.names, &request.all).is_empty()
+    }
+
     /// True if the main string has neither quantities nor exact names.
     pub(super) fn has_no_value(&self) -> bool {
         self.head.values.is_empty()
