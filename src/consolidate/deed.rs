@@ -1,6 +1,7 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
+use super::parts::before_reason;
 use super::phrases::{
     FORM_WORDS, REMOVALS, WordList, infinitive, is_exact, is_stop_word, topic_keys,
 };
@@ -13,8 +14,6 @@ use crate::text::tokens::{folded, hash};
 static AND: WordList = WordList::named("and");
 /// Words for each of many things.
 static ALL_OF_THEM: WordList = WordList::named("all of them");
-/// Words before a reason.
-static REASONS: WordList = WordList::named("reasons");
 /// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the
 /// first.
 static DEEDS: [WordList; 4] = [
@@ -115,11 +114,11 @@ impl Deed {
             words.map(move |word| (word, token.ends_with([',', ';'])))
         });
         let (words, commas): (Vec<&str>, Vec<bool>) = tokens.unzip();
-        let reason = (0..words.len()).find(|at| REASONS.begin(&words[*at..]).is_some());
+        let unreasoned = words_of(before_reason(head)).len();
         let (mut last, mut before_commas, mut is_joined) = (Vec::new(), Vec::new(), false);
         for (at, word) in words.iter().enumerate() {
             if AND.begin(&words[at..]).is_some() {
-                if reason.is_none_or(|reason| at < reason) {
+                if at < unreasoned {
                     self.joined.append(&mut before_commas);
                     self.joined.extend(&last);
                     is_joined = true;

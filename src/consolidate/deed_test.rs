@@ -57,7 +57,14 @@ fn a_part_of_what_was_asked_for_completes_nothing_not_even_at_once() {
             "fixed one of the three bad tests of the till",
             false,
         ),
+        ("Fix issue #31 in the till", "fixed issue #31 in the till", true),
         ("Add a till to the app as well as the site", "added a till to the app", false),
+        (
+            "Add a lamp to the shed because wood and tools are there",
+            "added a lamp to the shed",
+            true,
+        ),
+        ("Show the sales report every hour", "showed the sales report", true),
         ("Den Export für Kunden und Firmen bauen", "den Export für Kunden gebaut", false),
         ("Beide Drucker im Laden einrichten", "den Drucker im Laden eingerichtet", false),
         ("Ajouter un test pour la caisse et le stock", "ajouté un test pour la caisse", false),
@@ -329,6 +336,31 @@ fn a_refusal_settles_no_question_about_the_way() {
         plan(&[question.clone(), later(choice, Person)], &mut state);
         let state = of(&state, &question).state;
         assert_eq!(state == MemoryState::Superseded, is_settled, "{asked}: {chosen}");
+    }
+}
+
+#[test]
+fn a_question_for_an_amount_is_settled_by_just_that_amount_of_just_that_thing() {
+    for (asked, chosen, is_settled) in [
+        ("How long do we keep the access logs?", "access logs are kept for 30 days", true),
+        ("How often is the catalogue backed up?", "the catalogue is backed up hourly", true),
+        ("How many retries does the uploader make?", "the uploader makes 5 retries", true),
+        ("How large may an upload be?", "an upload may be at most 25 MB", true),
+        ("Wie oft wird der Pegel abgefragt?", "der Pegel wird stündlich abgefragt", true),
+        ("How long do we keep the access logs?", "access logs are kept in S3", false),
+        ("How long do we keep the access logs?", "audit logs are kept for 30 days", false),
+        ("How long do we keep the access logs?", "access logs of guests are kept 30 days", false),
+        ("How many retries does the uploader make?", "the uploader makes a retry in 5 s", false),
+        ("How often is the weather feed polled?", "the weather feed is kept 10 minutes", false),
+        ("Wie oft wird der Pegel abgefragt?", "der Wind wird stündlich abgefragt", false),
+        ("How many seats has the small hall?", "the small hall has 3 doors", false),
+    ] {
+        let question = record(discussion(asked, &[]), Person, 1);
+        let choice = record(decision(&[], chosen, "so it is"), Person, 2);
+        let mut state = MemoryMap::new();
+        plan(&[question.clone(), choice], &mut state);
+        let is_over = of(&state, &question).state == MemoryState::Superseded;
+        assert_eq!(is_over, is_settled, "{asked}: {chosen}");
     }
 }
 

@@ -206,6 +206,19 @@ fn may_be_instance(words: &[&str], at: usize) -> bool {
     }
 }
 
+/// The folded text before its reason, as in `close early because of the storm`.
+pub(super) fn before_reason(folded: &str) -> &str {
+    let tokens: Vec<&str> = folded.split(' ').collect();
+    let mark = |letter: char| !letter.is_alphanumeric();
+    let words: Vec<&str> = tokens.iter().map(|token| token.trim_matches(mark)).collect();
+    let is_reason = |at: &usize| REASONS.begin(&words[*at..]).is_some() && !BE.has(words[*at - 1]);
+    let Some(at) = (1..words.len()).find(is_reason) else { return folded };
+    let end = tokens[..at].iter().map(|token| token.len() + 1).sum::<usize>();
+    folded.get(..end).unwrap_or(folded)
+}
+
+/// Words before a reason.
+static REASONS: WordList = WordList::named("reasons");
 /// Maximum number of words of a subject and its verb.
 const SUBJECT_AND_VERB: usize = 2;
 /// Prepositions of place.

@@ -2,7 +2,7 @@
 //! have the same topic if neither has a topic word that the other lacks.
 
 use super::deed::{Deed, without_means};
-use super::parts::{Parts, WordOrder, both, bound_of, shared, sort, without};
+use super::parts::{Parts, WordOrder, before_reason, both, bound_of, shared, sort, without};
 use super::phrases::{
     ADDITIONS, BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED,
     WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change,
@@ -62,7 +62,12 @@ pub(super) struct Statement {
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let mut head = Parts::of(claim.headline());
+        let mut head = match claim {
+            Claim::Decision(_) | Claim::Request(_) => {
+                Parts::of(before_reason(&folded(claim.headline())))
+            }
+            Claim::Discussion(_) | Claim::Attempt(_) => Parts::of(claim.headline()),
+        };
         let whole = text(claim);
         let flat = folded(&whole);
         let says_change_anywhere = says_change(&flat);
@@ -180,7 +185,8 @@ impl Statement {
             || without(&self.head.topic, &own) != without(&former.head.topic, &before)
             || (given_up && self.says_change);
         let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
-        let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
+        let is_left_out = given_up && leaves_out <= LEFT_OUT_MAX && !self.loses_part_of(former);
+        let whole = leaves_out == 0 || is_left_out;
         // To deny another value or choice leaves the former one.
         let chosen = both(&self.head.topic, &choices);
         let is_other = self.head.values != former.head.values
@@ -226,9 +232,17 @@ impl Statement {
         // It may negate one of its own alternatives. Negating the whole negates a part of it.
         let turns = self.says_no && !former.says_no && self.is_within(former);
         let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
-        let is_about_it = common >= TOPIC_WORDS_MIN && leaves_out <= least && adds.is_empty();
+        let is_about_it = common >= TOPIC_WORDS_MIN
+            && leaves_out <= least
+            && adds.is_empty()
+            && (turns || !self.loses_part_of(former));
         let differs = turns || (valued && self.head.values != former.head.values);
         is_about_it && differs && !self.narrows(former)
+    }
+
+    /// True if `former` is about a part that this one does not mention, such as the limit `for guests`.
+    fn loses_part_of(&self, former: &Statement) -> bool {
+        self.stated.loses_part_of(&former.stated, &self.all)
     }
 
     /// True if its value holds only on a day of the week.
@@ -301,6 +315,7 @@ impl Statement {
             && !retraction.refuses
             && !self.denies
             && !self.narrows(former)
+            && !(of_amount && own.loses_part_of(before, &retraction.all))
             && !own.narrows(before, of_amount, &retraction.all)
     }
 
@@ -457,6 +472,18 @@ impl Statement {
     pub(super) fn names_others(&self, request: &Statement) -> bool {
         !without(&request.head.names, &self.all).is_empty()
             && !without(&self.head.names, &request.all).is_empty()
+    }
+
+    /// True if it lacks a value of `question`, or has more than one other name or number.
+    pub(super) fn names_other_than(&self, question: &Statement) -> bool {
+        let others = without(&self.head.names, &question.all);
+        !self.lacks_nothing(question) || others.len() > 1
+    }
+
+    /// True if it has no topic word but those of `topic` and words for a measure.
+    pub(super) fn says_nothing_else(&self, topic: &[u64]) -> bool {
+        let is_known = |key: &u64| topic.contains(key) || MEASURES.binary_search(key).is_ok();
+        self.head.topic.iter().all(is_known)
     }
 
     /// True if the main string has neither quantities nor exact names.
