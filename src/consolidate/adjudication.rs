@@ -21,6 +21,7 @@ use crate::text::tokens::folded;
 use crate::text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -97,7 +98,7 @@ impl AdjudicationSpec {
     /// Digest of the question how `record` relates to `memory`. It changes with the memory, the
     /// prompt and the model; a record never changes.
     pub(crate) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
-        let told = serde_json::to_string(&(&memory.claim, memory.stage, memory.said_by));
+        let told = serde_json::to_string(&(memory.current_claim(), memory.stage, memory.said_by));
         let (record, told) = (record.to_string(), told.unwrap_or_default());
         Digest::of(&["question", &self.digest.to_string(), &record, &memory.id.to_string(), &told])
     }
@@ -460,7 +461,7 @@ struct ShownLine<'a> {
     by: Option<Speaker>,
     day: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    claim: Option<&'a Claim>,
+    claim: Option<Cow<'a, Claim>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     says: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -496,7 +497,7 @@ impl<'a> ShownLine<'a> {
     fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
         ShownLine {
             by: Some(memory.said_by),
-            claim: Some(&memory.claim),
+            claim: Some(memory.current_claim()),
             stage: Some(memory.stage.name()),
             of,
             ..ShownLine::new(id, memory.claim.kind(), memory.valid_from)
@@ -511,7 +512,7 @@ impl<'a> ShownLine<'a> {
             ClaimKind::Discussion | ClaimKind::Request => Stage::Proposed,
         };
         ShownLine {
-            says: Some(truncate::letters(memory.claim.headline(), FURTHER_LETTERS_MAX)),
+            says: Some(truncate::letters(memory.words(), FURTHER_LETTERS_MAX)),
             stage: Some(memory.stage).filter(|it| *it != usual).map(Stage::name),
             ..ShownLine::new(id, kind, memory.valid_from)
         }
@@ -564,7 +565,7 @@ impl Draft {
         let said = |it: &NearbyStatement| format!("{}: {}", it.speaker.name(), it.words.as_str());
         let shown = ShownLine {
             by: Some(said_by(record)),
-            claim: Some(&record.claim),
+            claim: Some(Cow::Borrowed(&record.claim)),
             words: record.evidence.iter().map(|it| it.words.as_str()).collect(),
             beside: beside.iter().map(said).collect(),
             may_touch: Some(targets.iter().map(|(id, _)| id.as_str()).collect()),

@@ -4,8 +4,9 @@
 //! share them, so they name no subject. A lookup therefore costs the same with ten thousand memories and with a
 //! million. The store keeps the same index, so that a plan loads only the memories it needs.
 
+use super::incoming::Incoming;
 use super::subject::{SearchKeys, Subject, mix};
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId, Timestamp};
 use foldhash::{HashMap, HashSet};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -148,7 +149,11 @@ impl<'a> WorkingSet<'a> {
         self.subjects.borrow_mut().insert(id, Rc::clone(subject));
     }
 
-    fn subject(&self, memory: &Memory) -> Rc<Subject> {
+    /// The subject of `memory` for a record of the time `at`: earlier ones meet the words that it had before a person's edit.
+    pub(super) fn subject(&self, memory: &Memory, at: Option<Timestamp>) -> Rc<Subject> {
+        if memory.edited.is_some() {
+            return Rc::new(Subject::of(&memory.claim_at(at)));
+        }
         let mut subjects = self.subjects.borrow_mut();
         if subjects.len() >= SUBJECTS_MAX {
             subjects.clear();
@@ -157,11 +162,11 @@ impl<'a> WorkingSet<'a> {
         Rc::clone(subject.or_insert_with(|| Rc::new(Subject::of(&memory.claim))))
     }
 
-    /// Memories of `kind` that share most with `subject`, nearest first, ties by id.
-    pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<Candidate<'_>> {
+    /// Memories of `kind` that share most with `new`, nearest first, ties by id.
+    pub(super) fn candidates(&self, new: &Incoming<'_>, kind: ClaimKind) -> Vec<Candidate<'_>> {
         let mut scores = self.scores.borrow_mut();
         let indexes = [&self.stored.index, &self.index];
-        look_up(indexes, &mut scores, &subject.search, kind);
+        look_up(indexes, &mut scores, &new.subject.search, kind);
         let mut ranked = scores.ranked(&self.index.numbers);
         drop(scores);
         let order = |one: &(MemoryId, f64), other: &(MemoryId, f64)| {
@@ -181,7 +186,7 @@ impl<'a> WorkingSet<'a> {
                 self.missing.borrow_mut().insert(id);
                 return None;
             };
-            Some(Candidate { memory, subject: self.subject(memory), near })
+            Some(Candidate { memory, subject: self.subject(memory, new.facts.at), near })
         };
         let mut nearest: Vec<(MemoryId, f64)> =
             ranked.into_iter().filter(is_live).take(CANDIDATES_MAX).collect();
@@ -193,9 +198,10 @@ impl<'a> WorkingSet<'a> {
         nearest.into_iter().filter_map(candidate).collect()
     }
 
-    /// Memories of `kind` among `ids` that are not in `found`.
+    /// Memories of `kind` among `ids` that are not in `found`, beside `new`.
     pub(super) fn named(
         &self,
+        new: &Incoming<'_>,
         ids: impl Iterator<Item = MemoryId>,
         kind: ClaimKind,
         found: &[Candidate<'_>],
@@ -205,7 +211,11 @@ impl<'a> WorkingSet<'a> {
             // A model saw only loaded ones, and those of the plan.
             let memory = self.get(id)?;
             let fits = memory.claim.kind() == kind && !memory.is_hollow();
-            fits.then(|| Candidate { memory, subject: self.subject(memory), near: RELATED_NEAR })
+            fits.then(|| Candidate {
+                memory,
+                subject: self.subject(memory, new.facts.at),
+                near: RELATED_NEAR,
+            })
         };
         others.filter_map(candidate).collect()
     }

@@ -1,5 +1,5 @@
 use super::fixture::*;
-use crate::domain::{MemoryMap, MemoryState, Speaker};
+use crate::domain::{MemoryMap, MemoryState, PERSON_EDITED, PersonDecision, Speaker, Stage};
 use serde::Deserialize;
 
 /// Two decisions of a person, two days apart.
@@ -97,5 +97,48 @@ fn another_value_for_a_topic_of_one_word_is_a_suspicion() {
         let is_open = made.left_open.iter().any(|it| it.rule == "may-replace")
             || made.counts().contains_key("conflict");
         assert_eq!(is_open, is_suspected, "{old} / {new}: {made:#?}");
+    }
+}
+
+#[test]
+fn a_persons_wording_is_what_later_records_are_compared_with() {
+    let keep = |words: &str, by, on| record(decision(&[], words, ""), by, on);
+    let old = keep("keep the access logs for 14 days", Speaker::Person, 1);
+    for (later, on, expected) in [
+        ("keep the access logs for 30 days", 9, "duplicate equal"),
+        ("keep the access logs for 90 days from now on", 9, "supersede revised"),
+        ("keep the access logs for 14 days", 9, "conflict revised"),
+        // Said before the edit.
+        ("keep the access logs for 14 days", 3, "duplicate equal"),
+    ] {
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&old), &mut state);
+        for memory in state.values_mut() {
+            memory.edited = Some("- keep the access logs for 30 days".to_owned());
+            memory.confirmed = true;
+            memory.decided = Some(PersonDecision { rule: PERSON_EDITED.into(), at: day(5) });
+        }
+        let later = keep(later, Speaker::Person, on);
+        let told = told(&plan(std::slice::from_ref(&later), &mut state));
+        assert_eq!(told, [expected], "{:?}", later.claim);
+    }
+}
+
+#[test]
+fn an_edited_request_is_fulfilled_as_the_person_worded_it() {
+    let asked = record(request("Add a search box to the recipe page"), Speaker::Person, 1);
+    for (action, is_done) in [
+        ("added a search box to the recipe page", false),
+        ("added a filter by season to the recipe page", true),
+    ] {
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&asked), &mut state);
+        for memory in state.values_mut() {
+            memory.edited = Some("- [ ] Add a filter by season to the recipe page".to_owned());
+            memory.decided = Some(PersonDecision { rule: PERSON_EDITED.into(), at: day(5) });
+        }
+        let deed = record(attempt(action, "it is there", true), Speaker::Assistant, 9);
+        plan(std::slice::from_ref(&deed), &mut state);
+        assert_eq!(of(&state, &asked).stage == Stage::Decided, is_done, "{action}");
     }
 }

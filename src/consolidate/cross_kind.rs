@@ -5,11 +5,11 @@
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
-use super::parts::shared;
+use super::parts::{before_reason, shared};
 use super::phrases::{
-    POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
+    PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
 };
-use super::quantity::words_of;
+use super::quantity::{quantity, words_of};
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
@@ -113,10 +113,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
         let mut found = Vec::new();
         if is_by_words(new.subject.search.kind, *kind) {
-            let near = view.working.candidates(&new.subject, *kind).into_iter().filter(active);
+            let near = view.working.candidates(new, *kind).into_iter().filter(active);
             found.extend(near.take(ACROSS_MAX));
         }
-        let named = view.working.named(view.verdicts.memories_of(new.record.id), *kind, &found);
+        let named = view.verdicts.memories_of(new.record.id);
+        let named = view.working.named(new, named, *kind, &found);
         found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
         for Candidate { memory, subject, near } in found {
@@ -160,7 +161,94 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     }
     // A record's question may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
+    let solved: Vec<Effect> =
+        all.effects.iter().flat_map(|effect| overtaken(new, effect, view)).collect();
+    all.effects.extend(solved);
     all
+}
+
+/// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
+/// the request or the attempt that completed it.
+fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
+    let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
+    let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
+        return Vec::new();
+    };
+    let before = view.working.subject(asked, new.facts.at);
+    let wish = asked.claim_at(new.facts.at);
+    let tried = view.working.candidates(new, ClaimKind::Attempt).into_iter();
+    let failed = tried.filter(|Candidate { memory, subject, .. }| {
+        let at = memory.valid_from;
+        let is_between = asked.valid_from <= at && at.is_some() && at <= effect.at;
+        let is_last = new.own == effect.by
+            && new.order_to(memory, view.places.get(&memory.id).copied()) != Order::Later;
+        memory.stage == Stage::Attempted
+            && memory.state == MemoryState::Active
+            && memory.id != effect.by
+            && is_between
+            && !is_last
+            && attempts([&wish, &memory.claim_at(new.facts.at)], [&before, subject], false).1
+    });
+    let solved = |it: Candidate<'_>| {
+        let effect = Effect::new(it.memory.id, effect.by, effect.at, "solved");
+        Effect { stage: Some(Stage::Refuted), ..effect }
+    };
+    failed.map(solved).collect()
+}
+
+/// Share of a request's words in an attempt, and whether it surely does, or tried, what was asked for. The request comes
+/// first in both pairs.
+fn attempts(
+    [asked, tried]: [&Claim; 2],
+    [before, after]: [&Subject; 2],
+    is_at_once: bool,
+) -> (f64, bool) {
+    // One deed does not fulfil a standing rule.
+    if is_rule(asked.headline()) {
+        return (0.0, false);
+    }
+    let (said, whole) = after.statement.covers(&before.statement);
+    let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
+    let failed = matches!(tried, Claim::Attempt(it) if !it.succeeded);
+    let (wish, deed) = (folded(&text(asked)), folded(&text(tried)));
+    let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
+    // Whoever asks to find something out is answered by any way of doing so.
+    let finds = before.statement.is_preparation && after.statement.is_preparation;
+    let does = finds || after.statement.deed.does(&before.statement.deed);
+    // Another verb for the same deed counts as the verb of the request.
+    let verb = usize::from(does && after.statement.exchanges_verb(&before.statement));
+    let (said, named) = (said + verb, after.statement.names(&before.statement) + verb);
+    let exact = shared(&before.hard, &after.hard);
+    let enough = said + exact >= WORDS_MIN.min(whole + exact);
+    let is_list = before.statement.deed.is_list();
+    let prepares = after.statement.is_preparation && (!before.statement.is_preparation || is_list);
+    let elsewhere = after.statement.exchanges(&before.statement);
+    let is_part = PARTS.are_in(&folded(tried.headline())) && !PARTS.are_in(&wish)
+        || after.statement.names_others(&before.statement);
+    let is_finished = !is_part && (after.statement.is_finished || failed);
+    let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
+    let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
+    let sure = share(named) >= least && share(said) >= DONE && enough;
+    let at_once = is_at_once
+        && is_finished
+        && before.statement.is_finished
+        && !(prepares || removes || POSTPONED.are_in(&wish))
+        && after.statement.deed.is_of_each(&before.statement.deed, |key| after.statement.has(key))
+        && does_main_part(asked, &after.statement);
+    let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
+    (covered, (sure && is_completed || at_once) && whole > 1)
+}
+
+/// True if an attempt has most words of the first clause of a request, without its reasons.
+fn does_main_part(asked: &Claim, deed: &Statement) -> bool {
+    let wish = folded(asked.headline());
+    // A name may say whose wish it is: `Anna: …`.
+    let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
+    let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
+    let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
+    let words = all_topic_keys(words);
+    let done = words.iter().filter(|key| deed.has(**key)).count();
+    done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
 }
 
 /// Effect of the record behind `home` on `memory` of another kind, as a model judged; `None` if the
@@ -230,51 +318,31 @@ impl<'a> Link<'a> {
         if self.earlier { order } else { order.turned() }
     }
 
+    /// The claim of one of both, in a person's wording if the record is later than that.
+    fn claim(&self, memory: &'a Memory) -> Cow<'a, Claim> {
+        memory.claim_at(self.new.facts.at)
+    }
+
     fn is_wish_and_decision(&self) -> bool {
         matches!((&self.asked.claim, &self.answer.claim), (Claim::Request(_), Claim::Decision(_)))
     }
 
     /// Share of the request or question that the answer covers, and whether it surely follows.
     fn covers(&self, subject: &Subject) -> (f64, bool) {
-        let (asked, answer) = (&self.asked.claim, &self.answer.claim);
+        let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
+        let (asked, answer) = (&*asked, &*answer);
         let (before, after) = self.in_turn(subject, &*self.new.subject);
-        let (said, whole) = after.statement.covers(&before.statement);
-        let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
         match (asked, answer) {
-            // One deed does not fulfil a standing rule.
-            (Claim::Request(_), Claim::Attempt(_)) if is_rule(asked.headline()) => (0.0, false),
-            (Claim::Request(_), Claim::Attempt(it)) => {
-                let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
-                let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
-                // Whoever asks to find something out is answered by any way of doing so.
-                let finds = before.statement.is_preparation && after.statement.is_preparation;
-                let does = finds || after.statement.deed.does(&before.statement.deed);
-                // Another verb for the same deed counts as the verb of the request.
-                let verb = usize::from(does && after.statement.exchanges_verb(&before.statement));
-                let (said, named) = (said + verb, after.statement.names(&before.statement) + verb);
-                let exact = shared(&before.hard, &after.hard);
-                let enough = said + exact >= WORDS_MIN.min(whole + exact);
-                let is_list = before.statement.deed.is_list();
-                let prepares =
-                    after.statement.is_preparation && (!before.statement.is_preparation || is_list);
-                let elsewhere = after.statement.exchanges(&before.statement);
-                let is_finished = after.statement.is_finished || !it.succeeded;
-                let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
-                let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
-                let sure = share(named) >= least && share(said) >= DONE && enough;
-                let at_once = self.is_at_once
-                    && is_finished
-                    && before.statement.is_finished
-                    && !(prepares || removes || POSTPONED.are_in(&wish))
-                    && self.does_main_part(&after.statement);
-                let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
-                (covered, (sure && is_completed || at_once) && whole > 1)
+            (Claim::Request(_), Claim::Attempt(_)) => {
+                attempts([asked, answer], [before, after], self.is_at_once)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
                 let says_no = after.statement.says_no && !before.statement.says_no;
                 let withdrawn = WITHDRAWN.are_in(&words) && !WITHDRAWN.are_in(&wish);
                 let names = after.statement.names(&before.statement);
+                let whole = before.statement.topic().len();
+                let share = if whole == 0 { 0.0 } else { names as f64 / whole as f64 };
                 // A plain no to the request withdraws it, and so do words of withdrawal.
                 let plain =
                     after.statement.is_within(&before.statement) && names >= REQUEST_WORDS_MIN;
@@ -290,8 +358,8 @@ impl<'a> Link<'a> {
                 };
                 let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
                 let drops = self.is_together && self.drops(&before.statement);
-                let sure = drops || back && share(names) >= least;
-                let covered = if opposes { share(names) } else { 0.0 };
+                let sure = drops || back && share >= least;
+                let covered = if opposes { share } else { 0.0 };
                 (if drops { covered.max(COVERED_MAYBE) } else { covered }, sure)
             }
             _ => {
@@ -305,27 +373,49 @@ impl<'a> Link<'a> {
                 let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
-                let sure = sure && !postpones();
-                (covered, sure)
+                let tells = self.tells_amount([&before.statement, &after.statement]);
+                let sure = (sure || tells) && is_same_day && !postpones();
+                (if tells { 1.0 } else { covered }, sure)
             }
         }
     }
 
-    /// True if an attempt has most words of the first clause of a request, without its reasons.
-    fn does_main_part(&self, deed: &Statement) -> bool {
-        let wish = folded(self.asked.claim.headline());
-        // A name may say whose wish it is: `Anna: …`.
-        let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
-        let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
-        let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
-        let words = all_topic_keys(words);
-        let done = words.iter().filter(|key| deed.has(**key)).count();
-        done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
+    /// True if the question is how long, how often, how many or how large something is, and the decision says just that of
+    /// just this thing. The question comes first.
+    fn tells_amount(&self, [before, after]: [&Statement; 2]) -> bool {
+        let (asked, told) =
+            (folded(self.claim(self.asked).headline()), folded(self.claim(self.answer).headline()));
+        let (asked, told) = (words_of(&asked), words_of(before_reason(&told)));
+        let found = HOW.iter().enumerate().find_map(|(at, list)| Some((at, list.begin(&asked)?)));
+        let Some((how, length)) = found else { return false };
+        let about = asked.into_iter().skip(length).filter(|word| !is_stop_word(word));
+        let about: Vec<Vec<u64>> = about.map(|word| all_topic_keys([word].into_iter())).collect();
+        let is_counted = |word: &&str| about.first() == Some(&all_topic_keys([*word].into_iter()));
+        let is_wanted = |at: usize| {
+            let Some(it) = quantity(&told[at..]) else { return false };
+            let is_frequent = it.is_frequency || at > 0 && EVERY.contains(&told[at - 1]);
+            let is_time = matches!(it.dimension, "time" | "months" | "times");
+            match how {
+                HOW_LONG => is_time && !is_frequent,
+                HOW_OFTEN => is_time && is_frequent,
+                HOW_MANY => {
+                    it.dimension.is_empty() && told.get(at + it.words).is_some_and(is_counted)
+                }
+                _ => it.dimension == "bytes",
+            }
+        };
+        let topic = about.concat();
+        !after.says_no
+            && !after.names_other_than(before)
+            && (0..told.len()).any(is_wanted)
+            && !topic.is_empty()
+            && topic.iter().all(|key| after.topic().binary_search(key).is_ok())
+            && after.says_nothing_else(&topic)
     }
 
     /// True if a decision begins with a denial of what a request is for, and of nothing else.
     fn drops(&self, request: &Statement) -> bool {
-        let chosen = folded(self.answer.claim.headline());
+        let chosen = folded(self.claim(self.answer).headline());
         let clause = first_clause(&chosen);
         let words = words_of(clause);
         let begins = words.iter().take(DENIAL_WITHIN).any(|word| is_no(word));
@@ -360,7 +450,8 @@ impl<'a> Link<'a> {
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
     /// `None` for anything else, which remains to be done.
     fn laid_down(&self) -> Option<Consequence> {
-        let wish = self.asked.claim.headline();
+        let wish = self.claim(self.asked);
+        let wish = wish.headline();
         let is_rule = is_rule(wish);
         let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
         let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
@@ -400,16 +491,17 @@ impl<'a> Link<'a> {
 
     /// True if the decision only puts the request off: it stays open, whatever a model found.
     fn is_postponed(&self) -> bool {
-        self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.answer.claim.headline()))
+        self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.claim(self.answer).headline()))
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
     /// decision denies or drops what was asked for.
     fn granted(&self) -> Option<Consequence> {
-        let (asked, answer) = (&self.asked.claim, &self.answer.claim);
         if !self.is_wish_and_decision() || self.asked.stage == Stage::Decided {
             return None;
         }
+        let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
+        let (asked, answer) = (&*asked, &*answer);
         let says_no = |claim: &Claim| Subject::of(claim).statement.says_no;
         let denies = says_no(answer) && !says_no(asked);
         let drops =
@@ -486,6 +578,20 @@ impl<'a> Link<'a> {
         Some(Err(LeftOpen { record: new.record.id, memory: memory.id, rule }))
     }
 }
+
+/// Words of questions for an amount, by kind.
+static HOW: [WordList; 4] = [
+    WordList::named("how long"),
+    WordList::named("how often"),
+    WordList::named("how many"),
+    WordList::named("how large"),
+];
+/// Places in that list.
+const HOW_LONG: usize = 0;
+const HOW_OFTEN: usize = 1;
+const HOW_MANY: usize = 2;
+/// Words before a period.
+const EVERY: [&str; 6] = ["every", "each", "alle", "les", "cada", "todos"];
 
 /// Number of first words of a decision among which a denial is one of the whole.
 const DENIAL_WITHIN: usize = 3;

@@ -1,15 +1,19 @@
 //! Deed of a request or an attempt: its verb, its object and the things it lists. An attempt completes only a request
 //! for the same deed.
 
+use super::parts::before_reason;
 use super::phrases::{
     FORM_WORDS, REMOVALS, WordList, infinitive, is_exact, is_stop_word, topic_keys,
 };
-use super::quantity::words_of;
+use super::quantity::{quantity, words_of};
 use crate::domain::Claim;
+use crate::text::numbers::unit;
 use crate::text::tokens::{folded, hash};
 
 /// Conjunctions.
 static AND: WordList = WordList::named("and");
+/// Words for each of many things.
+static ALL_OF_THEM: WordList = WordList::named("all of them");
 /// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the
 /// first.
 static DEEDS: [WordList; 4] = [
@@ -20,6 +24,8 @@ static DEEDS: [WordList; 4] = [
 ];
 /// Function words of English, which has no verbs at the end.
 static ENGLISH: WordList = WordList::named("english");
+/// Row of the verbs that use a thing.
+const USES_THING: usize = 1;
 /// Row of the verbs that repair something.
 const REPAIRS: usize = 2;
 /// Words before the means or circumstances of a deed, which a retry may change.
@@ -47,9 +53,14 @@ pub(super) struct Deed {
     begins: bool,
     /// Keys of the topic words in order, without exact names.
     words: Vec<u64>,
-    /// Same, on both sides of a conjunction.
+    /// Keys of the exact names, and of the words between slashes.
+    names: Vec<u64>,
+    /// Keys of both on both sides of a conjunction, or before a comma in such a list.
     joined: Vec<u64>,
+    /// True if it concerns all of many things.
+    is_of_all: bool,
     removes: bool,
+    failed: bool,
     /// True if the result says that something works.
     works: bool,
     /// True if it refers to an earlier attempt.
@@ -75,6 +86,7 @@ impl Deed {
         deed.begins = first.is_some_and(|word| !is_stop_word(word));
         deed.removes = REMOVALS.are_in(head);
         if let Claim::Attempt(it) = claim {
+            deed.failed = !it.succeeded;
             let result = folded(&it.result);
             let results = words_of(&result);
             deed.works = results.iter().any(|word| WORKS.has(word));
@@ -88,23 +100,52 @@ impl Deed {
             deed.reproduces =
                 words.iter().any(|word| REPRODUCES.iter().any(|it| word.starts_with(it)));
             deed.again = words.iter().chain(&results).any(|word| RETRIES.has(word));
+            deed.is_of_all = of_all(&results);
         }
-        let mut before: &[u64] = &[];
-        let (mut keys, mut is_joined) = (Vec::new(), false);
-        for word in words {
-            if AND.has(word) {
-                deed.joined.extend(before);
-                is_joined = true;
-            } else if !is_stop_word(word) && !is_exact(word) {
-                keys.clear();
-                topic_keys(word, |key| keys.push(key));
-                deed.words.extend(&keys);
-                deed.joined.extend(keys.iter().filter(|_| is_joined));
-                is_joined = false;
-                before = &deed.words[deed.words.len() - keys.len()..];
-            }
-        }
+        deed.is_of_all |= of_all(&words);
+        deed.list(head);
         deed
+    }
+
+    /// Collects the words of the folded `head`, and those that it lists. Reasons list nothing.
+    fn list(&mut self, head: &str) {
+        let tokens = head.split(' ').flat_map(|token| {
+            let words = words_of(if token == "&" { "and" } else { token }).into_iter();
+            words.map(move |word| (word, token.ends_with([',', ';'])))
+        });
+        let (words, commas): (Vec<&str>, Vec<bool>) = tokens.unzip();
+        let unreasoned = words_of(before_reason(head)).len();
+        let (mut last, mut before_commas, mut is_joined) = (Vec::new(), Vec::new(), false);
+        for (at, word) in words.iter().enumerate() {
+            if AND.begin(&words[at..]).is_some() {
+                if at < unreasoned {
+                    self.joined.append(&mut before_commas);
+                    self.joined.extend(&last);
+                    is_joined = true;
+                }
+                continue;
+            }
+            let mut keys = Vec::new();
+            let parts: Vec<&str> = word.split('/').collect();
+            let is_word = |part: &&str| !part.is_empty() && part.chars().all(char::is_alphabetic);
+            if parts.len() > 1 && parts.iter().all(is_word) {
+                parts.iter().for_each(|part| topic_keys(part, |key| keys.push(key)));
+                self.names.extend(&keys);
+                self.joined.extend(&keys);
+            } else if is_exact(word) {
+                keys.push(hash(word));
+                self.names.extend(&keys);
+            } else if !is_stop_word(word) {
+                topic_keys(word, |key| keys.push(key));
+                self.words.extend(&keys);
+            } else {
+                continue;
+            }
+            self.joined.extend(keys.iter().filter(|_| is_joined));
+            is_joined = false;
+            before_commas.extend(keys.iter().filter(|_| commas[at]));
+            last = keys;
+        }
     }
 
     /// True if it names several things, as in `A and B`.
@@ -115,11 +156,24 @@ impl Deed {
     /// True if it is what `request` asks for: the same verb or one for the same, done to the same thing, and to
     /// each of several.
     pub(super) fn does(&self, request: &Deed) -> bool {
-        let is_same = |done: &str| request.verbs.iter().any(|asked| is_same_deed(asked, done));
+        // To use a thing in vain does not mean that it was to be made.
+        let is_use = |done: &str| self.failed && DEEDS[USES_THING].has(done);
+        let is_same = |done: &str| {
+            request.verbs.iter().any(|asked| {
+                is_same_deed(asked, done) && (!is_use(done) || DEEDS[USES_THING].has(asked))
+            })
+        };
         let Some(verb) = self.verbs.iter().position(|done| is_same(done)) else { return false };
         let object = self.words.get(usize::from(verb == 0 && self.begins));
         object.is_some_and(|key| request.words.contains(key))
-            && request.joined.iter().all(|key| self.words.contains(key))
+            && self
+                .is_of_each(request, |key| self.words.contains(&key) || self.names.contains(&key))
+    }
+
+    /// True if it leaves out nothing that `request` lists, and concerns all things if that does. `has` tells whether a word
+    /// is named.
+    pub(super) fn is_of_each(&self, request: &Deed, has: impl Fn(u64) -> bool) -> bool {
+        request.joined.iter().all(|key| has(*key)) && (self.is_of_all || !request.is_of_all)
     }
 
     /// True if it does what `failed` tried, or says that something works.
@@ -171,6 +225,15 @@ impl Deed {
         let is_done = self.verbs.iter().any(|done| is_same_deed(verb, done));
         key.copied().filter(|_| is_done)
     }
+}
+
+/// True if one of `words` is for all of many things; `every hour` is a frequency.
+fn of_all(words: &[&str]) -> bool {
+    let is_time = |at: usize| {
+        let next = words.get(at + 1..).unwrap_or_default();
+        quantity(next).is_some() || next.first().is_some_and(|next| unit(next).is_some())
+    };
+    (0..words.len()).any(|at| ALL_OF_THEM.has(words[at]) && !is_time(at))
 }
 
 /// Folded `head` of an attempt without its means and circumstances: in `ran eslint on the shop`, without the tool.

@@ -37,6 +37,78 @@ fn only_the_deed_that_was_asked_for_completes_a_request() {
 }
 
 #[test]
+fn a_part_of_what_was_asked_for_completes_nothing_not_even_at_once() {
+    for (asked, action, is_done) in [
+        ("Add retries to upload and download", "added retries to upload", false),
+        ("Add retries to upload and download", "added retries to download and upload", true),
+        ("Rename the tables users, orders & carts", "renamed the tables users and orders", false),
+        ("Add retries to upload/download", "added retries to upload", false),
+        ("Add retries to all clients", "added retries to the S3 client", false),
+        ("Add retries to all clients", "added retries to all clients", true),
+        ("Add retries to `/v1/up` and `/v1/down`", "added retries to `/v1/up`", false),
+        (
+            "Add retries to `/v1/up` and `/v1/down`",
+            "added retries to `/v1/down` and `/v1/up`",
+            true,
+        ),
+        ("Translate the 5 pages of the shop", "translated 2 pages of the shop", false),
+        (
+            "Fix the three bad tests of the till",
+            "fixed one of the three bad tests of the till",
+            false,
+        ),
+        ("Fix issue #31 in the till", "fixed issue #31 in the till", true),
+        ("Add a till to the app as well as the site", "added a till to the app", false),
+        (
+            "Add a lamp to the shed because wood and tools are there",
+            "added a lamp to the shed",
+            true,
+        ),
+        ("Show the sales report every hour", "showed the sales report", true),
+        ("Den Export für Kunden und Firmen bauen", "den Export für Kunden gebaut", false),
+        ("Beide Drucker im Laden einrichten", "den Drucker im Laden eingerichtet", false),
+        ("Ajouter un test pour la caisse et le stock", "ajouté un test pour la caisse", false),
+        ("Añadir pruebas para la caja y el stock", "añadido pruebas para la caja", false),
+    ] {
+        let wish = record(request(asked), Person, 1);
+        let deed = || attempt(action, "ready", true);
+        for deed in [record(deed(), Assistant, 2), later(deed(), Assistant)] {
+            let mut state = MemoryMap::new();
+            plan(&[wish.clone(), deed], &mut state);
+            assert_eq!(of(&state, &wish).stage == Stage::Decided, is_done, "{asked}: {action}");
+        }
+    }
+}
+
+#[test]
+fn what_was_tried_in_vain_for_a_request_is_solved_once_that_is_done() {
+    let asked = "Add a search box to the recipe page";
+    let box_of_vendor = "added a search box to the recipe page based on the vendor widget, its theme \
+                         and its stylesheet";
+    let filter = "added a filter to the recipe page based on the vendor widget and its theme";
+    let own_box = "added a search box to the recipe page in 40 lines";
+    for (failed, is_solved, days) in [
+        (box_of_vendor, true, [1, 2, 3]),
+        (box_of_vendor, false, [1, 4, 3]),
+        (box_of_vendor, false, [3, 2, 5]),
+        (filter, false, [1, 2, 3]),
+    ] {
+        let [asked_on, failed_on, done_on] = days;
+        let wish = record(request(asked), Person, asked_on);
+        let before = record(attempt(failed, "it stayed empty", false), Assistant, failed_on);
+        let done = record(attempt(own_box, "24 hits", true), Assistant, done_on);
+        let (mut state, mut turned) = (MemoryMap::new(), MemoryMap::new());
+        plan(&[wish.clone(), before.clone(), done.clone()], &mut state);
+        assert_eq!(of(&state, &wish).stage, Stage::Decided);
+        assert_eq!(of(&state, &before).stage != Stage::Attempted, is_solved, "{failed} {days:?}");
+        // The request is read last.
+        plan(&[before.clone(), done], &mut turned);
+        plan(&[wish], &mut turned);
+        assert_eq!(of(&turned, &before).stage != Stage::Attempted, is_solved, "{failed} {days:?}");
+    }
+}
+
+#[test]
 fn only_a_retry_or_a_repair_of_the_same_thing_solves_a_failure() {
     for (is_solved, failed, action, result) in [
         (true, "synced the gym calendar", "synced the gym calendar over CalDAV", "90 entries"),
@@ -264,6 +336,31 @@ fn a_refusal_settles_no_question_about_the_way() {
         plan(&[question.clone(), later(choice, Person)], &mut state);
         let state = of(&state, &question).state;
         assert_eq!(state == MemoryState::Superseded, is_settled, "{asked}: {chosen}");
+    }
+}
+
+#[test]
+fn a_question_for_an_amount_is_settled_by_just_that_amount_of_just_that_thing() {
+    for (asked, chosen, is_settled) in [
+        ("How long do we keep the access logs?", "access logs are kept for 30 days", true),
+        ("How often is the catalogue backed up?", "the catalogue is backed up hourly", true),
+        ("How many retries does the uploader make?", "the uploader makes 5 retries", true),
+        ("How large may an upload be?", "an upload may be at most 25 MB", true),
+        ("Wie oft wird der Pegel abgefragt?", "der Pegel wird stündlich abgefragt", true),
+        ("How long do we keep the access logs?", "access logs are kept in S3", false),
+        ("How long do we keep the access logs?", "audit logs are kept for 30 days", false),
+        ("How long do we keep the access logs?", "access logs of guests are kept 30 days", false),
+        ("How many retries does the uploader make?", "the uploader makes a retry in 5 s", false),
+        ("How often is the weather feed polled?", "the weather feed is kept 10 minutes", false),
+        ("Wie oft wird der Pegel abgefragt?", "der Wind wird stündlich abgefragt", false),
+        ("How many seats has the small hall?", "the small hall has 3 doors", false),
+    ] {
+        let question = record(discussion(asked, &[]), Person, 1);
+        let choice = record(decision(&[], chosen, "so it is"), Person, 2);
+        let mut state = MemoryMap::new();
+        plan(&[question.clone(), choice], &mut state);
+        let is_over = of(&state, &question).state == MemoryState::Superseded;
+        assert_eq!(is_over, is_settled, "{asked}: {chosen}");
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Parts {
     pub(super) names: Vec<u64>,
     /// Those that the text is about: they begin it, or follow an article and a noun.
     pub(super) subjects: Vec<u64>,
+    /// Those that may tell one thing from others of its kind, as in `lock room 7`, sorted.
+    pub(super) instances: Vec<u64>,
     /// Topic words in order, if the order carries meaning, as in `from A to B`.
     pub(super) order: WordOrder,
     /// Bounds set by stop words such as `before` and `below`, sorted.
@@ -90,7 +92,7 @@ impl Parts {
         let flat = folded(text);
         let words = words_of(&flat);
         let (mut topic, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut names, mut subjects) = (Vec::new(), Vec::new());
+        let (mut names, mut subjects, mut instances) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
         let mut before = "";
         let mut rest = words.as_slice();
@@ -101,6 +103,7 @@ impl Parts {
                 values.push(quantity.key);
                 let is_bare = quantity.words == 1 && word.bytes().all(|it| it.is_ascii_digit());
                 names.extend(is_bare.then_some(quantity.key));
+                instances.extend((is_bare && is_nominal(&words, at)).then_some(quantity.key));
                 rest = rest.get(quantity.words..).unwrap_or_default();
                 continue;
             }
@@ -117,6 +120,7 @@ impl Parts {
                 values.push(hash(word));
                 names.push(hash(word));
                 subjects.extend(is_subject(&words, at).then_some(hash(word)));
+                instances.extend(may_be_instance(&words, at).then_some(hash(word)));
             } else if !is_stop_word(word) && !KEEPS.has(word) {
                 let is_predicate = BE.has(last);
                 topic_keys(word, |key| {
@@ -136,10 +140,21 @@ impl Parts {
         predicates.extend(topic.last().filter(|_| is_german));
         let particle = words.last().and_then(|last| PARTICLES.iter().position(|it| it == last));
         bounds.extend(particle.map(|at| usize::MAX - at));
-        let sets = [&mut topic, &mut values, &mut names, &mut subjects, &mut predicates];
-        sets.into_iter().for_each(sort);
+        let sets = [&mut topic, &mut values, &mut names, &mut subjects, &mut instances];
+        sets.into_iter().chain([&mut predicates]).for_each(sort);
         bounds.sort_unstable();
-        Parts { folded: flat, topic, values, names, subjects, order, bounds, predicates, keeps }
+        Parts {
+            folded: flat,
+            topic,
+            values,
+            names,
+            subjects,
+            instances,
+            order,
+            bounds,
+            predicates,
+            keeps,
+        }
     }
 }
 
@@ -155,6 +170,63 @@ fn is_subject(words: &[&str], at: usize) -> bool {
     };
     at == lead || at.checked_sub(2).is_some_and(of_noun)
 }
+
+/// True if the word at `at` may be the noun before a name.
+fn is_noun(words: &[&str], at: usize) -> bool {
+    !is_stop_word(words[at]) || words[at] == "port"
+}
+
+/// True if the bare number at `at` may tell one thing from others, as in `lock room 7`; in `allow 7 copies` it is an amount.
+fn is_nominal(words: &[&str], at: usize) -> bool {
+    let counts = || words.get(at + 1).is_some_and(|next| !is_stop_word(next));
+    let of_noun = |article: &&str| ARTICLES.has(article);
+    let is_one = at > 1 && words.get(at - 2).is_some_and(of_noun) || !counts();
+    at > 0 && is_noun(words, at - 1) && is_one && may_be_instance(words, at)
+}
+
+/// True if the name at `at` may tell one thing from others of its kind: it begins the text, is an object, or says where
+/// something is done to an object, as in `check the token on /v1/orders`. In `use port 8080` and `listen on port 8080` it
+/// is a value.
+fn may_be_instance(words: &[&str], at: usize) -> bool {
+    let lead = LEADS.begin(words).unwrap_or_default();
+    let mut begin = at;
+    begin -= usize::from(lead < begin && is_noun(words, begin - 1));
+    begin -= usize::from(lead < begin && ARTICLES.has(words[begin - 1]));
+    let Some((before, rest)) = words.get(lead..begin).and_then(<[&str]>::split_last) else {
+        return true;
+    };
+    let has_object = || {
+        let begins = |two: &[&str]| !is_stop_word(two[0]) && ARTICLES.has(two[1]);
+        let nouns = rest.iter().filter(|word| !is_stop_word(word)).count();
+        rest.windows(2).any(begins) || nouns > SUBJECT_AND_VERB
+    };
+    match () {
+        () if PLACES.has(before) => has_object(),
+        () => OF_SCOPE.has(before) || !(is_stop_word(before) || HAS_VALUE.has(before)),
+    }
+}
+
+/// The folded text before its reason, as in `close early because of the storm`.
+pub(super) fn before_reason(folded: &str) -> &str {
+    let tokens: Vec<&str> = folded.split(' ').collect();
+    let mark = |letter: char| !letter.is_alphanumeric();
+    let words: Vec<&str> = tokens.iter().map(|token| token.trim_matches(mark)).collect();
+    let is_reason = |at: &usize| REASONS.begin(&words[*at..]).is_some() && !BE.has(words[*at - 1]);
+    let Some(at) = (1..words.len()).find(is_reason) else { return folded };
+    let end = tokens[..at].iter().map(|token| token.len() + 1).sum::<usize>();
+    folded.get(..end).unwrap_or(folded)
+}
+
+/// Words before a reason.
+static REASONS: WordList = WordList::named("reasons");
+/// Maximum number of words of a subject and its verb.
+const SUBJECT_AND_VERB: usize = 2;
+/// Prepositions of place.
+static PLACES: WordList = WordList::named("places");
+/// Prepositions before what something is about.
+static OF_SCOPE: WordList = WordList::named("of scope");
+/// Verbs before a value.
+static HAS_VALUE: WordList = WordList::named("has value");
 
 /// Sorts the keys and removes duplicates.
 pub(super) fn sort(keys: &mut Vec<u64>) {

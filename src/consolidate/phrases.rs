@@ -35,6 +35,8 @@ pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
 pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
 /// Words saying that something is added to what holds already.
 pub(super) static ADDITIONS: Phrases = Phrases::named("additions");
+/// Words by which an attempt is about a part of many things.
+pub(super) static PARTS: Phrases = Phrases::named("a part");
 /// Words by which an attempt removes something.
 pub(super) static REMOVALS: Phrases = Phrases::named("removals");
 
@@ -194,7 +196,7 @@ fn spelled(letter: char) -> bool {
 pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
     let mut hard = Vec::new();
     for word in folded.split(' ').map(bare) {
-        if is_exact(word) || is_symbol(word) || BOUND_WORDS.contains(word) {
+        if is_exact(word) || is_symbol(word) || BOUND_WORDS.contains(word) || is_lettered(word) {
             hard.push(hash(word));
         }
     }
@@ -205,6 +207,12 @@ pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
     }
     hard.sort_unstable();
     hard
+}
+
+/// True for a letter that tells one thing from others, as in `plan b` and `bucket-a`.
+fn is_lettered(word: &str) -> bool {
+    let last = word.rsplit('-').next().unwrap_or_default();
+    last.len() == 1 && last.as_bytes()[0].is_ascii_alphabetic() && !is_stop_word(word)
 }
 
 /// Hashes of the words of `folded` that are exact names, in order.
@@ -322,6 +330,9 @@ mod tests {
         assert_ne!(hard("Push to main."), hard("Never push to main."));
         assert_ne!(hard("看 src/a.rs"), hard("看 src/b.rs"));
         assert_ne!(hard("テストを消す"), hard("テストを消さない"));
+        assert_ne!(hard("keep uploads in bucket-a"), hard("keep uploads in bucket-b"));
+        assert_ne!(hard("take plan b"), hard("take plan c"));
         assert_eq!(hard("Add tests, please"), hard("add Tests"));
+        assert_eq!(hard("add a test"), hard("add test"));
     }
 }

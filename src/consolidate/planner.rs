@@ -285,9 +285,9 @@ impl<'a> Planner<'a> {
         let mut judged = Vec::new();
         let mut refused = Vec::new();
         let kind = new.subject.search.kind;
-        let mut found = self.working.candidates(&new.subject, kind);
+        let mut found = self.working.candidates(new, kind);
         let named = self.verdicts.memories_of(new.record.id).filter(|id| *id != new.own);
-        let named = self.working.named(named, kind, &found);
+        let named = self.working.named(new, named, kind, &found);
         found.extend(named);
         for Candidate { memory, subject, near } in found {
             let there = self.places.get(&memory.id).copied();
@@ -538,7 +538,7 @@ impl OpenLink<'_> {
                     .then(|| (Settlement::Followed, "judged-solved", vec![effect]));
             }
             Verdict::Replaces { agreed } if alike => {
-                let subject = Subject::of(&memory.claim);
+                let subject = Subject::of(&memory.claim_at(new.facts.at));
                 let (subject, like) = (&subject, Likeness::of(&new.subject, &subject));
                 let pair = RulePair { new, memory, subject, like, order, together, agreed };
                 if pair.may_precede() {

@@ -39,6 +39,16 @@ pub(super) struct Quantity {
     pub(super) key: u64,
     /// Number of words that it takes up.
     pub(super) words: usize,
+    /// Empty for a bare number or a name.
+    pub(super) dimension: &'static str,
+    /// True if it says how often something happens.
+    pub(super) is_frequency: bool,
+}
+
+impl Quantity {
+    fn new(dimension: &'static str, amount: f64, words: usize) -> Quantity {
+        Quantity { key: key(dimension, amount), words, dimension, is_frequency: false }
+    }
 }
 
 /// Strips punctuation and a joined article (`l'import`) from a word; a path keeps its slash.
@@ -81,18 +91,21 @@ pub(super) fn words_of(folded: &str) -> Vec<&str> {
 pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let first = words.first()?;
     if let Some(key) = DAY_OF_WORD.get(first) {
-        return Some(Quantity { key: *key, words: 1 });
+        return Some(Quantity { key: *key, ..Quantity::new("day", 0.0, 1) });
+    }
+    if let Some(frequency) = frequency(words) {
+        return Some(frequency);
     }
     if let Some(time) = time_of_day(words) {
         return Some(time);
     }
     if let Some(port) = port(first) {
-        return Some(Quantity { key: key("", port), words: 1 });
+        return Some(Quantity::new("", port, 1));
     }
     let (amount, suffix, count) = if let Some((amount, count)) = said(words, &FRACTION_PHRASES) {
         (amount, "", count)
     } else if let Some((percent, words)) = said(words, &PERCENT_PHRASES) {
-        return Some(Quantity { key: key("percent", percent), words });
+        return Some(Quantity::new("percent", percent, words));
     } else {
         let (amount, suffix) = written(first)?;
         (amount, suffix, 1)
@@ -103,7 +116,55 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
         suffix => (Some(unit(suffix)?), count),
     };
     let (dimension, scale) = found.map_or(("", 1.0), |unit| (unit.dimension, unit.scale as f64));
-    Some(Quantity { key: key(dimension, amount * scale), words: count })
+    Some(Quantity::new(dimension, amount * scale, count))
+}
+
+/// Adverbs for once in so many of a unit. Those with an ending of English may be adjectives, as in `the daily report`.
+const ADVERBS: [(&str, f64, &[&str]); 6] = [
+    ("hour", 1.0, &["hourly", "stündlich"]),
+    ("day", 1.0, &["daily", "täglich", "diariamente", "quotidiennement"]),
+    ("week", 1.0, &["weekly", "wöchentlich", "semanalmente"]),
+    ("month", 1.0, &["monthly", "monatlich", "mensualmente", "mensuellement"]),
+    ("month", 3.0, &["quarterly", "vierteljährlich", "quartalsweise"]),
+    ("year", 1.0, &["yearly", "annually", "jährlich", "anualmente"]),
+];
+/// Words before a unit, and how often something happens in it.
+const TIMES_PER: [(f64, &[&str]); 3] = [
+    (
+        1.0,
+        &[
+            "every", "each", "jede", "jeden", "jedes", "chaque", "cada", "toutes les", "tous les",
+            "once a", "once an", "once per", "einmal pro", "einmal am", "einmal die", "einmal im",
+            "une fois par", "una vez al", "una vez por",
+        ],
+    ),
+    (
+        2.0,
+        &[
+            "twice a", "twice an", "twice per", "two times a", "zweimal pro", "zweimal am",
+            "zweimal die", "zweimal im", "deux fois par", "dos veces al", "dos veces por",
+        ],
+    ),
+    (3.0, &["three times a", "dreimal pro", "dreimal am", "trois fois par", "tres veces al"]),
+];
+
+/// The frequency at the start of `words`: `hourly`, `every hour`, `twice a day`. `every 10 minutes` is `10 minutes`. An
+/// adjective is none.
+fn frequency(words: &[&str]) -> Option<Quantity> {
+    let first = words.first()?;
+    let adverb = ADVERBS.iter().find(|(.., adverbs)| adverbs.contains(first));
+    let (unit, times, count) = match adverb {
+        Some((name, units, _)) => (unit(name)?, 1.0 / units, 1),
+        None => {
+            let (times, count) = said(words, &TIMES_PER)?;
+            (unit(words.get(count)?)?, times, count + 1)
+        }
+    };
+    let is_german = first.ends_with("lich") || first.starts_with("jede") || first.ends_with("mal");
+    let is_adverb = is_german || words.get(count).is_none_or(|next| is_stop_word(next));
+    let per = if times > 1.0 { "times" } else { unit.dimension };
+    let found = Quantity::new(per, unit.scale as f64 / times, count);
+    is_adverb.then_some(Quantity { is_frequency: true, ..found })
 }
 
 /// Hours after midnight that words behind a time of day add to an hour before noon; `None` for a 24-hour clock.
@@ -129,7 +190,7 @@ const PARTS_OF_DAY: [(Option<u32>, &[&str]); 3] = [
 fn time_of_day(words: &[&str]) -> Option<Quantity> {
     let (first, behind) = words.split_first()?;
     if *first == "noon" {
-        return Some(Quantity { key: key("clock", 12.0 * 60.0), words: 1 });
+        return Some(Quantity::new("clock", 12.0 * 60.0, 1));
     }
     let glued = [("am", 0), ("pm", 12)];
     let glued = glued.iter().find_map(|(said, shift)| Some((first.strip_suffix(said)?, *shift)));
@@ -158,7 +219,7 @@ fn time_of_day(words: &[&str]) -> Option<Quantity> {
         None => hour,
     };
     let minutes = (hour <= 24 && minute < 60).then(|| hour % 24 * 60 + minute)?;
-    Some(Quantity { key: key("clock", f64::from(minutes)), words: count })
+    Some(Quantity::new("clock", f64::from(minutes), count))
 }
 
 /// True if one of `values` is a day of the week, which is a condition beside another value.
@@ -251,6 +312,24 @@ mod tests {
         same("16 uhr", "16:00", true);
         same("noon", "12 pm", true);
         same("-18 degrees", "18 degrees", false);
+        same("hourly", "every hour", true);
+        same("stündlich abgefragt", "jede stunde abgefragt", true);
+        same("daily at 2:00", "once a day", true);
+        same("toutes les heures", "chaque heure", true);
+        same("toutes les heures", "60 minutes", true);
+        same("cada día", "täglich", true);
+        same("quarterly", "3 months", true);
+    }
+
+    #[test]
+    fn adjectives_are_no_frequencies() {
+        for words in ["daily report", "hourly backup", "every second build", "chaque jour ouvré"] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert!(quantity(&words).is_none(), "{words:?}");
+        }
+        same("twice a day", "daily", false);
+        same("hourly", "daily", false);
+        same("twice a day", "12 hours", false);
     }
 
     #[test]

@@ -58,6 +58,8 @@ fn statements_that_differ_in_a_sign_or_a_time_are_two() {
         ("use slate, not tiles", "use tiles, not slate", false),
         ("test the roof first, then pay", "pay first, then test the roof", false),
         ("send the plan to Ann and Bob", "send the plan to Ann or Bob", false),
+        ("keep the roof plans in vault-b", "keep the roof plans in vault-c", false),
+        ("take plan b for the roof", "take plan c for the roof", false),
         ("pay 5 euros for 2 hours", "pay 2 euros for 5 hours", false),
         ("take the train to Ulm", "take the train from Ulm", false),
         ("roofs below 2 m are not insured", "roofs under 2 m are not insured", true),

@@ -200,6 +200,13 @@ impl Stated {
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
     }
 
+    /// True if `former` has a qualifier that this one lacks and that is not `told`.
+    pub(super) fn loses_part_of(&self, former: &Stated, told: &[u64]) -> bool {
+        let is_known =
+            |key: &u64| [&self.keys[..], told].iter().any(|it| it.binary_search(key).is_ok());
+        !former.qualifiers.iter().all(is_known)
+    }
+
     /// True if both have their common words in the same order, or with the last ones first, and so `values`, which may
     /// stand anywhere between them. Words that are `free` stand anywhere.
     pub(super) fn is_in_order_of(

@@ -386,11 +386,13 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
         Order::Earlier if old.revises(new) && old.is_of_another(new) => Some(Ruling::Related),
         Order::Later if new.revises(old) => {
             let aware = (pair.agreed || (pair.new.person && new.knows(old))) && pair.may_follow();
-            Some(if aware || pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
+            let changes = (aware || pair.may_supersede()) && !new.may_be_of_another(old);
+            Some(if changes { Ruling::Supersede } else { Ruling::Doubt })
         }
         Order::Earlier if old.revises(new) => {
             let later = (old.says_change || old.knows(new))
-                && pair.memory.said_by <= pair.new.facts.said_by;
+                && pair.memory.said_by <= pair.new.facts.said_by
+                && !old.may_be_of_another(new);
             Some(if later { Ruling::Late } else { Ruling::Doubt })
         }
         Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
@@ -416,8 +418,8 @@ fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     match pair.order {
-        Order::Later if new.is_of_another(old) => None,
-        Order::Earlier if old.is_of_another(new) => None,
+        Order::Later if new.is_of_another(old) || new.may_be_of_another(old) => None,
+        Order::Earlier if old.is_of_another(new) || old.may_be_of_another(new) => None,
         Order::Later if pair.may_supersede() && new.presupposes(old) => Some(Ruling::Supersede),
         Order::Earlier if old.says_change && pair.may_precede() && old.presupposes(new) => {
             Some(Ruling::Late)

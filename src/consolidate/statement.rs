@@ -2,7 +2,7 @@
 //! have the same topic if neither has a topic word that the other lacks.
 
 use super::deed::{Deed, without_means};
-use super::parts::{Parts, WordOrder, both, bound_of, shared, sort, without};
+use super::parts::{Parts, WordOrder, before_reason, both, bound_of, shared, sort, without};
 use super::phrases::{
     ADDITIONS, BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED,
     WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change,
@@ -62,7 +62,12 @@ pub(super) struct Statement {
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let mut head = Parts::of(claim.headline());
+        let mut head = match claim {
+            Claim::Decision(_) | Claim::Request(_) => {
+                Parts::of(before_reason(&folded(claim.headline())))
+            }
+            Claim::Discussion(_) | Claim::Attempt(_) => Parts::of(claim.headline()),
+        };
         let whole = text(claim);
         let flat = folded(&whole);
         let says_change_anywhere = says_change(&flat);
@@ -95,7 +100,7 @@ impl Statement {
             needs_permission,
             says_change: says_change_anywhere,
             named: named.clone(),
-            adds: ADDITIONS.are_in(&head.folded),
+            adds: ADDITIONS.are_in(&head.folded) || ends_with_too(&head.folded),
             weighed: weighed(&options, &stated),
             options,
             stated,
@@ -180,7 +185,8 @@ impl Statement {
             || without(&self.head.topic, &own) != without(&former.head.topic, &before)
             || (given_up && self.says_change);
         let enough = common >= TOPIC_WORDS_MIN || (common == 1 && leaves_out == 0 && given_up);
-        let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
+        let is_left_out = given_up && leaves_out <= LEFT_OUT_MAX && !self.loses_part_of(former);
+        let whole = leaves_out == 0 || is_left_out;
         // To deny another value or choice leaves the former one.
         let chosen = both(&self.head.topic, &choices);
         let is_other = self.head.values != former.head.values
@@ -195,6 +201,15 @@ impl Statement {
             |it: &Statement, other: &Statement| !without(&it.named, &other.head.values).is_empty();
         let is_another = differs(self, former) && differs(former, self);
         (self.adds || is_another) && !self.knows(former)
+    }
+
+    /// True if one of the two is about a named thing of which the other may be another, as in `lock room 7` and `lock room 9`.
+    pub(super) fn may_be_of_another(&self, former: &Statement) -> bool {
+        let lacks = |it: &Statement, names: &[u64]| !without(names, &it.head.values).is_empty();
+        let is_another = |one: &Statement, other: &Statement| {
+            lacks(other, &one.head.instances) && lacks(one, &other.head.names)
+        };
+        (is_another(self, former) || is_another(former, self)) && !self.knows(former)
     }
 
     /// True if the two have other values or words, or one denies what the other says.
@@ -217,9 +232,17 @@ impl Statement {
         // It may negate one of its own alternatives. Negating the whole negates a part of it.
         let turns = self.says_no && !former.says_no && self.is_within(former);
         let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
-        let is_about_it = common >= TOPIC_WORDS_MIN && leaves_out <= least && adds.is_empty();
+        let is_about_it = common >= TOPIC_WORDS_MIN
+            && leaves_out <= least
+            && adds.is_empty()
+            && (turns || !self.loses_part_of(former));
         let differs = turns || (valued && self.head.values != former.head.values);
         is_about_it && differs && !self.narrows(former)
+    }
+
+    /// True if `former` is about a part that this one does not mention, such as the limit `for guests`.
+    fn loses_part_of(&self, former: &Statement) -> bool {
+        self.stated.loses_part_of(&former.stated, &self.all)
     }
 
     /// True if its value holds only on a day of the week.
@@ -292,6 +315,7 @@ impl Statement {
             && !retraction.refuses
             && !self.denies
             && !self.narrows(former)
+            && !(of_amount && own.loses_part_of(before, &retraction.all))
             && !own.narrows(before, of_amount, &retraction.all)
     }
 
@@ -444,6 +468,24 @@ impl Statement {
         shared(&retraction.retracted, &self.head.values) > 0
     }
 
+    /// True if it has other exact names or numbers than `request`, such as another issue or fewer pages.
+    pub(super) fn names_others(&self, request: &Statement) -> bool {
+        !without(&request.head.names, &self.all).is_empty()
+            && !without(&self.head.names, &request.all).is_empty()
+    }
+
+    /// True if it lacks a value of `question`, or has more than one other name or number.
+    pub(super) fn names_other_than(&self, question: &Statement) -> bool {
+        let others = without(&self.head.names, &question.all);
+        !self.lacks_nothing(question) || others.len() > 1
+    }
+
+    /// True if it has no topic word but those of `topic` and words for a measure.
+    pub(super) fn says_nothing_else(&self, topic: &[u64]) -> bool {
+        let is_known = |key: &u64| topic.contains(key) || MEASURES.binary_search(key).is_ok();
+        self.head.topic.iter().all(is_known)
+    }
+
     /// True if the main string has neither quantities nor exact names.
     pub(super) fn has_no_value(&self) -> bool {
         self.head.values.is_empty()
@@ -592,6 +634,11 @@ fn opposed(head: &str, by: &WordList) -> Vec<u64> {
         found.extend(all_topic_keys(rest.into_iter().chain(near).copied()));
     }
     found
+}
+
+/// True if a clause of the folded main string ends with `too`, which elsewhere is a degree.
+fn ends_with_too(head: &str) -> bool {
+    head.split([',', ';', '.', ':']).any(|clause| clause.trim_end().ends_with(" too"))
 }
 
 /// True if the folded main string requires a person's permission.

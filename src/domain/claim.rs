@@ -180,6 +180,31 @@ impl Claim {
         }
     }
 
+    /// Returns a claim of this kind that says only `words`.
+    pub(crate) fn in_words(&self, words: &str) -> Claim {
+        let words = words.to_owned();
+        match self {
+            Claim::Decision(_) => Claim::Decision(Decision {
+                options: Vec::new(),
+                chosen: words,
+                rationale: String::new(),
+            }),
+            Claim::Discussion(_) => {
+                Claim::Discussion(Discussion { topic: words, points: Vec::new() })
+            }
+            Claim::Attempt(it) => Claim::Attempt(Attempt {
+                action: words,
+                result: String::new(),
+                succeeded: it.succeeded,
+            }),
+            Claim::Request(_) => Claim::Request(PersonRequest {
+                intent: String::new(),
+                target: None,
+                summary: words,
+            }),
+        }
+    }
+
     /// Returns the claim as JSON, with fields in schema order.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()

@@ -168,6 +168,19 @@ impl Memory {
         shown_words(self.edited.as_deref(), &self.claim)
     }
 
+    /// The claim as it was worded at `at`, or is now: a person's wording has no other fields.
+    pub(crate) fn claim_at(&self, at: Option<Timestamp>) -> Cow<'_, Claim> {
+        match &self.edited {
+            Some(_) if !self.is_decided_after(at) => Cow::Owned(self.claim.in_words(self.words())),
+            Some(_) | None => Cow::Borrowed(&self.claim),
+        }
+    }
+
+    /// The claim in a person's wording, if they edited it.
+    pub(crate) fn current_claim(&self) -> Cow<'_, Claim> {
+        self.claim_at(Some(Timestamp(i64::MAX)))
+    }
+
     /// State in a word or two, for people.
     pub(crate) fn standing(&self) -> &'static str {
         self.state.in_words(self.stage, &self.claim)
