@@ -110,8 +110,8 @@ impl Grounder<'_> {
         }
     }
 
-    /// Puts the first evidence of the intent first in the summary, too. A person's words that state the summary better
-    /// stay before it, and words that add nothing to the summary are left out then.
+    /// Puts the first evidence of the intent first in the summary, too, unless a person's words state the summary
+    /// better and it adds nothing to them.
     fn intent_first(&self, summary: &str, evidence: &mut Vec<Evidence>) {
         let of = |field| evidence.iter().filter(move |it| it.field == field);
         let intents: Vec<Evidence> = of("intent").cloned().collect();
@@ -136,7 +136,7 @@ impl Grounder<'_> {
             None if is_better && !adds => return,
             None => Evidence { field: "summary".to_owned(), ..intent.clone() },
         };
-        evidence.insert(first + usize::from(is_better), stated);
+        evidence.insert(first, stated);
         drop_last(evidence, "summary");
     }
 }
