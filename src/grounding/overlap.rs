@@ -56,8 +56,6 @@ const FURTHER_MIN: f64 = 7.7;
 /// Commands whose messages describe work done elsewhere, and the penalty for quoting them as the action.
 const COMMITS: [&str; 2] = ["git commit", "git add"];
 const COMMIT_WEIGHT: f64 = 4.0;
-/// Weight by which words for a choice go before calls and outputs, which do not choose.
-const VOICE_WEIGHT: f64 = 10.0;
 /// Weight of the whole claim's share by which the windows of a choice are ordered: who decides says why.
 const REASON_WEIGHT: f64 = 20.0;
 
@@ -314,8 +312,8 @@ impl<'a> WordIndex<'a> {
             let held: Vec<usize> = places.iter().map(|(_, word)| *word).collect();
             let clauses = field.shares(&held);
             let sentence = places[0].0 as usize;
-            let is_choice = preference.is_choice_by(self.part(sentence));
-            let voice = if is_choice { VOICE_WEIGHT } else { 0.0 };
+            let shown = &self.sentences[sentence];
+            let voice = preference.of_place(self.part(sentence), shown, self.words_of(shown));
             Candidate { sentence, held, clauses, score: 0.0, voice }
         };
         let each = field.places.chunk_by(|(one, _), (other, _)| one == other);
@@ -336,7 +334,7 @@ impl<'a> WordIndex<'a> {
                 + CLAUSE_WEIGHT * candidate.clauses.iter().copied().fold(0.0, f64::max)
                 + if is_verbatim { VERBATIM_WEIGHT } else { 0.0 }
                 + preference.of_source(self.part(candidate.sentence), sentence);
-            let text = self.slice.text.as_str().get(sentence.span.clone()).unwrap_or_default();
+            let text = self.words_of(sentence);
             if preference.is_deed && COMMITS.iter().any(|it| text.contains(it)) {
                 candidate.score -= COMMIT_WEIGHT;
             }
@@ -356,6 +354,10 @@ impl<'a> WordIndex<'a> {
     /// Part of a sentence.
     fn part(&self, sentence: usize) -> &Part {
         &self.slice.parts[self.sentences[sentence].part as usize]
+    }
+
+    fn words_of(&self, sentence: &Sentence) -> &str {
+        self.slice.text.as_str().get(sentence.span.clone()).unwrap_or_default()
     }
 
     /// Windows around the sentence with the best score, and around those that state another clause better.

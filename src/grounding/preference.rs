@@ -67,6 +67,8 @@ fn end(text: &str, is_last: bool) -> Option<usize> {
 const CONTEXT_SENTENCES: usize = 3;
 /// Same, as the maximum distance of their first bytes.
 const CONTEXT_BYTES: usize = 300;
+/// Weight by which words for a choice go before calls and outputs, which do not choose.
+const VOICE_WEIGHT: f64 = 10.0;
 /// Weight of the words of a person whom the field names.
 const NAMED_WEIGHT: f64 = 1.0;
 
@@ -134,6 +136,14 @@ const ACTION: SourceWeights =
     SourceWeights { person: -0.5, assistant: 0.3, call: 1.2, other: -0.2 };
 const RESULT: SourceWeights = SourceWeights { person: 1.3, assistant: 1.3, call: -0.7, other: 1.7 };
 
+/// Text in which a field is likelier to be stated, because of the evidence of another one.
+#[derive(Clone, Debug)]
+pub(super) struct Favour {
+    pub(super) spans: Vec<Range<usize>>,
+    /// Additional weight of its sentences.
+    pub(super) weight: f64,
+}
+
 /// Preference among the sentences for one field.
 #[derive(Debug)]
 pub(super) struct Preference<'c> {
@@ -143,6 +153,7 @@ pub(super) struct Preference<'c> {
     pub(super) is_choice: bool,
     /// True if the field is what was done.
     pub(super) is_deed: bool,
+    pub(super) favoured: Option<Favour>,
     /// Turns of the people whom the field names.
     turns: Vec<Range<usize>>,
     sources: SourceWeights,
@@ -164,13 +175,18 @@ impl<'c> Preference<'c> {
             ClaimKind::Attempt => RESULT,
         };
         let (is_choice, is_deed) = (field == "chosen", field == "action");
-        Preference { claim, is_choice, is_deed, turns, sources }
+        Preference { claim, is_choice, is_deed, favoured: None, turns, sources }
     }
 
-    /// True if the field is a choice, and `part` may make one.
-    pub(super) fn is_choice_by(&self, part: &Part) -> bool {
+    /// Additional weight by which one of the sentences that may be shown is chosen. A call or an output makes no
+    /// choice, and a question is neither favoured.
+    pub(super) fn of_place(&self, part: &Part, sentence: &Sentence, text: &str) -> f64 {
         let speaks = part.speaker == Speaker::Assistant && part.kind != EntryKind::ToolCall;
-        self.is_choice && (speaks || part.speaker == Speaker::Person)
+        let is_choice = self.is_choice && (speaks || part.speaker == Speaker::Person);
+        let is_there = |it: &&Favour| it.spans.iter().any(|it| it.contains(&sentence.span.start));
+        let favoured = self.favoured.as_ref().filter(|_| !text.ends_with('?')).filter(is_there);
+        let voice = if is_choice { VOICE_WEIGHT } else { 0.0 };
+        voice + favoured.map_or(0.0, |it| it.weight)
     }
 
     /// Weight of a sentence of `part` by its source.

@@ -1,15 +1,17 @@
 //! Turns claims into records: collects evidence, scores it and decides whether it suffices.
 
+mod fields;
+
 use super::fold::Folded;
 use super::language::{Language, foreign_passage};
 use super::literal::{Literal, find, literals};
 use super::negation::negated;
 use super::overlap::{EvidenceWindow, WordIndex};
-use super::preference::{ClaimWords, Preference, SpeakerNames, without_speaker};
+use super::preference::{ClaimWords, Favour, Preference, SpeakerNames, without_speaker};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
-    Claim, ClaimKind, EntryKind, Evidence, Finding, Match, Provenance, Record, RecordState,
-    Severity, Slice, Speaker,
+    Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
+    Speaker,
 };
 use crate::privacy::Redacted;
 use crate::text::tokens::keys;
@@ -114,6 +116,8 @@ struct Grounder<'a> {
 struct ClaimSupport {
     /// Words of the claim without its options, of which at most one was chosen.
     words: ClaimWords,
+    /// Field that is likelier to be stated in a part of the slice.
+    favoured: Option<(&'static str, Favour)>,
     /// True if the claim is in another language than the slice.
     is_foreign: bool,
     /// True if its words were translated by a lexicon.
@@ -176,6 +180,7 @@ impl<'a> Grounder<'a> {
         let is_translated = self.index.is_translated;
         let mut proof =
             ClaimSupport { words, is_foreign, is_translated, ..ClaimSupport::default() };
+        proof.favoured = self.favoured(&claim, &proof.words);
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
@@ -196,41 +201,28 @@ impl<'a> Grounder<'a> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
-    /// Orders evidence: the intent first in the summary of a request, and an action before its result.
-    fn arrange(&self, kind: ClaimKind, evidence: &mut Vec<Evidence>) {
-        match kind {
-            ClaimKind::Request => intent_first(evidence),
-            ClaimKind::Attempt => {
-                let is_call = |it: &Evidence| {
-                    let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
-                    part.is_some_and(|part| part.kind == EntryKind::ToolCall)
-                };
-                // What was run is no result of it.
-                keep(evidence, "result", |it| !is_call(it));
-                let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
-                    let ours = evidence.iter().filter(|it| it.field == field);
-                    ours.map(|it| it.ordinal).collect()
-                };
-                if let Some(begin) = of(evidence, "action").into_iter().min() {
-                    keep(evidence, "result", |it| begin <= it.ordinal);
-                }
-                if let Some(end) = of(evidence, "result").into_iter().max() {
-                    keep(evidence, "action", |it| it.ordinal <= end);
-                }
-            }
-            ClaimKind::Decision | ClaimKind::Discussion => {}
-        }
-    }
-
     fn is_foreign<'b>(&self, strings: impl Iterator<Item = &'b str>) -> bool {
         self.language.is_foreign_to(Language::of_claim(strings))
     }
 
-    fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
+    fn preference<'c>(
+        &self,
+        kind: ClaimKind,
+        field: &str,
+        text: &str,
+        words: &'c ClaimWords,
+    ) -> Preference<'c> {
         let turns = self.names.turns_of(text, self.slice);
-        let found = self.verbatim(text);
-        let mut preference = Preference::new(kind, field, &proof.words, turns);
+        let mut preference = Preference::new(kind, field, words, turns);
         preference.is_deed &= !text.contains("commit");
+        preference
+    }
+
+    fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
+        let found = self.verbatim(text);
+        let favour = proof.favoured.as_ref().filter(|(ours, _)| *ours == field);
+        let mut preference = self.preference(kind, field, text, &proof.words);
+        preference.favoured = favour.map(|(_, favour)| favour.clone());
         let verbatim = found.as_ref().map(|(span, _)| span);
         let support = self.index.support(without_speaker(text), &preference, verbatim);
         proof.shared.extend(&support.shared);
@@ -396,37 +388,6 @@ impl<'a> Grounder<'a> {
         };
         let why = "untrusted-source: it rests mostly on tool or web text";
         (!trusted).then(|| why.to_owned())
-    }
-}
-
-/// Keeps the evidence of a field that `fits`, unless none would be left.
-fn keep(evidence: &mut Vec<Evidence>, field: &str, fits: impl Fn(&Evidence) -> bool) {
-    if evidence.iter().any(|it| it.field == field && fits(it)) {
-        evidence.retain(|it| it.field != field || fits(it));
-    }
-}
-
-/// Puts the first evidence of the intent first in the summary, too.
-fn intent_first(evidence: &mut Vec<Evidence>) {
-    let intents: Vec<Evidence> =
-        evidence.iter().filter(|it| it.field == "intent").cloned().collect();
-    let first = evidence.iter().position(|it| it.field == "summary");
-    let Some((intent, first)) = intents.first().zip(first) else { return };
-    let states = |it: &Evidence, intent: &Evidence| {
-        let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
-        it.field == "summary" && it.ordinal == intent.ordinal && meets
-    };
-    let place = |intent| evidence.iter().position(|it| states(it, intent));
-    let stated = match intents.iter().find_map(place) {
-        Some(at) => evidence.remove(at),
-        None => Evidence { field: "summary".to_owned(), ..intent.clone() },
-    };
-    evidence.insert(first, stated);
-    let ours = evidence.iter().filter(|it| it.field == "summary").count();
-    if ours > EVIDENCE_PER_STRING_MAX
-        && let Some(last) = evidence.iter().rposition(|it| it.field == "summary")
-    {
-        evidence.remove(last);
     }
 }
 

@@ -593,6 +593,65 @@ fn a_summary_rests_first_on_what_states_the_intent() {
 }
 
 #[test]
+fn a_choice_is_quoted_from_the_answer_that_gives_its_reason() {
+    let question = "Do we keep the tide table in SQLite or in Postgres?";
+    let answer = "Postgres, the harbour office backs it up anyway.";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The tide table of the harbour is lost on a restart."),
+        (Speaker::Assistant, EntryKind::Text, question),
+        (Speaker::Person, EntryKind::Prompt, answer),
+        (Speaker::Assistant, EntryKind::Text, "Noted."),
+    ]);
+    let claim = decision(
+        &["SQLite", "Postgres"],
+        "keep the tide table in Postgres",
+        "the harbour office backs it up anyway",
+    );
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "chosen")[0], answer, "{:?}", record.evidence);
+}
+
+#[test]
+fn a_question_of_the_answer_decides_nothing() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Who pays for the buoy, the port or the club?"),
+        (Speaker::Assistant, EntryKind::Text, "The port pays for the buoy."),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "The port pays, the club has no money. Should the buoy be red or green?",
+        ),
+    ]);
+    let claim = decision(&[], "the buoy: the port pays", "the club has no money");
+    let record = ground_one(&slice, claim);
+    let first = words_of(&record, "chosen")[0];
+    assert!(first.starts_with("The port pays, the club has no money."), "{first}");
+}
+
+#[test]
+fn an_action_is_quoted_from_the_turn_that_led_to_its_result() {
+    let call = "{\"berth\":7,\"ship\":\"Ana\",\"tide\":\"high\"}";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The ship Ana needs berth 7."),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "For the ship Ana I can book berth 7, when the tide is high. Shall I?",
+        ),
+        (Speaker::Person, EntryKind::Prompt, "Please."),
+        (Speaker::Assistant, EntryKind::ToolCall, call),
+        (Speaker::Tool, EntryKind::ToolResult, "Error: berth 7 is too short, 38 m"),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Book berth 7 for the ship Ana at high tide".to_owned(),
+        result: "Error: the berth is too short, 38 m".to_owned(),
+        succeeded: false,
+    });
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "action")[0], call, "{:?}", record.evidence);
+}
+
+#[test]
 fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
     let slice = slice(&[
         (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),
@@ -661,7 +720,7 @@ fn what_several_turns_decide_together_rests_on_all_of_them() {
     let entries = messages.map(|text| (Speaker::Person, EntryKind::Prompt, text));
     let chosen = "the scale of the honey market stands beside the fountain; the brother has a cart";
     let record = ground_one(&slice(&entries), decision(&[], chosen, "level there"));
-    assert_eq!(words_of(&record, "chosen"), [messages[0], messages[1], messages[3]]);
+    assert_eq!(words_of(&record, "chosen"), [messages[1], messages[0], messages[3]]);
 }
 
 #[test]

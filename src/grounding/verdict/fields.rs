@@ -1,0 +1,108 @@
+//! Relations between the fields of one claim: where one is likelier stated because of the evidence of another, and
+//! the order of their evidence.
+
+use super::{EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker};
+use crate::domain::{Claim, ClaimKind, EntryKind, Evidence, Part, Speaker};
+use crate::grounding::overlap::WordSupport;
+use crate::grounding::preference::ClaimWords;
+
+/// Weight of the choice in an answer that gives its reason.
+const ANSWER_WEIGHT: f64 = 6.0;
+/// Minimum share of the reason's words in such an answer, in percent.
+const REASON_PERCENT_MIN: f64 = 40.0;
+/// Weight of an action between the last words of a person and its result.
+const TURN_WEIGHT: f64 = 3.0;
+
+impl Grounder<'_> {
+    /// The choice of a decision in a person's answer that gives the reason, and the action of an attempt in the turn
+    /// that led to its result.
+    pub(super) fn favoured(
+        &self,
+        claim: &Claim,
+        words: &ClaimWords,
+    ) -> Option<(&'static str, Favour)> {
+        let part = |it: &EvidenceWindow| self.slice.part_at(it.span.start);
+        let support = |field: &str, text: &str| -> WordSupport {
+            let preference = self.preference(claim.kind(), field, text, words);
+            let verbatim = self.verbatim(text).map(|(span, _)| span);
+            self.index.support(without_speaker(text), &preference, verbatim.as_ref())
+        };
+        match claim {
+            Claim::Decision(it) => {
+                let reason = support("rationale", &it.rationale);
+                let least = reason.weight * REASON_PERCENT_MIN / 100.0;
+                let states = |it: &&EvidenceWindow| it.weight >= least;
+                let parts = reason.windows.iter().filter(states).filter_map(part);
+                let answers = parts.filter(|it| it.speaker == Speaker::Person);
+                let spans = answers.map(|it| it.span.clone()).collect();
+                Some(("chosen", Favour { spans, weight: ANSWER_WEIGHT }))
+            }
+            Claim::Attempt(it) => {
+                let result = support("result", &it.result);
+                let mut results = result.windows.iter().filter_map(part);
+                let result = results.find(|it| it.kind != EntryKind::ToolCall)?.span.start;
+                let is_asked = |it: &&Part| it.speaker == Speaker::Person && it.span.end <= result;
+                let asked = self.slice.parts.iter().rfind(is_asked).map_or(0, |it| it.span.end);
+                Some(("action", Favour { spans: vec![asked..result], weight: TURN_WEIGHT }))
+            }
+            Claim::Discussion(_) | Claim::Request(_) => None,
+        }
+    }
+
+    /// Orders evidence: the intent first in the summary of a request, and an action before its result.
+    pub(super) fn arrange(&self, kind: ClaimKind, evidence: &mut Vec<Evidence>) {
+        match kind {
+            ClaimKind::Request => intent_first(evidence),
+            ClaimKind::Attempt => {
+                let is_call = |it: &Evidence| {
+                    let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
+                    part.is_some_and(|part| part.kind == EntryKind::ToolCall)
+                };
+                // What was run is no result of it.
+                keep(evidence, "result", |it| !is_call(it));
+                let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
+                    let ours = evidence.iter().filter(|it| it.field == field);
+                    ours.map(|it| it.ordinal).collect()
+                };
+                if let Some(begin) = of(evidence, "action").into_iter().min() {
+                    keep(evidence, "result", |it| begin <= it.ordinal);
+                }
+                if let Some(end) = of(evidence, "result").into_iter().max() {
+                    keep(evidence, "action", |it| it.ordinal <= end);
+                }
+            }
+            ClaimKind::Decision | ClaimKind::Discussion => {}
+        }
+    }
+}
+
+/// Keeps the evidence of a field that `fits`, unless none would be left.
+fn keep(evidence: &mut Vec<Evidence>, field: &str, fits: impl Fn(&Evidence) -> bool) {
+    if evidence.iter().any(|it| it.field == field && fits(it)) {
+        evidence.retain(|it| it.field != field || fits(it));
+    }
+}
+
+/// Puts the first evidence of the intent first in the summary, too.
+fn intent_first(evidence: &mut Vec<Evidence>) {
+    let intents: Vec<Evidence> =
+        evidence.iter().filter(|it| it.field == "intent").cloned().collect();
+    let first = evidence.iter().position(|it| it.field == "summary");
+    let Some((intent, first)) = intents.first().zip(first) else { return };
+    let states = |it: &Evidence, intent: &Evidence| {
+        let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
+        it.field == "summary" && it.ordinal == intent.ordinal && meets
+    };
+    let place = |intent| evidence.iter().position(|it| states(it, intent));
+    let stated = match intents.iter().find_map(place) {
+        Some(at) => evidence.remove(at),
+        None => Evidence { field: "summary".to_owned(), ..intent.clone() },
+    };
+    evidence.insert(first, stated);
+    let ours = evidence.iter().filter(|it| it.field == "summary").count();
+    if ours > EVIDENCE_PER_STRING_MAX
+        && let Some(last) = evidence.iter().rposition(|it| it.field == "summary")
+    {
+        evidence.remove(last);
+    }
+}
