@@ -7,6 +7,7 @@ use super::phrases::{
 };
 use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
+use crate::text::wording::begins_with_consent;
 use std::mem;
 
 /// Phrases before what is retracted.
@@ -39,10 +40,6 @@ static REGRETS: WordList = WordList::named("regrets");
 static ONLY: WordList = WordList::named("only");
 static ALONE: WordList = WordList::named("alone");
 static NOBODY_ELSE: WordList = WordList::named("nobody else");
-/// Number of first words of an answer that tell whether it accepts something.
-const CONSENT_WORDS_MAX: usize = 4;
-/// Words by which a person accepts what an assistant did.
-static CONSENTS: WordList = WordList::named("consents");
 /// Phrases saying that something is as it was.
 static AS_EVER: WordList = WordList::named("as ever");
 /// Words saying that a proposal was rejected.
@@ -388,8 +385,7 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
 
 /// True if the folded text begins by accepting something, or soon does.
 pub(super) fn says_yes(folded: &str) -> bool {
-    let begin: Vec<&str> = words_of(folded).into_iter().take(CONSENT_WORDS_MAX).collect();
-    (has(&begin.join(" "), &CONSENTS) || folded.starts_with("はい")) && !says_no(folded)
+    begins_with_consent(folded) && !says_no(folded)
 }
 
 fn has(folded: &str, list: &WordList) -> bool {

@@ -184,6 +184,9 @@ impl<'a> Grounder<'a> {
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
+        if claim.kind() == ClaimKind::Decision {
+            self.add_consent(&mut proof);
+        }
         self.arrange(claim.kind(), &mut proof.evidence);
         let score = score(&proof);
         let reason = self.reason(&claim, &proof, score);

@@ -6,6 +6,8 @@ use super::tokens::folded;
 use crate::privacy::table_section;
 use std::sync::LazyLock;
 
+/// Maximum number of words to the end of a consent.
+const CONSENT_WORDS_MAX: usize = 4;
 /// Maximum number of words of the scope of a rule.
 const SCOPE_WORDS_MAX: usize = 5;
 
@@ -26,6 +28,7 @@ static FOR_NOW: Words = LazyLock::new(|| section("for-now"));
 static STAYS: Words = LazyLock::new(|| section("stays"));
 static RULE: Words = LazyLock::new(|| section("rule"));
 static KINDS: Words = LazyLock::new(|| section("kinds"));
+static CONSENT: Words = LazyLock::new(|| section("consent"));
 static NO_TERM: Words = LazyLock::new(|| section("no-term"));
 
 fn section(name: &str) -> Vec<&'static str> {
@@ -98,6 +101,13 @@ pub(crate) fn is_prohibition(request: &str) -> bool {
     let text = folded(request);
     let words = split(without_scope(without_please(&text)));
     words.into_iter().take(2).any(|word| is_no(word) && !UNLESS.contains(&word))
+}
+
+/// True if a folded text begins by accepting something, or soon does.
+pub(crate) fn begins_with_consent(folded: &str) -> bool {
+    let begin: Vec<&str> = split(folded).into_iter().take(CONSENT_WORDS_MAX).collect();
+    let begin = begin.join(" ");
+    CONSENT.iter().any(|words| has_words(&begin, words)) || folded.starts_with("はい")
 }
 
 fn without_please(folded: &str) -> &str {

@@ -1,10 +1,15 @@
 //! Relations between the fields of one claim: where one is likelier stated because of the evidence of another, and
 //! the order of their evidence.
 
-use super::{EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker};
-use crate::domain::{Claim, ClaimKind, EntryKind, Evidence, Part, Speaker};
+use super::{
+    ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
+};
+use crate::domain::{Claim, ClaimKind, EntryKind, Evidence, Match, Part, Speaker};
+use crate::grounding::negation::negations;
 use crate::grounding::overlap::WordSupport;
-use crate::grounding::preference::ClaimWords;
+use crate::grounding::preference::{ClaimWords, sentences};
+use crate::text::tokens::folded;
+use crate::text::wording::begins_with_consent;
 
 /// Weight of the choice in an answer that gives its reason.
 const ANSWER_WEIGHT: f64 = 6.0;
@@ -47,6 +52,32 @@ impl Grounder<'_> {
             }
             Claim::Discussion(_) | Claim::Request(_) => None,
         }
+    }
+
+    /// Adds the answer that accepts a proposal to the evidence of a choice that is quoted from the proposal.
+    pub(super) fn add_consent(&self, proof: &mut ClaimSupport) {
+        let is_choice = |it: &Evidence| it.field == "chosen";
+        let Some(first) = proof.evidence.iter().position(is_choice) else { return };
+        let ordinal = proof.evidence[first].ordinal;
+        let parts = &self.slice.parts;
+        let Some(at) = parts.iter().rposition(|it| it.ordinal == ordinal) else { return };
+        let is_said =
+            parts[at].speaker == Speaker::Assistant && parts[at].kind != EntryKind::ToolCall;
+        let next = parts.get(at + 1).filter(|it| is_said && it.speaker == Speaker::Person);
+        let quoted =
+            |it: &Part| proof.evidence.iter().any(|of| is_choice(of) && of.ordinal == it.ordinal);
+        let Some(answer) = next.filter(|it| !quoted(it)) else { return };
+        let text = self.slice.text.as_str().get(answer.span.clone()).unwrap_or_default();
+        let Some(said) = sentences(text).next() else { return };
+        let words = &text[said.clone()];
+        let denies = words.ends_with('?') || negations(words).next().is_some();
+        if denies || !begins_with_consent(&folded(words)) {
+            return;
+        }
+        let start = answer.span.start;
+        self.add("chosen", start + said.start..start + said.end, Match::Overlap, 0.0, proof);
+        proof.evidence[first + 1..].rotate_right(1);
+        drop_last(&mut proof.evidence, "chosen");
     }
 
     /// Orders evidence: the intent first in the summary of a request, and an action before its result.
@@ -99,9 +130,14 @@ fn intent_first(evidence: &mut Vec<Evidence>) {
         None => Evidence { field: "summary".to_owned(), ..intent.clone() },
     };
     evidence.insert(first, stated);
-    let ours = evidence.iter().filter(|it| it.field == "summary").count();
+    drop_last(evidence, "summary");
+}
+
+/// Removes the last evidence of a field that has too much.
+fn drop_last(evidence: &mut Vec<Evidence>, field: &str) {
+    let ours = evidence.iter().filter(|it| it.field == field).count();
     if ours > EVIDENCE_PER_STRING_MAX
-        && let Some(last) = evidence.iter().rposition(|it| it.field == "summary")
+        && let Some(last) = evidence.iter().rposition(|it| it.field == field)
     {
         evidence.remove(last);
     }

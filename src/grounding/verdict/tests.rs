@@ -629,6 +629,28 @@ fn a_question_of_the_answer_decides_nothing() {
 }
 
 #[test]
+fn a_choice_by_a_yes_is_quoted_with_the_yes() {
+    let proposal = "I suggest one queue per pier, so that a slow ferry delays no other.";
+    let check = |answer: &str, expected: &[&str]| {
+        let slice = slice(&[
+            (Speaker::Person, EntryKind::Prompt, "The ferries wait for each other."),
+            (Speaker::Assistant, EntryKind::Text, proposal),
+            (Speaker::Person, EntryKind::Prompt, answer),
+        ]);
+        let record = ground_one(
+            &slice,
+            decision(&[], "one queue per pier", "a slow ferry then delays no other"),
+        );
+        assert_eq!(words_of(&record, "chosen"), expected, "{answer}");
+    };
+    check("Yes, go ahead. And add a bell.", &[proposal, "Yes, go ahead."]);
+    check("Sounds good", &[proposal, "Sounds good"]);
+    check("ok?", &[proposal]);
+    check("No, thanks", &[proposal]);
+    check("Where does the bell hang", &[proposal]);
+}
+
+#[test]
 fn an_action_is_quoted_from_the_turn_that_led_to_its_result() {
     let call = "{\"berth\":7,\"ship\":\"Ana\",\"tide\":\"high\"}";
     let slice = slice(&[
