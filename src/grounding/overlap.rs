@@ -466,6 +466,15 @@ impl<'a> WordIndex<'a> {
         covered
     }
 
+    /// Share of the weight of the words of `string` that `texts` have, 0 to 1.
+    pub(super) fn share<'t>(&self, string: &str, texts: impl Iterator<Item = &'t str>) -> f64 {
+        let (wanted, held) = (self.wanted(string), texts.flat_map(|it| self.wanted(it)));
+        let held: Vec<u32> = held.collect();
+        let weigh = |it: &u32| self.weight(*it);
+        let total: f64 = wanted.iter().map(weigh).sum();
+        wanted.iter().filter(|it| held.contains(it)).map(weigh).sum::<f64>() / total.max(1.0)
+    }
+
     /// Ids of the distinct words of `string`.
     pub(super) fn wanted(&self, string: &str) -> Vec<u32> {
         let mut wanted: Vec<u32> = Vec::new();

@@ -187,7 +187,7 @@ impl<'a> Grounder<'a> {
         if claim.kind() == ClaimKind::Decision {
             self.add_consent(&mut proof);
         }
-        self.arrange(claim.kind(), &mut proof.evidence);
+        self.arrange(&claim, &mut proof.evidence);
         let score = score(&proof);
         let reason = self.reason(&claim, &proof, score);
         let state = match reason {

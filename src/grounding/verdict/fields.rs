@@ -4,7 +4,7 @@
 use super::{
     ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
 };
-use crate::domain::{Claim, ClaimKind, EntryKind, Evidence, Match, Part, Speaker};
+use crate::domain::{Claim, EntryKind, Evidence, Match, Part, Speaker};
 use crate::grounding::negation::negations;
 use crate::grounding::overlap::WordSupport;
 use crate::grounding::preference::{ClaimWords, sentences};
@@ -15,6 +15,10 @@ use crate::text::wording::begins_with_consent;
 const ANSWER_WEIGHT: f64 = 6.0;
 /// Minimum share of the reason's words in such an answer, in percent.
 const REASON_PERCENT_MIN: f64 = 40.0;
+/// Minimum share of the summary's words that its own evidence has more than that of the intent, to stay first.
+const BETTER_SHARE_MIN: f64 = 0.15;
+/// Minimum share that the evidence of the intent must add to it then.
+const NEW_SHARE_MIN: f64 = 0.05;
 /// Weight of an action between the last words of a person and its result.
 const TURN_WEIGHT: f64 = 3.0;
 
@@ -81,10 +85,10 @@ impl Grounder<'_> {
     }
 
     /// Orders evidence: the intent first in the summary of a request, and an action before its result.
-    pub(super) fn arrange(&self, kind: ClaimKind, evidence: &mut Vec<Evidence>) {
-        match kind {
-            ClaimKind::Request => intent_first(evidence),
-            ClaimKind::Attempt => {
+    pub(super) fn arrange(&self, claim: &Claim, evidence: &mut Vec<Evidence>) {
+        match claim {
+            Claim::Request(it) => self.intent_first(&it.summary, evidence),
+            Claim::Attempt(_) => {
                 let is_call = |it: &Evidence| {
                     let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
                     part.is_some_and(|part| part.kind == EntryKind::ToolCall)
@@ -102,8 +106,38 @@ impl Grounder<'_> {
                     keep(evidence, "action", |it| it.ordinal <= end);
                 }
             }
-            ClaimKind::Decision | ClaimKind::Discussion => {}
+            Claim::Decision(_) | Claim::Discussion(_) => {}
         }
+    }
+
+    /// Puts the first evidence of the intent first in the summary, too, unless a person's words state the summary
+    /// better and it adds nothing to them.
+    fn intent_first(&self, summary: &str, evidence: &mut Vec<Evidence>) {
+        let of = |field| evidence.iter().filter(move |it| it.field == field);
+        let intents: Vec<Evidence> = of("intent").cloned().collect();
+        let first = evidence.iter().position(|it| it.field == "summary");
+        let Some((intent, first)) = intents.first().zip(first) else { return };
+        let share =
+            |of: &[&Evidence]| self.index.share(summary, of.iter().map(|it| it.words.as_str()));
+        let best = &evidence[first];
+        let is_better = best.speaker == Speaker::Person
+            && share(&[best]) - share(&[intent]) >= BETTER_SHARE_MIN;
+        let ours: Vec<&Evidence> = of("summary").collect();
+        let both: Vec<&Evidence> = ours.iter().copied().chain([intent]).collect();
+        let adds = share(&both) - share(&ours) >= NEW_SHARE_MIN;
+        let states = |it: &Evidence, intent: &Evidence| {
+            let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
+            it.field == "summary" && it.ordinal == intent.ordinal && meets
+        };
+        let place = |intent| evidence.iter().position(|it| states(it, intent));
+        let stated = match intents.iter().find_map(place) {
+            Some(at) if at == first => return,
+            Some(at) => evidence.remove(at),
+            None if is_better && !adds => return,
+            None => Evidence { field: "summary".to_owned(), ..intent.clone() },
+        };
+        evidence.insert(first, stated);
+        drop_last(evidence, "summary");
     }
 }
 
@@ -112,25 +146,6 @@ fn keep(evidence: &mut Vec<Evidence>, field: &str, fits: impl Fn(&Evidence) -> b
     if evidence.iter().any(|it| it.field == field && fits(it)) {
         evidence.retain(|it| it.field != field || fits(it));
     }
-}
-
-/// Puts the first evidence of the intent first in the summary, too.
-fn intent_first(evidence: &mut Vec<Evidence>) {
-    let intents: Vec<Evidence> =
-        evidence.iter().filter(|it| it.field == "intent").cloned().collect();
-    let first = evidence.iter().position(|it| it.field == "summary");
-    let Some((intent, first)) = intents.first().zip(first) else { return };
-    let states = |it: &Evidence, intent: &Evidence| {
-        let meets = it.bytes.start < intent.bytes.end && intent.bytes.start < it.bytes.end;
-        it.field == "summary" && it.ordinal == intent.ordinal && meets
-    };
-    let place = |intent| evidence.iter().position(|it| states(it, intent));
-    let stated = match intents.iter().find_map(place) {
-        Some(at) => evidence.remove(at),
-        None => Evidence { field: "summary".to_owned(), ..intent.clone() },
-    };
-    evidence.insert(first, stated);
-    drop_last(evidence, "summary");
 }
 
 /// Removes the last evidence of a field that has too much.

@@ -674,6 +674,26 @@ fn an_action_is_quoted_from_the_turn_that_led_to_its_result() {
 }
 
 #[test]
+fn a_persons_own_words_for_a_summary_stay_before_those_for_its_intent() {
+    let wish = "From now on run the smoke suite before each merge.";
+    let slice = slice(&[
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "One more point is open: how hidden bugs are kept from happening again.",
+        ),
+        (Speaker::Person, EntryKind::Prompt, wish),
+    ]);
+    let claim = PersonRequest {
+        intent: "keep hidden bugs from happening again".to_owned(),
+        target: None,
+        summary: "Run the smoke suite before each merge".to_owned(),
+    };
+    let record = ground_one(&slice, Claim::Request(claim));
+    assert_eq!(words_of(&record, "summary"), [wish], "{:?}", record.evidence);
+}
+
+#[test]
 fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
     let slice = slice(&[
         (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),
