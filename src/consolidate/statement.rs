@@ -240,9 +240,12 @@ impl Statement {
         is_about_it && differs && !self.narrows(former)
     }
 
-    /// True if `former` is about a part that this one does not mention, such as the limit `for guests`.
+    /// True if another value of `former` is that of a part which this one does not mention, such as the limit `for guests`.
     fn loses_part_of(&self, former: &Statement) -> bool {
-        self.stated.loses_part_of(&former.stated, &self.all)
+        let differs = |it: &Statement, other: &Statement| !other.lacks_nothing(it);
+        differs(self, former)
+            && differs(former, self)
+            && self.stated.loses_part_of(&former.stated, &self.all)
     }
 
     /// True if its value holds only on a day of the week.
