@@ -22,6 +22,7 @@ mod render;
 mod search;
 mod session;
 mod tag;
+mod units;
 mod update;
 
 #[cfg(test)]

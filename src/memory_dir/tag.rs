@@ -138,6 +138,12 @@ fn is_id(digits: &str) -> bool {
     digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
 }
 
+/// Tags of memories in a file.
+pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
+    let tags = text.lines().filter_map(Tag::of_line).filter_map(|tag| tag.ours());
+    tags.filter(|tag| tag.starts_with(SOURCE))
+}
+
 pub(super) fn category_line(category: Category) -> String {
     format!("<!-- @category: {} -->", category.name())
 }

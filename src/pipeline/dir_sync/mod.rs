@@ -2,6 +2,7 @@
 //! with what people wrote, and writes file by file. It can be killed between any two writes: the changes are saved
 //! first, and the next run continues from what is on disk.
 
+mod edits;
 mod people;
 mod state;
 #[cfg(test)]
@@ -17,14 +18,15 @@ use crate::domain::{
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
-    adr_number, adr_path, render, strike, update,
+    adr_number, adr_path, render, strike, tags_in, update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
     StoreErrorKind, TagKind,
 };
-use people::{Amendment, PeopleEdits};
+use edits::PeopleEdits;
+use people::Amendment;
 pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState, passed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,8 +166,8 @@ impl DirSync {
         }
         for old in absent(all).filter(|old| old.host == here.host) {
             let before = self.store.rendered(&old.dir).await?;
-            let (before, disk) = (people::tags_of_memories(&before), read(folder)?.files);
-            let still = people::tags_of_memories(&disk).intersection(&before).count();
+            let (before, disk) = (edits::tags_of_memories(&before), read(folder)?.files);
+            let still = edits::tags_of_memories(&disk).intersection(&before).count();
             if still > 0 && before.len() <= still.saturating_mul(2) {
                 let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
                 return Ok(self.store.move_directory(&old, keys.collect()).await?);
@@ -360,7 +362,7 @@ impl DirSync {
     ) -> Result<(), SyncError> {
         let failed = |cause| disk_error(folder, cause);
         for (path, text) in read(folder)?.files {
-            let tag = people::tags_in(&text).next();
+            let tag = tags_in(&text).next();
             let title = adr_number(&path).zip(tag.and_then(|tag| titles.get(tag)));
             let Some(renamed) = title.map(|(number, title)| adr_path(number, title)) else {
                 continue;

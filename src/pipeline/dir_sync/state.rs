@@ -1,12 +1,12 @@
 //! State of a directory between two runs: what was rendered, what its files contained after the last run, and what an
 //! unfinished run was about to write. Only redacted text is kept.
 
-use super::people::{tags_in, tags_of_memories};
+use super::edits::tags_of_memories;
 use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::Digest;
 use crate::memory_dir::{
     ACTIVE_CONTEXT, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS, PROGRESS, Part,
-    initial_files, is_day, lacks_entries, tagged_alone,
+    initial_files, is_day, lacks_entries, tagged_alone, tags_in,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
