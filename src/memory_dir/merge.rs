@@ -4,9 +4,10 @@
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, table_head};
+use super::moved::{MovedEntry, take_in};
 use super::name::is_day;
 use super::units::{
-    Item, Key, Marked, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, words,
+    Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, words,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -43,13 +44,15 @@ pub(crate) struct Merge<'m> {
     pub(crate) kind: Kind,
     pub(crate) gate: &'m Gate,
     pub(crate) wordings: &'m Wordings,
+    /// Entries that people moved to this file.
+    pub(crate) moved: &'m [MovedEntry<'m>],
 }
 
 impl Merge<'_> {
     /// Merges into `theirs` (the file on disk) the changes from `base` (rendered last; empty the first
     /// time) to `ours` (rendered now).
     pub(crate) fn run(&self, base: &str, ours: &str, theirs: &str) -> Merged {
-        let Merge { kind, gate, wordings } = *self;
+        let Merge { kind, gate, wordings, moved } = *self;
         let (disk, _) = Document::parse(kind, theirs);
         let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
         if disk.is_private() {
@@ -65,13 +68,14 @@ impl Merge<'_> {
         let (now, _) = Document::parse(kind, ours);
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
-        let is_adopted = there.adopt([old, new]);
+        let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
+        let [old, new, _] = &sides;
         let is_worded = |key: &Key| {
             old.get(key).is_none() && tag_of(key).is_some_and(|it| wordings.contains_key(it))
         };
         let is_plain = !new.list.iter().any(|(key, _)| is_worded(key));
         let edits = person_edits(&before, &disk, &sides, gate);
-        if base == ours && !is_adopted {
+        if base == ours && !is_matched {
             return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
         }
         if theirs == base && is_plain || theirs.trim().is_empty() && base.trim().is_empty() {
@@ -137,10 +141,9 @@ impl Join<'_, '_> {
                 continue;
             }
             // A ticked box alone is no edit of the words.
-            let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
             let has_own_tag = || theirs.tags.lines().any(|tag| !base.tags.contains(tag.trim()));
             let is_free = theirs.is_adopted && !has_own_tag()
-                || wording.is_some_and(|it| words(it) == words(theirs.body))
+                || self.shows_wording(key, theirs)
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
                 true => {
@@ -157,7 +160,9 @@ impl Join<'_, '_> {
     /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
     /// above them.
     fn empty_sections<'a>(&'a self, gone: &'a HashSet<usize>) -> impl Iterator<Item = usize> + 'a {
-        let has = |units: &Units<'_>, name| units.list.iter().any(|(_, it)| it.section == name);
+        let has = |units: &Units<'_>, name| {
+            units.list.iter().any(|(_, it)| it.section == name && !it.is_moved)
+        };
         self.sections()
             .filter(move |(heading, blocks)| {
                 let name = self.disk.heading_words(heading);
@@ -187,14 +192,31 @@ impl Join<'_, '_> {
         })
     }
 
-    /// Body of an entry to insert: with a person's wording, if they edited it where it stood before.
+    /// Body of an entry with a person's wording, if they edited it, and with our marks.
     fn body(&self, key: &Key, ours: &Unit<'_>) -> String {
-        let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
         let is_item = |it: &str| matches!(shape_of(it), Shape::Bullet | Shape::Task { .. });
-        match wording.filter(|it| is_item(it) && is_item(ours.body)) {
-            Some(it) => format!("{}{}\n", item_of(ours.body).mark, item_of(it).text.trim_end()),
+        match self.wording(key).filter(|it| is_item(it) && is_item(ours.body)) {
+            Some(it) => {
+                let (ours, it) = (item_of(ours.body), item_of(it).text.trim_end());
+                match it.contains('\n') {
+                    true => format!("{}{it}\n", ours.mark),
+                    false => {
+                        let marks = marked(ours.text.trim_end()).behind;
+                        format!("{}{}\n", ours.mark, with_marks(it, marks))
+                    }
+                }
+            }
             None => ours.body.to_owned(),
         }
+    }
+
+    fn wording(&self, key: &Key) -> Option<&str> {
+        self.wordings.get(tag_of(key)?).map(String::as_str)
+    }
+
+    /// True if the entry is as a person worded it and memory keeps it.
+    fn shows_wording(&self, key: &Key, theirs: &Unit<'_>) -> bool {
+        self.wording(key).is_some_and(|it| words(it) == words(theirs.body))
     }
 
     /// First entry of each section that `ours` and `theirs` both have there.
@@ -241,11 +263,9 @@ impl Join<'_, '_> {
         let body = match (body_wanted, body_free) {
             _ if self.holds_private(theirs) => None,
             (false, _) => Some(theirs.body.to_owned()),
+            (true, true) if self.shows_wording(key, theirs) => Some(self.body(key, ours)),
             (true, true) => Some(ours.body.to_owned()),
-            (true, false) => base.and_then(|old| {
-                let anew = marked_anew(old.body, ours.body, theirs.body);
-                anew.or_else(|| with_marks(old.body, ours.body, theirs.body))
-            }),
+            (true, false) => base.and_then(|old| with_changes(old.body, ours.body, theirs.body)),
         };
         let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
         // The date at the end of a file is nobody's claim.
@@ -423,34 +443,35 @@ fn unmarked(was: &str, now: &str) -> Vec<String> {
     gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()
 }
 
-/// Text of `theirs` after the list marker of `ours`, if we change only the marker since `base` and
-/// the person did not.
-fn marked_anew(base: &str, ours: &str, theirs: &str) -> Option<String> {
+/// The line of `theirs` with what we changed since `base`: the list marker, unless the person changed it too, and the
+/// marks behind the text. `None` if we changed more.
+fn with_changes(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let [base, ours, theirs] = [base, ours, theirs].map(item_of);
-    let is_ours = base.words() == ours.words();
     let is_done = |it: &Item<'_>| it.done.unwrap_or(false);
     let is_free = theirs.mark == base.mark || is_done(&theirs) == is_done(&ours);
-    (is_ours && is_free).then(|| format!("{}{}", ours.mark, theirs.text))
+    let mark = match base.mark == ours.mark {
+        true => theirs.mark,
+        false => Some(ours.mark).filter(|_| is_free)?,
+    };
+    if base.words() == ours.words() {
+        return Some(format!("{mark}{}", theirs.text));
+    }
+    let [base, ours] = [base, ours].map(|it| marked(it.text.trim_end()));
+    let is_ours = base.text == ours.text && !(base.behind.is_empty() && ours.behind.is_empty());
+    let is_line = !theirs.text.trim_end().contains('\n');
+    (is_ours && is_line).then(|| format!("{mark}{}", with_marks(theirs.text, ours.behind)))
 }
 
-/// The line of `theirs` with the marks of `ours` behind it, if we change only marks since `base`.
-fn with_marks(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let line = theirs.trim_end();
-    let [base, ours, now] = [base, ours, line].map(|it| marked(it.trim_end()));
-    let is_marked = |it: &Marked<'_>| !it.behind.is_empty();
-    let is_ours = base.text == ours.text && (is_marked(&base) || is_marked(&ours));
-    if !is_ours || line.contains('\n') {
-        return None;
-    }
-    let marks: Vec<&str> = ours.behind.split("; ").collect();
-    // The date is as the person left it.
+/// The line with other marks behind its text. The date is as the person left it.
+fn with_marks(line: &str, behind: &str) -> String {
+    let text = line.trim_end();
+    let end = line.get(text.len()..).unwrap_or_default();
+    let now = marked(text);
     let day = now.behind.split("; ").find(|it| is_day(it));
-    let marks = marks.into_iter().filter(|it| !is_day(it) && !it.is_empty());
-    let behind: Vec<&str> = day.into_iter().chain(marks).collect();
-    let end = theirs.get(line.len()..).unwrap_or_default();
-    let behind = behind.join("; ");
+    let marks = behind.split("; ").filter(|it| !is_day(it) && !it.is_empty());
+    let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
     let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
-    Some(format!("{}{behind}{end}", now.text))
+    format!("{}{behind}{end}", now.text)
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(super) struct Unit<'t> {
     pub(super) tags: &'t str,
     /// The entry lost its tags, and its words identify it.
     pub(super) is_adopted: bool,
+    /// A person moved the entry here from another file.
+    pub(super) is_moved: bool,
 }
 
 /// The identifiable blocks of a document, in order.
@@ -46,7 +48,7 @@ impl<'t> Units<'t> {
             let body = document.body(block);
             let tags = document.raw(block).get(body.len()..).unwrap_or_default();
             let section = document.section(block);
-            let unit = Unit { at, section, body, tags, is_adopted: false };
+            let unit = Unit { at, section, body, tags, is_adopted: false, is_moved: false };
             units.by_key.insert(key.clone(), units.list.len());
             units.list.push((key, unit));
         }
@@ -77,6 +79,16 @@ impl<'t> Units<'t> {
             *name = key.clone();
         }
         is_adopted
+    }
+
+    /// Adds a unit unless there is one with this key. Returns whether it did.
+    pub(super) fn add(&mut self, key: &Key, unit: Unit<'t>) -> bool {
+        let is_new = !self.by_key.contains_key(key);
+        if is_new {
+            self.by_key.insert(key.clone(), self.list.len());
+            self.list.push((key.clone(), unit));
+        }
+        is_new
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Unit<'t>> {

@@ -1,9 +1,10 @@
 //! What people did to the entries of each memory since the files were last seen.
 
+use super::state::KnownFiles;
 use crate::adapters::memory_files::DirectoryRead;
 use crate::memory_dir::{
-    Document, Files, Kind, Merge, PROGRESS, PersonEdit, Rendered, SESSIONS, Status, Update,
-    adr_number, meta, tags_in,
+    Document, Files, Kind, Merge, Moved, MovedEntry, PROGRESS, PersonEdit, Rendered, SESSIONS,
+    Status, Update, adr_number, meta, tags_in,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ const IN_PROGRESS: &str = "In Progress";
 
 #[derive(Clone, Copy)]
 pub(super) struct PeopleEdits<'a> {
-    pub(super) seen: &'a Files,
+    pub(super) before: &'a KnownFiles,
     pub(super) rendered: &'a Rendered,
     pub(super) update: &'a Update,
     pub(super) disk: &'a DirectoryRead,
@@ -45,52 +46,36 @@ pub(super) enum Removal {
     Current,
 }
 
-impl PeopleEdits<'_> {
+impl<'a> PeopleEdits<'a> {
     /// Edits since a file was last seen; earlier ones were imported then. For a file that was never seen, everything
     /// that differs from what was rendered.
     pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
-        // A deleted decision record is a removed entry.
-        for path in self.update.deleted.iter().filter(|path| adr_number(path).is_some()) {
-            let tag = self.seen.get(path).and_then(|text| tags_in(text).next());
-            if let Some(tag) = tag.filter(|_| !self.is_skipped(path)) {
+        for (path, seen) in &self.before.seen {
+            for tag in self.tags_gone_with(path, seen) {
                 let edit = PersonEdit::Deleted { tag: tag.to_owned() };
                 by_tag.entry(tag.to_owned()).or_default().note(path, edit);
             }
         }
-        for (path, ours) in &self.rendered.files {
-            let Some(text) = self.disk.files.get(path) else { continue };
-            let old = self.rendered.renamed.get(path).unwrap_or(path);
-            let seen = self.seen.get(old);
-            if seen == Some(text) {
-                continue;
-            }
-            let ours: BTreeSet<&str> = tags_in(ours).collect();
-            let now = gate.redact(text);
-            let edits = match seen {
-                Some(seen) => {
-                    let wordings = &self.rendered.wordings;
-                    Merge { kind: Kind::of_path(path), gate, wordings }
-                        .run(seen, seen, now.as_str())
-                        .edits
-                }
-                None => {
-                    let of_file = self.update.edits.iter().filter(|(it, _)| it == path);
-                    of_file.map(|(_, edit)| edit.clone()).collect()
-                }
-            };
-            for edit in edits {
-                // An entry that is not rendered here any more was removed by us.
-                if let Some(tag) = tag_of(&edit).filter(|tag| ours.contains(tag)) {
-                    by_tag.entry(tag.to_owned()).or_default().note(path, edit);
+        let disk = &self.disk.files;
+        let moved = Moved::of(&self.before.seen, &self.before.seen, disk);
+        let changed = disk.iter().filter_map(|(path, text)| self.changed(path, text, &moved));
+        let changed: Vec<ChangedFile<'_>> = changed.collect();
+        let lost: BTreeSet<&str> = changed.iter().flat_map(ChangedFile::lost).collect();
+        for file in &changed {
+            let now = gate.redact(file.text);
+            for edit in self.edits_of(file, now.as_str(), gate) {
+                if let Some(tag) = tag_of(&edit).filter(|tag| file.counts(&edit, tag)) {
+                    by_tag.entry(tag.to_owned()).or_default().note(file.path, edit);
                 }
             }
-            let known: BTreeSet<&str> = seen.into_iter().flat_map(|text| tags_in(text)).collect();
-            for tag in tags_in(text).filter(|tag| !ours.contains(tag) && !known.contains(tag)) {
-                by_tag.entry(tag.to_owned()).or_default().is_back |= seen.is_some();
+            let is_known = file.seen.is_some() && self.rendered.files.contains_key(file.path);
+            let new = tags_in(file.text).filter(|tag| !file.ours.contains(tag) && is_known);
+            for tag in new.filter(|tag| !file.known.contains(tag) && !lost.contains(tag)) {
+                by_tag.entry(tag.to_owned()).or_default().is_back = true;
             }
-            if let (Some(seen), Some(tag)) = (seen, tags_in(text).next())
-                && adr_number(path).is_some()
+            if let (Some(seen), Some(tag)) = (file.seen, tags_in(file.text).next())
+                && adr_number(file.path).is_some()
             {
                 by_tag.entry(tag.to_owned()).or_default().note_record(seen, now);
             }
@@ -99,13 +84,65 @@ impl PeopleEdits<'_> {
         by_tag
     }
 
+    /// Tags of the entries that a person removed with a file: a decision record, or one of their own.
+    fn tags_gone_with<'s>(self, path: &str, seen: &'s str) -> impl Iterator<Item = &'s str> {
+        let is_gone = !self.disk.files.contains_key(path) && !self.is_skipped(path);
+        let is_record =
+            adr_number(path).is_some() && self.update.deleted.iter().any(|it| it == path);
+        let is_own = !self.before.base.contains_key(path);
+        let entries_max = match is_gone {
+            true if is_own => usize::MAX,
+            true if is_record => 1,
+            _ => 0,
+        };
+        tags_in(seen).take(entries_max)
+    }
+
+    /// The file, if it changed since it was last seen and may have entries.
+    fn changed(
+        self,
+        path: &'a str,
+        text: &'a str,
+        moved: &'a Moved<'a>,
+    ) -> Option<ChangedFile<'a>> {
+        let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
+        let of = |files: &'a Files, path| files.get(path).map(|it| &**it);
+        let (seen, ours) = (of(&self.before.seen, old), of(&self.rendered.files, path));
+        let moved = moved.into_file(path);
+        let is_known = seen.is_some() || ours.is_some() || !moved.is_empty();
+        let tags = |text: Option<&'a str>| text.into_iter().flat_map(tags_in).collect();
+        (is_known && seen != Some(text)).then(|| ChangedFile {
+            path,
+            text,
+            seen,
+            known: tags(seen),
+            base: tags(of(&self.before.base, old)),
+            ours: tags(ours),
+            moved,
+        })
+    }
+
+    fn edits_of(self, file: &ChangedFile<'_>, now: &str, gate: &Gate) -> Vec<PersonEdit> {
+        let (wordings, moved) = (&self.rendered.wordings, file.moved);
+        match file.seen.or(file.ours.is_empty().then_some("")) {
+            Some(seen) => {
+                let kind = Kind::of_path(file.path);
+                Merge { kind, gate, wordings, moved }.run(seen, seen, now).edits
+            }
+            None => {
+                let of_file = self.update.edits.iter().filter(|(it, _)| it == file.path);
+                of_file.map(|(_, edit)| edit.clone()).collect()
+            }
+        }
+    }
+
     pub(super) fn is_skipped(&self, path: &str) -> bool {
         self.disk.skipped.iter().any(|(it, _)| it == path)
     }
 
     /// True if a file was skipped that was never seen, and may show any entry.
     pub(super) fn is_partial(&self) -> bool {
-        self.disk.skipped.iter().any(|(path, _)| !self.seen.contains_key(path))
+        self.disk.skipped.iter().any(|(path, _)| !self.before.seen.contains_key(path))
     }
 
     /// Tags in all files, each with its most significant file; a skipped file counts as it was last seen. Private blocks
@@ -113,7 +150,7 @@ impl PeopleEdits<'_> {
     pub(super) fn shown(&self) -> BTreeMap<&str, Removal> {
         let mut shown: BTreeMap<&str, Removal> = BTreeMap::new();
         let skipped =
-            self.disk.skipped.iter().filter_map(|(path, _)| self.seen.get_key_value(path));
+            self.disk.skipped.iter().filter_map(|(path, _)| self.before.seen.get_key_value(path));
         for (path, text) in self.disk.files.iter().chain(skipped) {
             let file = removal_of(path);
             for tag in tags_in(text) {
@@ -122,6 +159,37 @@ impl PeopleEdits<'_> {
             }
         }
         shown
+    }
+}
+
+/// A file that a person changed, with the tags of its entries: when last seen, rendered last, rendered now.
+struct ChangedFile<'a> {
+    path: &'a str,
+    text: &'a str,
+    seen: Option<&'a str>,
+    known: BTreeSet<&'a str>,
+    base: BTreeSet<&'a str>,
+    ours: BTreeSet<&'a str>,
+    /// Entries that were moved here since it was last seen.
+    moved: &'a [MovedEntry<'a>],
+}
+
+impl ChangedFile<'_> {
+    /// Tags that were here and are not any more.
+    fn lost(&self) -> impl Iterator<Item = &str> {
+        let still: BTreeSet<&str> = tags_in(self.text).collect();
+        self.known.iter().copied().filter(move |tag| !still.contains(tag))
+    }
+
+    /// True if the edit of this entry is a person's.
+    fn counts(&self, edit: &PersonEdit, tag: &str) -> bool {
+        match edit {
+            // An entry that is not rendered here any more was removed by us.
+            PersonEdit::Deleted { .. } => self.ours.contains(tag) || !self.base.contains(tag),
+            // Marks do not move along.
+            PersonEdit::Unmarked { .. } => self.known.contains(tag) || self.ours.contains(tag),
+            _ => true,
+        }
     }
 }
 
@@ -221,9 +289,4 @@ impl<'t> RecordText<'t> {
             lines: lines.map(|(_, line)| line.trim_end()).collect(),
         }
     }
-}
-
-/// Tags of memories in files. Private blocks count, since hiding is not removing.
-pub(super) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
-    files.values().flat_map(|text| tags_in(text)).collect()
 }

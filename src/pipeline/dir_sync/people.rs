@@ -2,6 +2,7 @@
 //! retracted, and one that is put back holds again. Each is a decision of that person.
 
 use super::edits::{MemoryEdits, PeopleEdits, Removal};
+use super::state::REMOVED;
 use crate::domain::{
     Memory, MemoryId, MemoryState, PERSON_EDITED, PersonDecision, Stage, Timestamp,
 };
@@ -16,8 +17,6 @@ use std::sync::Arc;
 const CLOSED: &str = "person-closed";
 /// A person removed the tick.
 const REOPENED: &str = "person-reopened";
-/// A person removed an entry, and no other file shows that it holds.
-const REMOVED: &str = "person-removed";
 /// A person put an entry back.
 const RESTORED: &str = "person-restored";
 /// A person changed the status of a decision record.
