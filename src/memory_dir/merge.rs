@@ -71,7 +71,8 @@ impl Merge<'_> {
         let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
         let [old, new, _] = &sides;
         let is_worded = |key: &Key| {
-            old.get(key).is_none() && tag_of(key).is_some_and(|it| wordings.contains_key(it))
+            let wording = tag_of(key).and_then(|tag| wordings.get(tag));
+            wording.is_some_and(|it| old.get(key).is_none_or(|old| words(old.body) == words(it)))
         };
         let is_plain = !new.list.iter().any(|(key, _)| is_worded(key));
         let edits = person_edits(&before, &disk, &sides, gate);

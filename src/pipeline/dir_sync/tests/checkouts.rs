@@ -29,6 +29,32 @@ fn a_checkout_of_lines_that_a_run_only_removed_is_nobodys_edit() {
 }
 
 #[test]
+fn a_checkout_of_older_files_keeps_the_wording_of_a_person() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    scene.edit(LISTS, |text| text.replace("Who pays", "Who in the end pays"));
+    scene.edit("progress.md", |text| text.replace("- Mend the", "- [x] Mend at once the"));
+    let edited = scene.files();
+    scene.apply(second());
+    scene.sync();
+    let (files, memories, _) = scene.state();
+    let shown = below(&files["progress.md"], "Completed (Recent)");
+    assert_eq!(shown, ["- [x] Mend at once the gutter (1970-01-01)"]);
+    scene.check_out(&edited);
+    assert_eq!(scene.sync().people, []);
+    let (again, same, _) = scene.state();
+    // The number of empty lines above the end is nobody's claim.
+    let lines = |files: &Files| {
+        let lines = files.values().flat_map(|text| text.lines());
+        lines.filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&again), lines(&files));
+    assert_eq!(same, memories);
+}
+
+#[test]
 fn a_person_who_reverts_an_edit_of_theirs_means_it() {
     let scene = scene();
     scene.apply(first());
