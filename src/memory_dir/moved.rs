@@ -52,7 +52,7 @@ impl<'f> Moved<'f> {
         self.0.keys().copied()
     }
 
-    pub(crate) fn into_file(&self, path: &str) -> &[MovedEntry<'f>] {
+    pub(crate) fn in_file(&self, path: &str) -> &[MovedEntry<'f>] {
         self.0.get(path).map_or(&[], Vec::as_slice)
     }
 }

@@ -42,7 +42,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
     let moved = Moved::of(base, &rendered.files, disk);
     let wordings = &rendered.wordings;
     let merge = |path: &str| {
-        let (kind, moved) = (Kind::of_path(path), moved.into_file(path));
+        let (kind, moved) = (Kind::of_path(path), moved.in_file(path));
         Merge { kind, gate, wordings, moved }
     };
     let mut met: BTreeSet<&str> = BTreeSet::new();

@@ -108,7 +108,7 @@ impl<'a> PeopleEdits<'a> {
         let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
         let of = |files: &'a Files, path| files.get(path).map(|it| &**it);
         let (seen, ours) = (of(&self.before.seen, old), of(&self.rendered.files, path));
-        let moved = moved.into_file(path);
+        let moved = moved.in_file(path);
         let is_known = seen.is_some() || ours.is_some() || !moved.is_empty();
         let tags = |text: Option<&'a str>| text.into_iter().flat_map(tags_in).collect();
         (is_known && seen != Some(text)).then(|| ChangedFile {
@@ -188,7 +188,10 @@ impl ChangedFile<'_> {
             PersonEdit::Deleted { .. } => self.ours.contains(tag) || !self.base.contains(tag),
             // Marks do not move along.
             PersonEdit::Unmarked { .. } => self.known.contains(tag) || self.ours.contains(tag),
-            _ => true,
+            PersonEdit::Added { .. }
+            | PersonEdit::Edited { .. }
+            | PersonEdit::Ticked { .. }
+            | PersonEdit::Moved { .. } => true,
         }
     }
 }
