@@ -4,8 +4,11 @@
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, table_head};
+use super::moved::{MovedEntry, take_in};
 use super::name::is_day;
-use super::{line, tag};
+use super::units::{
+    Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, words,
+};
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -41,13 +44,15 @@ pub(crate) struct Merge<'m> {
     pub(crate) kind: Kind,
     pub(crate) gate: &'m Gate,
     pub(crate) wordings: &'m Wordings,
+    /// Entries that people moved to this file.
+    pub(crate) moved: &'m [MovedEntry<'m>],
 }
 
 impl Merge<'_> {
     /// Merges into `theirs` (the file on disk) the changes from `base` (rendered last; empty the first
     /// time) to `ours` (rendered now).
     pub(crate) fn run(&self, base: &str, ours: &str, theirs: &str) -> Merged {
-        let Merge { kind, gate, wordings } = *self;
+        let Merge { kind, gate, wordings, moved } = *self;
         let (disk, _) = Document::parse(kind, theirs);
         let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
         if disk.is_private() {
@@ -63,13 +68,15 @@ impl Merge<'_> {
         let (now, _) = Document::parse(kind, ours);
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
-        let is_adopted = there.adopt([old, new]);
+        let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
+        let [old, new, _] = &sides;
         let is_worded = |key: &Key| {
-            old.get(key).is_none() && tag_of(key).is_some_and(|it| wordings.contains_key(it))
+            let wording = tag_of(key).and_then(|tag| wordings.get(tag));
+            wording.is_some_and(|it| old.get(key).is_none_or(|old| words(old.body) == words(it)))
         };
         let is_plain = !new.list.iter().any(|(key, _)| is_worded(key));
         let edits = person_edits(&before, &disk, &sides, gate);
-        if base == ours && !is_adopted {
+        if base == ours && !is_matched {
             return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
         }
         if theirs == base && is_plain || theirs.trim().is_empty() && base.trim().is_empty() {
@@ -135,10 +142,9 @@ impl Join<'_, '_> {
                 continue;
             }
             // A ticked box alone is no edit of the words.
-            let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
             let has_own_tag = || theirs.tags.lines().any(|tag| !base.tags.contains(tag.trim()));
             let is_free = theirs.is_adopted && !has_own_tag()
-                || wording.is_some_and(|it| words(it) == words(theirs.body))
+                || self.shows_wording(key, theirs)
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
                 true => {
@@ -155,7 +161,9 @@ impl Join<'_, '_> {
     /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
     /// above them.
     fn empty_sections<'a>(&'a self, gone: &'a HashSet<usize>) -> impl Iterator<Item = usize> + 'a {
-        let has = |units: &Units<'_>, name| units.list.iter().any(|(_, it)| it.section == name);
+        let has = |units: &Units<'_>, name| {
+            units.list.iter().any(|(_, it)| it.section == name && !it.is_moved)
+        };
         self.sections()
             .filter(move |(heading, blocks)| {
                 let name = self.disk.heading_words(heading);
@@ -185,14 +193,31 @@ impl Join<'_, '_> {
         })
     }
 
-    /// Body of an entry to insert: with a person's wording, if they edited it where it stood before.
+    /// Body of an entry with a person's wording, if they edited it, and with our marks.
     fn body(&self, key: &Key, ours: &Unit<'_>) -> String {
-        let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
         let is_item = |it: &str| matches!(shape_of(it), Shape::Bullet | Shape::Task { .. });
-        match wording.filter(|it| is_item(it) && is_item(ours.body)) {
-            Some(it) => format!("{}{}\n", item_of(ours.body).mark, item_of(it).text.trim_end()),
+        match self.wording(key).filter(|it| is_item(it) && is_item(ours.body)) {
+            Some(it) => {
+                let (ours, it) = (item_of(ours.body), item_of(it).text.trim_end());
+                match it.contains('\n') {
+                    true => format!("{}{it}\n", ours.mark),
+                    false => {
+                        let marks = marked(ours.text.trim_end()).behind;
+                        format!("{}{}\n", ours.mark, with_marks(it, marks))
+                    }
+                }
+            }
             None => ours.body.to_owned(),
         }
+    }
+
+    fn wording(&self, key: &Key) -> Option<&str> {
+        self.wordings.get(tag_of(key)?).map(String::as_str)
+    }
+
+    /// True if the entry is as a person worded it and memory keeps it.
+    fn shows_wording(&self, key: &Key, theirs: &Unit<'_>) -> bool {
+        self.wording(key).is_some_and(|it| words(it) == words(theirs.body))
     }
 
     /// First entry of each section that `ours` and `theirs` both have there.
@@ -239,11 +264,9 @@ impl Join<'_, '_> {
         let body = match (body_wanted, body_free) {
             _ if self.holds_private(theirs) => None,
             (false, _) => Some(theirs.body.to_owned()),
+            (true, true) if self.shows_wording(key, theirs) => Some(self.body(key, ours)),
             (true, true) => Some(ours.body.to_owned()),
-            (true, false) => base.and_then(|old| {
-                let anew = marked_anew(old.body, ours.body, theirs.body);
-                anew.or_else(|| with_marks(old.body, ours.body, theirs.body))
-            }),
+            (true, false) => base.and_then(|old| with_changes(old.body, ours.body, theirs.body)),
         };
         let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
         // The date at the end of a file is nobody's claim.
@@ -324,10 +347,6 @@ fn is_entry(key: &Key, unit: &Unit<'_>) -> bool {
         Name::Words(_) => !is_comment(unit.body) && !unit.section.is_empty(),
         Name::Meta(_) | Name::Title | Name::Footer => false,
     }
-}
-
-fn is_comment(body: &str) -> bool {
-    body.trim_start().starts_with("<!--")
 }
 
 fn shape_of(body: &str) -> Shape {
@@ -425,186 +444,35 @@ fn unmarked(was: &str, now: &str) -> Vec<String> {
     gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()
 }
 
-/// A line before its date and marks, these, and the memories that they name.
-struct Marked<'t> {
-    text: &'t str,
-    behind: &'t str,
-    others: Vec<&'t str>,
-}
-
-fn marked(words: &str) -> Marked<'_> {
-    let behind = words.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
-    let none = Marked { text: words, behind: "", others: Vec::new() };
-    let Some((text, behind)) = behind else { return none };
-    let parts = behind.split([' ', ';', ',']);
-    let others: Vec<&str> = parts.filter(|it| it.starts_with(tag::SOURCE)).collect();
-    let is_ours = !others.is_empty() || behind.split("; ").next().is_some_and(is_day);
-    if is_ours { Marked { text, behind, others } } else { none }
-}
-
-/// Tag of the memory that a block shows; only its first block in a file counts.
-fn source(key: &Key) -> Option<&str> {
-    tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(tag::SOURCE))
-}
-
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-enum Name {
-    Ours(String),
-    Words(String),
-    Meta(String),
-    Title,
-    Footer,
-}
-
-/// A name, and the number of blocks with the same name above.
-type Key = (Name, usize);
-
-/// A block that can be identified across versions.
-#[derive(Clone, Debug)]
-struct Unit<'t> {
-    at: usize,
-    section: &'t str,
-    body: &'t str,
-    tags: &'t str,
-    /// The entry lost its tags, and its words identify it.
-    is_adopted: bool,
-}
-
-/// The identifiable blocks of a document, in order.
-struct Units<'t> {
-    list: Vec<(Key, Unit<'t>)>,
-    by_key: HashMap<Key, usize>,
-}
-
-impl<'t> Units<'t> {
-    fn of(document: &Document<'t>) -> Units<'t> {
-        let mut counts: HashMap<Name, usize> = HashMap::new();
-        let mut units = Units { list: Vec::new(), by_key: HashMap::new() };
-        for (at, block) in document.blocks.iter().enumerate() {
-            let Some(name) = name(document, block) else { continue };
-            let count = counts.entry(name.clone()).or_default();
-            let key = (name, *count);
-            *count += 1;
-            let body = document.body(block);
-            let tags = document.raw(block).get(body.len()..).unwrap_or_default();
-            let section = document.section(block);
-            let unit = Unit { at, section, body, tags, is_adopted: false };
-            units.by_key.insert(key.clone(), units.list.len());
-            units.list.push((key, unit));
-        }
-        units
-    }
-
-    /// Names the entries without a tag of ours after the entries of `known` with the same words, apart from marks:
-    /// somebody removed the tag, or wrote the entry first. Returns whether there are any.
-    fn adopt(&mut self, known: [&Units<'_>; 2]) -> bool {
-        let mut untagged: HashMap<(&str, String), usize> = HashMap::new();
-        for (at, ((name, _), unit)) in self.list.iter().enumerate().rev() {
-            if let Name::Words(words) = name {
-                untagged.insert((unit.section, marked(words).text.to_owned()), at);
-            }
-        }
-        let mut is_adopted = false;
-        for (key, unit) in known.iter().flat_map(|units| &units.list) {
-            if source(key).is_none() || self.by_key.contains_key(key) {
-                continue;
-            }
-            let words = words(unit.body);
-            let name = (unit.section, marked(&words).text.to_owned());
-            let Some(at) = untagged.remove(&name) else { continue };
-            let Some((name, unit)) = self.list.get_mut(at) else { continue };
-            (unit.is_adopted, is_adopted) = (true, true);
-            self.by_key.remove(name);
-            self.by_key.insert(key.clone(), at);
-            *name = key.clone();
-        }
-        is_adopted
-    }
-
-    fn get(&self, key: &Key) -> Option<&Unit<'t>> {
-        let at = self.by_key.get(key)?;
-        self.list.get(*at).map(|(_, unit)| unit)
-    }
-}
-
-fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
-    let words = || Name::Words(words(document.body(block)));
-    if matches!(block.part, Part::Entry(_)) {
-        let ours = document.tags(block).find_map(|tag| tag.ours());
-        return Some(ours.map_or_else(words, |tag| Name::Ours(tag.to_owned())));
-    }
-    if block.part == Part::Meta {
-        let line = document.body(block);
-        return Some(Name::Meta(line.split(':').next().unwrap_or(line).trim().to_owned()));
-    }
-    let fixed = [(Part::Title, Name::Title), (Part::Footer, Name::Footer)];
-    let fixed = fixed.into_iter().find(|(part, _)| *part == block.part).map(|(_, name)| name);
-    fixed.or_else(|| (block.part == Part::Comment).then(words))
-}
-
-/// The parts of an entry.
-struct Item<'t> {
-    /// List marker and task box.
-    mark: &'t str,
-    done: Option<bool>,
-    text: &'t str,
-}
-
-impl Item<'_> {
-    /// Text with whitespace collapsed.
-    fn words(&self) -> String {
-        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
-    }
-}
-
-fn item_of(body: &str) -> Item<'_> {
-    let text = body.trim_start();
-    let text = line::item(text).unwrap_or(text);
-    let (done, text) = line::task(text).map_or((None, text), |(done, rest)| (Some(done), rest));
-    let mark = body.get(..body.len() - text.len()).unwrap_or_default();
-    Item { mark, done, text }
-}
-
-fn words(body: &str) -> String {
-    item_of(body).words()
-}
-
-/// Text of `theirs` after the list marker of `ours`, if we change only the marker since `base` and
-/// the person did not.
-fn marked_anew(base: &str, ours: &str, theirs: &str) -> Option<String> {
+/// The line of `theirs` with what we changed since `base`: the list marker, unless the person changed it too, and the
+/// marks behind the text. `None` if we changed more.
+fn with_changes(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let [base, ours, theirs] = [base, ours, theirs].map(item_of);
-    let is_ours = base.words() == ours.words();
     let is_done = |it: &Item<'_>| it.done.unwrap_or(false);
     let is_free = theirs.mark == base.mark || is_done(&theirs) == is_done(&ours);
-    (is_ours && is_free).then(|| format!("{}{}", ours.mark, theirs.text))
-}
-
-/// The line of `theirs` with the marks of `ours` behind it, if we change only marks since `base`.
-fn with_marks(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let line = theirs.trim_end();
-    let [base, ours, now] = [base, ours, line].map(|it| marked(it.trim_end()));
-    let is_marked = |it: &Marked<'_>| !it.behind.is_empty();
-    let is_ours = base.text == ours.text && (is_marked(&base) || is_marked(&ours));
-    if !is_ours || line.contains('\n') {
-        return None;
+    let mark = match base.mark == ours.mark {
+        true => theirs.mark,
+        false => Some(ours.mark).filter(|_| is_free)?,
+    };
+    if base.words() == ours.words() {
+        return Some(format!("{mark}{}", theirs.text));
     }
-    let marks: Vec<&str> = ours.behind.split("; ").collect();
-    // The date is as the person left it.
+    let [base, ours] = [base, ours].map(|it| marked(it.text.trim_end()));
+    let is_ours = base.text == ours.text && !(base.behind.is_empty() && ours.behind.is_empty());
+    let is_line = !theirs.text.trim_end().contains('\n');
+    (is_ours && is_line).then(|| format!("{mark}{}", with_marks(theirs.text, ours.behind)))
+}
+
+/// The line with other marks behind its text. The date is as the person left it.
+fn with_marks(line: &str, behind: &str) -> String {
+    let text = line.trim_end();
+    let end = line.get(text.len()..).unwrap_or_default();
+    let now = marked(text);
     let day = now.behind.split("; ").find(|it| is_day(it));
-    let marks = marks.into_iter().filter(|it| !is_day(it) && !it.is_empty());
-    let behind: Vec<&str> = day.into_iter().chain(marks).collect();
-    let end = theirs.get(line.len()..).unwrap_or_default();
-    let behind = behind.join("; ");
+    let marks = behind.split("; ").filter(|it| !is_day(it) && !it.is_empty());
+    let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
     let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
-    Some(format!("{}{behind}{end}", now.text))
-}
-
-fn same(one: &str, other: &str) -> bool {
-    one == other || one.lines().map(str::trim_end).eq(other.lines().map(str::trim_end))
-}
-
-fn tag_of(key: &Key) -> Option<&str> {
-    if let Name::Ours(tag) = &key.0 { Some(tag) } else { None }
+    format!("{}{behind}{end}", now.text)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ fn gate() -> Gate {
 }
 
 fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> Merged {
-    Merge { kind, gate, wordings: &Wordings::new() }.run(base, ours, theirs)
+    Merge { kind, gate, wordings: &Wordings::new(), moved: &[] }.run(base, ours, theirs)
 }
 
 /// A list of ours; `a=x` is entry `a` with text `x`, `x` a person's entry, `!x` a private one.
@@ -98,7 +98,7 @@ fn an_entry_that_a_person_wrote_first_is_known_by_its_words_before_marks() {
 fn an_entry_that_comes_back_has_the_wording_of_the_person() {
     let wordings = Wordings::from([("src-0000000a".to_owned(), "- mine".to_owned())]);
     let gate = gate();
-    let merge = Merge { kind: Kind::ActiveContext, gate: &gate, wordings: &wordings };
+    let merge = Merge { kind: Kind::ActiveContext, gate: &gate, wordings: &wordings, moved: &[] };
     let merged = merge.run(&list("b=2"), &list("a=1 b=2"), &list("b=2"));
     assert_eq!(merged.text, list("a=mine b=2"));
 }
@@ -140,6 +140,15 @@ fn what_is_told_of_a_persons_heading_passed_the_gate() {
     let merged =
         join("#=For=ada@example.org a=1", "#=For=ada@example.org a=2", "#=For=ada@example.org a=3");
     assert_eq!(merged.conflicts[0].section.as_str(), "For=<EMAIL>");
+}
+
+#[test]
+fn a_list_marker_and_marks_change_together_below_the_words_of_a_person() {
+    let line = |line: &str| list("a=1").replace("- 1", line);
+    let (base, ours) = ("- 1 (Graz) (possibly done by src-0000000b)", "- [x] 1 (Graz)");
+    let person = "- 2 (Graz) (possibly done by src-0000000b)";
+    let merged = merge(Kind::ActiveContext, &line(base), &line(ours), &line(person), &gate());
+    assert_eq!((merged.text, merged.conflicts), (line("- [x] 2 (Graz)"), vec![]));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod kind;
 mod line;
 mod lint;
 mod merge;
+mod moved;
 mod name;
 mod page;
 mod public;
@@ -22,6 +23,7 @@ mod render;
 mod search;
 mod session;
 mod tag;
+mod units;
 mod update;
 
 #[cfg(test)]
@@ -44,6 +46,7 @@ pub use kind::{Files, Initial, Kind, initial_files};
 pub(crate) use lint::{Issue, fix};
 pub use lint::{Linting, lint, print_text};
 pub(crate) use merge::{Conflict, Merge, PersonEdit};
+pub(crate) use moved::{Moved, MovedEntry};
 pub(crate) use name::*;
 pub(crate) use public::{Readable, joined, readable};
 pub use render::{Rendered, render};

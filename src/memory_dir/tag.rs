@@ -1,8 +1,9 @@
 //! Tags: `<!-- @category: V -->` or `<!-- @tag: V -->` on a line of its own, belonging to the heading or
 //! item directly above. The source of a fact is such a tag too: `src-` and the first digits of its id.
 
+use super::kind::Files;
 use crate::domain::{Digest, MemoryId, RecordId, named};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum length of a tag line, in letters (schema, validation of tags).
 pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
@@ -136,6 +137,17 @@ pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
 fn is_id(digits: &str) -> bool {
     let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
+}
+
+/// Tags of memories in a file.
+pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
+    let tags = text.lines().filter_map(Tag::of_line).filter_map(|tag| tag.ours());
+    tags.filter(|tag| tag.starts_with(SOURCE))
+}
+
+/// Tags of memories in files. Private blocks count, since hiding is not removing.
+pub(crate) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
+    files.values().flat_map(|text| tags_in(text)).collect()
 }
 
 pub(super) fn category_line(category: Category) -> String {

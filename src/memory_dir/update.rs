@@ -4,7 +4,8 @@
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
 use super::kind::{Files, Kind, SESSIONS};
-use super::merge::{Conflict, Merge, Merged, PersonEdit, Wordings};
+use super::merge::{Conflict, Merge, Merged, PersonEdit};
+use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
 use super::tag::{SOURCE, Tag, record_prefix, words_tag};
@@ -38,6 +39,12 @@ pub struct Update {
 /// Merges rendered files into the directory. `base` is the last rendering.
 pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> Update {
     let mut update = Update::default();
+    let moved = Moved::of(base, &rendered.files, disk);
+    let wordings = &rendered.wordings;
+    let merge = |path: &str| {
+        let (kind, moved) = (Kind::of_path(path), moved.in_file(path));
+        Merge { kind, gate, wordings, moved }
+    };
     let mut met: BTreeSet<&str> = BTreeSet::new();
     for (path, ours) in &rendered.files {
         let old = rendered.renamed.get(path).unwrap_or(path);
@@ -47,7 +54,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
             (Some(before), Some(theirs)) if before == ours && ours == theirs => {}
             (_, Some(theirs)) => {
                 let before = before.map_or("", |it| &**it);
-                update.join(path, [before, ours, theirs], &rendered.wordings, gate);
+                update.join(path, merge(path).run(before, ours, theirs), theirs);
             }
             (Some(_), None) => update.deleted.push(path.clone()),
             (None, None) => update.change(path, None, Some(Arc::clone(ours))),
@@ -60,7 +67,13 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
             update.change(path, Some(Arc::clone(theirs)), None);
         } else {
             // A person changed it: remove only the rendered entries.
-            update.join(path, [before, "", theirs], &rendered.wordings, gate);
+            update.join(path, merge(path).run(before, "", theirs), theirs);
+        }
+    }
+    // A person's own file has no rendering.
+    for path in moved.paths().filter(|path| !met.contains(path) && !base.contains_key(*path)) {
+        if let Some(theirs) = disk.get(path) {
+            update.join(path, merge(path).run("", "", theirs), theirs);
         }
     }
     update.changes.sort_by(|one, other| one.path.cmp(&other.path));
@@ -68,15 +81,8 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
 }
 
 impl Update {
-    fn join(
-        &mut self,
-        path: &str,
-        [base, ours, theirs]: [&str; 3],
-        wordings: &Wordings,
-        gate: &Gate,
-    ) {
-        let merge = Merge { kind: Kind::of_path(path), gate, wordings };
-        let Merged { text, conflicts, edits, held } = merge.run(base, ours, theirs);
+    fn join(&mut self, path: &str, merged: Merged, theirs: &str) {
+        let Merged { text, conflicts, edits, held } = merged;
         self.conflicts.extend(conflicts.into_iter().map(|it| (path.to_owned(), it)));
         self.edits.extend(edits.into_iter().map(|it| (path.to_owned(), it)));
         self.held.extend(held.map(|rule| (path.to_owned(), rule)));

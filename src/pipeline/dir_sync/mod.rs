@@ -2,6 +2,7 @@
 //! with what people wrote, and writes file by file. It can be killed between any two writes: the changes are saved
 //! first, and the next run continues from what is on disk.
 
+mod edits;
 mod people;
 mod state;
 #[cfg(test)]
@@ -17,14 +18,15 @@ use crate::domain::{
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
-    adr_number, adr_path, render, strike, update,
+    adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
     StoreErrorKind, TagKind,
 };
-use people::{Amendment, PeopleEdits};
+use edits::PeopleEdits;
+use people::Amendment;
 pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState, passed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,8 +166,8 @@ impl DirSync {
         }
         for old in absent(all).filter(|old| old.host == here.host) {
             let before = self.store.rendered(&old.dir).await?;
-            let (before, disk) = (people::tags_of_memories(&before), read(folder)?.files);
-            let still = people::tags_of_memories(&disk).intersection(&before).count();
+            let (before, disk) = (tags_of_memories(&before), read(folder)?.files);
+            let still = tags_of_memories(&disk).intersection(&before).count();
             if still > 0 && before.len() <= still.saturating_mul(2) {
                 let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
                 return Ok(self.store.move_directory(&old, keys.collect()).await?);
@@ -284,11 +286,11 @@ impl DirSync {
             state.begin(&changes, &after.base).await?;
             let mut is_disturbed = false;
             let mut stamps = plan.stamps(&after);
-            let mut written = BTreeSet::new();
+            let mut written = BTreeMap::new();
             for change in changes {
                 match write(&change)? {
                     WriteOutcome::Written => {
-                        written.insert(change.path.clone());
+                        written.insert(change.path.clone(), change.before.clone());
                         if change.after.is_some()
                             && after.is_ours(&change.path, change.after.as_ref())
                         {
@@ -360,7 +362,7 @@ impl DirSync {
     ) -> Result<(), SyncError> {
         let failed = |cause| disk_error(folder, cause);
         for (path, text) in read(folder)?.files {
-            let tag = people::tags_in(&text).next();
+            let tag = tags_in(&text).next();
             let title = adr_number(&path).zip(tag.and_then(|tag| titles.get(tag)));
             let Some(renamed) = title.map(|(number, title)| adr_path(number, title)) else {
                 continue;
@@ -414,7 +416,7 @@ impl DirSync {
     ) -> Result<SyncPlan, SyncError> {
         let mut disk = read(folder)?;
         let (before, mut known, sources, contradictions) = tokio::try_join!(
-            async { self.state(folder).known_files(&disk).await },
+            async { self.state(folder).known_files(&disk, namespace).await },
             self.store.memories(Some(namespace)),
             sources(&self.store, namespace),
             contradictions(&self.store, namespace),
@@ -435,7 +437,7 @@ impl DirSync {
         let mut memories: Vec<Memory> = known.into_values().collect();
         let (mut rendered, mut update) = lay(&memories);
         let people =
-            PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
+            PeopleEdits { before: &before, rendered: &rendered, update: &update, disk: &disk };
         let mut edits = people.by_tag(gate);
         let refused = people.refuse_statuses(&memories, &mut edits);
         let amendments = people.amendments(&memories, &edits, today);
@@ -506,9 +508,14 @@ impl SyncPlan {
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
         let mut after =
             KnownFiles { base: self.rendered.files.clone(), seen: Files::new(), is_stored: false };
-        for path in self.rendered.files.keys() {
-            let there = self.disk.files.get(path);
-            if let Some(text) = written.get(path.as_str()).copied().unwrap_or(there) {
+        let (rendered, disk) = (&self.rendered.files, &self.disk.files);
+        let own = disk.keys().filter(|path| !rendered.contains_key(*path));
+        for path in rendered.keys().chain(own) {
+            let text = written.get(path.as_str()).copied().unwrap_or(disk.get(path));
+            // A person's own file may have entries that were moved to it.
+            let has_entries =
+                |text: &&Arc<str>| rendered.contains_key(path) || tags_in(text).next().is_some();
+            if let Some(text) = text.filter(has_entries) {
                 let seen = self.before.seen.get(path).filter(|seen| *seen == text).cloned();
                 let seen = seen.unwrap_or_else(|| passed(text, gate));
                 after.seen.insert(path.clone(), seen);

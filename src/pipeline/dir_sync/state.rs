@@ -1,12 +1,11 @@
 //! State of a directory between two runs: what was rendered, what its files contained after the last run, and what an
 //! unfinished run was about to write. Only redacted text is kept.
 
-use super::people::{tags_in, tags_of_memories};
 use crate::adapters::memory_files::DirectoryRead;
-use crate::domain::Digest;
+use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
     ACTIVE_CONTEXT, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS, PROGRESS, Part,
-    initial_files, is_day, lacks_entries, tagged_alone,
+    initial_files, is_day, lacks_entries, source_tags, tagged_alone, tags_in, tags_of_memories,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
@@ -32,6 +31,8 @@ const EXACT: &str = "=";
 /// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
+/// A person removed an entry, and no other file shows that it holds.
+pub(super) const REMOVED: &str = "person-removed";
 /// Reason to skip a file that has lost its title and all entries: it was emptied or overwritten by accident.
 const RUINED: &str = "its title and all its entries are gone, and memory keeps them (delete the file and run `annalist \
                       memory init --all` to restore it)";
@@ -41,9 +42,11 @@ pub(super) fn skip_ruined(disk: &mut DirectoryRead, seen: &Files) {
     let DirectoryRead { files, skipped, .. } = disk;
     files.retain(|path, text| {
         let is_ours = |text: &str| tags_in(text).next().is_some();
-        let is_ruined = seen.get(path).is_some_and(|seen| is_ours(seen))
+        let has_title =
+            |text| Document::parse(Kind::of_path(path), text).0.first(Part::Title).is_some();
+        let is_ruined = seen.get(path).is_some_and(|seen| is_ours(seen) && has_title(seen))
             && !is_ours(text)
-            && Document::parse(Kind::of_path(path), text).0.first(Part::Title).is_none();
+            && !has_title(text);
         if is_ruined {
             skipped.push((path.clone(), RUINED));
         }
@@ -65,6 +68,15 @@ pub(super) struct KnownFiles {
     pub(super) is_stored: bool,
 }
 
+/// A file that is back at a version which a run replaced.
+struct OlderVersion {
+    path: String,
+    /// Its text, redacted.
+    text: Arc<str>,
+    /// It contained exactly what was rendered.
+    is_exact: bool,
+}
+
 impl KnownFiles {
     /// True if a file with this text contains exactly what was rendered.
     pub(super) fn is_ours(&self, path: &str, text: Option<&Arc<str>>) -> bool {
@@ -75,7 +87,11 @@ impl KnownFiles {
 impl SyncState<'_> {
     /// Returns the known files: those that an unfinished run wrote, as it rendered them; the others as the run before
     /// left them.
-    pub(super) async fn known_files(&self, read: &DirectoryRead) -> Result<KnownFiles, StoreError> {
+    pub(super) async fn known_files(
+        &self,
+        read: &DirectoryRead,
+        namespace: &str,
+    ) -> Result<KnownFiles, StoreError> {
         let disk = &read.files;
         let ours = self.store.rendered(&self.key(STAMPS)).await?;
         let is_known = |path: &str, text: &str| {
@@ -91,7 +107,7 @@ impl SyncState<'_> {
             seen.insert(path, text.clone());
         }
         let after = self.store.rendered(&self.key(AFTER)).await?;
-        let mut is_stored = after.is_empty();
+        let is_stored = after.is_empty();
         if !after.is_empty() {
             let next = self.store.rendered(&self.key(NEXT)).await?;
             for (path, after) in &after {
@@ -101,23 +117,30 @@ impl SyncState<'_> {
                 seen.insert(path.clone(), passed(text, self.gate));
             }
             // Drops the files that the unfinished run removed.
-            base.retain(|path, _| {
-                disk.contains_key(path) || after.get(path).is_none_or(|it| !it.is_empty())
-            });
+            for known in [&mut base, &mut seen] {
+                known.retain(|path, _| {
+                    disk.contains_key(path) || after.get(path).is_none_or(|it| !it.is_empty())
+                });
+            }
         }
         // A file that was deleted and made again shows nothing yet.
         base.retain(|path, _| seen.contains_key(path) || !disk.contains_key(path));
         let past = self.store.rendered(&self.key(PAST)).await?;
-        let older = self.older_versions(disk, &seen, &past);
-        if !older.is_empty() {
+        let mut known = KnownFiles { base, seen, is_stored };
+        let older = self.older_versions(disk, &known, &past);
+        if self.is_checkout(&older, &known.seen, namespace).await? {
             // Nobody edited an older checkout: the run replaces it, and what it lacks.
+            let KnownFiles { base, seen, is_stored } = &mut known;
             base.retain(|path, _| disk.contains_key(path) || !seen.contains_key(path));
-            for (path, rendered) in older {
-                base.insert(path.clone(), rendered);
-                seen.extend(disk.get(&path).map(|text| (path, passed(text, self.gate))));
+            seen.retain(|path, _| disk.contains_key(path));
+            for OlderVersion { path, text, is_exact } in older {
+                let alone = || tagged_alone(&path, &text).into();
+                base.insert(path.clone(), if is_exact { Arc::clone(&text) } else { alone() });
+                seen.insert(path, text);
             }
-            is_stored = false;
+            *is_stored = false;
         }
+        let KnownFiles { mut base, mut seen, mut is_stored } = known;
         // A recreated directory is filled from scratch.
         let before = tags_of_memories(&base);
         if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
@@ -140,26 +163,56 @@ impl SyncState<'_> {
         Ok(disk.skipped.is_empty() && seen.keys().all(is_there) && disk.files.iter().all(is_same))
     }
 
-    /// Files that are back at a version which a run replaced, as they were rendered; empty if entries only came back,
-    /// as when a person undoes a deletion.
-    fn older_versions(&self, disk: &Files, seen: &Files, past: &Files) -> Files {
-        let mut older = Files::new();
-        let mut is_checkout = false;
-        for (path, text) in disk.iter().filter(|(path, text)| seen.get(*path) != Some(*text)) {
-            let replaced = past.get(path).and_then(|it| it.split_once("\n\n"));
-            let Some((replaced, _)) = replaced else { continue };
-            let text = passed(text, self.gate);
-            let digest = digest(&text);
-            let mut versions = replaced.lines();
-            let Some(found) = versions.find(|it| it.trim_start_matches(EXACT) == digest) else {
+    /// Files that are back at a version which a run replaced.
+    fn older_versions(&self, disk: &Files, known: &KnownFiles, past: &Files) -> Vec<OlderVersion> {
+        let mut older = Vec::new();
+        for (path, text) in disk.iter().filter(|(path, text)| known.seen.get(*path) != Some(*text))
+        {
+            let versions = past.get(path).filter(|_| known.base.contains_key(path));
+            let Some((replaced, since)) = versions.and_then(|it| it.split_once("\n\n")) else {
                 continue;
             };
-            is_checkout |= seen.get(path).is_some_and(|seen| lacks_entries(path, &text, seen));
-            let is_exact = found.starts_with(EXACT);
-            let rendered = if is_exact { text } else { tagged_alone(path, &text).into() };
-            older.insert(path.clone(), rendered);
+            let text = passed(text, self.gate);
+            let digest = digest(&text);
+            let is_it = |version: &&str| version.trim_start_matches(EXACT) == digest;
+            // A person who only reverts their own edits means it.
+            let found =
+                replaced.lines().find(is_it).filter(|_| !since.lines().any(|it| is_it(&it)));
+            if let Some(version) = found {
+                let is_exact = version.starts_with(EXACT);
+                older.push(OlderVersion { path: path.clone(), text, is_exact });
+            }
         }
-        if is_checkout { older } else { Files::new() }
+        older
+    }
+
+    /// True if a checkout brought these versions back; false if they only have more entries, of memories that people
+    /// removed or that are active, as when a person undoes a deletion.
+    async fn is_checkout(
+        &self,
+        older: &[OlderVersion],
+        seen: &Files,
+        namespace: &str,
+    ) -> Result<bool, StoreError> {
+        let mut back: BTreeSet<&str> = BTreeSet::new();
+        for OlderVersion { path, text, .. } in older {
+            let Some(seen) = seen.get(path) else { continue };
+            if lacks_entries(path, text, seen) {
+                return Ok(true);
+            }
+            let known: BTreeSet<&str> = tags_in(seen).collect();
+            back.extend(tags_in(text).filter(|tag| !known.contains(tag)));
+        }
+        if back.is_empty() {
+            return Ok(false);
+        }
+        let memories = self.store.memories(Some(namespace)).await?;
+        let is_held =
+            |it: &&Memory| it.state == MemoryState::Active || it.reason.as_deref() == Some(REMOVED);
+        let tags = source_tags(memories.keys().copied());
+        let held = memories.values().filter(is_held).filter_map(|it| tags.get(&it.id));
+        let held: BTreeSet<&str> = held.map(String::as_str).collect();
+        Ok(!back.is_subset(&held))
     }
 
     /// Saves the changes before they are written.
@@ -182,23 +235,26 @@ impl SyncState<'_> {
         self.store.keep_rendered(all.into()).await
     }
 
-    /// Saves the files and their stamps after everything in `written` was written.
+    /// Saves the files and their stamps after everything in `written` was written; it has the texts that were replaced.
     pub(super) async fn end(
         &self,
         before: &KnownFiles,
         after: &KnownFiles,
         stamps: &Files,
-        written: &BTreeSet<String>,
+        written: &BTreeMap<String, Option<Arc<str>>>,
     ) -> Result<(), StoreError> {
         let past = self.store.rendered(&self.key(PAST)).await?;
         let mut versions: BTreeMap<String, Option<Arc<str>>> = BTreeMap::new();
         for (path, text) in &after.seen {
-            let is_same = before.seen.get(path) == Some(text) && !written.contains(path);
+            let is_same = before.seen.get(path) == Some(text) && !written.contains_key(path);
             if !(is_same && past.contains_key(path)) {
                 let old = past.get(path).map_or("", |it| &**it);
                 let mark = if after.is_ours(path, Some(text)) { EXACT } else { "" };
                 let version = format!("{mark}{}", digest(text));
-                let all = with_version(old, &version, written.contains(path));
+                let replaced = written
+                    .get(path)
+                    .map(|text| text.iter().map(|text| digest(&passed(text, self.gate))).collect());
+                let all = with_version(old, &version, replaced);
                 versions.insert(path.clone(), Some(all.into()));
             }
         }
@@ -235,12 +291,17 @@ pub(super) fn keys_of(dir: &str) -> Vec<String> {
     KEYS.iter().map(|kind| format!("{dir}{kind}")).collect()
 }
 
-/// Adds the digest of the present version. If a run wrote it, people have nothing to do with the change.
-fn with_version(past: &str, version: &str, is_written: bool) -> String {
+/// Adds the digest of the present version. If a run wrote it, over the version with the digest in `written`, people have
+/// nothing to do with the change.
+fn with_version(past: &str, version: &str, written: Option<String>) -> String {
     let (replaced, since) = past.split_once("\n\n").unwrap_or(("", past));
     let [mut replaced, mut since] = [replaced, since].map(|it| it.lines().collect::<Vec<_>>());
-    if is_written {
+    if let Some(written) = &written {
         replaced.append(&mut since);
+        let is_it = |it: &&str| it.trim_start_matches(EXACT) == written;
+        if !written.is_empty() && !replaced.iter().any(is_it) {
+            replaced.push(written);
+        }
     }
     since.push(version);
     let first = replaced.len().saturating_sub(PAST_MAX);

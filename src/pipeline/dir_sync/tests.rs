@@ -11,6 +11,9 @@ use crate::store::OpenMode;
 use std::cell::Cell;
 use tempfile::TempDir;
 
+mod checkouts;
+mod moved;
+
 const NAMESPACE: &str = "roofs";
 
 /// Always 2026-11-21.

@@ -1,0 +1,174 @@
+//! The blocks of a file that can be identified across its versions: by their tags, or else by their words.
+
+use super::document::{Block, Document, Part};
+use super::name::is_day;
+use super::{line, tag};
+use std::collections::HashMap;
+
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) enum Name {
+    Ours(String),
+    Words(String),
+    Meta(String),
+    Title,
+    Footer,
+}
+
+/// A name, and the number of blocks with the same name above.
+pub(super) type Key = (Name, usize);
+
+/// A block that can be identified across versions.
+#[derive(Clone, Debug)]
+pub(super) struct Unit<'t> {
+    pub(super) at: usize,
+    pub(super) section: &'t str,
+    pub(super) body: &'t str,
+    pub(super) tags: &'t str,
+    /// The entry lost its tags, and its words identify it.
+    pub(super) is_adopted: bool,
+    /// A person moved the entry here from another file.
+    pub(super) is_moved: bool,
+}
+
+/// The identifiable blocks of a document, in order.
+pub(super) struct Units<'t> {
+    pub(super) list: Vec<(Key, Unit<'t>)>,
+    by_key: HashMap<Key, usize>,
+}
+
+impl<'t> Units<'t> {
+    pub(super) fn of(document: &Document<'t>) -> Units<'t> {
+        let mut counts: HashMap<Name, usize> = HashMap::new();
+        let mut units = Units { list: Vec::new(), by_key: HashMap::new() };
+        for (at, block) in document.blocks.iter().enumerate() {
+            let Some(name) = name(document, block) else { continue };
+            let count = counts.entry(name.clone()).or_default();
+            let key = (name, *count);
+            *count += 1;
+            let body = document.body(block);
+            let tags = document.raw(block).get(body.len()..).unwrap_or_default();
+            let section = document.section(block);
+            let unit = Unit { at, section, body, tags, is_adopted: false, is_moved: false };
+            units.by_key.insert(key.clone(), units.list.len());
+            units.list.push((key, unit));
+        }
+        units
+    }
+
+    /// Names the entries without a tag of ours after the entries of `known` with the same words, apart from marks:
+    /// somebody removed the tag, or wrote the entry first. Returns whether there are any.
+    pub(super) fn adopt(&mut self, known: [&Units<'_>; 2]) -> bool {
+        let mut untagged: HashMap<(&str, String), usize> = HashMap::new();
+        for (at, ((name, _), unit)) in self.list.iter().enumerate().rev() {
+            if let Name::Words(words) = name {
+                untagged.insert((unit.section, marked(words).text.to_owned()), at);
+            }
+        }
+        let mut is_adopted = false;
+        for (key, unit) in known.iter().flat_map(|units| &units.list) {
+            if source(key).is_none() || self.by_key.contains_key(key) {
+                continue;
+            }
+            let words = words(unit.body);
+            let name = (unit.section, marked(&words).text.to_owned());
+            let Some(at) = untagged.remove(&name) else { continue };
+            let Some((name, unit)) = self.list.get_mut(at) else { continue };
+            (unit.is_adopted, is_adopted) = (true, true);
+            self.by_key.remove(name);
+            self.by_key.insert(key.clone(), at);
+            *name = key.clone();
+        }
+        is_adopted
+    }
+
+    /// Adds a unit unless there is one with this key. Returns whether it did.
+    pub(super) fn add(&mut self, key: &Key, unit: Unit<'t>) -> bool {
+        let is_new = !self.by_key.contains_key(key);
+        if is_new {
+            self.by_key.insert(key.clone(), self.list.len());
+            self.list.push((key.clone(), unit));
+        }
+        is_new
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Unit<'t>> {
+        let at = self.by_key.get(key)?;
+        self.list.get(*at).map(|(_, unit)| unit)
+    }
+}
+
+fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
+    let words = || Name::Words(words(document.body(block)));
+    if matches!(block.part, Part::Entry(_)) {
+        let ours = document.tags(block).find_map(|tag| tag.ours());
+        return Some(ours.map_or_else(words, |tag| Name::Ours(tag.to_owned())));
+    }
+    if block.part == Part::Meta {
+        let line = document.body(block);
+        return Some(Name::Meta(line.split(':').next().unwrap_or(line).trim().to_owned()));
+    }
+    let fixed = [(Part::Title, Name::Title), (Part::Footer, Name::Footer)];
+    let fixed = fixed.into_iter().find(|(part, _)| *part == block.part).map(|(_, name)| name);
+    fixed.or_else(|| (block.part == Part::Comment).then(words))
+}
+
+/// The parts of an entry.
+pub(super) struct Item<'t> {
+    /// List marker and task box.
+    pub(super) mark: &'t str,
+    pub(super) done: Option<bool>,
+    pub(super) text: &'t str,
+}
+
+impl Item<'_> {
+    /// Text with whitespace collapsed.
+    pub(super) fn words(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+pub(super) fn item_of(body: &str) -> Item<'_> {
+    let text = body.trim_start();
+    let text = line::item(text).unwrap_or(text);
+    let (done, text) = line::task(text).map_or((None, text), |(done, rest)| (Some(done), rest));
+    let mark = body.get(..body.len() - text.len()).unwrap_or_default();
+    Item { mark, done, text }
+}
+
+pub(super) fn words(body: &str) -> String {
+    item_of(body).words()
+}
+
+/// Tag of the memory that a block shows; only its first block in a file counts.
+pub(super) fn source(key: &Key) -> Option<&str> {
+    tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(tag::SOURCE))
+}
+
+/// A line before its date and marks, these, and the memories that they name.
+pub(super) struct Marked<'t> {
+    pub(super) text: &'t str,
+    pub(super) behind: &'t str,
+    pub(super) others: Vec<&'t str>,
+}
+
+pub(super) fn marked(words: &str) -> Marked<'_> {
+    let behind = words.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    let none = Marked { text: words, behind: "", others: Vec::new() };
+    let Some((text, behind)) = behind else { return none };
+    let parts = behind.split([' ', ';', ',']);
+    let others: Vec<&str> = parts.filter(|it| it.starts_with(tag::SOURCE)).collect();
+    let is_ours = !others.is_empty() || behind.split("; ").next().is_some_and(is_day);
+    if is_ours { Marked { text, behind, others } } else { none }
+}
+
+pub(super) fn same(one: &str, other: &str) -> bool {
+    one == other || one.lines().map(str::trim_end).eq(other.lines().map(str::trim_end))
+}
+
+pub(super) fn tag_of(key: &Key) -> Option<&str> {
+    if let Name::Ours(tag) = &key.0 { Some(tag) } else { None }
+}
+
+pub(super) fn is_comment(body: &str) -> bool {
+    body.trim_start().starts_with("<!--")
+}

@@ -1,0 +1,295 @@
+//! What people did to the entries of each memory since the files were last seen.
+
+use super::state::KnownFiles;
+use crate::adapters::memory_files::DirectoryRead;
+use crate::memory_dir::{
+    Document, Files, Kind, Merge, Moved, MovedEntry, PROGRESS, PersonEdit, Rendered, SESSIONS,
+    Status, Update, adr_number, meta, tags_in,
+};
+use crate::privacy::{Gate, Redacted};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Section of a record.
+const DECISION: &str = "Decision";
+const COMPLETED: &str = "Completed (Recent)";
+const IN_PROGRESS: &str = "In Progress";
+
+#[derive(Clone, Copy)]
+pub(super) struct PeopleEdits<'a> {
+    pub(super) before: &'a KnownFiles,
+    pub(super) rendered: &'a Rendered,
+    pub(super) update: &'a Update,
+    pub(super) disk: &'a DirectoryRead,
+}
+
+/// Edits of the entries of one memory.
+#[derive(Default)]
+pub(super) struct MemoryEdits {
+    pub(super) is_edited: bool,
+    pub(super) text: Option<Redacted>,
+    pub(super) done: Option<bool>,
+    /// Tags of memories that it is no longer marked to conflict with.
+    pub(super) unmarked: Vec<String>,
+    pub(super) removal: Option<Removal>,
+    pub(super) is_back: bool,
+    /// It was moved to the requests in progress.
+    pub(super) is_begun: bool,
+    pub(super) status: Option<Status>,
+}
+
+/// The files that an entry was removed from.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Removal {
+    /// Session files, which show what was said.
+    History,
+    /// A file that shows what holds now.
+    Current,
+}
+
+impl<'a> PeopleEdits<'a> {
+    /// Edits since a file was last seen; earlier ones were imported then. For a file that was never seen, everything
+    /// that differs from what was rendered.
+    pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
+        let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
+        for (path, seen) in &self.before.seen {
+            for tag in self.tags_gone_with(path, seen) {
+                let edit = PersonEdit::Deleted { tag: tag.to_owned() };
+                by_tag.entry(tag.to_owned()).or_default().note(path, edit);
+            }
+        }
+        let disk = &self.disk.files;
+        let moved = Moved::of(&self.before.seen, &self.before.seen, disk);
+        let changed = disk.iter().filter_map(|(path, text)| self.changed(path, text, &moved));
+        let changed: Vec<ChangedFile<'_>> = changed.collect();
+        let lost: BTreeSet<&str> = changed.iter().flat_map(ChangedFile::lost).collect();
+        for file in &changed {
+            let now = gate.redact(file.text);
+            for edit in self.edits_of(file, now.as_str(), gate) {
+                if let Some(tag) = tag_of(&edit).filter(|tag| file.counts(&edit, tag)) {
+                    by_tag.entry(tag.to_owned()).or_default().note(file.path, edit);
+                }
+            }
+            let is_known = file.seen.is_some() && self.rendered.files.contains_key(file.path);
+            let new = tags_in(file.text).filter(|tag| !file.ours.contains(tag) && is_known);
+            for tag in new.filter(|tag| !file.known.contains(tag) && !lost.contains(tag)) {
+                by_tag.entry(tag.to_owned()).or_default().is_back = true;
+            }
+            if let (Some(seen), Some(tag)) = (file.seen, tags_in(file.text).next())
+                && adr_number(file.path).is_some()
+            {
+                by_tag.entry(tag.to_owned()).or_default().note_record(seen, now);
+            }
+        }
+        by_tag.retain(|_, edits| edits.is_something());
+        by_tag
+    }
+
+    /// Tags of the entries that a person removed with a file: a decision record, or one of their own.
+    fn tags_gone_with<'s>(self, path: &str, seen: &'s str) -> impl Iterator<Item = &'s str> {
+        let is_gone = !self.disk.files.contains_key(path) && !self.is_skipped(path);
+        let is_record =
+            adr_number(path).is_some() && self.update.deleted.iter().any(|it| it == path);
+        let is_own = !self.before.base.contains_key(path);
+        let entries_max = match is_gone {
+            true if is_own => usize::MAX,
+            true if is_record => 1,
+            _ => 0,
+        };
+        tags_in(seen).take(entries_max)
+    }
+
+    /// The file, if it changed since it was last seen and may have entries.
+    fn changed(
+        self,
+        path: &'a str,
+        text: &'a str,
+        moved: &'a Moved<'a>,
+    ) -> Option<ChangedFile<'a>> {
+        let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
+        let of = |files: &'a Files, path| files.get(path).map(|it| &**it);
+        let (seen, ours) = (of(&self.before.seen, old), of(&self.rendered.files, path));
+        let moved = moved.in_file(path);
+        let is_known = seen.is_some() || ours.is_some() || !moved.is_empty();
+        let tags = |text: Option<&'a str>| text.into_iter().flat_map(tags_in).collect();
+        (is_known && seen != Some(text)).then(|| ChangedFile {
+            path,
+            text,
+            seen,
+            known: tags(seen),
+            base: tags(of(&self.before.base, old)),
+            ours: tags(ours),
+            moved,
+        })
+    }
+
+    fn edits_of(self, file: &ChangedFile<'_>, now: &str, gate: &Gate) -> Vec<PersonEdit> {
+        let (wordings, moved) = (&self.rendered.wordings, file.moved);
+        match file.seen.or(file.ours.is_empty().then_some("")) {
+            Some(seen) => {
+                let kind = Kind::of_path(file.path);
+                Merge { kind, gate, wordings, moved }.run(seen, seen, now).edits
+            }
+            None => {
+                let of_file = self.update.edits.iter().filter(|(it, _)| it == file.path);
+                of_file.map(|(_, edit)| edit.clone()).collect()
+            }
+        }
+    }
+
+    pub(super) fn is_skipped(&self, path: &str) -> bool {
+        self.disk.skipped.iter().any(|(it, _)| it == path)
+    }
+
+    /// True if a file was skipped that was never seen, and may show any entry.
+    pub(super) fn is_partial(&self) -> bool {
+        self.disk.skipped.iter().any(|(path, _)| !self.before.seen.contains_key(path))
+    }
+
+    /// Tags in all files, each with its most significant file; a skipped file counts as it was last seen. Private blocks
+    /// count, since hiding is not removing.
+    pub(super) fn shown(&self) -> BTreeMap<&str, Removal> {
+        let mut shown: BTreeMap<&str, Removal> = BTreeMap::new();
+        let skipped =
+            self.disk.skipped.iter().filter_map(|(path, _)| self.before.seen.get_key_value(path));
+        for (path, text) in self.disk.files.iter().chain(skipped) {
+            let file = removal_of(path);
+            for tag in tags_in(text) {
+                let most = shown.entry(tag).or_insert(file);
+                *most = file.max(*most);
+            }
+        }
+        shown
+    }
+}
+
+/// A file that a person changed, with the tags of its entries: when last seen, rendered last, rendered now.
+struct ChangedFile<'a> {
+    path: &'a str,
+    text: &'a str,
+    seen: Option<&'a str>,
+    known: BTreeSet<&'a str>,
+    base: BTreeSet<&'a str>,
+    ours: BTreeSet<&'a str>,
+    /// Entries that were moved here since it was last seen.
+    moved: &'a [MovedEntry<'a>],
+}
+
+impl ChangedFile<'_> {
+    /// Tags that were here and are not any more.
+    fn lost(&self) -> impl Iterator<Item = &str> {
+        let still: BTreeSet<&str> = tags_in(self.text).collect();
+        self.known.iter().copied().filter(move |tag| !still.contains(tag))
+    }
+
+    /// True if the edit of this entry is a person's.
+    fn counts(&self, edit: &PersonEdit, tag: &str) -> bool {
+        match edit {
+            // An entry that is not rendered here any more was removed by us.
+            PersonEdit::Deleted { .. } => self.ours.contains(tag) || !self.base.contains(tag),
+            // Marks do not move along.
+            PersonEdit::Unmarked { .. } => self.known.contains(tag) || self.ours.contains(tag),
+            PersonEdit::Added { .. }
+            | PersonEdit::Edited { .. }
+            | PersonEdit::Ticked { .. }
+            | PersonEdit::Moved { .. } => true,
+        }
+    }
+}
+
+fn removal_of(path: &str) -> Removal {
+    if path.starts_with(SESSIONS) { Removal::History } else { Removal::Current }
+}
+
+fn tag_of(edit: &PersonEdit) -> Option<&str> {
+    match edit {
+        PersonEdit::Added { .. } => None,
+        PersonEdit::Edited { tag, .. }
+        | PersonEdit::Ticked { tag, .. }
+        | PersonEdit::Unmarked { tag, .. }
+        | PersonEdit::Moved { tag, .. }
+        | PersonEdit::Deleted { tag } => Some(tag),
+    }
+}
+
+impl MemoryEdits {
+    fn note(&mut self, path: &str, edit: PersonEdit) {
+        match edit {
+            PersonEdit::Added { .. } => {}
+            PersonEdit::Edited { text, .. } => {
+                (self.is_edited, self.text) = (true, Some(text));
+            }
+            PersonEdit::Ticked { done, .. } => self.done = Some(done),
+            PersonEdit::Unmarked { others, .. } => self.unmarked.extend(others),
+            PersonEdit::Moved { section, .. } => {
+                self.is_edited = true;
+                if path == PROGRESS {
+                    self.done = Some(section.as_str() == COMPLETED);
+                    self.is_begun = section.as_str() == IN_PROGRESS;
+                }
+            }
+            PersonEdit::Deleted { .. } => self.removal = self.removal.max(Some(removal_of(path))),
+        }
+    }
+
+    /// Collects the edits of a decision record, which is one memory whichever of its lines changed.
+    fn note_record(&mut self, seen: &str, now: Redacted) {
+        let [before, after] = [seen, now.as_str()].map(RecordText::of);
+        self.status = after.status.filter(|_| before.status != after.status);
+        if before.lines != after.lines {
+            self.is_edited = true;
+            let is_new = |it: &&str| !it.is_empty();
+            let decision = Some(after.decision).filter(|it| *it != before.decision);
+            let words = decision.or(Some(after.title).filter(|it| *it != before.title));
+            let start = |words: &str| now.as_str().find(words);
+            let words = words.filter(is_new).and_then(|it| Some((start(it)?, it.len())));
+            self.text = words.map(|(at, len)| now.cut(at..at + len)).or(self.text.take());
+        }
+    }
+
+    fn is_something(&self) -> bool {
+        let MemoryEdits {
+            is_edited,
+            text: _,
+            done,
+            unmarked,
+            removal,
+            is_back,
+            is_begun: _,
+            status,
+        } = self;
+        *is_edited
+            || *is_back
+            || !unmarked.is_empty()
+            || done.is_some()
+            || removal.is_some()
+            || status.is_some()
+    }
+}
+
+/// A decision record, as far as an edit of it counts.
+struct RecordText<'t> {
+    status: Option<Status>,
+    /// Title without the number.
+    title: &'t str,
+    /// Text of the section with the decision.
+    decision: &'t str,
+    /// All lines but that of the status.
+    lines: Vec<&'t str>,
+}
+
+impl<'t> RecordText<'t> {
+    fn of(text: &'t str) -> RecordText<'t> {
+        let (document, _) = Document::parse(Kind::Decision, text);
+        let top = meta(&document);
+        let at = top.status_line.unwrap_or_default() as usize;
+        let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
+        let title = document.title();
+        let decided = document.entries().find(|block| document.section(block) == DECISION);
+        RecordText {
+            status: top.status.map(|(status, _)| status),
+            title: title.split_once(": ").map_or(title, |(_, title)| title),
+            decision: decided.map_or("", |block| document.body(block).trim()),
+            lines: lines.map(|(_, line)| line.trim_end()).collect(),
+        }
+    }
+}

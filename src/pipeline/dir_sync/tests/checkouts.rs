@@ -1,0 +1,81 @@
+//! Checkouts of older files, as when a person switches branches, and reverts of a person's own edits.
+
+use super::*;
+
+const LISTS: &str = "active-context.md";
+
+#[test]
+fn a_checkout_of_lines_that_a_run_only_removed_is_nobodys_edit() {
+    let ends: [fn(&mut Memory); 2] = [
+        |it| (it.state, it.superseded_by) = (MemoryState::Superseded, Some(id("db"))),
+        |it| (it.state, it.reason) = (MemoryState::Retracted, Some("person-retracted".into())),
+    ];
+    for end in ends {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        let old = scene.files();
+        scene.amend("names", end);
+        scene.sync();
+        let (files, memories, _) = scene.state();
+        for _ in 0..2 {
+            scene.check_out(&old);
+            assert_eq!(scene.sync().people, []);
+            let (again, same, _) = scene.state();
+            assert_eq!((again, same), (files.clone(), memories.clone()));
+        }
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn a_checkout_of_older_files_keeps_the_wording_of_a_person() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    scene.edit(LISTS, |text| text.replace("Who pays", "Who in the end pays"));
+    scene.edit("progress.md", |text| text.replace("- Mend the", "- [x] Mend at once the"));
+    let edited = scene.files();
+    scene.apply(second());
+    scene.sync();
+    let (files, memories, _) = scene.state();
+    let shown = below(&files["progress.md"], "Completed (Recent)");
+    assert_eq!(shown, ["- [x] Mend at once the gutter (1970-01-01)"]);
+    scene.check_out(&edited);
+    assert_eq!(scene.sync().people, []);
+    let (again, same, _) = scene.state();
+    // The number of empty lines above the end is nobody's claim.
+    let lines = |files: &Files| {
+        let lines = files.values().flat_map(|text| text.lines());
+        lines.filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&again), lines(&files));
+    assert_eq!(same, memories);
+}
+
+#[test]
+fn a_person_who_reverts_an_edit_of_theirs_means_it() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let old = scene.files();
+    scene.apply(second());
+    scene.sync();
+    scene.check_out(&old);
+    scene.sync();
+    // The file is at its last version again, which has been replaced once.
+    let last = scene.files();
+    scene.edit(LISTS, |text| text.replace("When it is dry", "When it rains"));
+    scene.sync();
+    scene.check_out(&last);
+    assert_eq!(scene.sync().people.len(), 1);
+    let edited = scene.memory("when").edited.unwrap();
+    assert!(edited.contains("When it is dry"), "{edited}");
+    scene.take_out(LISTS, "When it is dry");
+    scene.sync();
+    assert_eq!(scene.memory("when").reason.as_deref(), Some("person-removed"));
+    scene.check_out(&last);
+    scene.sync();
+    assert_eq!(scene.memory("when").state, MemoryState::Active);
+}
