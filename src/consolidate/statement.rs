@@ -242,10 +242,9 @@ impl Statement {
 
     /// True if another value of `former` is that of a part which this one does not mention, such as the limit `for guests`.
     fn loses_part_of(&self, former: &Statement) -> bool {
-        let differs = |it: &Statement, other: &Statement| !other.lacks_nothing(it);
-        differs(self, former)
-            && differs(former, self)
-            && self.stated.loses_part_of(&former.stated, &self.all)
+        let gone = without(&former.head.values, &self.stated.keys);
+        let came = without(&self.head.values, &former.head.values);
+        !gone.is_empty() && !came.is_empty() && self.stated.loses_part_of(&former.stated, &self.all)
     }
 
     /// True if its value holds only on a day of the week.

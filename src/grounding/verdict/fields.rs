@@ -52,7 +52,8 @@ impl Grounder<'_> {
                 let result = results.find(|it| it.kind != EntryKind::ToolCall)?.span.start;
                 let is_asked = |it: &&Part| it.speaker == Speaker::Person && it.span.end <= result;
                 let asked = self.slice.parts.iter().rfind(is_asked).map_or(0, |it| it.span.end);
-                Some(("action", Favour { spans: vec![asked..result], weight: TURN_WEIGHT }))
+                let spans = std::iter::once(asked..result).collect();
+                Some(("action", Favour { spans, weight: TURN_WEIGHT }))
             }
             Claim::Discussion(_) | Claim::Request(_) => None,
         }
