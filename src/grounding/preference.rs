@@ -3,7 +3,7 @@
 
 use super::EVIDENCE_BYTES_MAX;
 use crate::domain::{Branch, ClaimKind, EntryKind, Part, Slice, Speaker};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Minimum length of a piece of a sentence that is too long, in bytes.
@@ -228,12 +228,16 @@ impl SpeakerNames {
             parts += 1;
             named += usize::from(names.len() > known);
         }
-        let different: BTreeSet<&str> =
-            names.iter().filter_map(|name| slice.text.as_str().get(name.clone())).collect();
+        let said = |name: &Range<usize>| slice.text.as_str().get(name.clone()).unwrap_or_default();
+        let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
+        names.iter().for_each(|name| *turns.entry(said(name)).or_default() += 1);
         // Names begin half of the lines or messages, and one repeats; headings all differ.
         let mostly = lines <= names.len() * 2 || parts < named * 2;
-        let talk = TURNS_MIN <= names.len() && (2..names.len()).contains(&different.len());
-        SpeakerNames(if talk && mostly { names } else { Vec::new() })
+        let talk = TURNS_MIN <= names.len() && (2..names.len()).contains(&turns.len());
+        // `The lamps: are they on?` begins with what it is about.
+        let is_name = |it: &str| !it.contains(' ') || turns.get(it).is_some_and(|many| *many > 1);
+        names.retain(|name| talk && mostly && is_name(said(name)));
+        SpeakerNames(names)
     }
 
     /// Turns of the speakers whom `text` mentions.

@@ -795,6 +795,25 @@ struct ClaimCase {
 }
 
 #[test]
+fn what_a_message_is_about_is_no_speaker() {
+    let said = [
+        "Marit: keep the clips for nine days",
+        "Tjark: fine, nine days",
+        "Marit: and the frame rate stays at 25",
+        "Tjark: ok",
+        "The lamps: take 940 nm from now on",
+    ];
+    let slice = slice(&said.map(|text| (Speaker::Person, EntryKind::Prompt, text)));
+    let named = |chosen: &str| -> Vec<Option<String>> {
+        let evidence = ground_one(&slice, decision(&[], chosen, "")).evidence;
+        let name = |it: &Evidence| it.name.as_ref().map(|name| name.as_str().to_owned());
+        evidence.iter().filter(|it| it.field == "chosen").map(name).collect()
+    };
+    assert_eq!(named("keep the clips for nine days").first(), Some(&Some("Marit".to_owned())));
+    assert_eq!(named("take 940 nm from now on"), [None]);
+}
+
+#[test]
 fn form_of_a_claim_may_differ_and_its_matter_may_not() {
     let cases = include_str!("../../../tests/fixtures/grounding/claims.json");
     let cases: Vec<ClaimCase> = serde_json::from_str(cases).unwrap();
