@@ -7,7 +7,7 @@ use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::parts::{before_reason, shared};
 use super::phrases::{
-    PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
+    ONGOING, PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
 };
 use super::quantity::{quantity, words_of};
 use super::rules::is_protected;
@@ -226,13 +226,15 @@ fn attempts(
     let is_part = PARTS.are_in(&folded(tried.headline())) && !PARTS.are_in(&wish)
         || after.statement.names_others(&before.statement);
     let is_finished = !is_part && (after.statement.is_finished || failed);
-    let is_completed = does && is_finished && !prepares && !elsewhere && !removes;
+    // One deed does not end what is to go on.
+    let goes_on = ONGOING.are_in(&wish);
+    let is_completed = does && is_finished && !prepares && !elsewhere && !removes && !goes_on;
     let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
     let sure = share(named) >= least && share(said) >= DONE && enough;
     let at_once = is_at_once
         && is_finished
         && before.statement.is_finished
-        && !(prepares || removes || POSTPONED.are_in(&wish))
+        && !(prepares || removes || goes_on || POSTPONED.are_in(&wish))
         && after.statement.deed.is_of_each(&before.statement.deed, |key| after.statement.has(key))
         && does_main_part(asked, &after.statement);
     let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };

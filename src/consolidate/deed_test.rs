@@ -65,6 +65,11 @@ fn a_part_of_what_was_asked_for_completes_nothing_not_even_at_once() {
             true,
         ),
         ("Show the sales report every hour", "showed the sales report", true),
+        (
+            "Keep looking for the growing memory of the till",
+            "took a heap profile of the till to find the growing memory",
+            false,
+        ),
         ("Den Export für Kunden und Firmen bauen", "den Export für Kunden gebaut", false),
         ("Beide Drucker im Laden einrichten", "den Drucker im Laden eingerichtet", false),
         ("Ajouter un test pour la caisse et le stock", "ajouté un test pour la caisse", false),

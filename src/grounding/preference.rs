@@ -3,7 +3,7 @@
 
 use super::EVIDENCE_BYTES_MAX;
 use crate::domain::{Branch, ClaimKind, EntryKind, Part, Slice, Speaker};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Minimum length of a piece of a sentence that is too long, in bytes.
@@ -207,6 +207,8 @@ impl<'c> Preference<'c> {
 const NAME_BYTES_MAX: usize = 40;
 /// Maximum number of words of a name.
 const NAME_WORDS_MAX: usize = 3;
+/// Articles, with which no name begins.
+const ARTICLES: [&str; 9] = ["the", "a", "an", "der", "die", "das", "ein", "eine", "les"];
 /// Minimum number of named turns; fewer may be headings of a text.
 const TURNS_MIN: usize = 3;
 
@@ -228,16 +230,12 @@ impl SpeakerNames {
             parts += 1;
             named += usize::from(names.len() > known);
         }
-        let said = |name: &Range<usize>| slice.text.as_str().get(name.clone()).unwrap_or_default();
-        let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
-        names.iter().for_each(|name| *turns.entry(said(name)).or_default() += 1);
+        let different: BTreeSet<&str> =
+            names.iter().filter_map(|name| slice.text.as_str().get(name.clone())).collect();
         // Names begin half of the lines or messages, and one repeats; headings all differ.
         let mostly = lines <= names.len() * 2 || parts < named * 2;
-        let talk = TURNS_MIN <= names.len() && (2..names.len()).contains(&turns.len());
-        // `The lamps: are they on?` begins with what it is about.
-        let is_name = |it: &str| !it.contains(' ') || turns.get(it).is_some_and(|many| *many > 1);
-        names.retain(|name| talk && mostly && is_name(said(name)));
-        SpeakerNames(names)
+        let talk = TURNS_MIN <= names.len() && (2..names.len()).contains(&different.len());
+        SpeakerNames(if talk && mostly { names } else { Vec::new() })
     }
 
     /// Turns of the speakers whom `text` mentions.
@@ -279,6 +277,9 @@ fn name(line: &str) -> Option<&str> {
     let is_inner = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
     let is_word = |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(is_inner);
     let fits = name.len() <= NAME_BYTES_MAX && name.split(' ').count() <= NAME_WORDS_MAX;
+    // `The lamps: are they on?` begins with what it is about.
+    let (first, _) = name.split_once(' ').unwrap_or_default();
+    let fits = fits && !ARTICLES.iter().any(|it| it.eq_ignore_ascii_case(first));
     (fits && words.starts_with(' ') && name.split(' ').all(is_word)).then_some(name)
 }
 
