@@ -37,8 +37,8 @@ const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
 const CLAUSE_ENDS: [char; 5] = [',', ';', ':', '(', ')'];
 
 /// Words that may precede the verb of a wish.
-const BEFORE_WISH: [&str; 12] =
-    ["and", "but", "so", "also", "please", "just", "und", "aber", "bitte", "also", "por", "favor"];
+const BEFORE_WISH: [&str; 11] =
+    ["and", "but", "so", "also", "please", "just", "und", "aber", "bitte", "por", "favor"];
 /// Words by which a negated wish says what to do: `don't forget to …`, `not … but …`.
 const AFFIRMING: [&str; 10] = [
     "but", "instead", "rather", "sondern", "mais", "sino", "forget", "hesitate", "fail",

@@ -159,13 +159,17 @@ impl ModelClient {
         spent: &mut Spending,
     ) -> Result<Reply, AskError> {
         spent.asks += 1;
-        // A cassette needs no journal.
-        if let Model::Cassette(cassette) = &self.model {
-            let reply = cassette.call(request).await.map_err(AskError::Model)?;
-            // Counted, but not billed: it was paid for when it was recorded.
-            self.tally.call(counted(&reply, request), 0);
-            return Ok(reply);
-        }
+        let endpoint = match &self.model {
+            // A cassette needs no journal.
+            Model::Cassette(cassette) => {
+                let reply = cassette.call(request).await.map_err(AskError::Model)?;
+                // Counted, but not billed: it was paid for when it was recorded.
+                self.tally.call(counted(&reply, request), 0);
+                return Ok(reply);
+            }
+            Model::Endpoint(endpoint) => Ok(endpoint),
+            Model::Unavailable(why) => Err(ModelError::new(ErrorKind::NotFound, why.as_str())),
+        };
         let digest = sample_digest(request, before);
         let in_flight = self.in_flight(digest);
         let _turn = tokio::select! {
@@ -184,12 +188,9 @@ impl ModelClient {
             () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
             turn = self.first_call(&request.model) => turn,
         };
-        let called = match &self.model {
-            Model::Endpoint(endpoint) => self.call(endpoint, request, context).await,
-            Model::Cassette(_) => Err(AskError::Model(cancelled())),
-            Model::Unavailable(why) => {
-                Err(AskError::Model(ModelError::new(ErrorKind::NotFound, why.as_str())))
-            }
+        let called = match endpoint {
+            Ok(endpoint) => self.call(endpoint, request, context).await,
+            Err(error) => Err(AskError::Model(error)),
         };
         spent.answered |= called.as_ref().map_or_else(is_response, |_| true);
         let (reply, reservation) = called?;

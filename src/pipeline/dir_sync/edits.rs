@@ -1,4 +1,4 @@
-//! What people did to the entries of each memory since the files were last seen.
+//! Edits that people made to the entries of each memory since the files were last seen.
 
 use super::state::KnownFiles;
 use crate::adapters::memory_files::DirectoryRead;

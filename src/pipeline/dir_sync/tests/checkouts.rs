@@ -17,14 +17,7 @@ fn a_checkout_of_lines_that_a_run_only_removed_is_nobodys_edit() {
         let old = scene.files();
         scene.amend("names", end);
         scene.sync();
-        let (files, memories, _) = scene.state();
-        for _ in 0..2 {
-            scene.check_out(&old);
-            assert_eq!(scene.sync().people, []);
-            let (again, same, _) = scene.state();
-            assert_eq!((again, same), (files.clone(), memories.clone()));
-        }
-        assert!(scene.sync().is_empty());
+        scene.restores_after_checkout(&old);
     }
 }
 
