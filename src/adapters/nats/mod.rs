@@ -77,6 +77,14 @@ impl Source {
         Ok(deliveries)
     }
 
+    /// True if no message waits to be delivered, by this or another worker, or to be acknowledged.
+    pub(crate) async fn is_drained(&self) -> Result<bool, NatsError> {
+        let link = &self.source_link.link;
+        let info = connection::consumer_info(link, COUNTING).await?;
+        let info = info.map_err(|error| link.answer(error, COUNTING))?;
+        Ok(info.num_pending == 0 && info.num_ack_pending == 0)
+    }
+
     pub(crate) fn url(&self) -> &NatsUrl {
         &self.source_link.link.url
     }
@@ -93,6 +101,7 @@ pub(crate) async fn ack_all(deliveries: Vec<Delivery>) -> Result<(), NatsError> 
     join_all(deliveries.into_iter().map(Delivery::ack)).await.into_iter().collect()
 }
 
+const COUNTING: &str = "counting messages";
 const DOING: &str = "fetching messages";
 
 /// Waits for a first message, at most `wait`, then takes what else is there, at most `max`.

@@ -17,9 +17,6 @@ const WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of deliveries of a message whose session lacks earlier entries: some ten seconds.
 const EARLY_MAX: u64 = 6;
 
-// A drained stream waits for the messages that it gave back.
-const _: () = assert!(RETRY.as_secs() < WAIT.as_secs());
-
 #[derive(Default)]
 struct Handled {
     taken: Vec<Delivery>,
@@ -40,7 +37,14 @@ impl Feed {
                 fetched = source.fetch(BATCH, WAIT) => fetched,
             };
             let handled = match fetched {
-                Ok(deliveries) if deliveries.is_empty() && self.drain.is_some() => return Ok(()),
+                Ok(deliveries) if deliveries.is_empty() && self.drain.is_some() => {
+                    match source.is_drained().await {
+                        Ok(true) => return Ok(()),
+                        // Another worker holds messages, or did and is gone: they are redelivered if it fails.
+                        Ok(false) => Ok(()),
+                        Err(error) => Err(error),
+                    }
+                }
                 Ok(deliveries) => self.batch(deliveries, &from, &how).await,
                 Err(error) => Err(error),
             };

@@ -106,6 +106,24 @@ async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on()
 }
 
 #[tokio::test]
+async fn a_drain_waits_for_messages_that_a_lost_worker_held() {
+    on_nats(async |stream| {
+        // Longer than one fetch waits.
+        let ack_wait = Duration::from_secs(7);
+        let stream = stream.with(SourceConfig { ack_wait, ..SourceConfig::default() });
+        stream.make_stream().await;
+        let (place, source) = (IntakeFixture::new(), stream.source().await);
+        stream.publish_words(&documents()).await;
+        drop(source.fetch(9, LONG).await.unwrap());
+        let mut heard = FeedFixture::new(&place);
+        heard.feed.drain = Some(std::sync::Arc::default());
+        assert_eq!(in_time(receive(&heard, &source)).await.unwrap(), Ok(()));
+        assert_eq!((place.entries().await.len(), told()), (6, Vec::new()));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_the_store_does_not_take_is_not_acknowledged() {
     on_nats(async |stream| {
         let (place, source) = (IntakeFixture::new(), patient(stream).await);
