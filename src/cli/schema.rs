@@ -54,7 +54,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
     let chosen = chosen(args, program)?;
-    let mut is_stale = false;
+    let (mut is_stale, mut printed) = (false, String::new());
     for (path, content) in &chosen {
         if args.check {
             let published = files::read_to_string(path).unwrap_or_default();
@@ -65,8 +65,11 @@ pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
         } else if args.write {
             files::replace(path, content).map_err(output::unwritable(path))?;
         } else {
-            output::line(content.trim_end())?;
+            printed.extend([content.trim_end(), "\n"]);
         }
+    }
+    if !printed.is_empty() {
+        output::paged(&printed)?;
     }
     output::fail_if(is_stale)
 }

@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             "`{words}`: nothing to search for: use a rarer word, of two letters or more"
         )));
     }
-    let (namespace, hits) = settings::runtime()?.block_on(async {
+    let (namespace, mut hits) = settings::runtime()?.block_on(async {
         let namespace = match &store {
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
@@ -175,12 +175,17 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         };
         Ok::<_, Failure>((namespace, search(store.as_ref(), &request, notes).await?))
     })?;
+    let is_more = hits.len() > args.limit;
+    hits.truncate(args.limit);
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();
     match args.format {
         _ if args.json => output::json(&rows)?,
         Some(format) => output::line(&table(&rows, format))?,
         None if rows.is_empty() => {}
         None => output::paged(&lines(&rows))?,
+    }
+    if is_more {
+        output::note(&format!("the best {} only: --limit N lists more", rows.len()));
     }
     if !rows.is_empty() {
         return Ok(());
@@ -212,7 +217,7 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
         failed,
     };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    SearchRequest { words, filter, state, limit, vector: None }
+    SearchRequest { words, filter, state, limit: limit + 1, vector: None }
 }
 
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.

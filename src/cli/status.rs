@@ -300,12 +300,15 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
             shorten(&it.failure.detail, LINE_LETTERS)
         ))?;
     }
-    if status.failed.len() > shown {
-        output::note(&format!("and {} more: --all lists them", status.failed.len() - shown));
+    let failed: u64 = status.sessions.iter().map(|it| it.runs_failed).sum();
+    let more = failed.saturating_sub(shown as u64);
+    if more > 0 {
+        let hint = if all { "" } else { ": --all lists them" };
+        output::note(&format!("and {} more failed{hint}", count(more)));
     }
     // Dead jobs have their own retry command.
     let dead: u64 = depth.dead.iter().filter(|it| it.kind != ABANDONED).map(|it| it.jobs).sum();
-    if dead < status.sessions.iter().map(|it| it.runs_failed).sum::<u64>() {
+    if dead < failed {
         output::note("replay the same path to retry; --retry-failed also retries unusable answers");
     }
     let unbalanced = || status.sessions.iter().filter(|it| !it.is_balanced());

@@ -229,7 +229,10 @@ impl Folded {
         found.filter_map(move |start| {
             let start = within.start + start;
             let end = start + needle.len();
-            let before = self.text.get(..start)?.chars().next_back();
+            let before = self.text.get(..start)?;
+            // The letter of an escape in a string is part of no word.
+            let is_escaped = [r"\n", r"\r", r"\t"].iter().any(|it| before.ends_with(it));
+            let before = before.chars().next_back().filter(|_| !is_escaped);
             let after = self.text.get(end..)?.chars().next();
             let whole =
                 !glued(needle.chars().next(), before) && !glued(needle.chars().next_back(), after);

@@ -124,7 +124,10 @@ pub(super) fn find(literal: &Literal, slice: &Folded, language: Language) -> Opt
     match literal.rule {
         "code" => whole.or_else(|| find_in_pieces(text, slice)),
         "quote" => whole.or_else(|| without_fillers(text, slice)),
-        "path" => whole.or_else(|| listed(text, slice)).or_else(|| alternatives(text, slice)),
+        "path" => whole
+            .or_else(|| listed(text, slice))
+            .or_else(|| entered(text, slice))
+            .or_else(|| alternatives(text, slice)),
         _ => whole,
     }
 }
@@ -168,6 +171,16 @@ fn listed(path: &str, slice: &Folded) -> Option<Range<usize>> {
     name.contains('.').then(|| slice.find_in_folder(folder, name))?
 }
 
+/// Position of a file below a folder that a command entered: `src/a.rs` after `cd edge` for `edge/src/a.rs`.
+fn entered(path: &str, slice: &Folded) -> Option<Range<usize>> {
+    let is_entered = |folder: &str| {
+        let commands = ["cd", "pushd", "-c", "--prefix", "--cwd"].into_iter();
+        commands.map(|it| format!("{it} {folder}")).any(|it| slice.find_word(&it).is_some())
+    };
+    let mut splits = path.match_indices('/').map(|(at, _)| (&path[..at], &path[at + 1..]));
+    splits.find_map(|(folder, file)| slice.find_word(file).filter(|_| is_entered(folder)))
+}
+
 /// Position of a spoken quote, ignoring fillers between its words.
 fn without_fillers(text: &str, slice: &Folded) -> Option<Range<usize>> {
     let words: Vec<&str> = text
@@ -193,13 +206,17 @@ fn find_in_pieces(code: &str, slice: &Folded) -> Option<Range<usize>> {
     slice.find_in_order(&pieces, PIECES_BYTES_MAX.max(code.len() * 2))
 }
 
-/// The names, options and numbers of `code`, in order. Versions and options are one piece each.
+/// The names, options and numbers of `code`, in order, without placeholders such as `<file>`. Versions and options are
+/// one piece each.
 fn code_pieces(code: &str) -> Vec<&str> {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     let whole = |piece: &str| {
         piece.starts_with("--") || piece.starts_with(|letter: char| letter.is_ascii_digit())
     };
-    code.split(|letter: char| !is_name(letter) && letter != '.' && letter != '-')
+    let is_placeholder = |piece: &&str| piece.starts_with('<') && piece.ends_with('>');
+    code.split(' ')
+        .filter(|piece| !is_placeholder(piece))
+        .flat_map(|it| it.split(|letter| !is_name(letter) && letter != '.' && letter != '-'))
         .flat_map(|piece| match whole(piece) {
             true => vec![piece],
             false => piece.split(['.', '-']).collect(),
@@ -312,6 +329,40 @@ mod tests {
         ] {
             assert!(!there(said, "src/rules.py"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_file_is_there_whose_folder_a_command_entered() {
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+        };
+        let said = "cd edge && sed -i s/2/5/ src/prio.rs; printf '[a]\\nmax_wait = 4\\n'; npm --prefix app test a.ts";
+        assert!(there(said, "edge/src/prio.rs") && there(said, "app/a.ts"));
+        assert!(there(said, "`max_wait = 4`"));
+        assert!(!there(said, "core/src/prio.rs") && !there(said, "edge/src/main.rs"));
+        assert!(!there("at the edge, src/prio.rs fails", "edge/src/prio.rs"));
+    }
+
+    #[test]
+    fn a_time_is_there_in_words() {
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+        };
+        assert!(there("both run at half past two", "2:30") && there("quarter to three", "2:45"));
+        assert!(there("der Bus kommt um halb drei", "14:30") && there("at two thirty", "2:30"));
+        assert!(!there("both run at half past two", "3:30") && !there("half of two", "2:30"));
+    }
+
+    #[test]
+    fn a_placeholder_in_code_is_no_literal() {
+        let slice = Folded::new("$ cargo run --bin replay -- traces/a.rtr");
+        let there = |text: &str| {
+            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+        };
+        assert!(there("`cargo run --bin replay -- <file>`"));
+        assert!(!there("`cargo run --bin play -- <file>`"));
     }
 
     #[test]

@@ -13,6 +13,9 @@ const NEGATIVE_STEMS: [&str; 22] = [
     "fail", "unable", "against", "declin", "den", "forbid", "prevent", "exclud", "ignor", "delet",
     "lack", "miss",
 ];
+/// Words by which a claim excludes everything else.
+const EXCLUSIVE: [&str; 9] =
+    ["only", "unless", "except", "nur", "außer", "seulement", "uniquement", "sólo", "solamente"];
 /// Negations that follow the word they negate.
 const TRAILING_NEGATIONS: [&str; 3] = ["değil", "yok", "olmadan"];
 /// Negations of one thing among others: "without photos we lose" denies little else.
@@ -220,6 +223,8 @@ fn is_negation(word: &str) -> bool {
 fn is_negative(text: &str) -> bool {
     plain(text).any(|word| {
         let lower = lowered(word);
-        is_negation(word) || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
+        is_negation(word)
+            || EXCLUSIVE.contains(&&*lower)
+            || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
     })
 }

@@ -12,6 +12,15 @@ const FRACTION_PHRASES: [(&str, f64); 6] = [
     ("half of", 50.0),
     ("quarter of", 25.0),
 ];
+/// Words before an hour, and the minutes that they add to it.
+const TIME_PHRASES: [(&str, i64); 6] = [
+    ("half past ", 30),
+    ("quarter past ", 15),
+    ("quarter to ", -15),
+    ("halb ", -30),
+    ("viertel nach ", 15),
+    ("viertel vor ", -15),
+];
 /// Maximum number of words of one number.
 const WORDS_MAX: usize = 6;
 
@@ -53,12 +62,28 @@ impl SpokenNumbers {
             let places = text.match_indices(words);
             found.extend(places.map(|(at, _)| (value, at..at + words.len())));
         }
+        for (words, minutes) in TIME_PHRASES {
+            for (at, _) in text.match_indices(words) {
+                let begin = at + words.len();
+                let hour = text[begin..].split(|letter: char| !letter.is_alphabetic()).next();
+                let hour = hour.filter(|it| !it.is_empty());
+                let Some((hour, value)) = hour.and_then(|it| Some((it, number(it)?))) else {
+                    continue;
+                };
+                let place = at..begin + hour.len();
+                for half_day in [0, 12] {
+                    let time = (value as i64 + half_day) * 60 + minutes;
+                    let value = format!("{}.{:02}", time / 60, time % 60).parse();
+                    found.extend(value.ok().map(|value| (value, place.clone())));
+                }
+            }
+        }
         SpokenNumbers(found)
     }
 
-    /// Positions of `number`.
+    /// Positions of `number`, which may be a time of the day.
     pub(super) fn find(&self, number: &str) -> impl Iterator<Item = Range<usize>> {
-        let value: Option<f64> = number.parse().ok();
+        let value: Option<f64> = number.replacen(':', ".", 1).parse().ok();
         let found = self.0.iter().filter(move |(other, _)| Some(*other) == value);
         found.map(|(_, place)| place.clone())
     }

@@ -384,8 +384,11 @@ impl<'a> Grounder<'a> {
             let share = by_them.map(weigh).sum::<f64>() * 100.0;
             share > 0.0 && share >= all * TRUSTED_PERCENT_MIN
         };
+        let is_choice = |it: &Evidence| it.field == "chosen" && it.speaker == Speaker::Person;
         let trusted = match claim.kind() {
             ClaimKind::Request => said_by(&[Speaker::Person, Speaker::Assistant]),
+            // Whatever a tool said for it.
+            ClaimKind::Decision if proof.evidence.iter().any(is_choice) => true,
             ClaimKind::Decision => said_by(&[Speaker::Person, Speaker::Assistant, Speaker::Client]),
             ClaimKind::Discussion | ClaimKind::Attempt => true,
         };

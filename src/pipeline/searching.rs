@@ -213,7 +213,7 @@ fn ranked(hits: Vec<SearchHit>, order: Vec<(usize, f64)>) -> Vec<SearchHit> {
 /// Maximum length of a chain of successors.
 const SUCCESSORS_MAX: usize = 16;
 /// Minimum score of a later memory, relative to the one it may have made obsolete, to be placed above it.
-const LATER_SHARE: f64 = 0.5;
+const LATER_SHARE: f64 = 0.25;
 
 struct MemoryCache<'s> {
     /// Source of memories that are not known yet.

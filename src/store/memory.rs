@@ -323,11 +323,12 @@ impl Store {
         Ok(self.all("counting memories", sql, values![namespace]).await?.into_iter().collect())
     }
 
-    /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first.
+    /// Returns up to `limit` open requests, questions and failures of all namespaces, earliest first, undated ones last.
     pub(crate) async fn open_memories(&self, limit: u32) -> StoreResult<Vec<Memory>> {
         self.enter_all().await?;
         let sql = "SELECT body FROM memories
-            WHERE section IN ('request', 'question', 'failure') ORDER BY since, no LIMIT ?1";
+            WHERE section IN ('request', 'question', 'failure')
+            ORDER BY since = 0, since, no LIMIT ?1";
         self.all("listing what is open", sql, values![limit]).await
     }
 

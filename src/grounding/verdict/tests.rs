@@ -187,6 +187,35 @@ fn a_wish_that_stands_in_tool_output_alone_is_nobodys_wish() {
 }
 
 #[test]
+fn what_a_person_chose_is_decided_though_a_tool_gave_the_reason() {
+    let error = "error: rustc 1.84.1 is not supported by the following package: aws-lc-rs@1.13.0 requires rustc 1.85";
+    let slice = slice(&[
+        (Speaker::Tool, EntryKind::ToolResult, error),
+        (Speaker::Assistant, EntryKind::Text, "A dependency wants 1.85. Raise the pin?"),
+        (Speaker::Person, EntryKind::Prompt, "yes 1.85, whatever"),
+    ]);
+    let claim = decision(
+        &["1.84", "1.85"],
+        "The Rust pin is raised from 1.84 to 1.85",
+        "aws-lc-rs@1.13.0 requires rustc 1.85",
+    );
+    let record = ground_one(&slice, claim);
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+}
+
+#[test]
+fn what_holds_only_under_a_condition_is_not_contradicted_by_a_negation() {
+    let slice = slice(&[(
+        Speaker::Person,
+        EntryKind::Prompt,
+        "the api docs should not be served to the world, with RADTAKT_ENV=dev is fine",
+    )]);
+    let chosen = "the API docs are served only with RADTAKT_ENV=dev";
+    let record = ground_one(&slice, decision(&[], chosen, "not to the world"));
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+}
+
+#[test]
 fn a_claim_in_another_language_rests_on_the_names_that_both_share() {
     let slice = slice(&[(
         Speaker::Person,

@@ -157,10 +157,12 @@ impl OriginRequest<'_> {
         }
         let branches = session.branches.as_ref().map(|it| it.as_str()).unwrap_or_default();
         let is_on = |it: &str| self.commit.branches.iter().any(|branch| branch == it);
-        if branches.split(' ').any(is_on) {
-            candidate.clues.push(Clue::SameBranch);
-        } else if !branches.is_empty() {
-            candidate.clues.push(Clue::OtherBranch);
+        match branches.split(' ').any(is_on) {
+            // An uncommitted line is on the branch of whoever works there.
+            true if self.commit.id.is_none() => {}
+            true => candidate.clues.push(Clue::SameBranch),
+            false if branches.is_empty() => {}
+            false => candidate.clues.push(Clue::OtherBranch),
         }
         Ok(points(&candidate.clues).is_some().then_some(candidate))
     }

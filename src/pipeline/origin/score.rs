@@ -116,7 +116,10 @@ pub(crate) fn certainty(clues: &[Clue], rival: Option<i32>) -> Certainty {
     let points = points(clues).unwrap_or_default();
     let has_written = clues.contains(&Clue::Wrote) || clues.contains(&Clue::Committed);
     let is_alone = rival.is_none_or(|rival| rival < points);
-    if SURE <= points && has_written && is_alone {
+    // Somebody else may have changed a file that it wrote, once it had ended.
+    let was_there = [Clue::WroteLine, Clue::Committed, Clue::During];
+    let was_there = was_there.iter().any(|it| clues.contains(it));
+    if SURE <= points && has_written && was_there && is_alone {
         Certainty::Sure
     } else if LIKELY <= points && clues.iter().any(Clue::is_of_change) {
         Certainty::Likely

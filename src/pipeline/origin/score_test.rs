@@ -15,7 +15,7 @@ fn who_wrote_the_file_while_the_commit_was_made_is_sure() {
     };
     check(&[Wrote, During, SameProject], None, Certainty::Sure);
     check(&[Wrote, EndedBefore(HOUR), SameProject], None, Certainty::Likely);
-    check(&[Wrote, EndedBefore(HOUR), SameProject, SameBranch], None, Certainty::Sure);
+    check(&[Wrote, EndedBefore(HOUR), SameProject, SameBranch], None, Certainty::Likely);
     check(&[Wrote, WroteLine, EndedBefore(DAY), SameProject], None, Certainty::Sure);
     check(&[Wrote, EndedBefore(SLACK), SameProject], None, Certainty::Guess);
     check(&[Wrote, During, SameProject, OtherBranch], None, Certainty::Likely);

@@ -2,9 +2,9 @@
 
 use super::access::Posted;
 use super::shell::{Page, PageError, Visit, encoded, one, parsed, telling, went_on};
-use super::views::{memory_view, pager, range};
+use super::views::{cut, memory_view, pager, range};
 use crate::adapters::clock;
-use crate::domain::{Change, Plan, PlanId};
+use crate::domain::{Change, Disposition, Operation, Plan, PlanId};
 use crate::memory_dir::FileChange;
 use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory};
 use crate::store::{PlanEntry, StoredPlan};
@@ -53,7 +53,16 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
 
 fn plan_view(plan: &Plan) -> Value {
     let changes = plan.changes();
+    let after = plan.after();
+    let conflicts = plan.operations.iter().filter_map(|it| match it.disposition {
+        Disposition::Conflict { with, memory } => Some([after.get(&with)?, after.get(&memory)?]),
+        _ => None,
+    });
+    let is_discarded = |it: &&Operation| it.disposition == Disposition::Discard;
+    let discarded = plan.operations.iter().filter(is_discarded);
     context! {
+        conflicts => conflicts.map(|pair| pair.map(memory_view).into()).collect::<Vec<Value>>(),
+        discarded => discarded.map(|it| cut(it.facts.claim.headline())).collect::<Vec<_>>(),
         id => plan.id.to_string(),
         namespace => &plan.namespace,
         what => in_words(plan),

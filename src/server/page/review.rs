@@ -52,7 +52,10 @@ fn why(question: &Question) -> &'static str {
     match question {
         Question::Pair { is_certain: true, .. } => "These contradict each other.",
         Question::Pair { one, other, .. } => match (&one.claim, &other.claim) {
-            (Claim::Request(_), Claim::Attempt(_)) => "The request may have been fulfilled.",
+            (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => {
+                "The request may have been fulfilled."
+            }
+            (Claim::Request(_), Claim::Attempt(_)) => "This may have been tried for the request.",
             (Claim::Discussion(_), Claim::Decision(_)) => "The question may have been settled.",
             (Claim::Attempt(it), Claim::Attempt(later)) if !it.succeeded && later.succeeded => {
                 "The failure may have been solved."

@@ -42,7 +42,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let is_more_open = open.len() > OPEN_MAX as usize;
     open.truncate(OPEN_MAX as usize);
     let depth = store.depth(now).await?;
-    let failed = store.failed_runs().await?.into_iter().take(FAILED_MAX);
+    let failed = store.failed_runs().await?;
     let view = context! {
         days,
         projects => projects(&hits),
@@ -50,9 +50,10 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         undated,
         open => with_places(&visit.page, &open).await?,
         is_more_open,
-        needs => needs(&visit.page, &depth).await?,
+        needs => needs(&visit.page, &depth, failed.len()).await?,
         waits => waits(store, &depth).await?,
-        failed => failed.map(failed_view).collect::<Value>(),
+        more_failed => failed.len().saturating_sub(FAILED_MAX),
+        failed => failed.into_iter().take(FAILED_MAX).map(failed_view).collect::<Value>(),
         spent => vec![
             cost("today", store.spent_since(begins(0)).await?),
             cost("in seven days", store.spent_since(begins(-6)).await?),
@@ -77,13 +78,20 @@ fn projects(hits: &[SearchHit]) -> Value {
     }
     let project = |(namespace, hits): (&str, Vec<&SearchHit>)| {
         let groups = DEEDS.iter().filter_map(|(kind, title)| {
-            let own = hits.iter().filter(|hit| hit.claim().is_some_and(|it| it.kind() == *kind));
-            let hits: Vec<Value> = own.map(|hit| hit_view(hit, &Query::default())).collect();
-            (!hits.is_empty()).then(|| context! { title => *title, hits })
+            let is_own = |hit: &&SearchHit| {
+                !hit.is_noted() && hit.claim().is_some_and(|it| it.kind() == *kind)
+            };
+            group(title, hits.iter().copied().filter(is_own))
         });
-        context! { namespace, groups => groups.collect::<Value>() }
+        let noted = group("Noted by an agent", hits.iter().copied().filter(|it| it.is_noted()));
+        context! { namespace, groups => groups.chain(noted).collect::<Value>() }
     };
     by_project.into_iter().map(project).collect()
+}
+
+fn group<'h>(title: &str, hits: impl Iterator<Item = &'h SearchHit>) -> Option<Value> {
+    let hits: Vec<Value> = hits.map(|hit| hit_view(hit, &Query::default())).collect();
+    (!hits.is_empty()).then(|| context! { title, hits })
 }
 
 fn cost(when: &str, spent: Spent) -> String {
@@ -94,8 +102,12 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(page: &Page, depth: &QueueStats) -> Result<Vec<Value>, PageError> {
+async fn needs(page: &Page, depth: &QueueStats, failed: usize) -> Result<Vec<Value>, PageError> {
     let mut needs = Vec::new();
+    if failed > 0 {
+        let line = format!("{} failed, listed below", counted(failed as u64, "slice"));
+        needs.push(context! { line, command => "annalist status" });
+    }
     let spooled = page.spool.as_ref().map(|it| it.left_behind((page.clock)())).unwrap_or_default();
     if let Some(oldest) = spooled.first() {
         let transcripts = counted(spooled.len() as u64, "transcript");
@@ -126,7 +138,7 @@ async fn needs(page: &Page, depth: &QueueStats) -> Result<Vec<Value>, PageError>
     for namespace in page.store.open_namespaces().await? {
         let pairs = page.store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
         if pairs > 0 {
-            let line = format!("{} of {namespace} may be contradictory", counted(pairs, "pair"));
+            let line = format!("{} of {namespace} to decide", counted(pairs, "pair"));
             let page = format!("/review?namespace={}", encoded(&namespace));
             needs.push(context! { line, page });
         }

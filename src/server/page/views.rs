@@ -36,6 +36,7 @@ fn view(memory: &Memory, first: Option<&Record>) -> Value {
     };
     context! {
         id => memory.id.to_string(),
+        namespace => &memory.namespace,
         kind => memory.claim.kind().name(),
         words => cut(shown_words(memory.edited.as_deref(), &memory.claim)),
         because => cut(because),
