@@ -2,6 +2,8 @@
 
 use super::output::{self, Failure, commas, json, note, tail, window};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use textwrap::core::Word;
+use textwrap::{Options, WordSeparator};
 
 /// Defines a JSON object with the type and the value of each field, and `of`, which makes it.
 macro_rules! json_row {
@@ -138,10 +140,18 @@ impl Wide {
         Wide { column, least: PATH_LETTERS_MIN, narrowed: tail }
     }
 
-    /// Names, wrapped at hyphens.
+    /// Names, wrapped at hyphens and slashes.
     pub(super) fn names(column: usize) -> Wide {
-        Wide { column, least: NAME_LETTERS_MIN, narrowed: |name, it| textwrap::fill(name, it) }
+        Wide { column, least: NAME_LETTERS_MIN, narrowed: wrapped }
     }
+}
+
+fn wrapped(name: &str, letters: usize) -> String {
+    fn pieces(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+        Box::new(line.split_inclusive(['/', '-', ' ']).map(Word::from))
+    }
+    let options = Options::new(letters).word_separator(WordSeparator::Custom(pieces));
+    textwrap::fill(name, options)
 }
 
 /// Returns the number of `spare` columns to drop for a table of `width`, and the letters left for `wide`.

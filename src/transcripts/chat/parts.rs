@@ -52,7 +52,7 @@ enum Part<'p> {
 
 fn part(part: &Value) -> Part<'_> {
     let kind = part.first_text(&["type", "content_type"]).unwrap_or_default();
-    let own = || part.first_text(&["text", "value", "content", "result", "transcript"]);
+    let own = || part.first_text(&["text", "value", "content", "result", "transcript", "logs"]);
     match kind {
         "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" | "thoughts"
         | "reasoning_recap" | "summary_text" | "token_budget" => Part::Nothing,

@@ -366,6 +366,8 @@ impl<'a> RecordReader<'a> {
                 }
                 self.emit(frame.notice(words));
             }
+            "compact_boundary" => {}
+            subtype if !text.is_empty() => self.emit.unknown(subtype, frame.line),
             _ => {}
         }
     }

@@ -62,6 +62,7 @@ fn unknown_records_and_parts_with_text_are_findings() {
         user("a", "x", r#"[{"type":"of-mars","text":"list"},{"type":"text","text":"the files"}]"#),
         of_tomorrow,
         r#"{"type":"of-its-work","sessionId":"s","count":1}"#.to_owned(),
+        r#"{"type":"system","subtype":"of_venus","uuid":"v","parentUuid":"b","sessionId":"s","content":"said"}"#.to_owned(),
     ];
     check(
         &lines.join("\n"),
@@ -69,7 +70,8 @@ fn unknown_records_and_parts_with_text_are_findings() {
         = s
         ! unknown-record 1
         1: person prompt: the files
-        ! unknown-record 2",
+        ! unknown-record 2
+        ! unknown-record 4",
     );
 }
 

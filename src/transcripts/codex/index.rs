@@ -76,7 +76,7 @@ impl Indexer {
         let (ordinal, payload_kind) = (envelope.ordinal.0, head.kind.get());
         self.fork.line(&LineInfo { line, ordinal, at, kind, payload_kind });
         match head.item.0.take().filter(|_| head.kind.is("item_completed")) {
-            Some(item) => item.of_item().into_iter().for_each(|it| self.payload(line, kind, &it)),
+            Some(item) => self.payload(line, kind, &item.of_item()),
             None => self.payload(line, kind, &head),
         }
     }

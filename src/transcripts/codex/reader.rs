@@ -18,9 +18,9 @@ const REQUEST: &str = "## My request for Codex:";
 /// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
 /// Kinds of records and events with text that other records have too, or that says how the client works.
-const UNREAD: [&str; 8] = [
+const UNREAD: [&str; 9] = [
     "agent_reasoning", "reasoning", "additional_tools", "exec_command_end", "patch_apply_end",
-    "guardian_assessment", "warning", "collab_agent_interaction_end",
+    "guardian_assessment", "warning", "collab_agent_interaction_end", "Reasoning",
 ];
 
 pub(super) struct RecordReader<'a> {
@@ -67,9 +67,7 @@ impl<'a> RecordReader<'a> {
         };
         match envelope.kind.get() {
             "event_msg" => match payload.item.0.take_if(|_| payload.kind.is("item_completed")) {
-                Some(item) => {
-                    item.of_item().into_iter().for_each(|it| self.event(&frame, it, true))
-                }
+                Some(item) => self.event(&frame, item.of_item(), true),
                 None => self.event(&frame, payload, false),
             },
             "response_item" => self.item(&frame, payload),
@@ -84,8 +82,8 @@ impl<'a> RecordReader<'a> {
 
     /// Reports a record of an unknown kind that holds text.
     fn unread(&mut self, frame: &RawEntry, kind: &str, payload: &Payload<'_>) {
-        let holds_text =
-            payload.message.some().is_some() || !matches!(payload.content, Content::None);
+        let holds_text = payload.message.some().or(payload.text.some()).is_some()
+            || !matches!(payload.content, Content::None);
         if holds_text && !UNREAD.contains(&kind) {
             self.emit.unknown(kind, frame.line);
         }
@@ -103,7 +101,11 @@ impl<'a> RecordReader<'a> {
         }
         match kind {
             "user_message" => self.prompt(frame, payload),
-            "agent_message" => self.says(frame, &clean(Cow::Borrowed(payload.message.get()))),
+            // Otherwise it is in a message, too.
+            "plan" if !self.index.events => {}
+            "agent_message" | "plan" => {
+                self.says(frame, &clean(Cow::Borrowed(payload.message.get())))
+            }
             "turn_aborted" => self.aborted(frame, payload.reason.some().unwrap_or("unknown")),
             "entered_review_mode" => {
                 let text = format!("[review began] {}", payload.user_facing_hint.get());

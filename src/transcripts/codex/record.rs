@@ -53,6 +53,7 @@ pub(super) struct AnyPayload<'a, C> {
     #[serde(rename = "kind")]
     pub(super) message_kind: Str<'a>,
     pub(super) message: Str<'a>,
+    pub(super) text: Str<'a>,
     pub(super) content: C,
     pub(super) images: C,
     pub(super) local_images: C,
@@ -80,8 +81,8 @@ pub(super) struct AnyPayload<'a, C> {
 }
 
 impl<'a> Payload<'a> {
-    /// Converts an event that newer clients write as a completed item to its older form.
-    pub(super) fn of_item(mut self) -> Option<Payload<'a>> {
+    /// Converts an event that newer clients write as a completed item to its older form, if it is of a known kind.
+    pub(super) fn of_item(mut self) -> Payload<'a> {
         let kind = match self.kind.get() {
             "UserMessage" => "user_message",
             "AgentMessage" => "agent_message",
@@ -90,7 +91,8 @@ impl<'a> Payload<'a> {
             "McpToolCall" => "mcp_tool_call_end",
             "EnteredReviewMode" => "entered_review_mode",
             "ExitedReviewMode" => "exited_review_mode",
-            _ => return None,
+            "Plan" => "plan",
+            _ => return self,
         };
         let mut content = std::mem::take(&mut self.content);
         if let Content::Blocks(blocks) = &mut content {
@@ -99,9 +101,12 @@ impl<'a> Payload<'a> {
                 |block: &mut Block<'_>| ["image", "local_image"].contains(&block.kind.get());
             self.images = Content::Blocks(blocks.extract_if(.., is_picture).collect());
         }
-        let text = flatten(content);
-        let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
-        Some(Payload { kind: Str(Some(kind.into())), message, call_id, ..self })
+        let message = match flatten(content) {
+            none if none.is_empty() => std::mem::take(&mut self.text),
+            text => Str(Some(text.into())),
+        };
+        let call_id = std::mem::take(&mut self.id);
+        Payload { kind: Str(Some(kind.into())), message, call_id, ..self }
     }
 }
 

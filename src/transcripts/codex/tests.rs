@@ -22,13 +22,17 @@ fn unknown_records_with_text_are_findings() {
         {{"type":"event_msg","payload":{{"type":"of_tomorrow","message":"said again"}}}}
         {{"type":"response_item","payload":{{"type":"of_mars","content":[{{"type":"text","text":"said"}}]}}}}
         {{"type":"of_yesterday","payload":{{"message":"said"}}}}
-        {{"type":"event_msg","payload":{{"type":"of_its_work","count":1}}}}"#
+        {{"type":"event_msg","payload":{{"type":"of_its_work","count":1}}}}
+        {{"type":"event_msg","payload":{{"type":"of_venus","text":"said"}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"OfPluto","text":"said"}}}}}}"#
         ),
         "
         = s
         ! unknown-record 2
         ! unknown-record 4
-        ! unknown-record 5",
+        ! unknown-record 5
+        ! unknown-record 7
+        ! unknown-record 8",
     );
 }
 
@@ -105,13 +109,15 @@ fn completed_items_are_events_in_a_new_form() {
         {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"AgentMessage","id":"a","content":[{{"type":"Text","text":"None."}}]}}}}}}
         {{"type":"event_msg","payload":{{"type":"agent_message","message":"None."}}}}
         {{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"None."}}]}}}}
-        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"EnteredReviewMode","id":"r","user_facing_hint":"changes"}}}}}}"#
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"EnteredReviewMode","id":"r","user_facing_hint":"changes"}}}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"Plan","id":"p","text":"First tests."}}}}}}"#
         ),
         "
         = s
         3: person prompt: list files
         4: assistant text: None.
-        7: client notice: [review began] changes",
+        7: client notice: [review began] changes
+        8: assistant text: First tests.",
     );
 }
 

@@ -213,7 +213,7 @@ fn response(parts: &[Value], talk: &mut Conversation<'_>) {
         is_open = is_reference;
         match part.text("kind") {
             "" => words += part.first_text(&["value"]).unwrap_or(part["value"].text("value")),
-            "markdownContent" => words += part["content"].text("value"),
+            "markdownContent" | "markdownVuln" => words += part["content"].text("value"),
             "inlineReference" => words += reference(part),
             _ => {
                 talk.assistant(&std::mem::take(&mut words));
@@ -232,9 +232,20 @@ fn reference(part: &Value) -> &str {
     part.first_text(&["name"]).or(target.first_text(&["name"])).unwrap_or_else(file)
 }
 
+/// Kinds of parts of an answer that are nobody's words.
+const SILENT: [&str; 9] = [
+    "thinking", "progressMessage", "progressTaskSerialized", "codeCitation", "command",
+    "textEditGroup", "notebookEditGroup", "treeData", "codeblockUri",
+];
+
 /// Reads a part of an answer that is not text.
 fn shown(part: &Value, talk: &mut Conversation<'_>) {
-    if part.text("kind") != "toolInvocationSerialized" {
+    let kind = part.text("kind");
+    if kind != "toolInvocationSerialized" {
+        let keys = ["content", "message", "title", "subtitle", "value", "text"];
+        if !SILENT.contains(&kind) && keys.iter().any(|key| !texts(&part[*key]).is_empty()) {
+            talk.unknown(kind);
+        }
         return;
     }
     let (id, name) = (part.text("toolCallId"), part.text("toolId"));
@@ -380,7 +391,7 @@ fn delete(session: &mut Value, path: &[Value]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcripts::testing::{entries, items, show, shown};
+    use crate::transcripts::testing::{entries, items, show, show_item, shown};
 
     #[test]
     fn only_a_command_line_that_the_user_runs_is_a_command() {
@@ -403,6 +414,18 @@ mod tests {
             "tool tool_result shell#: b",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn parts_of_an_answer_with_words_are_read_or_reported() {
+        let file = r#"{"sessionId":"s","requests":[{"requestId":"r","message":{"text":"go"},"response":[{"value":"Done."},{"kind":"markdownVuln","content":{"value":"See it."}},{"kind":"progressMessage","content":{"value":"Looking"}},{"kind":"of_mars","title":"Really?"},{"kind":"of_venus","count":1}]}]}"#;
+        let items = items(Format::Copilot, file.as_bytes());
+        let found: Vec<String> = items.iter().skip(1).map(show_item).collect();
+        let expected = [
+            "1: person prompt: go", "1: assistant text: Done.", "1: assistant text: See it.",
+            "! unknown-record 1",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -125,8 +125,13 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
         let outcome = outcome_of_status(call.text("status"));
         let results = call["result"].list().iter().map(|part| &part["functionResponse"]);
         let results: Vec<&Value> = results.filter(|it| it.is_object()).collect();
+        // What a tool returns beside its response.
+        let beside = call["result"].list().iter().filter(|it| !it.has("functionResponse"));
+        let mut beside: String = beside.map(|it| format!("\n{}", text_of(it))).collect();
         for result in &results {
-            talk.result(ToolResult { id, name, ..response(result, outcome) });
+            let mut result = response(result, outcome);
+            result.text += &std::mem::take(&mut beside);
+            talk.result(ToolResult { id, name, ..result });
         }
         if results.is_empty() && (call.has("result") || call.has("resultDisplay")) {
             let text = words_of(call.first(&["result", "resultDisplay"]));
@@ -277,6 +282,20 @@ mod tests {
             let said = entries(&items).filter(|it| it.text == "continue");
             assert_eq!(said.count(), 2, "{list}");
         }
+    }
+
+    #[test]
+    fn text_beside_a_response_belongs_to_the_result() {
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#,
+            r#"{"id":"m","type":"gemini","content":"I read.","toolCalls":[{"id":"g","name":"read","args":{},"status":"success","result":[{"functionResponse":{"id":"g","response":{"output":"two files"}}},{"text":"a.rs"},{"text":"b.rs"}]}]}"#,
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let result = entries(&items).last().map(show);
+        assert_eq!(
+            result.as_deref(),
+            Some("tool tool_result read#g succeeded: two files\na.rs\nb.rs")
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! after the first is a tool result.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, ignore, records};
+use super::client::{Client, ignore, read_as, records};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::responses;
@@ -19,6 +19,7 @@ pub(super) const CLIENT: Client = Client {
         &["trajectory[]", "info"],
         &["trajectory_format"],
         &["info.mini_version"],
+        &["attempts.0.trajectory"],
         &["history.0.role", "!instance_id"],
     ],
     list: "history|messages",
@@ -59,6 +60,11 @@ fn run(json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(json["info"]["config"]["environment"].text("cwd"));
     if let Some(list) = CLIENT.list.split('|').find_map(|list| json.get(list)) {
         return records(&CLIENT, list, talk);
+    }
+    // Each try of a run with retries has its own messages.
+    for message in json["attempts"].list().iter().flat_map(|it| it["history"].list()) {
+        talk.line += 1;
+        read_as(CLIENT.kinds, (CLIENT.kind)(message), message, talk);
     }
     for (number, step) in (1..).zip(json["trajectory"].list()) {
         talk.line = number;
@@ -190,6 +196,14 @@ mod tests {
                 r#"3: tool tool_result bash#c1 failed 2: {"returncode": 2, "output": "FAIL"}"#,
             ],
         );
+    }
+
+    #[test]
+    fn each_try_of_a_run_is_read() {
+        let file = r#"{"environment":"e","attempts":[{"trajectory":[],"history":[{"role":"user","content":"fix it"},{"role":"assistant","content":"No."}]},{"trajectory":[],"history":[{"role":"user","content":"fix it again"}]}]}"#;
+        let expected =
+            ["person prompt: fix it", "assistant text: No.", "person prompt: fix it again"];
+        assert_eq!(testing::shown(Format::SweAgent, file), expected);
     }
 
     #[test]
