@@ -8,8 +8,8 @@ use super::document::Shape;
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{CONFLICTS_WITH, Facts, SessionNote, is_standing_rule, suspicion};
-use super::kind::{self, Files};
-use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
+use super::kind::{self, Files, Kind};
+use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
 use super::page::{self, Page, entry};
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use crate::domain::{
@@ -99,7 +99,10 @@ impl Names {
                 (None, now) => now.map(str::to_owned),
             }
         };
-        let mut number = next_adr(base.keys().chain(disk.keys()).map(String::as_str));
+        let taken = base.keys().chain(disk.keys()).filter_map(|path| adr_number(path));
+        let taken: BTreeSet<u32> = taken.collect();
+        let last = taken.iter().chain(facts.removed.values()).max().copied().unwrap_or_default();
+        let mut number = last.saturating_add(1);
         let mut records = BTreeMap::new();
         let titled = in_time.iter().copied();
         let titled = titled.filter_map(|memory| Some((memory, record_title(memory)?)));
@@ -111,16 +114,19 @@ impl Names {
             let path = match path {
                 Some(path) => path,
                 None if at < older || memory.state == MemoryState::Retracted => continue,
-                None => {
-                    let path = adr_path(number, &title);
-                    number = number.saturating_add(1);
-                    path
-                }
+                None => match facts.removed.get(tag).filter(|number| !taken.contains(number)) {
+                    Some(number) => adr_path(*number, &title),
+                    None => {
+                        let path = adr_path(number, &title);
+                        number = number.saturating_add(1);
+                        path
+                    }
+                },
             };
             let number = adr_number(&path).unwrap_or_default();
             records.insert(memory.id, (path, number));
         }
-        let mut taken: BTreeSet<String> = base.keys().chain(disk.keys()).cloned().collect();
+        let mut names: BTreeSet<String> = base.keys().chain(disk.keys()).cloned().collect();
         let mut sessions = vec![String::new(); facts.sessions.len()];
         let mut order: Vec<(usize, &SessionNote)> = facts.sessions.iter().enumerate().collect();
         order.sort_by_key(|(_, note)| (note.began, note.id));
@@ -132,9 +138,9 @@ impl Names {
             }
             let path = known.unwrap_or_else(|| {
                 let topic = note.topic.as_ref().map(|topic| topic.as_str());
-                session_path(note.began, topic, |path| taken.contains(path))
+                session_path(note.began, topic, |path| names.contains(path))
             });
-            taken.insert(path.clone());
+            names.insert(path.clone());
             sessions[at] = path;
         }
         Names { records, sessions, renamed }

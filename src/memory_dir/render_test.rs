@@ -109,8 +109,15 @@ fn note(memories: &[Memory]) -> SessionNote {
 
 fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &Files) -> Rendered {
     let gate = gate();
-    let facts =
-        Facts { memories, sessions, contradictions: &[], missing: &[], today: TODAY, gate: &gate };
+    let facts = Facts {
+        memories,
+        sessions,
+        contradictions: &[],
+        missing: &[],
+        removed: &BTreeMap::new(),
+        today: TODAY,
+        gate: &gate,
+    };
     render(&facts, base, disk)
 }
 
@@ -309,6 +316,7 @@ fn lines_that_contradict_one_another_name_each_other() {
         sessions,
         contradictions: &contradictions,
         missing: &[],
+        removed: &BTreeMap::new(),
         today,
         gate: &gate,
     };
@@ -467,6 +475,7 @@ fn what_is_forgotten_goes_and_what_people_took_away_stays_away() {
         update.changes.iter().map(|it| (it.path.as_str(), it.after.is_some())).collect();
     assert_eq!(
         changed,
+        removed: &BTreeMap::new(),
         [("active-context.md", true), ("decisions/ADR-001-use-postgresql.md", false)]
     );
     assert_eq!(update.deleted, ["progress.md"]);

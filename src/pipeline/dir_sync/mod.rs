@@ -428,8 +428,8 @@ impl DirSync {
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = &notes(&sources, memories);
-            let (contradictions, missing) = (&contradictions, &missing);
-            let facts = Facts { memories, sessions, contradictions, missing, today, gate };
+            let (contradictions, missing, removed) = (&contradictions, &missing, &before.removed);
+            let facts = Facts { memories, sessions, contradictions, missing, removed, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
@@ -506,8 +506,8 @@ impl SyncPlan {
     fn after(&self, gate: &Gate) -> KnownFiles {
         let written: BTreeMap<&str, Option<&Arc<str>>> =
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
-        let mut after =
-            KnownFiles { base: self.rendered.files.clone(), seen: Files::new(), is_stored: false };
+        let base = self.rendered.files.clone();
+        let mut after = KnownFiles { base, ..KnownFiles::default() };
         let (rendered, disk) = (&self.rendered.files, &self.disk.files);
         let own = disk.keys().filter(|path| !rendered.contains_key(*path));
         for path in rendered.keys().chain(own) {

@@ -95,13 +95,25 @@ fn second() -> Vec<Operation> {
 }
 
 impl Scene {
-    fn apply(&self, operations: Vec<Operation>) {
+    fn apply(&self, operations: Vec<Operation>) -> Plan {
+        let state = self.runtime.block_on(self.dir_sync.store.memories(Some(NAMESPACE))).unwrap();
+        let before = state.into_values().collect();
+        let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
+        self.apply_or_undo(&plan, true);
+        plan
+    }
+
+    fn apply_or_undo(&self, plan: &Plan, applies: bool) {
         self.runtime.block_on(async {
-            let state = self.dir_sync.store.memories(Some(NAMESPACE)).await.unwrap();
-            let before = state.into_values().collect();
-            let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
+            let store = &self.dir_sync.store;
             let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
-            self.dir_sync.store.apply_plan(&held.lease, &plan, &[], noon()).await.unwrap().unwrap();
+            // A plan that was undone keeps its records until they are released.
+            store.release_undone(&held.lease, plan.id, noon()).await.unwrap();
+            let done = match applies {
+                true => store.apply_plan(&held.lease, plan, &[], noon()).await,
+                false => store.undo_plan(&held.lease, plan, noon()).await,
+            };
+            done.unwrap().unwrap();
             held.release(None).await.unwrap();
         });
     }
