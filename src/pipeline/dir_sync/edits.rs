@@ -58,7 +58,7 @@ impl<'a> PeopleEdits<'a> {
             }
         }
         let disk = &self.disk.files;
-        let moved = Moved::of(&self.before.seen, &self.before.seen, disk);
+        let moved = Moved::of(&self.before.seen, &self.before.seen, disk, &self.rendered.ended);
         let changed = disk.iter().filter_map(|(path, text)| self.changed(path, text, &moved));
         let changed: Vec<ChangedFile<'_>> = changed.collect();
         let lost: BTreeSet<&str> = changed.iter().flat_map(ChangedFile::lost).collect();

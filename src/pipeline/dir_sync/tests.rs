@@ -350,7 +350,7 @@ fn what_a_person_writes_as_the_decision_of_a_record_is_its_wording() {
     scene.sync();
     assert_eq!(shown(&scene), "Take Postgres");
     let decided =
-        |text: &str| text.replace("## Decision\nUse Postgres", "## Decision\nUse Postgres 17");
+        |text: &str| text.replace("## Decision\nTake Postgres", "## Decision\nUse Postgres 17");
     scene.edit(record, decided);
     scene.sync();
     assert_eq!(shown(&scene), "Use Postgres 17");
