@@ -83,6 +83,27 @@ impl Merge<'_> {
     }
 }
 
+impl Merge<'_> {
+    /// Edits in `theirs`, a file that was never seen: ticks and other words than in `ours`. Nothing else in it is known to
+    /// be a person's.
+    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<PersonEdit> {
+        let text = |body: &str| marked(&words(body)).text.to_owned();
+        let (document, _) = Document::parse(self.kind, ours);
+        let known: HashSet<String> =
+            document.entries().map(|block| text(document.body(block))).collect();
+        let mut edits = self.run(ours, ours, theirs).edits;
+        edits.retain(|edit| match edit {
+            PersonEdit::Edited { text: edited, .. } => !known.contains(&text(edited.as_str())),
+            PersonEdit::Ticked { done, .. } => *done,
+            PersonEdit::Added { .. }
+            | PersonEdit::Unmarked { .. }
+            | PersonEdit::Moved { .. }
+            | PersonEdit::Deleted { .. } => false,
+        });
+        edits
+    }
+}
+
 struct Join<'j, 't> {
     base: &'j Units<'t>,
     ours: &'j Units<'t>,

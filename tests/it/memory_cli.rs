@@ -188,6 +188,16 @@ fn the_words_of_a_person_are_those_of_the_memory_whatever_else_it_says_now() {
 }
 
 #[test]
+fn a_removed_line_whose_record_still_holds_is_told() {
+    let place = filled();
+    edit(&place, "active-context.md", |text| text.replace("- ADR-001: ", "- gone: "));
+    take_out(&place, "- gone: ");
+    let synced = place.run(&SYNC[..4]);
+    assert!(synced.stderr.contains("memory keeps the decision"), "{}", synced.stderr);
+    assert!(!place.run(&SYNC[..4]).stderr.contains("memory keeps the decision"));
+}
+
+#[test]
 fn an_entry_that_a_person_deleted_stays_out() {
     let place = filled();
     let many = believed(&place).as_array().unwrap().len();

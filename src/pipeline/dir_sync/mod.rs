@@ -436,10 +436,16 @@ impl DirSync {
         };
         let mut memories: Vec<Memory> = known.into_values().collect();
         let (mut rendered, mut update) = lay(&memories);
-        let people =
-            PeopleEdits { before: &before, rendered: &rendered, update: &update, disk: &disk };
+        let people = PeopleEdits {
+            before: &before,
+            rendered: &rendered,
+            update: &update,
+            disk: &disk,
+            trusts_unseen: !self.store.has_forgotten().await?,
+        };
         let mut edits = people.by_tag(gate);
-        let refused = people.refuse_statuses(&memories, &mut edits);
+        let mut refused = people.refuse_statuses(&memories, &mut edits);
+        refused.extend(people.records_that_hold(&edits));
         let amendments = people.amendments(&memories, &edits, today);
         let mut kept = people::unmarked_pairs(&memories, &edits);
         kept.retain(|(one, other)| {
@@ -475,7 +481,7 @@ struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs that a person keeps side by side.
     kept: Vec<(MemoryId, MemoryId)>,
-    /// Files with an invalid status, with the reason.
+    /// Records with an invalid status, or whose line alone was removed, with the reason.
     refused: Vec<(String, &'static str)>,
     rendered: Rendered,
     update: Update,
