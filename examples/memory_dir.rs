@@ -7,6 +7,7 @@ use annalist::{
     print_lint, render_directory, search_directory, update_directory,
 };
 use annalist::{Gate, Pii};
+use std::collections::BTreeMap;
 
 /// 2026-11-21.
 const TODAY: Timestamp = Timestamp(1_795_219_200_000);
@@ -47,6 +48,7 @@ fn rendered(
         sessions: &[],
         contradictions: &[],
         missing: &[],
+        removed: &BTreeMap::new(),
         today: TODAY,
         gate,
     };

@@ -10,6 +10,7 @@ use annalist::{
 };
 use annalist::{Gate, Pii, Redacted};
 use criterion::{Criterion, Throughput, criterion_group};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 
 criterion_group!(directory, memory_dir);
@@ -68,6 +69,7 @@ fn memory_dir(c: &mut Criterion) {
         sessions: &sessions,
         contradictions: &[],
         missing: &[],
+        removed: &BTreeMap::new(),
         today: TODAY,
         gate: &gate,
     };

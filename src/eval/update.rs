@@ -15,6 +15,7 @@ use crate::pipeline::import::{MODEL_UNKNOWN, spread};
 use crate::privacy::Gate;
 use crate::text::diff::difference;
 use crate::text::phrase::counted;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,6 +105,7 @@ fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) -> Files {
         sessions: &sessions,
         contradictions: &[],
         missing: &[],
+        removed: &BTreeMap::new(),
         today,
         gate,
     };

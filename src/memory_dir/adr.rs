@@ -5,11 +5,12 @@ use super::escape::{words_inline, words_line};
 use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
-use super::render::{Placing, end_trimmed, title_of, with_points};
+use super::render::{Placing, end_trimmed, said, title_of, with_points, wording_of};
 use super::tag::{Category, is_value, tag_line};
 use crate::domain::{Claim, Decision, Memory, MemoryState, Stage};
 use crate::text::stems::is_no;
 use crate::text::tokens::keys;
+use std::borrow::Cow;
 
 /// Maximum length of a record's title, in letters.
 const TITLE_LETTERS_MAX: usize = 80;
@@ -56,7 +57,8 @@ impl Placing<'_> {
     }
 
     fn record(&self, memory: &Memory, it: &Decision, path: &str, number: u32) -> Page {
-        let title = words_inline(&title_of(it), TITLE_LETTERS_MAX, self.facts.gate);
+        let claimed = title_of(it);
+        let title = words_inline(&said(memory, &claimed), TITLE_LETTERS_MAX, self.facts.gate);
         let title = if title.is_empty() { UNTITLED } else { &title };
         let tag = tag_line(self.tag(memory.id));
         let date = memory.valid_from.map_or_else(|| UNKNOWN.to_owned(), |at| at.day());
@@ -71,9 +73,19 @@ impl Placing<'_> {
         }
         let mut page = Page::new(path);
         page.head = Some(head);
+        // A person may have worded the title of a longer decision, which stays.
+        let is_whole = claimed.chars().count() <= TITLE_LETTERS_MAX;
+        let (decided, own) = match wording_of(memory) {
+            Some((Shape::Paragraph, own)) if is_whole => (Cow::Borrowed(""), Some(own)),
+            Some((Shape::Paragraph, _)) => (Cow::Borrowed(it.chosen.as_str()), None),
+            Some(_) | None => (said(memory, &it.chosen), None),
+        };
         let mut push = |section, shape: Shape, text: &str| {
             // The gate may leave nothing of the text.
-            let words = words_line(text, PARAGRAPH_LETTERS_MAX, self.facts.gate);
+            let words = match own.as_deref() == Some(text) {
+                true => text.to_owned(),
+                false => words_line(text, PARAGRAPH_LETTERS_MAX, self.facts.gate),
+            };
             let is_decision = section == "Decision";
             let category = is_decision.then_some(Category::Decision);
             let tag = is_decision.then(|| self.tag(memory.id));
@@ -83,7 +95,7 @@ impl Placing<'_> {
         };
         let background = self.background(memory);
         background.iter().for_each(|line| push("Context", Shape::Bullet, line));
-        push("Decision", Shape::Paragraph, &it.chosen);
+        push("Decision", Shape::Paragraph, own.as_deref().unwrap_or(&decided));
         let (follows, reasons): (Vec<&str>, Vec<&str>) = it
             .rationale
             .split("; ")
@@ -119,7 +131,8 @@ impl Placing<'_> {
                 let label = self.names.label(old.id);
                 let label = label.map(|label| format!("{label}: ")).unwrap_or_default();
                 let since = old.valid_from.map(|at| format!(" (since {})", at.day()));
-                let chosen = end_trimmed(&it.chosen);
+                let chosen = said(old, &it.chosen);
+                let chosen = end_trimmed(&chosen);
                 Some(format!("Before: {label}{chosen}{}", since.unwrap_or_default()))
             }
             Claim::Discussion(it) if !it.points.is_empty() => Some(with_points(it)),

@@ -6,6 +6,7 @@ use crate::domain::{
 };
 use crate::privacy::{Gate, Redacted};
 use crate::text::wording;
+use std::collections::BTreeMap;
 
 /// Everything that the directory shows.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,8 @@ pub struct Facts<'a> {
     pub contradictions: &'a [Contradiction],
     /// Memories that name something missing in the code, and the text that says so.
     pub missing: &'a [(MemoryId, String)],
+    /// Numbers of the records that a run removed, by tag: they are kept for their decisions.
+    pub removed: &'a BTreeMap<String, u32>,
     /// Date for files that change.
     pub today: Timestamp,
     /// Redacts joined or truncated text once more.

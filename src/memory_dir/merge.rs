@@ -5,9 +5,9 @@ use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, table_head};
 use super::moved::{MovedEntry, take_in};
-use super::name::is_day;
 use super::units::{
-    Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, words,
+    Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, with_marks,
+    words,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -69,23 +69,38 @@ impl Merge<'_> {
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
         let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
-        let [old, new, _] = &sides;
-        let is_worded = |key: &Key| {
-            let wording = tag_of(key).and_then(|tag| wordings.get(tag));
-            wording.is_some_and(|it| old.get(key).is_none_or(|old| words(old.body) == words(it)))
-        };
-        let is_plain = !new.list.iter().any(|(key, _)| is_worded(key));
         let edits = person_edits(&before, &disk, &sides, gate);
         if base == ours && !is_matched {
             return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
         }
-        if theirs == base && is_plain || theirs.trim().is_empty() && base.trim().is_empty() {
+        if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
             return Merged { text: ours.to_owned(), edits, ..Merged::default() };
         }
         let [base, ours, theirs] = &sides;
         let join = Join { base, ours, theirs, disk: &disk, gate, wordings };
         let (Edited { text, held }, conflicts) = join.run();
         if held.is_some() { unchanged(held) } else { Merged { text, conflicts, edits, held } }
+    }
+}
+
+impl Merge<'_> {
+    /// Edits in `theirs`, a file that was never seen: ticks and other words than in `ours`. Nothing else in it is known to
+    /// be a person's.
+    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<PersonEdit> {
+        let text = |body: &str| marked(&words(body)).text.to_owned();
+        let (document, _) = Document::parse(self.kind, ours);
+        let known: HashSet<String> =
+            document.entries().map(|block| text(document.body(block))).collect();
+        let mut edits = self.run(ours, ours, theirs).edits;
+        edits.retain(|edit| match edit {
+            PersonEdit::Edited { text: edited, .. } => !known.contains(&text(edited.as_str())),
+            PersonEdit::Ticked { done, .. } => *done,
+            PersonEdit::Added { .. }
+            | PersonEdit::Unmarked { .. }
+            | PersonEdit::Moved { .. }
+            | PersonEdit::Deleted { .. } => false,
+        });
+        edits
     }
 }
 
@@ -111,7 +126,7 @@ impl Join<'_, '_> {
         for (key, ours) in &self.ours.list {
             let Some(theirs) = self.theirs.get(key) else {
                 if self.base.get(key).is_none() && is_entry(key, ours) {
-                    let mut entry = new_entry(&format!("{}{}", self.body(key, ours), ours.tags));
+                    let mut entry = new_entry(&format!("{}{}", ours.body, ours.tags));
                     if entry.shape == Shape::Row && headed.insert(ours.section) {
                         entry.lines.insert_str(0, table_head(ours.section));
                     }
@@ -193,31 +208,16 @@ impl Join<'_, '_> {
         })
     }
 
-    /// Body of an entry with a person's wording, if they edited it, and with our marks.
-    fn body(&self, key: &Key, ours: &Unit<'_>) -> String {
-        let is_item = |it: &str| matches!(shape_of(it), Shape::Bullet | Shape::Task { .. });
-        match self.wording(key).filter(|it| is_item(it) && is_item(ours.body)) {
-            Some(it) => {
-                let (ours, it) = (item_of(ours.body), item_of(it).text.trim_end());
-                match it.contains('\n') {
-                    true => format!("{}{it}\n", ours.mark),
-                    false => {
-                        let marks = marked(ours.text.trim_end()).behind;
-                        format!("{}{}\n", ours.mark, with_marks(it, marks))
-                    }
-                }
-            }
-            None => ours.body.to_owned(),
-        }
-    }
-
-    fn wording(&self, key: &Key) -> Option<&str> {
-        self.wordings.get(tag_of(key)?).map(String::as_str)
-    }
-
     /// True if the entry is as a person worded it and memory keeps it.
     fn shows_wording(&self, key: &Key, theirs: &Unit<'_>) -> bool {
-        self.wording(key).is_some_and(|it| words(it) == words(theirs.body))
+        let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
+        wording.is_some_and(|it| words(it) == words(self.gate.redact(theirs.body).as_str()))
+    }
+
+    /// True if both say the same apart from marks; ours is redacted.
+    fn says_same(&self, ours: &Unit<'_>, theirs: &Unit<'_>) -> bool {
+        let [ours, theirs] = [ours.body, self.gate.redact(theirs.body).as_str()].map(words);
+        marked(&ours).text == marked(&theirs).text
     }
 
     /// First entry of each section that `ours` and `theirs` both have there.
@@ -264,13 +264,16 @@ impl Join<'_, '_> {
         let body = match (body_wanted, body_free) {
             _ if self.holds_private(theirs) => None,
             (false, _) => Some(theirs.body.to_owned()),
-            (true, true) if self.shows_wording(key, theirs) => Some(self.body(key, ours)),
             (true, true) => Some(ours.body.to_owned()),
-            (true, false) => base.and_then(|old| with_changes(old.body, ours.body, theirs.body)),
+            (true, false) => {
+                let is_same = self.says_same(ours, theirs);
+                let old = base.or(is_same.then_some(ours));
+                old.and_then(|old| with_changes(old.body, ours.body, theirs.body, is_same))
+            }
         };
         let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
-        // The date at the end of a file is nobody's claim.
-        if body.is_none() && key.0 != Name::Footer {
+        // The date at the end of a file is nobody's claim, and memory keeps one wording of a record.
+        if body.is_none() && !matches!(key.0, Name::Footer | Name::Title) {
             return Err(BothChanged);
         }
         Ok(body.map(|body| body + tags))
@@ -445,8 +448,8 @@ fn unmarked(was: &str, now: &str) -> Vec<String> {
 }
 
 /// The line of `theirs` with what we changed since `base`: the list marker, unless the person changed it too, and the
-/// marks behind the text. `None` if we changed more.
-fn with_changes(base: &str, ours: &str, theirs: &str) -> Option<String> {
+/// marks behind the text. `None` if we changed more, unless ours and theirs say the same.
+fn with_changes(base: &str, ours: &str, theirs: &str, is_same: bool) -> Option<String> {
     let [base, ours, theirs] = [base, ours, theirs].map(item_of);
     let is_done = |it: &Item<'_>| it.done.unwrap_or(false);
     let is_free = theirs.mark == base.mark || is_done(&theirs) == is_done(&ours);
@@ -454,25 +457,14 @@ fn with_changes(base: &str, ours: &str, theirs: &str) -> Option<String> {
         true => theirs.mark,
         false => Some(ours.mark).filter(|_| is_free)?,
     };
-    if base.words() == ours.words() {
+    let is_line = !theirs.text.trim_end().contains('\n');
+    if base.words() == ours.words() || is_same && !is_line {
         return Some(format!("{mark}{}", theirs.text));
     }
     let [base, ours] = [base, ours].map(|it| marked(it.text.trim_end()));
     let is_ours = base.text == ours.text && !(base.behind.is_empty() && ours.behind.is_empty());
-    let is_line = !theirs.text.trim_end().contains('\n');
-    (is_ours && is_line).then(|| format!("{mark}{}", with_marks(theirs.text, ours.behind)))
-}
-
-/// The line with other marks behind its text. The date is as the person left it.
-fn with_marks(line: &str, behind: &str) -> String {
-    let text = line.trim_end();
-    let end = line.get(text.len()..).unwrap_or_default();
-    let now = marked(text);
-    let day = now.behind.split("; ").find(|it| is_day(it));
-    let marks = behind.split("; ").filter(|it| !is_day(it) && !it.is_empty());
-    let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
-    let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
-    format!("{}{behind}{end}", now.text)
+    ((is_ours || is_same) && is_line)
+        .then(|| format!("{mark}{}", with_marks(theirs.text, ours.behind)))
 }
 
 #[cfg(test)]

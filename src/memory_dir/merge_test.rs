@@ -95,15 +95,6 @@ fn an_entry_that_a_person_wrote_first_is_known_by_its_words_before_marks() {
 }
 
 #[test]
-fn an_entry_that_comes_back_has_the_wording_of_the_person() {
-    let wordings = Wordings::from([("src-0000000a".to_owned(), "- mine".to_owned())]);
-    let gate = gate();
-    let merge = Merge { kind: Kind::ActiveContext, gate: &gate, wordings: &wordings, moved: &[] };
-    let merged = merge.run(&list("b=2"), &list("a=1 b=2"), &list("b=2"));
-    assert_eq!(merged.text, list("a=mine b=2"));
-}
-
-#[test]
 fn a_row_without_its_tag_is_known_by_its_words() {
     let row = "| tile | a thing |";
     let table =

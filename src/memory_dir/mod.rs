@@ -40,7 +40,7 @@ pub(crate) use escape::{inline, words_line};
 pub(crate) use facts::{CONFLICTS_WITH, Contradiction, Section, section, suspicion};
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{
-    ACTIVE_CONTEXT, ARCHIVE, CONFIG, GLOSSARY, LESSONS, PATTERNS, PROGRESS, SESSIONS,
+    ACTIVE_CONTEXT, ARCHIVE, CONFIG, DECISIONS, GLOSSARY, LESSONS, PATTERNS, PROGRESS, SESSIONS,
 };
 pub use kind::{Files, Initial, Kind, initial_files};
 pub(crate) use lint::{Issue, fix};

@@ -26,8 +26,14 @@ struct Lines<'f> {
 pub(crate) struct Moved<'f>(BTreeMap<&'f str, Vec<MovedEntry<'f>>>);
 
 impl<'f> Moved<'f> {
-    /// Finds the entries on `disk` in files that lacked them `before`, while other files had them.
-    pub(crate) fn of(before: &'f Files, now: &'f Files, disk: &'f Files) -> Moved<'f> {
+    /// Finds the entries on `disk` in files that lacked them `before`, while other files had them. Those of `ended`
+    /// memories go, like the ones in lists.
+    pub(crate) fn of(
+        before: &'f Files,
+        now: &'f Files,
+        disk: &'f Files,
+        ended: &BTreeSet<String>,
+    ) -> Moved<'f> {
         let mut strays: Vec<(&str, &str)> = Vec::new();
         for (path, text) in disk {
             let there = before.get(path);
@@ -42,7 +48,8 @@ impl<'f> Moved<'f> {
         let mut moved = Moved(BTreeMap::new());
         for (path, tag) in strays {
             let Some(before) = was.get(tag).copied() else { continue };
-            let now = is.get(tag).copied().filter(|it| before.is_history || !it.is_history);
+            let now = is.get(tag).copied();
+            let now = now.filter(|it| before.is_history || !(it.is_history || ended.contains(tag)));
             moved.0.entry(path).or_default().push(MovedEntry { tag, before, now });
         }
         moved

@@ -1,17 +1,18 @@
 //! Renders memories as files. Rendering is a pure function of the memories: the same memories give
-//! the same bytes. It ignores what people wrote; the merge combines both.
+//! the same bytes. A memory is shown in a person's wording, if they edited it, wherever it is shown. Rendering ignores
+//! everything else in the files; the merge combines both.
 //!
-//! Each run keeps its rendering as the base of the next. The base never contains what a person wrote; otherwise their
-//! edits would look like ours and be overwritten, and entries they removed would come back.
+//! Each run keeps its rendering as the base of the next.
 
-use super::document::Shape;
+use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{CONFLICTS_WITH, Facts, SessionNote, is_standing_rule, suspicion};
-use super::kind::{self, Files};
-use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
+use super::kind::{self, Files, Kind};
+use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
 use super::page::{self, Page, entry};
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
+use super::units::{item_of, with_marks};
 use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
     Stage,
@@ -19,6 +20,7 @@ use crate::domain::{
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
@@ -34,6 +36,8 @@ pub struct Rendered {
     pub unplaced: Vec<MemoryId>,
     /// People's wordings that memories keep, by tag.
     pub wordings: BTreeMap<String, String>,
+    /// Tags of memories that no list is to show any more, such as settled discussions.
+    pub ended: BTreeSet<String>,
 }
 
 /// Renders `facts`. `base` is the last rendering, `disk` the current directory: numbers and names
@@ -52,6 +56,8 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let active = facts.memories.iter().filter(|memory| is_active(memory));
     let unplaced =
         active.map(|memory| memory.id).filter(|id| !placing.shown.contains(id)).collect();
+    let ended = facts.memories.iter().filter(|memory| placing.place(memory).is_none());
+    let ended = ended.map(|memory| placing.tag(memory.id).to_owned()).collect();
     let mut files = Files::new();
     for page in pages {
         let before = names.renamed.get(&page.path).unwrap_or(&page.path);
@@ -64,7 +70,7 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
         let same = before.filter(|it| ***it == *text).map(Arc::clone);
         files.insert(page.path, same.unwrap_or_else(|| text.into()));
     }
-    Rendered { files, renamed: names.renamed, unplaced, wordings }
+    Rendered { files, renamed: names.renamed, unplaced, wordings, ended }
 }
 
 pub(super) struct Names {
@@ -99,7 +105,10 @@ impl Names {
                 (None, now) => now.map(str::to_owned),
             }
         };
-        let mut number = next_adr(base.keys().chain(disk.keys()).map(String::as_str));
+        let taken = base.keys().chain(disk.keys()).filter_map(|path| adr_number(path));
+        let taken: BTreeSet<u32> = taken.collect();
+        let last = taken.iter().chain(facts.removed.values()).max().copied().unwrap_or_default();
+        let mut number = last.saturating_add(1);
         let mut records = BTreeMap::new();
         let titled = in_time.iter().copied();
         let titled = titled.filter_map(|memory| Some((memory, record_title(memory)?)));
@@ -111,16 +120,19 @@ impl Names {
             let path = match path {
                 Some(path) => path,
                 None if at < older || memory.state == MemoryState::Retracted => continue,
-                None => {
-                    let path = adr_path(number, &title);
-                    number = number.saturating_add(1);
-                    path
-                }
+                None => match facts.removed.get(tag).filter(|number| !taken.contains(number)) {
+                    Some(number) => adr_path(*number, &title),
+                    None => {
+                        let path = adr_path(number, &title);
+                        number = number.saturating_add(1);
+                        path
+                    }
+                },
             };
             let number = adr_number(&path).unwrap_or_default();
             records.insert(memory.id, (path, number));
         }
-        let mut taken: BTreeSet<String> = base.keys().chain(disk.keys()).cloned().collect();
+        let mut names: BTreeSet<String> = base.keys().chain(disk.keys()).cloned().collect();
         let mut sessions = vec![String::new(); facts.sessions.len()];
         let mut order: Vec<(usize, &SessionNote)> = facts.sessions.iter().enumerate().collect();
         order.sort_by_key(|(_, note)| (note.began, note.id));
@@ -132,9 +144,9 @@ impl Names {
             }
             let path = known.unwrap_or_else(|| {
                 let topic = note.topic.as_ref().map(|topic| topic.as_str());
-                session_path(note.began, topic, |path| taken.contains(path))
+                session_path(note.began, topic, |path| names.contains(path))
             });
-            taken.insert(path.clone());
+            names.insert(path.clone());
             sessions[at] = path;
         }
         Names { records, sessions, renamed }
@@ -217,7 +229,7 @@ const FOCUS_MAX: usize = 2;
 
 /// A list in a top-level file, newest entries first. Entries beyond its limit go to the archive.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct List {
+pub(super) struct List {
     path: &'static str,
     section: &'static str,
     entries_max: usize,
@@ -241,7 +253,7 @@ const TERMS: List = list(kind::GLOSSARY, "Terms", 200);
 const ABBREVIATIONS: List = list(kind::GLOSSARY, "Abbreviations", 100);
 
 /// Creates the entry of a memory; `None` if the gate leaves nothing of it.
-type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
+pub(super) type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
 
 pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
@@ -333,14 +345,17 @@ impl<'a> Placing<'a> {
     fn focus(&self, memory: &Memory) -> Option<(String, &str)> {
         let Claim::Request(it) = &memory.claim else { return None };
         let is_it = is_active(memory) && memory.stage == Stage::Attempted;
-        let text = words_line(summary_of(it), ENTRY_LETTERS_MAX, self.facts.gate);
+        let text = words_line(&said(memory, summary_of(it)), ENTRY_LETTERS_MAX, self.facts.gate);
         (is_it && !text.is_empty()).then(|| (text, self.tag(memory.id).trim_start_matches(SOURCE)))
     }
 
     /// List of a memory. The entry is created only if the list has room.
-    fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
+    pub(super) fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
         if !is_active(memory) {
-            return Some((LESSONS, Box::new(move || self.lesson(memory))));
+            let is_attempt = memory.claim.kind() == ClaimKind::Attempt;
+            return is_attempt.then(|| -> (List, LateEntry<'p>) {
+                (LESSONS, Box::new(move || self.lesson(memory)))
+            });
         }
         match &memory.claim {
             Claim::Decision(_) if memory.stage == Stage::Refuted => None,
@@ -385,11 +400,23 @@ impl<'a> Placing<'a> {
         let marks = self.marks.get(&memory.id).into_iter().flatten().cloned();
         let behind: Vec<String> =
             memory.valid_from.map(|at| at.day()).into_iter().chain(marks).collect();
-        if words.is_empty() {
-            return None;
-        }
         let behind = behind.join("; ");
-        let words = if behind.is_empty() { words } else { format!("{words} ({behind})") };
+        let with_all = |words: String| match behind.is_empty() {
+            true => words,
+            false => format!("{words} ({behind})"),
+        };
+        let words = match wording_of(memory) {
+            Some((Shape::Bullet | Shape::Task { .. }, own)) if own.contains('\n') => own,
+            Some((Shape::Bullet | Shape::Task { .. }, own)) => with_marks(&own, &behind),
+            // It was worded in a table or a record.
+            Some((Shape::Row | Shape::Paragraph | Shape::Code, _)) => {
+                let label = self.names.label(memory.id).map(|label| format!("{label}: "));
+                let text = label.unwrap_or_default() + &said(memory, "");
+                with_all(words_line(&text, ENTRY_LETTERS_MAX, self.facts.gate))
+            }
+            None if words.is_empty() => return None,
+            None => with_all(words),
+        };
         Some(entry(shape, &words, category, Some(self.tag(memory.id))))
     }
 
@@ -404,10 +431,15 @@ impl<'a> Placing<'a> {
             let is_short = term.chars().all(|letter| letter.is_uppercase() || letter.is_numeric());
             let list = if is_short { ABBREVIATIONS } else { TERMS };
             let row = move || {
+                let said = said(memory, "");
+                let (term, meaning) = wording::definition(&said, "").unwrap_or((term, meaning));
                 let cell = |text| {
                     words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|")
                 };
-                let row = format!("| {} | {} |", cell(term), cell(meaning));
+                let row = match wording_of(memory) {
+                    Some((Shape::Row, own)) => own,
+                    Some(_) | None => format!("| {} | {} |", cell(term), cell(meaning)),
+                };
                 Some(page::entry(Shape::Row, &row, None, Some(self.tag(memory.id))))
             };
             return (list, Box::new(row));
@@ -588,6 +620,34 @@ fn push(pages: &mut [Page], list: List, entry: NewEntry) {
 
 pub(super) fn is_active(memory: &Memory) -> bool {
     memory.state == MemoryState::Active
+}
+
+/// A person's wording of a memory, without its list marker; `None` if they did not edit it, or left no words. Several
+/// blocks would break the file that shows them: like code, they count by their first line.
+pub(super) fn wording_of(memory: &Memory) -> Option<(Shape, String)> {
+    let edited = memory.edited.as_deref()?.replace("\r\n", "\n");
+    let (document, _) = Document::parse(Kind::Other, &edited);
+    let block = document.blocks.first().filter(|_| document.blocks.len() == 1);
+    let (shape, text) = match block.map(|block| block.part) {
+        Some(Part::Entry(shape)) if document.private.is_empty() && document.open.is_none() => {
+            (shape, item_of(&edited).text)
+        }
+        Some(_) | None => (Shape::Code, memory.words()),
+    };
+    let text = text.trim().to_owned();
+    text.contains(char::is_alphanumeric).then_some((shape, text))
+}
+
+/// Words for the middle of a text: a person's in one line, without the label of a record, or else `claimed`.
+pub(super) fn said<'m>(memory: &'m Memory, claimed: &'m str) -> Cow<'m, str> {
+    let words = match wording_of(memory) {
+        Some((Shape::Row, row)) => row.trim_matches(['|', ' ']).replace(" | ", " – "),
+        Some((Shape::Paragraph, own)) => own.split_whitespace().collect::<Vec<_>>().join(" "),
+        Some(_) => memory.words().to_owned(),
+        None => return Cow::Borrowed(claimed),
+    };
+    let label = words.split_once(": ").filter(|(label, _)| label_number(label).is_some());
+    Cow::Owned(label.map(|(_, text)| text.to_owned()).unwrap_or(words))
 }
 
 pub(super) fn summary_of(it: &PersonRequest) -> &str {

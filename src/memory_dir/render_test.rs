@@ -109,8 +109,15 @@ fn note(memories: &[Memory]) -> SessionNote {
 
 fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &Files) -> Rendered {
     let gate = gate();
-    let facts =
-        Facts { memories, sessions, contradictions: &[], missing: &[], today: TODAY, gate: &gate };
+    let facts = Facts {
+        memories,
+        sessions,
+        contradictions: &[],
+        missing: &[],
+        removed: &BTreeMap::new(),
+        today: TODAY,
+        gate: &gate,
+    };
     render(&facts, base, disk)
 }
 
@@ -309,6 +316,7 @@ fn lines_that_contradict_one_another_name_each_other() {
         sessions,
         contradictions: &contradictions,
         missing: &[],
+        removed: &BTreeMap::new(),
         today,
         gate: &gate,
     };
@@ -344,6 +352,74 @@ fn what_a_list_has_no_room_for_stands_in_the_archive_of_its_month() {
         .map(|path| entries(&all.files, path, "Requests").len())
         .sum();
     assert_eq!((archived, all.unplaced.len()), (90, 0));
+}
+
+#[test]
+fn what_a_session_shows_is_archived_too_once_its_list_is_full() {
+    let of = |n: i64| {
+        memory(&format!("m{n}"), n, discussion(&format!("Why {n}?"), &[]), Stage::Proposed)
+    };
+    let mut memories: Vec<Memory> = (0..22).map(of).collect();
+    memories[0].edited = Some("- Why on earth? (2026-01-02)".to_owned());
+    memories.push(memory("index", 4, attempt("Add an index", "Fast", true), Stage::Decided));
+    let all = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new());
+    let archived = entries(&all.files, "archive/2026-01.md", "Discussions");
+    assert_eq!(archived, ["- Why on earth? (2026-01-02)", "- Why 1? (2026-01-03)"]);
+    assert!(!all.files["archive/2026-01.md"].contains("index"), "its session has it");
+    assert_eq!(all.unplaced, []);
+}
+
+#[test]
+fn a_persons_wording_is_in_every_file_and_breaks_none() {
+    let mut memories = one_of_each();
+    let word = |memories: &mut Vec<Memory>, at: usize, edited: &str| {
+        memories[at].edited = Some(edited.to_owned());
+    };
+    word(&mut memories, 0, "- ADR-001: Use PostgreSQL 17 (2026-01-02)");
+    word(&mut memories, 1, "Name files\nin kebab-case.");
+    word(&mut memories, 4, "- ");
+    word(&mut memories, 5, "- Upgrade\n  - the driver\n  - the server");
+    word(&mut memories, 7, "* [ ] Retry all jobs (2026-01-07; conflicts with src-00000000)");
+    memories.push(memory("depot", 2, decision("a depot is a place", &[], ""), Stage::Decided));
+    word(&mut memories, 10, "| depot | a yard |");
+    let files = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new()).files;
+    let session = "sessions/2026-01-02-the-queue.md";
+    let record = "decisions/ADR-001-use-postgresql.md";
+    for (path, section, expected) in [
+        ("active-context.md", "Current Focus", vec!["- Retry all jobs"]),
+        ("progress.md", "In Progress", vec!["- [ ] Retry all jobs (2026-01-07)"]),
+        (
+            "active-context.md",
+            "Recent Decisions",
+            vec![
+                "- Name files in kebab-case. (2026-01-03)",
+                "- ADR-001: Use PostgreSQL 17 (2026-01-02)",
+            ],
+        ),
+        ("active-context.md", "Blockers", vec!["- Upgrade\n  - the driver\n  - the server"]),
+        ("patterns.md", "Lessons", vec!["- Vacuum at night – It blocked the queue (2026-01-05)"]),
+        ("glossary.md", "Terms", vec!["| depot | a yard |"]),
+        (record, "Decision", vec!["Use PostgreSQL 17"]),
+        (
+            session,
+            "Decisions Made",
+            vec![
+                "- ADR-001: Use PostgreSQL 17 (2026-01-02)",
+                "- Name files in kebab-case. (2026-01-03)",
+                "- depot – a yard (2026-01-04)",
+            ],
+        ),
+    ] {
+        assert_eq!(entries(&files, path, section), expected, "{path} {section}");
+    }
+    assert!(files[record].starts_with("# ADR-001: Use PostgreSQL 17\n"), "{}", files[record]);
+    let summary = entries(&files, session, "Summary");
+    assert!(
+        summary[0]
+            .contains("Decided: Use PostgreSQL 17; Name files in kebab-case; depot – a yard."),
+        "{summary:?}"
+    );
+    assert!(summary[0].contains("Asked for: Retry all jobs;"), "{summary:?}");
 }
 
 #[test]
@@ -399,6 +475,7 @@ fn the_same_memories_give_the_same_bytes_on_another_day() {
         sessions: &notes,
         contradictions: &[],
         missing: &[],
+        removed: &BTreeMap::new(),
         today: Timestamp(TODAY.0 + DAY),
         gate: &gate,
     };

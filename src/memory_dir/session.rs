@@ -5,9 +5,10 @@ use super::escape::words_line;
 use super::facts::SessionNote;
 use super::kind::UNKNOWN;
 use super::page::{Page, entry};
-use super::render::{Placing, end_trimmed, is_active, summary_of};
+use super::render::{Placing, end_trimmed, is_active, said, summary_of};
 use super::tag::tag_line;
 use crate::domain::{Claim, Memory, MemoryState, Stage};
+use std::borrow::Cow;
 
 /// Maximum length of a summary, in letters.
 const SUMMARY_LETTERS_MAX: usize = 800;
@@ -59,7 +60,8 @@ impl Placing<'_> {
             Claim::Discussion(it) => ("Open Questions", self.discussion(memory, it)),
         };
         if let (section, Some(entry)) = placed {
-            if is_active(memory) {
+            // What its list has no room for is archived.
+            if is_active(memory) && self.place(memory).is_none() {
                 self.shown.insert(memory.id);
             }
             page.push(section, entry);
@@ -74,18 +76,19 @@ fn summary(memories: &[&Memory]) -> String {
     let (mut decided, mut done, mut failed, mut asked) = (vec![], vec![], vec![], vec![]);
     for memory in memories.iter().filter(|memory| memory.state != MemoryState::Retracted) {
         match &memory.claim {
-            Claim::Decision(it) => decided.push(it.chosen.as_str()),
-            Claim::Attempt(it) if it.succeeded => done.push(it.action.as_str()),
-            Claim::Attempt(it) => failed.push(it.action.as_str()),
-            Claim::Request(it) => asked.push(summary_of(it)),
+            Claim::Decision(it) => decided.push(said(memory, &it.chosen)),
+            Claim::Attempt(it) if it.succeeded => done.push(said(memory, &it.action)),
+            Claim::Attempt(it) => failed.push(said(memory, &it.action)),
+            Claim::Request(it) => asked.push(said(memory, summary_of(it))),
             Claim::Discussion(_) => {}
         }
     }
-    let sentence = |(begins, items): (&str, Vec<&str>)| {
+    let sentence = |(begins, items): (&str, Vec<Cow<'_, str>>)| {
         let more = items.len().saturating_sub(SUMMARY_ITEMS_MAX);
-        let items: Vec<&str> = items.into_iter().take(SUMMARY_ITEMS_MAX).map(end_trimmed).collect();
+        let shown = items.iter().take(SUMMARY_ITEMS_MAX);
+        let shown: Vec<&str> = shown.map(|item| end_trimmed(item)).collect();
         let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-        (!items.is_empty()).then(|| format!("{begins}: {}{more}.", items.join("; ")))
+        (!shown.is_empty()).then(|| format!("{begins}: {}{more}.", shown.join("; ")))
     };
     let all = [("Decided", decided), ("Done", done), ("Failed", failed), ("Asked for", asked)];
     all.into_iter().filter_map(sentence).collect::<Vec<_>>().join(" ")

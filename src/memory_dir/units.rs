@@ -161,6 +161,18 @@ pub(super) fn marked(words: &str) -> Marked<'_> {
     if is_ours { Marked { text, behind, others } } else { none }
 }
 
+/// The line with other marks behind its text. The date is as the person left it.
+pub(super) fn with_marks(line: &str, behind: &str) -> String {
+    let text = line.trim_end();
+    let end = line.get(text.len()..).unwrap_or_default();
+    let now = marked(text);
+    let day = now.behind.split("; ").find(|it| is_day(it));
+    let marks = behind.split("; ").filter(|it| !is_day(it) && !it.is_empty());
+    let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
+    let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
+    format!("{}{behind}{end}", now.text)
+}
+
 pub(super) fn same(one: &str, other: &str) -> bool {
     one == other || one.lines().map(str::trim_end).eq(other.lines().map(str::trim_end))
 }

@@ -39,7 +39,7 @@ pub struct Update {
 /// Merges rendered files into the directory. `base` is the last rendering.
 pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> Update {
     let mut update = Update::default();
-    let moved = Moved::of(base, &rendered.files, disk);
+    let moved = Moved::of(base, &rendered.files, disk, &rendered.ended);
     let wordings = &rendered.wordings;
     let merge = |path: &str| {
         let (kind, moved) = (Kind::of_path(path), moved.in_file(path));

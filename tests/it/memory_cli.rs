@@ -165,22 +165,36 @@ fn text_that_people_write_in_any_file_survives() {
 }
 
 #[test]
-fn in_a_merge_conflict_the_persons_words_stay_and_ours_are_reported() {
+fn the_words_of_a_person_are_those_of_the_memory_whatever_else_it_says_now() {
     let place = filled();
     edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
     change_memories(&place);
     let told = place.json(&SYNC);
-    let conflicts = told["conflicts"].as_array().unwrap();
-    assert_eq!(conflicts.len(), 1, "{told}");
-    assert!(conflicts[0]["theirs"].as_str().unwrap().contains("Until when"));
-    assert!(conflicts[0]["ours"].as_str().unwrap().contains("second thoughts"));
-    assert!(files(&place)["active-context.md"].contains("- Until when jobs stay"));
+    assert_eq!(told["conflicts"], json!([]), "{told}");
+    for (path, text) in files(&place) {
+        assert_eq!(
+            text.contains("- Until when jobs stay"),
+            path == "active-context.md" || path.starts_with("sessions/2026-06-09"),
+            "{path}"
+        );
+        assert!(!text.contains("How long finished"), "{path}");
+    }
     let edited: Vec<&Value> = told["people"].as_array().unwrap().iter().collect();
     assert!(edited.iter().any(|it| it["rule"] == "person-edited"), "{told}");
     let confirmed = believed(&place).as_array().unwrap().iter().any(|it| it["confirmed"] == true);
     assert!(confirmed);
     let again = place.json(&SYNC);
     assert_eq!((&again["conflicts"], &again["people"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn a_removed_line_whose_record_still_holds_is_told() {
+    let place = filled();
+    edit(&place, "active-context.md", |text| text.replace("- ADR-001: ", "- gone: "));
+    take_out(&place, "- gone: ");
+    let synced = place.run(&SYNC[..4]);
+    assert!(synced.stderr.contains("memory keeps the decision"), "{}", synced.stderr);
+    assert!(!place.run(&SYNC[..4]).stderr.contains("memory keeps the decision"));
 }
 
 #[test]

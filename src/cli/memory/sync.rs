@@ -307,7 +307,7 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> 
         if is_something {
             consolidate::print(&results, dry_run, sync.output_style)?;
         }
-        if !(is_something && kept.is_empty()) {
+        if !(is_something && kept.is_empty() && kept.left.is_empty()) {
             sync.print(&kept, dry_run && !is_something)?;
         }
     }

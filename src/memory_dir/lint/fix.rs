@@ -1,6 +1,6 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::{FIXABLE, Linting, doubles, misplaced_footer, needs_headings};
+use super::{FIXABLE, Linting, doubles, merge_span, misplaced_footer, needs_headings};
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
@@ -50,16 +50,13 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     if document.is_private() {
         return text.to_owned();
     }
-    let has_markers = document.first(Part::Marker).is_some();
-    match rule {
-        // During an unfinished merge, only the merge is fixed.
+    let fixed = match rule {
         "conflict-markers" => {
             let joined = joined_whole(&document);
             // Two versions of one entry: a person chooses.
             let is_choice = repeats_tag(kind, &joined) || shares_tag(text);
-            if is_choice { text.to_owned() } else { joined }
+            return if is_choice { text.to_owned() } else { joined };
         }
-        _ if has_markers => text.to_owned(),
         "missing-heading" if needs_headings(kind) => {
             let mut edits = Edits::new(&document);
             kind.sections().iter().for_each(|section| edits.make_section(section));
@@ -71,7 +68,10 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         "duplicate-entry" => without_doubles(&document),
         "config-alias" if kind == Kind::Config => renamed(text),
         _ => text.to_owned(),
-    }
+    };
+    // The sides of an unfinished merge stay.
+    let merge = text.get(merge_span(&document)).unwrap_or_default();
+    if fixed.contains(merge) { fixed } else { text.to_owned() }
 }
 
 /// True if two entries have the tag of the same memory.
@@ -115,7 +115,9 @@ fn with_footer(document: &Document<'_>, day: &str) -> String {
 /// Rewrites tags with exact blanks and lower-case values; leaves other tags as they are.
 fn with_exact_tags(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
-    for (at, block) in document.blocks.iter().enumerate() {
+    let merge = merge_span(document);
+    let blocks = document.blocks.iter().enumerate();
+    for (at, block) in blocks.filter(|(_, block)| !merge.contains(&block.span.start)) {
         let is_stray = block.part == Part::StrayTag;
         let body = if is_stray { "" } else { document.body(block) };
         let tags = document.raw(block).get(body.len()..).unwrap_or_default();

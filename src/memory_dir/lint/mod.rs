@@ -27,6 +27,8 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
+use std::ops::Range;
+use std::time::Duration;
 
 const FIXABLE: [&str; 7] = [
     "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry",
@@ -84,6 +86,8 @@ pub struct Issue {
     pub fixable: bool,
 }
 
+/// Offset of the time zone in which a day begins first; people write local days.
+const EARLIEST_ZONE: Duration = Duration::from_hours(14);
 const MISSING_FOLDER: &str = "missing-folder";
 
 impl Issue {
@@ -206,7 +210,8 @@ impl Checker<'_> {
     }
 
     fn future(&mut self, day: &str, line: u32) {
-        if is_day(day) && self.linting.today.day().as_str() < day {
+        let latest = self.linting.today.after(EARLIEST_ZONE).day();
+        if is_day(day) && latest.as_str() < day {
             let message = format!("{day} is in the future: expected today or an earlier day");
             self.add("future-date", line, message);
         }
@@ -445,9 +450,23 @@ impl Checker<'_> {
             let message = "unfinished git merge: choose the lines to keep";
             self.add("conflict-markers", block.line, message);
         }
-        for at in doubles(document) {
-            let line = document.blocks.get(at).map_or(0, |block| block.line);
-            self.add("duplicate-entry", line, "duplicates an entry above: keep one");
+        let doubles = doubles(document);
+        let (merge, mut tagged) = (merge_span(document), HashMap::new());
+        for (at, block) in document.blocks.iter().enumerate() {
+            if doubles.contains(&at) {
+                self.add("duplicate-entry", block.line, "duplicates an entry above: keep one");
+            } else if matches!(block.part, Part::Entry(_)) && !merge.contains(&block.span.start) {
+                for tag in document.tags(block).filter_map(|tag| tag.ours()) {
+                    let first = *tagged.entry(tag).or_insert(block.line);
+                    if first != block.line {
+                        let message = format!(
+                            "has the tag of the entry on line {first}, and only that one counts: remove one of them, \
+                             or this tag"
+                        );
+                        self.add("duplicate-tag", block.line, message);
+                    }
+                }
+            }
         }
     }
 
@@ -542,14 +561,23 @@ impl Checker<'_> {
     }
 }
 
-/// Blocks that repeat an entry above them in the same section.
+/// Bytes from the first to the last marker of an unfinished git merge; empty if there is none.
+pub(super) fn merge_span(document: &Document<'_>) -> Range<usize> {
+    let mut markers = document.blocks.iter().filter(|block| block.part == Part::Marker);
+    let Some(first) = markers.next() else { return 0..0 };
+    first.span.start..markers.next_back().unwrap_or(first).span.end
+}
+
+/// Blocks that repeat an entry above them in the same section; the sides of an unfinished merge do not count.
 pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
+    let merge = merge_span(document);
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     let mut is_double = |block: &Block| {
         let section = document.section(block);
         let counts = matches!(block.part, Part::Entry(_)) && !section.is_empty();
         counts
             && !document.holds_private(block)
+            && !merge.contains(&block.span.start)
             && !seen.insert((section, document.raw(block).trim()))
     };
     let blocks = document.blocks.iter().enumerate();

@@ -376,3 +376,47 @@ proptest! {
         prop_assert!(print_text(&issues).lines().count() == issues.len());
     }
 }
+
+#[test]
+fn two_entries_of_one_memory_are_a_finding() {
+    let tag = "<!-- @tag: src-abababab -->";
+    entry(&format!("- a\n{tag}\n- b\n{tag}"), &[(2, "duplicate-tag")]);
+    entry(&format!("- a\n{tag}\n- a\n{tag}"), &[(2, "duplicate-entry")]);
+}
+
+#[test]
+fn a_fix_repairs_what_is_outside_of_an_unfinished_merge() {
+    let tag = "<!-- @tag: src-abababab -->";
+    let merge = format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x\n");
+    let text = active(&format!("- a\n<!--@category:Decision-->\n- b\n- b\n{merge}"));
+    let text = text.replace("\n## Current Focus\n", "");
+    let expected = text.replace("<!--@category:Decision-->", "<!-- @category: decision -->");
+    let expected = expected.replace("- b\n- b\n", "- b\n");
+    let fixed = linted(&fresh(), |linting| fix::fix_file("active-context.md", &text, linting));
+    assert!(fixed.contains(&merge) && fixed.contains("## Current Focus\n"), "{fixed}");
+    assert!(
+        fixed.contains("- a\n<!-- @category: decision -->\n- b\n<<<<<<<"),
+        "{fixed}\n{expected}"
+    );
+    let within = active(
+        "<<<<<<< HEAD\n- mine\n- c\n=======\n- theirs\n- c\n>>>>>>> x\n<!-- @tag: src-abababab -->",
+    );
+    let fixed = linted(&fresh(), |linting| fix::fix_file("active-context.md", &within, linting));
+    assert_eq!(fixed, within);
+}
+
+#[test]
+fn a_day_that_has_begun_in_some_time_zone_is_not_in_the_future() {
+    let files = |day: &str| {
+        let text = fresh()["progress.md"].replace("2026-11-21", day);
+        Files::from([("progress.md".to_owned(), text.into())])
+    };
+    let gate = Gate::new(&Pii::ALL);
+    // 11:00 in UTC is 01:00 of the next day in the earliest zone.
+    let today = Timestamp(TODAY.0 + 3 * 3_600_000);
+    for (day, is_future) in [("2027-01-16", false), ("2027-01-17", true)] {
+        let files = files(day);
+        let issues = lint(&Linting { files: &files, known: None, today, gate: &gate });
+        assert_eq!(issues.iter().any(|it| it.rule == "future-date"), is_future, "{day}");
+    }
+}

@@ -20,6 +20,8 @@ pub(super) struct PeopleEdits<'a> {
     pub(super) rendered: &'a Rendered,
     pub(super) update: &'a Update,
     pub(super) disk: &'a DirectoryRead,
+    /// Words in files that were never seen count; false if they may be forgotten ones.
+    pub(super) trusts_unseen: bool,
 }
 
 /// Edits of the entries of one memory.
@@ -32,6 +34,8 @@ pub(super) struct MemoryEdits {
     pub(super) unmarked: Vec<String>,
     pub(super) removal: Option<Removal>,
     pub(super) is_back: bool,
+    /// It is in a file that did not have it before.
+    pub(super) is_elsewhere: bool,
     /// It was moved to the requests in progress.
     pub(super) is_begun: bool,
     pub(super) status: Option<Status>,
@@ -47,8 +51,8 @@ pub(super) enum Removal {
 }
 
 impl<'a> PeopleEdits<'a> {
-    /// Edits since a file was last seen; earlier ones were imported then. For a file that was never seen, everything
-    /// that differs from what was rendered.
+    /// Edits since a file was last seen; earlier ones were imported then. For a file that was never seen, what differs
+    /// from the rendering and is a person's for certain.
     pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
         for (path, seen) in &self.before.seen {
@@ -58,7 +62,7 @@ impl<'a> PeopleEdits<'a> {
             }
         }
         let disk = &self.disk.files;
-        let moved = Moved::of(&self.before.seen, &self.before.seen, disk);
+        let moved = Moved::of(&self.before.seen, &self.before.seen, disk, &self.rendered.ended);
         let changed = disk.iter().filter_map(|(path, text)| self.changed(path, text, &moved));
         let changed: Vec<ChangedFile<'_>> = changed.collect();
         let lost: BTreeSet<&str> = changed.iter().flat_map(ChangedFile::lost).collect();
@@ -74,10 +78,17 @@ impl<'a> PeopleEdits<'a> {
             for tag in new.filter(|tag| !file.known.contains(tag) && !lost.contains(tag)) {
                 by_tag.entry(tag.to_owned()).or_default().is_back = true;
             }
-            if let (Some(seen), Some(tag)) = (file.seen, tags_in(file.text).next())
+            for tag in tags_in(file.text).filter(|tag| !file.known.contains(tag)) {
+                by_tag.entry(tag.to_owned()).or_default().is_elsewhere = true;
+            }
+            if let (Some(before), Some(tag)) = (file.before(), tags_in(file.text).next())
                 && adr_number(file.path).is_some()
             {
-                by_tag.entry(tag.to_owned()).or_default().note_record(seen, now);
+                by_tag.entry(tag.to_owned()).or_default().note_record(
+                    before,
+                    now,
+                    file.seen.is_some(),
+                );
             }
         }
         by_tag.retain(|_, edits| edits.is_something());
@@ -115,6 +126,7 @@ impl<'a> PeopleEdits<'a> {
             path,
             text,
             seen,
+            rendered: ours.filter(|_| self.trusts_unseen),
             known: tags(seen),
             base: tags(of(&self.before.base, old)),
             ours: tags(ours),
@@ -124,14 +136,12 @@ impl<'a> PeopleEdits<'a> {
 
     fn edits_of(self, file: &ChangedFile<'_>, now: &str, gate: &Gate) -> Vec<PersonEdit> {
         let (wordings, moved) = (&self.rendered.wordings, file.moved);
-        match file.seen.or(file.ours.is_empty().then_some("")) {
-            Some(seen) => {
-                let kind = Kind::of_path(file.path);
-                Merge { kind, gate, wordings, moved }.run(seen, seen, now).edits
-            }
-            None => {
-                let of_file = self.update.edits.iter().filter(|(it, _)| it == file.path);
-                of_file.map(|(_, edit)| edit.clone()).collect()
+        let merge = Merge { kind: Kind::of_path(file.path), gate, wordings, moved };
+        match (file.seen, file.rendered) {
+            (None, Some(ours)) => merge.unseen_edits(ours, now),
+            (seen, _) => {
+                let seen = seen.unwrap_or_default();
+                merge.run(seen, seen, now).edits
             }
         }
     }
@@ -167,6 +177,7 @@ struct ChangedFile<'a> {
     path: &'a str,
     text: &'a str,
     seen: Option<&'a str>,
+    rendered: Option<&'a str>,
     known: BTreeSet<&'a str>,
     base: BTreeSet<&'a str>,
     ours: BTreeSet<&'a str>,
@@ -174,7 +185,12 @@ struct ChangedFile<'a> {
     moved: &'a [MovedEntry<'a>],
 }
 
-impl ChangedFile<'_> {
+impl<'a> ChangedFile<'a> {
+    /// Text to compare with: as last seen, or else as rendered.
+    fn before(&self) -> Option<&'a str> {
+        self.seen.or(self.rendered)
+    }
+
     /// Tags that were here and are not any more.
     fn lost(&self) -> impl Iterator<Item = &str> {
         let still: BTreeSet<&str> = tags_in(self.text).collect();
@@ -232,16 +248,20 @@ impl MemoryEdits {
     }
 
     /// Collects the edits of a decision record, which is one memory whichever of its lines changed.
-    fn note_record(&mut self, seen: &str, now: Redacted) {
-        let [before, after] = [seen, now.as_str()].map(RecordText::of);
-        self.status = after.status.filter(|_| before.status != after.status);
+    /// Of a record that was never seen, `before` is the rendering, and only a wording or an end is a person's for certain.
+    fn note_record(&mut self, before: &str, now: Redacted, is_seen: bool) {
+        let [before, after] = [before, now.as_str()].map(RecordText::of);
+        let is_end = |it: Status| matches!(it, Status::Deprecated | Status::SupersededBy(_));
+        let ends = after.status.is_some_and(is_end) && !before.status.is_some_and(is_end);
+        self.status = after.status.filter(|_| before.status != after.status && (is_seen || ends));
         if before.lines != after.lines {
-            self.is_edited = true;
+            self.is_edited |= is_seen;
             let is_new = |it: &&str| !it.is_empty();
             let decision = Some(after.decision).filter(|it| *it != before.decision);
             let words = decision.or(Some(after.title).filter(|it| *it != before.title));
             let start = |words: &str| now.as_str().find(words);
             let words = words.filter(is_new).and_then(|it| Some((start(it)?, it.len())));
+            self.is_edited |= words.is_some();
             self.text = words.map(|(at, len)| now.cut(at..at + len)).or(self.text.take());
         }
     }
@@ -254,6 +274,7 @@ impl MemoryEdits {
             unmarked,
             removal,
             is_back,
+            is_elsewhere: _,
             is_begun: _,
             status,
         } = self;

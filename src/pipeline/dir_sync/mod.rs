@@ -428,18 +428,24 @@ impl DirSync {
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = &notes(&sources, memories);
-            let (contradictions, missing) = (&contradictions, &missing);
-            let facts = Facts { memories, sessions, contradictions, missing, today, gate };
+            let (contradictions, missing, removed) = (&contradictions, &missing, &before.removed);
+            let facts = Facts { memories, sessions, contradictions, missing, removed, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
         };
         let mut memories: Vec<Memory> = known.into_values().collect();
         let (mut rendered, mut update) = lay(&memories);
-        let people =
-            PeopleEdits { before: &before, rendered: &rendered, update: &update, disk: &disk };
+        let people = PeopleEdits {
+            before: &before,
+            rendered: &rendered,
+            update: &update,
+            disk: &disk,
+            trusts_unseen: !self.store.has_forgotten().await?,
+        };
         let mut edits = people.by_tag(gate);
-        let refused = people.refuse_statuses(&memories, &mut edits);
+        let mut refused = people.refuse_statuses(&memories, &mut edits);
+        refused.extend(people.records_that_hold(&edits));
         let amendments = people.amendments(&memories, &edits, today);
         let mut kept = people::unmarked_pairs(&memories, &edits);
         kept.retain(|(one, other)| {
@@ -475,7 +481,7 @@ struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs that a person keeps side by side.
     kept: Vec<(MemoryId, MemoryId)>,
-    /// Files with an invalid status, with the reason.
+    /// Records with an invalid status, or whose line alone was removed, with the reason.
     refused: Vec<(String, &'static str)>,
     rendered: Rendered,
     update: Update,
@@ -506,8 +512,8 @@ impl SyncPlan {
     fn after(&self, gate: &Gate) -> KnownFiles {
         let written: BTreeMap<&str, Option<&Arc<str>>> =
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
-        let mut after =
-            KnownFiles { base: self.rendered.files.clone(), seen: Files::new(), is_stored: false };
+        let base = self.rendered.files.clone();
+        let mut after = KnownFiles { base, ..KnownFiles::default() };
         let (rendered, disk) = (&self.rendered.files, &self.disk.files);
         let own = disk.keys().filter(|path| !rendered.contains_key(*path));
         for path in rendered.keys().chain(own) {

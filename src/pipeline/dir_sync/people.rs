@@ -25,6 +25,9 @@ const STATUS: &str = "person-status";
 const NO_RECORD: &str = "status-names-no-record";
 /// Records would supersede each other.
 const CIRCLE: &str = "status-makes-a-circle";
+/// A person removed or hid the line of a decision in a list, and its record still holds.
+pub(super) const RECORD_HOLDS: &str = "its line in a list was removed or hidden, and memory keeps the decision (set its \
+                                       status to Deprecated, or delete this file too, to withdraw it)";
 /// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
 pub(super) struct Amendment {
@@ -150,6 +153,22 @@ impl<'a> PeopleEdits<'a> {
             refused.extend(own.map(|(path, _)| (path.clone(), reason)));
         }
         refused
+    }
+
+    /// Records of decisions whose lines people removed or hid, and nobody moved, with the reason why they still hold.
+    pub(super) fn records_that_hold(
+        self,
+        edits: &BTreeMap<String, MemoryEdits>,
+    ) -> impl Iterator<Item = (String, &'static str)> {
+        let is_gone = |tag| {
+            let edits: Option<&MemoryEdits> = edits.get(tag);
+            edits.is_some_and(|it| {
+                it.removal == Some(Removal::Current) && !it.is_elsewhere && it.status.is_none()
+            })
+        };
+        let records = self.disk.files.iter().filter(|(path, _)| adr_number(path).is_some());
+        let held = records.filter(move |(_, text)| tags_in(text).next().is_some_and(is_gone));
+        held.map(|(path, _)| (path.clone(), RECORD_HOLDS))
     }
 
     /// Text of the record with this number.

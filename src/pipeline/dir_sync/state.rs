@@ -4,8 +4,9 @@
 use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
-    ACTIVE_CONTEXT, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS, PROGRESS, Part,
-    initial_files, is_day, lacks_entries, source_tags, tagged_alone, tags_in, tags_of_memories,
+    ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS,
+    PROGRESS, Part, SOURCE, adr_label, adr_number, initial_files, is_day, lacks_entries,
+    source_tags, tagged_alone, tags_in, tags_of_memories,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
@@ -21,7 +22,7 @@ const AFTER: &str = "#after";
 /// Key suffix of the stamps and digests of files that contain exactly what was rendered.
 const STAMPS: &str = "#stamps";
 /// Key suffix of the digests of earlier versions of files; those above an empty line were replaced by a run, the others
-/// only by people.
+/// only by people. Those of a file that a run removed are kept under a name without words, with the tag of its memory.
 const PAST: &str = "#past";
 const KEYS: [&str; 6] = ["", SEEN, NEXT, AFTER, STAMPS, PAST];
 /// Maximum number of earlier versions of a file to recognise.
@@ -60,12 +61,15 @@ pub(super) struct SyncState<'a> {
     pub(super) dir: String,
 }
 
+#[derive(Default)]
 pub(super) struct KnownFiles {
     pub(super) base: Files,
     /// Contents when last seen, redacted.
     pub(super) seen: Files,
     /// True if both equal the stored versions.
     pub(super) is_stored: bool,
+    /// Numbers of records that a run removed, by tag.
+    pub(super) removed: BTreeMap<String, u32>,
 }
 
 /// A file that is back at a version which a run replaced.
@@ -126,11 +130,11 @@ impl SyncState<'_> {
         // A file that was deleted and made again shows nothing yet.
         base.retain(|path, _| seen.contains_key(path) || !disk.contains_key(path));
         let past = self.store.rendered(&self.key(PAST)).await?;
-        let mut known = KnownFiles { base, seen, is_stored };
+        let mut known = KnownFiles { base, seen, is_stored, removed: BTreeMap::new() };
         let older = self.older_versions(disk, &known, &past);
         if self.is_checkout(&older, &known.seen, namespace).await? {
             // Nobody edited an older checkout: the run replaces it, and what it lacks.
-            let KnownFiles { base, seen, is_stored } = &mut known;
+            let KnownFiles { base, seen, is_stored, removed: _ } = &mut known;
             base.retain(|path, _| disk.contains_key(path) || !seen.contains_key(path));
             seen.retain(|path, _| disk.contains_key(path));
             for OlderVersion { path, text, is_exact } in older {
@@ -140,7 +144,7 @@ impl SyncState<'_> {
             }
             *is_stored = false;
         }
-        let KnownFiles { mut base, mut seen, mut is_stored } = known;
+        let KnownFiles { mut base, mut seen, mut is_stored, removed: _ } = known;
         // A recreated directory is filled from scratch.
         let before = tags_of_memories(&base);
         if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
@@ -149,7 +153,12 @@ impl SyncState<'_> {
         let count = base.len();
         let base = with_initial(base, disk);
         is_stored &= base.len() == count;
-        Ok(KnownFiles { base, seen, is_stored })
+        let removed = past.iter().filter(|(path, _)| !path.ends_with(".md"));
+        let removed = removed.filter_map(|(path, versions)| {
+            let tag = versions.lines().rfind(|line| line.starts_with(SOURCE))?;
+            Some((tag.to_owned(), adr_number(path)?))
+        });
+        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect() })
     }
 
     /// True if nobody edited a file that shows memories since the last run. Files with known stamps need not be read.
@@ -168,7 +177,8 @@ impl SyncState<'_> {
         let mut older = Vec::new();
         for (path, text) in disk.iter().filter(|(path, text)| known.seen.get(*path) != Some(*text))
         {
-            let versions = past.get(path).filter(|_| known.base.contains_key(path));
+            let present = past.get(path).filter(|_| known.base.contains_key(path));
+            let versions = present.or_else(|| past.get(&removed_name(path)));
             let Some((replaced, since)) = versions.and_then(|it| it.split_once("\n\n")) else {
                 continue;
             };
@@ -196,7 +206,8 @@ impl SyncState<'_> {
     ) -> Result<bool, StoreError> {
         let mut back: BTreeSet<&str> = BTreeSet::new();
         for OlderVersion { path, text, .. } in older {
-            let Some(seen) = seen.get(path) else { continue };
+            // A file that a run removed is back.
+            let Some(seen) = seen.get(path) else { return Ok(true) };
             if lacks_entries(path, text, seen) {
                 return Ok(true);
             }
@@ -248,7 +259,9 @@ impl SyncState<'_> {
         for (path, text) in &after.seen {
             let is_same = before.seen.get(path) == Some(text) && !written.contains_key(path);
             if !(is_same && past.contains_key(path)) {
-                let old = past.get(path).map_or("", |it| &**it);
+                let removed = removed_name(path);
+                let old = past.get(path).or_else(|| past.get(&removed)).map_or("", |it| &**it);
+                versions.insert(removed, None);
                 let mark = if after.is_ours(path, Some(text)) { EXACT } else { "" };
                 let version = format!("{mark}{}", digest(text));
                 let replaced = written
@@ -258,8 +271,17 @@ impl SyncState<'_> {
                 versions.insert(path.clone(), Some(all.into()));
             }
         }
-        let gone = past.keys().filter(|path| !after.seen.contains_key(*path));
-        versions.extend(gone.map(|path| (path.clone(), None)));
+        for (path, old) in past.iter().filter(|(path, _)| path.ends_with(".md")) {
+            if after.seen.contains_key(path) {
+                continue;
+            }
+            versions.insert(path.clone(), None);
+            if let Some(Some(text)) = written.get(path) {
+                let tag = tags_in(text).next().unwrap_or_default();
+                let all = with_version(old, "", Some(digest(&passed(text, self.gate))));
+                versions.insert(removed_name(path), Some(format!("{tag}\n{all}").into()));
+            }
+        }
         let with_digest = |(path, stamp): (&String, &Arc<str>)| {
             let text = after.base.get(path)?;
             Some((path.clone(), format!("{stamp} {}", digest(text)).into()))
@@ -289,6 +311,12 @@ impl SyncState<'_> {
 /// Keys under which the state of a directory is stored.
 pub(super) fn keys_of(dir: &str) -> Vec<String> {
     KEYS.iter().map(|kind| format!("{dir}{kind}")).collect()
+}
+
+/// Name of a removed file that has no words of its memory: that of a record keeps its number.
+fn removed_name(path: &str) -> String {
+    let number = adr_number(path).map(|number| format!("{DECISIONS}{}", adr_label(number)));
+    number.unwrap_or_else(|| digest(path))
 }
 
 /// Adds the digest of the present version. If a run wrote it, over the version with the digest in `written`, people have

@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::memory_dir::source_tags;
 use crate::privacy::Pii;
-use crate::store::OpenMode;
+use crate::store::{Erasure, OpenMode};
 use std::cell::Cell;
 use tempfile::TempDir;
 
@@ -95,13 +95,25 @@ fn second() -> Vec<Operation> {
 }
 
 impl Scene {
-    fn apply(&self, operations: Vec<Operation>) {
+    fn apply(&self, operations: Vec<Operation>) -> Plan {
+        let state = self.runtime.block_on(self.dir_sync.store.memories(Some(NAMESPACE))).unwrap();
+        let before = state.into_values().collect();
+        let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
+        self.apply_or_undo(&plan, true);
+        plan
+    }
+
+    fn apply_or_undo(&self, plan: &Plan, applies: bool) {
         self.runtime.block_on(async {
-            let state = self.dir_sync.store.memories(Some(NAMESPACE)).await.unwrap();
-            let before = state.into_values().collect();
-            let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
+            let store = &self.dir_sync.store;
             let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
-            self.dir_sync.store.apply_plan(&held.lease, &plan, &[], noon()).await.unwrap().unwrap();
+            // A plan that was undone keeps its records until they are released.
+            store.release_undone(&held.lease, plan.id, noon()).await.unwrap();
+            let done = match applies {
+                true => store.apply_plan(&held.lease, plan, &[], noon()).await,
+                false => store.undo_plan(&held.lease, plan, noon()).await,
+            };
+            done.unwrap().unwrap();
             held.release(None).await.unwrap();
         });
     }
@@ -338,7 +350,7 @@ fn what_a_person_writes_as_the_decision_of_a_record_is_its_wording() {
     scene.sync();
     assert_eq!(shown(&scene), "Take Postgres");
     let decided =
-        |text: &str| text.replace("## Decision\nUse Postgres", "## Decision\nUse Postgres 17");
+        |text: &str| text.replace("## Decision\nTake Postgres", "## Decision\nUse Postgres 17");
     scene.edit(record, decided);
     scene.sync();
     assert_eq!(shown(&scene), "Use Postgres 17");
@@ -346,6 +358,137 @@ fn what_a_person_writes_as_the_decision_of_a_record_is_its_wording() {
     scene.sync();
     assert_eq!(shown(&scene), "Use Postgres 17");
     assert!(scene.memory("db").confirmed);
+}
+
+#[test]
+fn a_correction_in_one_file_is_shown_in_all() {
+    let record = "decisions/ADR-001-use-postgres.md";
+    let edits: [(&str, &str, &str); 2] = [
+        ("active-context.md", "- ADR-001: Use Postgres", "- ADR-001: Use Postgres 17"),
+        (record, "## Decision\nUse Postgres", "## Decision\nUse Postgres 17"),
+    ];
+    for (path, from, to) in edits {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        scene.edit(path, |text| text.replace(from, to));
+        let report = scene.sync();
+        assert_eq!(report.conflicts, [], "{path}");
+        let files = scene.files();
+        assert!(files["active-context.md"].contains("- ADR-001: Use Postgres 17 (1970-01-01)\n"));
+        assert!(files[record].starts_with("# ADR-001: Use Postgres 17\n"), "{}", files[record]);
+        assert!(files[record].contains("## Decision\nUse Postgres 17\n"), "{}", files[record]);
+        assert!(scene.sync().is_empty());
+        // The words are corrected once more, in the other file.
+        let (path, other) =
+            if path == record { (edits[0].0, record) } else { (record, edits[0].0) };
+        scene.edit(path, |text| text.replace("Use Postgres 17", "Use Postgres 18"));
+        assert_eq!(scene.sync().conflicts, [], "{path}");
+        let files = scene.files();
+        for path in [path, other] {
+            assert!(!files[path].contains("Postgres 17"), "{}", files[path]);
+        }
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn a_correction_with_masked_words_keeps_the_line_of_the_person() {
+    let scene = scene();
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.amend("gutter", |it| it.stage = Stage::Attempted);
+    scene.sync();
+    scene.edit("progress.md", |text| text.replace("the gutter", "the gutter, ada@example.org"));
+    let report = scene.sync();
+    assert_eq!((report.people.len(), report.conflicts), (1, vec![]));
+    let files = scene.files();
+    assert!(files["progress.md"].contains("- [ ] Mend the gutter, ada@example.org (1970-01-01)"));
+    let focus = below(&files["active-context.md"], "Current Focus");
+    assert_eq!(focus, ["- Mend the gutter, <EMAIL>"]);
+    assert!(scene.sync().is_empty());
+    scene.amend("gutter", |it| it.stage = Stage::Decided);
+    assert_eq!(scene.sync().conflicts, []);
+    let done = below(&scene.files()["progress.md"], "Completed (Recent)");
+    assert_eq!(done, ["- [x] Mend the gutter, ada@example.org (1970-01-01)"]);
+}
+
+#[test]
+fn what_a_person_decided_in_files_that_were_never_seen_counts() {
+    let first = || {
+        let mut all = first();
+        all.push(operation("gutter", asked("Mend the gutter"), None));
+        all.push(operation("slates", asked("Order slates"), None));
+        all
+    };
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| text.replace("Who pays", "Who in the end pays"));
+    scene.edit("progress.md", |text| text.replace("- Mend", "- [x] Mend"));
+    scene.edit("decisions/ADR-001-use-postgres.md", |text| {
+        text.replace("## Decision\nUse Postgres", "## Decision\nUse Postgres 17")
+    });
+    scene.take_out("active-context.md", "Seal it");
+    let other = self::scene();
+    other.apply(first());
+    other.check_out(&scene.files());
+    let report = other.sync();
+    let mut rules: Vec<&str> = report.people.iter().map(|it| it.0).collect();
+    rules.sort_unstable();
+    assert_eq!(rules, ["person-closed", PERSON_EDITED, PERSON_EDITED]);
+    assert!(other.memory("who").edited.unwrap().contains("Who in the end pays"));
+    assert_eq!(other.memory("gutter").stage, Stage::Decided);
+    assert_eq!(other.memory("db").edited.as_deref(), Some("Use Postgres 17"));
+    let untouched = ["names", "seal", "slates"].map(|it| other.memory(it));
+    assert!(untouched.iter().all(|it| !it.confirmed && it.state == MemoryState::Active));
+    assert!(other.sync().is_empty());
+    // Once something was forgotten, files that were never seen may have words of it.
+    let forgetful = self::scene();
+    forgetful.apply(first());
+    forgetful.runtime.block_on(async {
+        let held = forgetful.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
+        let erasure = Erasure { records: vec![record("gutter")], ..Erasure::default() };
+        let store = &forgetful.dir_sync.store;
+        store.erase(&held.lease, erasure, noon()).await.unwrap().unwrap();
+        held.release(None).await.unwrap();
+        assert!(store.has_forgotten().await.unwrap());
+    });
+    forgetful.check_out(&scene.files());
+    assert_eq!(forgetful.sync().people, []);
+    // Files of an older state of the memory decide nothing.
+    let old = self::scene();
+    old.apply(first());
+    old.sync();
+    let later = self::scene();
+    later.apply(first());
+    later.apply(second());
+    later.amend("gutter", |it| it.stage = Stage::Decided);
+    later.check_out(&old.files());
+    assert_eq!(later.sync().people, []);
+    assert_eq!(later.memory("gutter").stage, Stage::Decided);
+    assert_eq!(later.memory("db").state, MemoryState::Superseded);
+}
+
+#[test]
+fn a_line_that_goes_while_its_record_still_holds_is_told_once() {
+    let record = "decisions/ADR-001-use-postgres.md";
+    for hides in [false, true] {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        if hides {
+            scene.edit("active-context.md", |text| {
+                let hidden = text.replace("- ADR-001", "<private>\n- ADR-001");
+                hidden.replace("\n## Open Questions", "</private>\n\n## Open Questions")
+            });
+        } else {
+            scene.take_out("active-context.md", "Use Postgres");
+        }
+        let left = scene.sync().left;
+        assert_eq!(left, [(record.to_owned(), people::RECORD_HOLDS)]);
+        assert_eq!(scene.sync().left, []);
+        assert_eq!(scene.memory("db").state, MemoryState::Active);
+    }
 }
 
 #[test]

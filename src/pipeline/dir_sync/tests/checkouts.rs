@@ -48,6 +48,31 @@ fn a_checkout_of_older_files_keeps_the_wording_of_a_person() {
 }
 
 #[test]
+fn a_checkout_after_an_undo_brings_back_no_record_and_numbers_are_kept() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let before = scene.files();
+    let two = |name: &str, what: &str| operation(name, decided(what, &[what, "Other"]), None);
+    let second = scene.apply(vec![two("tiles", "Red tiles"), two("walls", "White walls")]);
+    scene.sync();
+    let old = scene.files();
+    scene.apply_or_undo(&second, false);
+    scene.sync();
+    assert_eq!(scene.files(), before);
+    scene.restores_after_checkout(&old);
+    scene.apply(vec![two("doors", "Blue doors")]);
+    scene.sync();
+    let path = "decisions/ADR-004-blue-doors.md";
+    assert!(scene.files().contains_key(path), "{:?}", scene.files().keys());
+    scene.apply_or_undo(&second, true);
+    scene.sync();
+    let files = scene.files();
+    assert!(old.keys().all(|path| files.contains_key(path)), "{:?}", files.keys());
+    assert!(files.contains_key(path) && scene.sync().is_empty());
+}
+
+#[test]
 fn a_person_who_reverts_an_edit_of_theirs_means_it() {
     let scene = scene();
     scene.apply(first());

@@ -125,3 +125,30 @@ fn a_moved_line_of_a_superseded_memory_is_not_put_back() {
     assert_eq!(scene.memory("names").state, MemoryState::Superseded);
     assert_eq!(&*scene.files()[OWN], "- mine\n");
 }
+
+#[test]
+fn a_moved_line_of_a_settled_question_goes_as_one_in_its_list_does() {
+    for path in [RULES, OWN] {
+        let scene = moved_to(path, "Who pays for it");
+        scene.amend("who", |it| it.stage = it.stage_once(true).unwrap());
+        let report = scene.sync();
+        assert_eq!((report.people, report.conflicts), (vec![], vec![]));
+        let files = scene.files();
+        assert!(!files[path].contains("Who pays for it"), "{}", files[path]);
+        assert!(files["archive/1970-01.md"].contains("Who pays for it"));
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn a_moved_line_stays_although_its_list_is_full() {
+    let scene = moved_to(OWN, "Who pays for it");
+    let more =
+        |n: u32| operation(&format!("q{n}"), open_question(&format!("Which nail {n}")), None);
+    let mut more: Vec<Operation> = (0..20).map(more).collect();
+    more.iter_mut().for_each(|it| it.facts.at = Some(Timestamp(5)));
+    scene.apply(more);
+    scene.sync();
+    assert!(scene.files()[OWN].contains("Who pays for it"));
+    assert!(scene.files()["archive/1970-01.md"].contains("Who pays for it"));
+}
