@@ -270,8 +270,12 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
         Some(after) => files::replace(path, after).map_err(failed),
         None => {
             files::remove_if_exists(path).map_err(failed)?;
-            // Removes the folder too if it is empty.
-            path.parent().map_or(Ok(()), std::fs::remove_dir).or(Ok(()))
+            // Folders that are empty now go too, but not the project or the home.
+            let (here, home) = (std::env::current_dir().unwrap_or_default(), settings::home());
+            let is_clients = |it: &&Path| !here.starts_with(it) && Some(*it) != home.as_deref();
+            let folders = path.ancestors().skip(1).take_while(is_clients);
+            folders.map(std::fs::remove_dir).take_while(Result::is_ok).for_each(drop);
+            Ok(())
         }
     }
 }

@@ -49,6 +49,17 @@ fn each_client_is_set_up_once_and_left_as_it_was() {
 }
 
 #[test]
+fn no_folder_is_left_of_a_client_that_had_none() {
+    let place = Place::new();
+    for (flag, folder) in [("--claude-code", ".claude"), ("--opencode", ".opencode")] {
+        assert_eq!(place.run(&["init", flag, "--yes"]).code, 0, "{flag}");
+        assert!(place.path(folder).is_dir(), "{flag}");
+        assert_eq!(place.run(&["init", flag, "--remove", "--yes"]).code, 0, "{flag}");
+        assert!(!place.path(folder).exists() && place.path(".").is_dir(), "{flag}");
+    }
+}
+
+#[test]
 fn a_plugin_of_a_person_in_the_place_of_ours_is_a_refusal() {
     let place = Place::new();
     place.write(".opencode/plugin/annalist.js", "export const Theirs = 1\n");
