@@ -22,10 +22,15 @@ const PERCENT_PHRASES: [(f64, &[&str]); 2] = [
 
 /// Value of the phrase with which `words` begins, and the number of its words.
 fn said<T: Copy>(words: &[&str], phrases: &[(T, &[&str])]) -> Option<(T, usize)> {
+    let first = words.first()?;
     let phrases = phrases.iter().flat_map(|(value, said)| said.iter().map(|it| (*value, *it)));
-    let counted = phrases.map(|(value, said)| (value, said.split(' ').collect::<Vec<_>>()));
-    let mut found = counted.filter(|(_, said)| words.starts_with(said));
-    found.next().map(|(value, said)| (value, said.len()))
+    // Called for every word of every statement.
+    let mut likely = phrases.filter(|(_, said)| said.starts_with(first));
+    likely.find_map(|(value, said)| {
+        let count = said.split(' ').count();
+        let is_said = words.get(..count)?.iter().copied().eq(said.split(' '));
+        is_said.then_some((value, count))
+    })
 }
 
 static DAY_OF_WORD: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
