@@ -56,8 +56,8 @@ const FURTHER_MIN: f64 = 7.7;
 /// Commands whose messages describe work done elsewhere, and the penalty for quoting them as the action.
 const COMMITS: [&str; 2] = ["git commit", "git add"];
 const COMMIT_WEIGHT: f64 = 4.0;
-/// Weight of the whole claim's share by which the windows of a choice are ordered: who decides says why.
-const REASON_WEIGHT: f64 = 20.0;
+/// Minimum share of the claim around a further sentence of a choice, relative to the first one.
+const NEARBY_SHARE_MIN: f64 = 0.6;
 
 /// Words of one field, and the sentences with any of them.
 #[derive(Debug)]
@@ -367,37 +367,37 @@ impl<'a> WordIndex<'a> {
         preference: &Preference<'_>,
         mut candidates: Vec<Candidate>,
     ) -> Vec<EvidenceWindow> {
-        let mut windows: Vec<ScoredWindow> = Vec::new();
+        let around = |it: &Candidate| preference.claim.around(&self.sentences, it.sentence);
+        let mut windows: Vec<Range<usize>> = Vec::new();
         let mut stated = Stated::of(field);
+        let mut around_first = 0.0;
         for _ in 0..EVIDENCE_PER_STRING_MAX {
             let total = |it: &Candidate| {
                 if windows.is_empty() {
                     return Some(it.score + it.voice);
                 }
                 let total = it.score + NEW_CLAUSE_WEIGHT * stated.best_new(it, field)?;
-                (total >= FURTHER_MIN).then_some(total + it.voice)
+                let is_near =
+                    || !preference.is_choice || around(it) >= NEARBY_SHARE_MIN * around_first;
+                (total >= FURTHER_MIN && is_near()).then_some(total + it.voice)
             };
             let totals =
                 candidates.iter().enumerate().filter_map(|(at, it)| Some((at, total(it)?)));
             // Of equal candidates, the first one wins.
             let best = totals.reduce(|best, it| if it.1 > best.1 { it } else { best });
-            let Some((at, score)) = best else { break };
+            let Some((at, _)) = best else { break };
+            if windows.is_empty() {
+                around_first = around(&candidates[at]);
+            }
             let shown = self.grown(&candidates, at);
             let sentences =
                 candidates[shown.start].sentence..candidates[shown.end - 1].sentence + 1;
-            let sentences = self.with_change(sentences);
             candidates.drain(shown).for_each(|it| stated.add(&it));
-            windows.push(ScoredWindow { sentences, score });
-        }
-        if preference.is_choice {
-            let rank = |it: &ScoredWindow| {
-                it.score + REASON_WEIGHT * preference.claim.share(&it.sentences)
-            };
-            windows.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+            windows.push(self.with_change(sentences));
         }
         let shown = windows.into_iter().map(|it| EvidenceWindow {
-            span: self.span(&it.sentences),
-            weight: field.weigh(&field.held(it.sentences)),
+            span: self.span(&it),
+            weight: field.weigh(&field.held(it)),
         });
         shown.collect()
     }
@@ -521,14 +521,6 @@ fn lexicon_of(slice: &Slice) -> Option<&'static Lexicon> {
     let parts = slice.parts.iter().filter(is_said).filter(|part| part.kind != EntryKind::ToolCall);
     let said = parts.filter_map(|part| slice.text.as_str().get(part.span.clone()));
     Lexicon::of(&said.collect::<Vec<_>>().join("\n"))
-}
-
-/// Consecutive sentences that are shown.
-#[derive(Debug)]
-struct ScoredWindow {
-    sentences: Range<usize>,
-    /// Score of the best one.
-    score: f64,
 }
 
 /// Largest range around `at` that `fits`, extended step by step.

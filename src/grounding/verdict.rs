@@ -182,9 +182,13 @@ impl<'a> Grounder<'a> {
             ClaimSupport { words, is_foreign, is_translated, ..ClaimSupport::default() };
         proof.favoured = self.favoured(&claim, &proof.words);
         for (field, text) in &strings {
+            if *field == "rationale" {
+                proof.favoured = self.favoured_reason(&proof.evidence);
+            }
             self.prove(claim.kind(), field, text, &mut proof);
         }
-        if claim.kind() == ClaimKind::Decision {
+        if let Claim::Decision(it) = &claim {
+            self.choose_by_reason(it, &mut proof.evidence);
             self.add_consent(&mut proof);
         }
         self.arrange(&claim, &mut proof.evidence);

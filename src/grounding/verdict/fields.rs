@@ -4,7 +4,7 @@
 use super::{
     ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
 };
-use crate::domain::{Claim, EntryKind, Evidence, Match, Part, Speaker};
+use crate::domain::{Claim, Decision, EntryKind, Evidence, Match, Part, Speaker};
 use crate::grounding::negation::negations;
 use crate::grounding::overlap::WordSupport;
 use crate::grounding::preference::{ClaimWords, sentences};
@@ -15,6 +15,10 @@ use crate::text::wording::begins_with_consent;
 const ANSWER_WEIGHT: f64 = 6.0;
 /// Minimum share of the reason's words in such an answer, in percent.
 const REASON_PERCENT_MIN: f64 = 40.0;
+/// Weight of the reason in the message of a person that chooses.
+const REASON_WEIGHT: f64 = 2.0;
+/// Minimum share of the words of a choice in what states it.
+const CHOICE_SHARE_MIN: f64 = 0.25;
 /// Minimum share of the summary's words that its own evidence has more than that of the intent, to stay first.
 const BETTER_SHARE_MIN: f64 = 0.15;
 /// Minimum share that the evidence of the intent must add to it then.
@@ -59,6 +63,35 @@ impl Grounder<'_> {
         }
     }
 
+    /// The reason of a decision in the message of a person that chooses.
+    pub(super) fn favoured_reason(&self, evidence: &[Evidence]) -> Option<(&'static str, Favour)> {
+        let chosen = evidence.iter().find(|it| it.field == "chosen")?;
+        let part = self.part_of(chosen).filter(|it| it.speaker == Speaker::Person)?;
+        let spans = std::iter::once(part.span.clone()).collect();
+        Some(("rationale", Favour { spans, weight: REASON_WEIGHT }))
+    }
+
+    /// Quotes the reason of a choice for the choice itself if its first quote hardly states it.
+    pub(super) fn choose_by_reason(&self, claim: &Decision, evidence: &mut [Evidence]) {
+        let first = |field| evidence.iter().position(|it| it.field == field);
+        let Some((chosen, reason)) = first("chosen").zip(first("rationale")) else { return };
+        let share =
+            |text, at: usize| self.index.share(text, std::iter::once(evidence[at].words.as_str()));
+        let states = share(&claim.rationale, reason) * 100.0 >= REASON_PERCENT_MIN
+            && evidence[reason].ordinal != evidence[chosen].ordinal;
+        if share(&claim.chosen, chosen) < CHOICE_SHARE_MIN
+            && states
+            && self.part_of(&evidence[reason]).is_some_and(is_said)
+        {
+            let stated = Evidence { field: "chosen".to_owned(), ..evidence[reason].clone() };
+            evidence[chosen] = stated;
+        }
+    }
+
+    fn part_of(&self, evidence: &Evidence) -> Option<&Part> {
+        self.slice.parts.iter().find(|part| part.ordinal == evidence.ordinal)
+    }
+
     /// Adds the answer that accepts a proposal to the evidence of a choice that is quoted from the proposal.
     pub(super) fn add_consent(&self, proof: &mut ClaimSupport) {
         let is_choice = |it: &Evidence| it.field == "chosen";
@@ -66,9 +99,8 @@ impl Grounder<'_> {
         let ordinal = proof.evidence[first].ordinal;
         let parts = &self.slice.parts;
         let Some(at) = parts.iter().rposition(|it| it.ordinal == ordinal) else { return };
-        let is_said =
-            parts[at].speaker == Speaker::Assistant && parts[at].kind != EntryKind::ToolCall;
-        let next = parts.get(at + 1).filter(|it| is_said && it.speaker == Speaker::Person);
+        let is_proposal = parts[at].speaker == Speaker::Assistant && is_said(&parts[at]);
+        let next = parts.get(at + 1).filter(|it| is_proposal && it.speaker == Speaker::Person);
         let quoted =
             |it: &Part| proof.evidence.iter().any(|of| is_choice(of) && of.ordinal == it.ordinal);
         let Some(answer) = next.filter(|it| !quoted(it)) else { return };
@@ -85,27 +117,49 @@ impl Grounder<'_> {
         drop_last(&mut proof.evidence, "chosen");
     }
 
-    /// Orders evidence: the intent first in the summary of a request, and an action before its result.
+    /// Orders evidence: a person's wish and the intent first in a request; an action, call by call, before its result.
     pub(super) fn arrange(&self, claim: &Claim, evidence: &mut Vec<Evidence>) {
         match claim {
-            Claim::Request(it) => self.intent_first(&it.summary, evidence),
+            Claim::Request(it) => {
+                wish_first(evidence);
+                self.intent_first(&it.summary, evidence);
+            }
             Claim::Attempt(_) => {
                 let is_call = |it: &Evidence| {
-                    let part = self.slice.parts.iter().find(|part| part.ordinal == it.ordinal);
-                    part.is_some_and(|part| part.kind == EntryKind::ToolCall)
+                    self.part_of(it).is_some_and(|part| part.kind == EntryKind::ToolCall)
                 };
-                // What was run is no result of it.
+                let speaks =
+                    |it: &Evidence| matches!(it.speaker, Speaker::Person | Speaker::Assistant);
+                // What was run is no result of it, and an output is no deed.
                 keep(evidence, "result", |it| !is_call(it));
+                keep(evidence, "action", speaks);
                 let of = |evidence: &[Evidence], field: &str| -> Vec<u32> {
                     let ours = evidence.iter().filter(|it| it.field == field);
                     ours.map(|it| it.ordinal).collect()
                 };
+                let firsts = (
+                    of(evidence, "action").first().copied(),
+                    of(evidence, "result").first().copied(),
+                );
+                if let (Some(action), Some(result)) = firsts {
+                    let is_asked =
+                        |it: &&Part| it.speaker == Speaker::Person && it.ordinal < result;
+                    let asked = self.slice.parts.iter().rfind(is_asked).map_or(0, |it| it.ordinal);
+                    // What was done before the person asked is another deed.
+                    keep(evidence, "action", |it| action <= asked || asked <= it.ordinal);
+                }
                 if let Some(begin) = of(evidence, "action").into_iter().min() {
                     keep(evidence, "result", |it| begin <= it.ordinal);
                 }
                 if let Some(end) = of(evidence, "result").into_iter().max() {
                     keep(evidence, "action", |it| it.ordinal <= end);
                 }
+                let actions = of_field(evidence, "action");
+                if actions.first().is_some_and(&is_call) {
+                    actions.sort_by_key(|it| if is_call(it) { it.ordinal } else { u32::MAX });
+                }
+                // An output goes before the words about it.
+                of_field(evidence, "result").sort_by_key(speaks);
             }
             Claim::Decision(_) | Claim::Discussion(_) => {}
         }
@@ -140,6 +194,30 @@ impl Grounder<'_> {
         evidence.insert(first, stated);
         drop_last(evidence, "summary");
     }
+}
+
+fn is_said(part: &Part) -> bool {
+    matches!(part.speaker, Speaker::Person | Speaker::Assistant) && part.kind != EntryKind::ToolCall
+}
+
+/// Puts the words of a person first in the summary of a request, and quotes them for an intent that no person states.
+fn wish_first(evidence: &mut Vec<Evidence>) {
+    let is_persons = |it: &Evidence| it.speaker == Speaker::Person;
+    if evidence.iter().any(|it| it.field == "intent" && is_persons(it)) {
+        return;
+    }
+    let summary = of_field(evidence, "summary");
+    summary.sort_by_key(|it| !is_persons(it));
+    let Some(wish) = summary.first().filter(|it| is_persons(it)).cloned() else { return };
+    evidence.retain(|it| it.field != "intent");
+    evidence.insert(0, Evidence { field: "intent".to_owned(), ..wish });
+}
+
+/// The evidence of a field, which is consecutive.
+fn of_field<'e>(evidence: &'e mut [Evidence], field: &str) -> &'e mut [Evidence] {
+    let start = evidence.iter().position(|it| it.field == field).unwrap_or(evidence.len());
+    let ours = evidence[start..].iter().take_while(|it| it.field == field).count();
+    &mut evidence[start..start + ours]
 }
 
 /// Keeps the evidence of a field that `fits`, unless none would be left.

@@ -723,6 +723,141 @@ fn a_persons_own_words_for_a_summary_stay_before_those_for_its_intent() {
 }
 
 #[test]
+fn a_choice_is_quoted_first_from_the_answer_and_not_from_a_report_of_it() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The gate alarm of dock 2 rang at 3 am for nothing."),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "It could wait for three values, or ask another buoy.",
+        ),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "A second buoy. Three values take three minutes, boats at the quay drift off in less.",
+        ),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "The gate alarm of dock 2 now needs buoy 7 and buoy 9.",
+        ),
+    ]);
+    let claim = decision(
+        &[],
+        "the gate alarm of dock 2 needs a second buoy",
+        "three values take three minutes, and boats at the quay drift off in less",
+    );
+    let record = ground_one(&slice, claim);
+    assert!(words_of(&record, "chosen")[0].starts_with("A second buoy"), "{:?}", record.evidence);
+}
+
+#[test]
+fn a_problem_told_long_before_is_no_part_of_a_choice() {
+    let choice = "No compression then, the flash of the clock has 2 MB left for the binary.";
+    let long = "I looked at what the page of the vendor says about it. ".repeat(8);
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Our logs fill the disk of the tide clock."),
+        (Speaker::Assistant, EntryKind::Text, &long),
+        (Speaker::Person, EntryKind::Prompt, choice),
+    ]);
+    let claim = decision(
+        &[],
+        "no compression of the logs that fill the disk",
+        "the flash of the clock has 2 MB left for the binary",
+    );
+    assert_eq!(words_of(&ground_one(&slice, claim), "chosen"), [choice]);
+}
+
+#[test]
+fn a_choice_in_other_words_is_quoted_from_its_reason() {
+    let reason = "Write-ahead logging lets a reader and a writer go on side by side.";
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "find out why and fix it, script is tide/sync.py"),
+        (Speaker::Assistant, EntryKind::Text, reason),
+        (Speaker::Person, EntryKind::Prompt, "ok"),
+        (Speaker::Assistant, EntryKind::ToolCall, "index.execute('PRAGMA journal_mode=WAL')"),
+    ]);
+    let claim = decision(
+        &[],
+        "Set `PRAGMA journal_mode=WAL` when tide/sync.py opens the index of tiles of all harbours \
+         for the nightly export, so that nobody waits",
+        "write-ahead logging lets a reader and a writer go on side by side",
+    );
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "chosen")[..2], [reason, "ok"], "{:?}", record.evidence);
+}
+
+#[test]
+fn a_reason_is_quoted_from_the_message_that_chooses() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Our logs fill the disk of the ticket machine."),
+        (Speaker::Assistant, EntryKind::Text, "I can rotate them by size."),
+        (Speaker::Person, EntryKind::Prompt, "Keep 3 files, not 7, the disk is tiny."),
+    ]);
+    let claim = decision(&[], "Keep 3 files", "The disk of the machine is tiny.");
+    let record = ground_one(&slice, claim);
+    assert!(words_of(&record, "rationale")[0].starts_with("Keep 3"), "{:?}", record.evidence);
+}
+
+#[test]
+fn an_intent_that_no_person_states_is_quoted_from_the_wish() {
+    let wish = "yes, commit and open a PR";
+    let slice = slice(&[
+        (Speaker::Assistant, EntryKind::Text, "The fix: bump the lock file. Shall I open a PR?"),
+        (Speaker::Person, EntryKind::Prompt, wish),
+    ]);
+    let claim = PersonRequest {
+        intent: "Publish the fix".to_owned(),
+        target: None,
+        summary: "Commit the bump of the lock file and open a PR".to_owned(),
+    };
+    let record = ground_one(&slice, Claim::Request(claim));
+    assert_eq!(words_of(&record, "intent"), [wish]);
+    assert_eq!(words_of(&record, "summary")[0], wish);
+}
+
+#[test]
+fn deeds_are_quoted_in_their_order_and_from_the_turn_that_was_asked_for() {
+    let (edit, run) = ("/home/ana/guide/player.ts\nthis.queue(next)", "npm test -- guide");
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "How many median rooms are there?"),
+        (Speaker::Assistant, EntryKind::ToolCall, "npm run rooms -- told by median of 5 s"),
+        (Speaker::Tool, EntryKind::ToolResult, "9 rooms"),
+        (Speaker::Person, EntryKind::Prompt, "Let the track end, then play."),
+        (Speaker::Assistant, EntryKind::ToolCall, edit),
+        (Speaker::Tool, EntryKind::ToolResult, "updated"),
+        (Speaker::Assistant, EntryKind::ToolCall, run),
+        (Speaker::Tool, EntryKind::ToolResult, "12 passed in guide, queue: ok"),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Queued what is next in guide/player.ts with rooms told by the median of 5 s, \
+                 and ran `npm test -- guide`"
+            .to_owned(),
+        result: "12 passed".to_owned(),
+        succeeded: true,
+    });
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "action"), [edit, run], "{:?}", record.evidence);
+}
+
+#[test]
+fn an_outcome_is_quoted_from_an_output_before_the_report_of_it() {
+    let (output, report) =
+        ("{\"success\": true, \"active\": 2}", "The alarm of dock 2 now needs buoys 7 and 9.");
+    let slice = slice(&[
+        (Speaker::Assistant, EntryKind::ToolCall, "{\"dock\":2,\"rule\":\"buoy7 & buoy9\"}"),
+        (Speaker::Tool, EntryKind::ToolResult, output),
+        (Speaker::Assistant, EntryKind::Text, report),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Set the rule buoy7 & buoy9 for dock 2".to_owned(),
+        result: "The alarm of dock 2 now needs buoys 7 and 9: success true, active 2".to_owned(),
+        succeeded: true,
+    });
+    assert_eq!(words_of(&ground_one(&slice, claim), "result"), [output, report]);
+}
+
+#[test]
 fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
     let slice = slice(&[
         (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),
