@@ -296,6 +296,35 @@ fn only_what_is_wrong_is_asked_for_again() {
 }
 
 #[test]
+fn a_correction_adds_a_further_verdict_and_may_repeat_the_first() {
+    let mut state = MemoryMap::new();
+    let old = ["the boat sails on Tuesdays", "the boat sails from Ulm"];
+    let old = old.map(|it| record(decision(&[], it, ""), Speaker::Person, 1));
+    plan(&old, &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let new = "the boat sails on Fridays from Graz";
+    let new = record_of(decision(&[], new, ""), &[(Speaker::Person, new)], 9);
+    let records = [new];
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    let batch = pair_batches(&planned, &records, &memories).remove(0);
+    let ids: Vec<String> = batch.records[0].targets.iter().map(|it| it.0.clone()).collect();
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let both = |evidence: &str| {
+        let of = |id: &String, evidence| {
+            says("R1", "supersede", Some(id), Some(evidence))["dispositions"][0].clone()
+        };
+        reply(&json!({"dispositions": [of(&ids[0], "on Fridays"), of(&ids[1], evidence)]}))
+    };
+    let Step::Ask(_) = exchange.reply(&both("nobody said so")) else { panic!("unproven") };
+    let Step::Done(judged) = exchange.reply(&both("from Graz")) else { panic!("corrected") };
+    let rules: Vec<&str> = judged.summary.findings.iter().map(|it| it.rule.as_ref()).collect();
+    assert_eq!(rules, ["unproven-change"]);
+    let replaced = |it: &Record| judged.verdicts.get(records[0].id, of(&state, it).id);
+    let replaces = Some(Verdict::Replaces { agreed: false });
+    assert_eq!(old.each_ref().map(replaced), [replaces; 2]);
+}
+
+#[test]
 fn silence_ends_after_a_bounded_number_of_asks() {
     let (mut exchange, _) = start(&open_pair(Speaker::Person));
     let silent = Reply {
