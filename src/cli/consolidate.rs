@@ -534,6 +534,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
                 Merging::Provenance => "another source",
                 Merging::Extend => "extended",
                 Merging::Outcome => "a later outcome",
+                Merging::Combine => "the words of both",
             };
             format!("~ {kind} {text}  {rule}\n      {learns}: {}", of(into))
         }

@@ -110,6 +110,8 @@ pub(crate) struct Adjudication {
     spec: Arc<AdjudicationSpec>,
     batch: PairBatch,
     done: BTreeSet<usize>,
+    /// Accepted entries, by record and memory.
+    judged: BTreeMap<(usize, Option<MemoryId>), Verdict>,
     /// Records with a rejected verdict.
     refused: BTreeSet<usize>,
     verdicts: Verdicts,
@@ -131,9 +133,9 @@ impl Adjudication {
         batch: PairBatch,
         rung: OutputMode,
     ) -> (Dialogue<Adjudication>, Request) {
-        let (done, refused, verdicts) = (BTreeSet::new(), BTreeSet::new(), Verdicts::none());
-        let spec = Arc::clone(spec);
-        Dialogue::start(Adjudication { spec, batch, done, refused, verdicts }, rung)
+        let (done, judged, refused) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        let (spec, verdicts) = (Arc::clone(spec), Verdicts::none());
+        Dialogue::start(Adjudication { spec, batch, done, judged, refused, verdicts }, rung)
     }
 }
 
@@ -157,8 +159,7 @@ impl BatchTask for Adjudication {
     fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
         let Some(answer) = answer else { return Vec::new() };
         let mut problems = Vec::new();
-        let (mut met, mut judged) = (BTreeSet::new(), BTreeSet::new());
-        let before = self.done.clone();
+        let mut met = BTreeSet::new();
         for (n, entry) in std::mem::take(&mut answer.entries).into_iter().enumerate() {
             let Some(judgement) = answer.parse::<Judgement>(entry, &FIELDS) else {
                 let expected = "not an entry with `record` and `disposition`";
@@ -175,17 +176,18 @@ impl BatchTask for Adjudication {
             met.insert(at);
             match judge(&self.batch, offered, &judgement) {
                 Ok((target, verdict)) => {
-                    let about = [None, target].map(|target| (at, target));
-                    let others = judged.iter().any(|(other, _)| *other == at);
-                    let again =
-                        about.iter().any(|it| judged.contains(it)) || (target.is_none() && others);
-                    if before.contains(&at) || again {
-                        let detail = format!("R{} came twice; the first counts", at + 1);
-                        answer.note("record-twice", detail);
+                    let others = !self.done.insert(at);
+                    let first = [None, target].map(|target| self.judged.get(&(at, target)));
+                    let first = first.into_iter().flatten().next();
+                    if first.is_some() || (target.is_none() && others) {
+                        // A correction may repeat what was kept, or take back what was not.
+                        if first != Some(&verdict) && verdict != Verdict::Unrelated {
+                            let detail = format!("R{} came twice; the first counts", at + 1);
+                            answer.note("record-twice", detail);
+                        }
                         continue;
                     }
-                    judged.insert((at, target));
-                    self.done.insert(at);
+                    self.judged.insert((at, target), verdict);
                     // A memory that no entry names is unrelated.
                     let record = offered.offer.record.id;
                     if !others {
@@ -582,7 +584,7 @@ impl Draft {
     }
 
     /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and not newer
-    /// than the new records: those that a record can change or end first, each the newest first.
+    /// than the new records: those that are open first, then decisions, each the newest first.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
         let new = self.records.iter().map(|it| &it.offer).filter(|it| it.own.is_some());
         let latest = new.clone().map(|it| it.record.provenance.at).max();
@@ -593,10 +595,10 @@ impl Draft {
             Some(at) => further.partition_point(|it| it.valid_from > at),
         };
         let older = further.iter().skip(newer).filter(|it| !own.contains(&it.id));
-        let (standing, ended): (Vec<&Memory>, Vec<&Memory>) =
-            older.partition(|it| it.is_open() || it.claim.kind() == ClaimKind::Decision);
+        let mut older: Vec<&Memory> = older.copied().collect();
+        older.sort_by_key(|it| (!it.is_open(), it.claim.kind() != ClaimKind::Decision));
         let mut left = FURTHER_TOKENS_MAX.min(BATCH_TOKENS_MAX.saturating_sub(self.tokens));
-        for memory in standing.into_iter().chain(ended).take(FURTHER_MAX) {
+        for memory in older.into_iter().take(FURTHER_MAX) {
             if self.shown.contains_key(&memory.id) {
                 continue;
             }

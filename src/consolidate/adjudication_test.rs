@@ -230,6 +230,81 @@ fn a_merge_that_a_model_sees_loses_no_value() {
 }
 
 #[test]
+fn a_merge_keeps_the_values_and_conditions_of_both() {
+    let check = |old: &str, new: &str, shown: &str| {
+        let old = record(decision(&[], old, ""), Speaker::Person, 1);
+        let new = record(decision(&[], new, ""), Speaker::Person, 9);
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&old), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(new.id, of(&state, &old).id, Verdict::Same);
+        let records = [new];
+        let (planned, _) = consolidate(&records, &memories, &verdicts);
+        finish(&records, &planned, memories, &mut state);
+        let active = state.values().filter(|it| it.state == MemoryState::Active);
+        assert_eq!(active.map(Memory::words).collect::<Vec<_>>(), [shown]);
+    };
+    let (short, timed) = ("uploads are retried", "an upload is tried again for 30 minutes");
+    check(short, timed, timed);
+    check(timed, short, timed);
+    let night = "an upload is tried again if the line fails at night";
+    check(timed, night, &format!("{night} (also: {timed})"));
+    let manual = "uploads are retried only after somebody asked";
+    check(short, manual, manual);
+    check(timed, manual, &format!("{manual} (also: {timed})"));
+}
+
+#[test]
+fn what_a_deed_left_behind_ends_with_a_later_deed_or_decision() {
+    let off = attempt("Turned automatic updates off", "they stay off", true);
+    let off = record(off, Speaker::Person, 1);
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&off), &mut state);
+    let on = attempt("Switched the patches on again", "every night", true);
+    let failed = attempt("Switched the patches on again", "every night", false);
+    let decided = decision(&[], "the machine patches itself each night", "");
+    for (claim, by, day, is_ended) in [
+        (on.clone(), Speaker::Assistant, 9, true),
+        (on, Speaker::Assistant, 0, false),
+        (failed, Speaker::Assistant, 9, false),
+        (decided.clone(), Speaker::Person, 9, true),
+        (decided.clone(), Speaker::Assistant, 9, false),
+        (decided, Speaker::Person, 0, false),
+    ] {
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut after = state.clone();
+        let records = [record(claim, by, day)];
+        let mut verdicts = Verdicts::none();
+        let replaces = Verdict::Replaces { agreed: false };
+        verdicts.insert(records[0].id, of(&state, &off).id, replaces);
+        let (planned, _) = consolidate(&records, &memories, &verdicts);
+        finish(&records, &planned, memories, &mut after);
+        let ended = of(&after, &off).state == MemoryState::Superseded;
+        assert_eq!(ended, is_ended, "{by:?} {day} {planned:#?}");
+    }
+}
+
+#[test]
+fn a_record_that_replaces_one_memory_may_change_a_part_of_another() {
+    let mut state = MemoryMap::new();
+    let old = ["the boat sails on Tuesdays", "tickets cost 8 and are sold on board"];
+    let old = old.map(|it| record(decision(&[], it, ""), Speaker::Person, 1));
+    plan(&old, &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let new = "the boat sails on Fridays for 9 a ticket";
+    let new = record(decision(&[], new, ""), Speaker::Person, 9);
+    let mut verdicts = Verdicts::none();
+    let [first, second] = old.each_ref().map(|it| of(&state, it).id);
+    verdicts.insert(new.id, first, Verdict::Replaces { agreed: false });
+    verdicts.insert(new.id, second, Verdict::Partly);
+    let (planned, _) = consolidate(&[new], &memories, &verdicts);
+    assert_eq!(told(&planned), ["supersede judged-replaced"]);
+    let open: Vec<_> = planned.left_open.iter().map(|it| (it.memory, it.rule.as_ref())).collect();
+    assert_eq!(open, [(second, "judged-partly")]);
+}
+
+#[test]
 fn a_change_that_nobody_spoke_of_is_refused() {
     let records = open_pair(Speaker::Person);
     for evidence in [None, Some(""), Some("we changed our mind")] {
@@ -293,6 +368,35 @@ fn only_what_is_wrong_is_asked_for_again() {
     others["dispositions"].as_array_mut().unwrap().push(last);
     let Step::Done(judged) = exchange.reply(&reply(&others)) else { panic!("all are there") };
     assert_eq!((judged.summary.asks, judged.summary.findings.len()), (2, 0));
+}
+
+#[test]
+fn a_correction_adds_a_further_verdict_and_may_repeat_the_first() {
+    let mut state = MemoryMap::new();
+    let old = ["the boat sails on Tuesdays", "the boat sails from Ulm"];
+    let old = old.map(|it| record(decision(&[], it, ""), Speaker::Person, 1));
+    plan(&old, &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let new = "the boat sails on Fridays from Graz";
+    let new = record_of(decision(&[], new, ""), &[(Speaker::Person, new)], 9);
+    let records = [new];
+    let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+    let batch = pair_batches(&planned, &records, &memories).remove(0);
+    let ids: Vec<String> = batch.records[0].targets.iter().map(|it| it.0.clone()).collect();
+    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let both = |evidence: &str| {
+        let of = |id: &String, evidence| {
+            says("R1", "supersede", Some(id), Some(evidence))["dispositions"][0].clone()
+        };
+        reply(&json!({"dispositions": [of(&ids[0], "on Fridays"), of(&ids[1], evidence)]}))
+    };
+    let Step::Ask(_) = exchange.reply(&both("nobody said so")) else { panic!("unproven") };
+    let Step::Done(judged) = exchange.reply(&both("from Graz")) else { panic!("corrected") };
+    let rules: Vec<&str> = judged.summary.findings.iter().map(|it| it.rule.as_ref()).collect();
+    assert_eq!(rules, ["unproven-change"]);
+    let replaced = |it: &Record| judged.verdicts.get(records[0].id, of(&state, it).id);
+    let replaces = Some(Verdict::Replaces { agreed: false });
+    assert_eq!(old.each_ref().map(replaced), [replaces; 2]);
 }
 
 #[test]

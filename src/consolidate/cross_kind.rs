@@ -1,5 +1,5 @@
 //! Effects between memories of different kinds: an attempt completes a request; a decision, or as a model finds also an
-//! attempt, settles a question; a decision withdraws a request. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
+//! attempt, settles a question; a decision withdraws a request, or as a model finds ends the result of an attempt. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
 //! request's stage; to supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
@@ -65,11 +65,17 @@ pub(super) struct View<'a> {
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
-/// a question.
+/// a question, or to a decision that ends what it left behind.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
-        ClaimKind::Attempt => &[(ClaimKind::Request, true), (ClaimKind::Discussion, true)],
-        ClaimKind::Decision => &[(ClaimKind::Discussion, true), (ClaimKind::Request, true)],
+        ClaimKind::Attempt => &[
+            (ClaimKind::Request, true),
+            (ClaimKind::Discussion, true),
+            (ClaimKind::Decision, false),
+        ],
+        ClaimKind::Decision => {
+            &[(ClaimKind::Discussion, true), (ClaimKind::Request, true), (ClaimKind::Attempt, true)]
+        }
         ClaimKind::Request => &[(ClaimKind::Attempt, false), (ClaimKind::Decision, false)],
         ClaimKind::Discussion => &[(ClaimKind::Decision, false), (ClaimKind::Attempt, false)],
     }
@@ -82,10 +88,9 @@ fn is_rule(wish: &str) -> bool {
 
 /// True if words can relate memories of these kinds.
 fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
-    !matches!(
-        (one, other),
-        (ClaimKind::Attempt, ClaimKind::Discussion) | (ClaimKind::Discussion, ClaimKind::Attempt)
-    )
+    use ClaimKind::{Attempt, Decision, Discussion};
+    let is_judged = |one, other| one == Attempt && matches!(other, Discussion | Decision);
+    !is_judged(one, other) && !is_judged(other, one)
 }
 
 /// Keys under which a plan for `records` looks up memories.
@@ -483,7 +488,7 @@ impl<'a> Link<'a> {
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order.
         let is_granted = self.is_together && self.is_wish_and_decision();
         let order = if order == Order::Same || is_granted { Order::Later } else { order };
-        let consequence = self.granted().or_else(|| self.found_out());
+        let consequence = self.granted().or_else(|| self.found_out()).or_else(|| self.undone());
         let consequence = consequence.or_else(|| self.consequence());
         // Whether a question is settled is a fact, whoever settled it.
         let agreed = agreed || matches!(self.asked.claim, Claim::Discussion(_));
@@ -519,6 +524,16 @@ impl<'a> Link<'a> {
         );
         let settled = Consequence { supersedes: true, ..Consequence::done("settled") };
         (is_of_deed && self.asked.stage == Stage::Proposed).then_some(settled)
+    }
+
+    /// Consequence of a decision that a model found to end what a successful attempt left behind.
+    fn undone(&self) -> Option<Consequence> {
+        let is_of_deed = matches!(
+            (&self.asked.claim, &self.answer.claim),
+            (Claim::Attempt(it), Claim::Decision(_)) if it.succeeded
+        );
+        let (rule, open_rule) = ("replaced", "may-replace");
+        is_of_deed.then_some(Consequence { stage: None, supersedes: true, rule, open_rule })
     }
 
     fn consequence(&self) -> Option<Consequence> {

@@ -37,6 +37,8 @@ pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
 pub(super) static ONGOING: Phrases = Phrases::named("ongoing");
 /// Words saying that something is added to what holds already.
 pub(super) static ADDITIONS: Phrases = Phrases::named("additions");
+/// Words that limit a statement.
+pub(super) static LIMITS: Phrases = Phrases::named("limits");
 /// Words by which an attempt is about a part of many things.
 pub(super) static PARTS: Phrases = Phrases::named("a part");
 /// Words by which an attempt removes something.
@@ -220,11 +222,6 @@ fn is_lettered(word: &str) -> bool {
 /// Hashes of the words of `folded` that are exact names, in order.
 pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
     folded.split(' ').map(bare).filter(|word| is_exact(word)).map(hash)
-}
-
-/// True for the key of a negation.
-pub(super) fn is_negation(key: u64) -> bool {
-    NEGATIONS.iter().chain(NEGATION_SUBSTRINGS).any(|word| hash(word) == key)
 }
 
 pub(super) fn says_no(folded: &str) -> bool {

@@ -9,8 +9,8 @@ use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId,
-    MemoryState, Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, SessionId,
-    Settlement, Severity, Speaker, Stage, Timestamp,
+    MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId, RecordState,
+    SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -246,7 +246,9 @@ impl<'a> Planner<'a> {
             of(|it| matches!(it, Ruling::Duplicate | Ruling::Merge(_) | Ruling::Outcome(_))).next();
         let rivals: Vec<&RankedRuling> = of(|it| *it == Ruling::Supersede).collect();
         if let Some((first, rest)) = rivals.split_first() {
-            let doubts = of(|it| *it == Ruling::Doubt).filter(|it| it.active && it.open);
+            let doubts = of(|it| matches!(it, Ruling::Doubt | Ruling::Suspect))
+                .filter(|it| it.active)
+                .filter(|it| it.rule == PARTLY || it.open && it.ruling == Ruling::Doubt);
             doubts.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
@@ -419,19 +421,27 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     let attempts = pair.subject.search.kind == ClaimKind::Attempt;
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
-        // Keeps the fuller statement: it may have a condition or value that the other lacks.
-        Verdict::Same if (pair.says_more() || pair.adds_value()) && pair.may_follow() => {
-            ("judged-restated", Ruling::Supersede)
-        }
+        // Loses no value and no condition.
+        Verdict::Same if pair.says_more() && pair.may_follow() => match pair.lacks_some() {
+            true if attempts => ("judged-same", Ruling::Merge(Merging::Provenance)),
+            true => ("judged-same", Ruling::Merge(Merging::Combine)),
+            false => ("judged-restated", Ruling::Supersede),
+        },
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
-        Verdict::Partly => ("judged-partly", Ruling::Suspect),
+        Verdict::Partly => (PARTLY, Ruling::Suspect),
         Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Attempted, Stage::Decided) if pair.order != Order::Earlier => {
                 ("judged-solved", Ruling::Solves)
             }
             (Stage::Decided, Stage::Attempted) if pair.order == Order::Earlier => {
                 ("judged-solved", Ruling::Solved)
+            }
+            (Stage::Decided, Stage::Decided) if pair.may_undo() => {
+                ("judged-replaced", Ruling::Supersede)
+            }
+            (Stage::Decided, Stage::Decided) if pair.may_precede() => {
+                ("judged-replaced", Ruling::Late)
             }
             _ => return None,
         },
@@ -515,7 +525,12 @@ impl OpenLink<'_> {
         let OpenLink { verdict, new, home, memory, place } = *self;
         let order = new.order_to(memory, place);
         let alike = memory.claim.kind() == new.subject.search.kind;
+        let is_attempt = alike && new.subject.search.kind == ClaimKind::Attempt;
         let together = place.is_some_and(|place| place.session == new.place.session);
+        let agreed = matches!(verdict, Verdict::Replaces { agreed: true });
+        let subject = Subject::of(&memory.claim_at(new.facts.at));
+        let like = Likeness::of(&new.subject, &subject);
+        let pair = RulePair { new, memory, subject: &subject, like, order, together, agreed };
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
@@ -525,30 +540,31 @@ impl OpenLink<'_> {
             // The remaining words must not be those of a less trusted speaker.
             Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
             Verdict::Same if home.confirmed && !memory.confirmed => return None,
+            Verdict::Same if pair.says_more() && pair.may_follow() && !pair.lacks_some() => {
+                (Settlement::Replaced, "judged-restated")
+            }
             Verdict::Same => (Settlement::Joined, "judged-same"),
             Verdict::Nothing if new.person || is_protected(home) || home.sources.len() > 1 => {
                 return None;
             }
             Verdict::Nothing => (Settlement::Dropped, "judged-nothing"),
-            Verdict::Replaces { .. } if alike && new.subject.search.kind == ClaimKind::Attempt => {
+            Verdict::Replaces { .. } if is_attempt && memory.stage != Stage::Decided => {
                 let solves = memory.stage == Stage::Attempted && new.facts.stage == Stage::Decided;
                 let effect = solved(memory.id, home.id, new.facts.at, "judged-solved");
                 let is_later = order != Order::Earlier;
                 return (solves && is_later)
                     .then(|| (Settlement::Followed, "judged-solved", vec![effect]));
             }
-            Verdict::Replaces { agreed } if alike => {
-                let subject = Subject::of(&memory.claim_at(new.facts.at));
-                let (subject, like) = (&subject, Likeness::of(&new.subject, &subject));
-                let pair = RulePair { new, memory, subject, like, order, together, agreed };
-                if pair.may_precede() {
-                    let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
-                    return Some((Settlement::Followed, "judged-replaced", vec![late]));
-                }
-                if !pair.may_follow() {
-                    return None;
-                }
-                (Settlement::Replaced, "judged-replaced")
+            Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
+                return None;
+            }
+            Verdict::Replaces { .. } if alike && pair.may_precede() => {
+                let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
+                return Some((Settlement::Followed, "judged-replaced", vec![late]));
+            }
+            Verdict::Replaces { .. } if alike => {
+                let follows = pair.may_follow() || is_attempt && pair.may_undo();
+                follows.then_some((Settlement::Replaced, "judged-replaced"))?
             }
             Verdict::Replaces { agreed } => {
                 let effect = followed(new, home, memory, order, agreed, together)?;

@@ -200,6 +200,11 @@ impl Stated {
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
     }
 
+    /// True if one of its qualifiers `is_such`.
+    pub(super) fn has_qualifier(&self, is_such: impl Fn(&u64) -> bool) -> bool {
+        self.qualifiers.iter().any(is_such)
+    }
+
     /// True if `former` has a qualifier that this one lacks and that is not `told`.
     pub(super) fn loses_part_of(&self, former: &Stated, told: &[u64]) -> bool {
         let is_known =

@@ -6,7 +6,6 @@
 
 use super::incoming::{Incoming, Order};
 use super::parts::shared;
-use super::phrases::is_negation;
 use super::retraction::Retraction;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
@@ -154,18 +153,20 @@ impl RulePair<'_> {
         self.order == Order::Earlier && self.is_active() && trusted
     }
 
-    /// True if the record has a value or a condition that the memory lacks, and lacks none of the memory.
+    /// True if the record has a value or a condition that the memory lacks.
     pub(super) fn says_more(&self) -> bool {
-        let (new, old) = (&self.new.subject, self.subject);
-        let (common, all) = new.statement.covers(&old.statement);
-        let adds = new.hard.iter().filter(|key| old.hard.binary_search(key).is_err());
-        let adds = adds.filter(|key| !is_negation(**key)).count();
-        adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
+        self.new.subject.statement.says_beyond(&self.subject.statement)
     }
 
-    /// True if the record has values and the memory has none.
-    pub(super) fn adds_value(&self) -> bool {
-        self.subject.statement.has_no_value() && !self.new.subject.statement.has_no_value()
+    /// True if the memory has a value or a condition that the record lacks.
+    pub(super) fn lacks_some(&self) -> bool {
+        self.subject.statement.says_beyond(&self.new.subject.statement)
+    }
+
+    /// True if the record may tell of a deed that undid the memory's: a fact, whoever did it.
+    pub(super) fn may_undo(&self) -> bool {
+        let is_later = self.order == Order::Later && !self.new.hearsay;
+        is_later && self.is_active() && !self.is_decided()
     }
 
     /// Ruling on a failed attempt and a later one that may solve it.

@@ -4,9 +4,9 @@
 use super::deed::{Deed, without_means};
 use super::parts::{Parts, WordOrder, before_reason, both, bound_of, shared, sort, without};
 use super::phrases::{
-    ADDITIONS, BEFORE_PERMITTED, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS, UNFINISHED,
-    WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed, says_change,
-    says_no,
+    ADDITIONS, BEFORE_PERMITTED, LIMITS, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS,
+    UNFINISHED, WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed,
+    says_change, says_no,
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::retraction::{Retraction, Stated};
@@ -488,9 +488,15 @@ impl Statement {
         self.head.topic.iter().all(is_known)
     }
 
-    /// True if the main string has neither quantities nor exact names.
-    pub(super) fn has_no_value(&self) -> bool {
-        self.head.values.is_empty()
+    /// True if its main string has a value or a condition that the one of `other` lacks.
+    pub(super) fn says_beyond(&self, other: &Statement) -> bool {
+        let lacks = |key: &u64| {
+            other.head.values.binary_search(key).is_err() && !other.stated.keys.contains(key)
+        };
+        let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
+        self.head.values.iter().any(lacks)
+            || self.stated.has_qualifier(lacks)
+            || is_limited(self) && !is_limited(other)
     }
 
     /// True if it has every value of `other`.

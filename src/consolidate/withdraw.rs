@@ -143,7 +143,8 @@ fn restated(
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let learned = if learns && has(&target.claim, facts) {
+            let is_combined = matches!(made, Disposition::Merge { how: Merging::Combine, .. });
+            let learned = if learns && !is_combined && has(&target.claim, facts) {
                 Merging::Extend
             } else if let Disposition::Merge { into, how } = made
                 && learns

@@ -26,8 +26,8 @@ pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request
 pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;
 pub(crate) use plan::{
-    BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan,
-    RELATED, Settlement,
+    BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, PARTLY,
+    Plan, RELATED, Settlement,
 };
 pub(crate) use slice::Wait;
 pub use slice::{Claimed, Job, Part, Slice};

@@ -35,6 +35,8 @@ named! {
         Extend = "extend",
         /// A later outcome takes the place of the earlier one.
         Outcome = "outcome",
+        /// The later words, with the earlier ones behind them.
+        Combine = "combine",
     }
 }
 
@@ -249,6 +251,8 @@ pub struct LeftOpen {
 
 /// Rule of a pair that only shares rare words: a model may be asked about it, but no person.
 pub(crate) const RELATED: &str = "related";
+/// Rule of a pair of which a model found that the later one changes a part of the other.
+pub(crate) const PARTLY: &str = "judged-partly";
 
 /// A set of changes to the memories of one namespace.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -37,10 +37,22 @@ pub struct Contradiction {
     pub other: MemoryId,
     /// False while the pair is open.
     pub is_certain: bool,
+    /// True if the later one changes a part of the other.
+    pub is_partly: bool,
 }
 
+impl Contradiction {
+    /// Words of a mark on `memory` for the other one of the pair.
+    pub(crate) fn words(self, memory: &Memory, by: &Memory) -> Option<&'static str> {
+        if self.is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, by, self.is_partly) }
+    }
+}
+
+/// Text between an entry and the tag of the entry that changes a part of it.
+pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
+
 /// Words of a mark for what `by` may have done to `memory`, while the pair is open.
-pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
+pub(crate) fn suspicion(memory: &Memory, by: &Memory, is_partly: bool) -> Option<&'static str> {
     let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
     let asks = matches!(memory.claim, Claim::Request(_) | Claim::Discussion(_));
     match (&memory.claim, &by.claim) {
@@ -53,6 +65,8 @@ pub(crate) fn suspicion(memory: &Memory, by: &Memory) -> Option<&'static str> {
             Some("possibly solved by")
         }
         (one, other) if one.kind() != other.kind() => None,
+        _ if is_partly && is_later => Some(IN_PART_REPLACED_BY),
+        _ if is_partly => Some("replaces a part of"),
         _ if is_later => Some("possibly outdated by"),
         _ => Some("possibly in place of"),
     }

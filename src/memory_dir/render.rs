@@ -7,7 +7,7 @@
 use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
-use super::facts::{CONFLICTS_WITH, Facts, SessionNote, is_standing_rule, suspicion};
+use super::facts::{Contradiction, Facts, IN_PART_REPLACED_BY, SessionNote, is_standing_rule};
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
 use super::page::{self, Page, entry};
@@ -219,7 +219,7 @@ const SESSIONS_MAX: usize = 2_000;
 /// Minimum share of a reason's words at which it only repeats the decision.
 const REPEATED_SHARE: f64 = 0.6;
 /// Maximum length of a mark about missing code, in letters.
-const MISSING_LETTERS_MAX: usize = 120;
+const MARK_LETTERS_MAX: usize = 120;
 /// Maximum number of marks about other memories per line.
 const MARKS_MAX: usize = 2;
 /// Maximum number of memories between a superseded one and the active one.
@@ -285,8 +285,8 @@ impl<'a> Placing<'a> {
         let (marks, shown) = (BTreeMap::new(), BTreeSet::new());
         let mut placing = Placing { facts, names, tags, in_time, by_id, replaced, marks, shown };
         for pair in facts.contradictions {
-            placing.mark(pair.one, pair.other, pair.is_certain);
-            placing.mark(pair.other, pair.one, pair.is_certain);
+            placing.mark(pair.one, pair.other, *pair);
+            placing.mark(pair.other, pair.one, *pair);
         }
         let is_proposed = |it: &&Memory| {
             is_active(it) && it.stage == Stage::Proposed && it.claim.kind() == ClaimKind::Decision
@@ -295,20 +295,24 @@ impl<'a> Placing<'a> {
             placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
         }
         for (id, words) in facts.missing {
-            let mark = words_inline(words, MISSING_LETTERS_MAX, facts.gate);
+            let mark = words_inline(words, MARK_LETTERS_MAX, facts.gate);
             placing.marks.entry(*id).or_default().push(mark);
         }
         placing
     }
 
-    fn mark(&mut self, id: MemoryId, other: MemoryId, is_certain: bool) {
+    fn mark(&mut self, id: MemoryId, other: MemoryId, pair: Contradiction) {
         let both = self.by_id.get(&id).zip(self.by_id.get(&other));
         let Some((memory, by)) = both.filter(|(one, by)| is_active(one) && is_active(by)) else {
             return;
         };
-        let words = if is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, by) };
-        let Some(words) = words else { return };
-        let mark = format!("{words} {}", self.tag(other));
+        let Some(words) = pair.words(memory, by) else { return };
+        let mut mark = format!("{words} {}", self.tag(other));
+        if words == IN_PART_REPLACED_BY {
+            // Parentheses end the marks of a line.
+            let now = by.words().split(" (").next().unwrap_or_default();
+            mark += &format!(" “{}”", words_inline(now, MARK_LETTERS_MAX, self.facts.gate));
+        }
         let marks = self.marks.entry(id).or_default();
         if marks.len() < MARKS_MAX && !marks.contains(&mark) {
             marks.push(mark);

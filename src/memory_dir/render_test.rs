@@ -308,6 +308,7 @@ fn lines_that_contradict_one_another_name_each_other() {
         one: memories[one].id,
         other: memories[other].id,
         is_certain,
+        is_partly: false,
     };
     let (gate, contradictions) = (gate(), [pair(0, 1, true), pair(3, 2, false)]);
     let (sessions, today) = (&[][..], TODAY);
@@ -333,6 +334,16 @@ fn lines_that_contradict_one_another_name_each_other() {
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
+    let partly = [Contradiction { is_partly: true, ..contradictions[1] }];
+    let facts = Facts { contradictions: &partly, ..facts };
+    let files = render(&facts, &Files::new(), &Files::new()).files;
+    let found = entries(&files, "active-context.md", "Recent Decisions");
+    for line in [
+        format!("- the port is 8080 (2026-01-04; replaces a part of {})", tag(2)),
+        format!("- the port is 80 (2026-01-02; in part replaced by {} “the port is 8080”)", tag(3)),
+    ] {
+        assert!(found.contains(&line), "{found:#?}");
+    }
 }
 
 #[test]

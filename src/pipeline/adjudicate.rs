@@ -174,6 +174,12 @@ pub(super) struct Progress {
     pub(super) usage: ModelUsage,
     /// True if a batch went unanswered and is to be asked again later.
     pub(super) has_unanswered: bool,
+    /// Unanswered or merely priced questions, which this plan does not ask again.
+    pub(super) skipped: Asked,
+    /// Consecutive unanswered batches.
+    pub(super) unanswered: u32,
+    /// True if no further batch starts.
+    pub(super) is_over: bool,
 }
 
 struct BatchResult {
@@ -252,14 +258,14 @@ impl Adjudicator {
         if let Some(line) = self.needs() {
             return Ok(Err(Halt::Needs(line)));
         }
-        let (many, mut unanswered) = (batches.len(), 0);
+        let many = batches.len();
         let mut left: VecDeque<(Vec<usize>, PairBatch)> =
             batches.into_iter().enumerate().map(|(number, batch)| (vec![number], batch)).collect();
         let mut under_way: JoinSet<Result<BatchResult, StoreError>> = JoinSet::new();
-        let (mut results, mut halt, mut over) = (Vec::new(), None, false);
+        let (mut results, mut halt) = (Vec::new(), None);
         // Terminates: each batch starts once and is halved at most down to a single record.
         loop {
-            while !over && under_way.len() < self.in_flight() {
+            while !progress.is_over && under_way.len() < self.in_flight() {
                 let Some((path, batch)) = left.pop_front() else { break };
                 let (adjudicator, namespace) = (Arc::clone(self), namespace.to_owned());
                 under_way.spawn(async move { adjudicator.batch(&namespace, path, batch).await });
@@ -269,31 +275,31 @@ impl Adjudicator {
             let mut result = result?;
             match &result.ended {
                 DialogueEnd::Done(it) if it.summary.is_usable => {
-                    unanswered = 0;
+                    progress.unanswered = 0;
                     self.was_usable.store(true, Ordering::Relaxed);
                     self.unusable.store(0, Ordering::Relaxed);
                 }
                 DialogueEnd::Done(_) if !self.was_usable.load(Ordering::Relaxed) => {
                     self.unusable.fetch_add(1, Ordering::Relaxed);
                     if self.is_unusable() {
-                        over = true;
+                        progress.is_over = true;
                         let line = || format!("{}: {UNUSABLE}", self.spec.ask.model);
                         halt = Some(Halt::Needs(self.needs.get_or_init(line).clone()));
                     }
                 }
                 DialogueEnd::Done(_) | DialogueEnd::TooLong(_) | DialogueEnd::Failed(_) => {}
-                DialogueEnd::Deferred(Deferral::Cap(_)) => over = true,
+                DialogueEnd::Deferred(Deferral::Cap(_)) => progress.is_over = true,
                 DialogueEnd::Deferred(Deferral::Unanswered(_)) => {
-                    unanswered += 1;
-                    over |= unanswered >= UNANSWERED_MAX;
+                    progress.unanswered += 1;
+                    progress.is_over |= progress.unanswered >= UNANSWERED_MAX;
                 }
                 DialogueEnd::Deferred(Deferral::Needs(error)) => {
-                    over = true;
+                    progress.is_over = true;
                     let line = self.needs.get_or_init(|| error.to_string());
                     halt = Some(Halt::Needs(line.clone()));
                 }
                 DialogueEnd::Deferred(Deferral::Stopped) => {
-                    over = true;
+                    progress.is_over = true;
                     halt = halt.or(Some(Halt::Stopped));
                 }
             }
@@ -329,7 +335,7 @@ impl Adjudicator {
         let cost_micros = cost(usage, self.client.client.price);
         progress.usage.add(pairs, Spending { asks: 1, usage, cost_micros, ..Spending::default() });
         progress.usage.is_estimate = true;
-        progress.has_unanswered = true;
+        progress.skip(batch.pairs(), batch.records());
     }
 
     async fn batch(
@@ -366,8 +372,7 @@ impl Progress {
             Ok(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
                 if !adjudicated.summary.is_usable && !was_usable {
-                    self.has_unanswered = true;
-                    return;
+                    return self.skip(pairs, records);
                 }
                 self.verdicts.extend(adjudicated.verdicts);
                 self.usage.refused += adjudicated.refused as u64;
@@ -378,11 +383,21 @@ impl Progress {
             Err(NoAnswer::Open("too-long", _)) if pairs.is_empty() => {}
             Err(NoAnswer::Open(rule, why)) => {
                 self.note(rule, format!("{here}: {why}; its pairs stay open"));
-                self.has_unanswered = true;
+                self.skip(pairs, records);
             }
             // Reported once, as a halt.
             Err(NoAnswer::Halted(_)) => self.has_unanswered = true,
         }
+    }
+
+    fn skip(
+        &mut self,
+        pairs: impl IntoIterator<Item = (RecordId, MemoryId)>,
+        records: impl IntoIterator<Item = RecordId>,
+    ) {
+        self.has_unanswered = true;
+        self.skipped.pairs.extend(pairs);
+        self.skipped.records.extend(records);
     }
 
     pub(super) fn note(&mut self, rule: &'static str, detail: String) {

@@ -30,8 +30,12 @@ const PLAN_PAIRS_MAX: usize = 400;
 const PAIRS_MAX: u32 = 10_000;
 /// Maximum number of memories of a namespace that is loaded whole, so that a model sees the newest of them.
 const SHOWN_WHOLE_MAX: u64 = 500;
-/// Maximum number of plan-and-ask rounds; a verdict may open new pairs.
-const ROUNDS_MAX: u32 = 4;
+/// Maximum number of plan-and-ask rounds about all records; a verdict may open new pairs.
+const ROUNDS_MAX: usize = 4;
+/// Minimum number of records that a round adds, so that short sessions share a batch.
+const ROUND_RECORDS_MIN: usize = 10;
+/// Maximum number of rounds that add records; each plans anew.
+const ROUNDS_ADDING_MAX: usize = 50;
 
 /// Window of entries around a record's evidence in which messages are looked up.
 const CONTEXT_BEFORE: u32 = 6;
@@ -147,7 +151,10 @@ impl Consolidator {
         let verdicts = self.agreements(&input.records).await?;
         let mut progress = Progress { verdicts, ..Progress::default() };
         if let Some(adjudicator) = &self.adjudicator {
-            for _ in 0..ROUNDS_MAX {
+            let mut later = in_rounds(std::mem::take(&mut input.records)).into_iter();
+            let rounds = later.len().max(1) + ROUNDS_MAX - 1;
+            for _ in 0..rounds {
+                input.records.extend(later.next().into_iter().flatten());
                 let draft;
                 (input, draft) = self.complete(input, &progress).await?;
                 let so_far = progress.clone();
@@ -155,7 +162,10 @@ impl Consolidator {
                 let beside = self.surrounding_messages(open.undecided().open_records()).await?;
                 let batches;
                 (input, batches) = blocking(move || open.batches(&beside)).await;
-                if batches.is_empty() || progress.has_unanswered {
+                if batches.is_empty() && later.len() > 0 {
+                    continue;
+                }
+                if batches.is_empty() || progress.is_over {
                     break;
                 }
                 match adjudicator.ask(namespace, batches, &mut progress).await? {
@@ -169,6 +179,7 @@ impl Consolidator {
                     Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
                 }
             }
+            input.records.extend(later.flatten());
         }
         let (input, draft) = self.complete(input, &progress).await?;
         let so_far = progress.clone();
@@ -515,6 +526,8 @@ impl OpenQuestions {
         let PlanInput { memories, outdated, .. } = &input;
         let plan = draft.plan;
         let mut excluded = progress.asked.clone();
+        excluded.pairs.extend(&progress.skipped.pairs);
+        excluded.records.extend(&progress.skipped.records);
         excluded.pairs.extend(settled(&plan));
         // Memories that rest only on these records are about to be withdrawn.
         let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
@@ -537,6 +550,24 @@ impl OpenQuestions {
         let batches = self.undecided().batches(beside);
         (self.input, batches)
     }
+}
+
+/// Divides `records`, in order of time and without cutting what one session said at a time, into what each round adds:
+/// later records are asked about in the state that the verdicts on earlier ones leave.
+fn in_rounds(mut records: Vec<Record>) -> Vec<Vec<Record>> {
+    let least = ROUND_RECORDS_MIN.max(records.len().div_ceil(ROUNDS_ADDING_MAX));
+    records.sort_by_key(|it| (it.provenance.at.is_none(), it.provenance.at, it.provenance.session));
+    let mut rounds: Vec<Vec<Record>> = Vec::new();
+    for record in records {
+        let is_other = |it: &Record| it.provenance.session != record.provenance.session;
+        match rounds.last_mut() {
+            Some(last) if last.len() < least || !last.last().is_some_and(is_other) => {
+                last.push(record);
+            }
+            _ => rounds.push(vec![record]),
+        }
+    }
+    rounds
 }
 
 /// The pairs of earlier plans that `plan` decides.
@@ -607,7 +638,9 @@ fn is_due(backlog: &Backlog, thresholds: &Thresholds, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Match;
+    use crate::domain::{
+        Claim, Digest, Match, PersonRequest, Provenance, RecordState, RunId, SessionId, SliceId,
+    };
     use crate::privacy::Redacted;
     use std::time::Duration;
 
@@ -635,6 +668,42 @@ mod tests {
         check(ClaimKind::Decision, &chosen, &[9, 7]);
         check(ClaimKind::Decision, &[("rationale", 4)], &[4]);
         check(ClaimKind::Discussion, &[("topic", 5), ("points", 8)], &[5, 8]);
+    }
+
+    #[test]
+    fn later_sessions_are_asked_about_after_earlier_ones_and_short_ones_together() {
+        let sizes = |said: &[(u8, i64)]| {
+            let record = |(session, at): &(u8, i64)| {
+                let run = RunId(Digest::of(&["run"]));
+                let claim = Claim::Request(PersonRequest {
+                    intent: String::new(),
+                    target: None,
+                    summary: format!("{session} {at}"),
+                });
+                let provenance = Provenance {
+                    namespace: "roofs".to_owned(),
+                    session: SessionId(Digest::of(&[&session.to_string()])),
+                    slice: SliceId(Digest::of(&["slice"])),
+                    run,
+                    entries: (0, 0),
+                    at: Some(Timestamp(*at)),
+                };
+                let (id, evidence) = (Record::id_of(run, &claim), Vec::new());
+                let state = RecordState::Staged;
+                Record { id, claim, provenance, evidence, score: 1.0, state, reason: None }
+            };
+            let rounds = in_rounds(said.iter().map(record).collect());
+            rounds.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        let of = |session: u8, times: std::ops::Range<i64>| times.map(move |at| (session, at));
+        assert_eq!(sizes(&[]), [0; 0]);
+        let said: Vec<_> = of(3, 40..52).chain(of(1, 0..12)).chain(of(2, 20..25)).collect();
+        assert_eq!(sizes(&said), [12, 17], "two short of a round go together");
+        let said: Vec<_> = of(1, 0..15).chain(of(2, 20..35)).chain(of(1, 40..41)).collect();
+        assert_eq!(sizes(&said), [15, 15, 1], "in order of time");
+        let session = |it: u8| of(it, i64::from(it) * 20..i64::from(it) * 20 + 10);
+        let many: Vec<_> = (0..100).flat_map(session).collect();
+        assert_eq!(sizes(&many).len(), ROUNDS_ADDING_MAX);
     }
 
     #[test]

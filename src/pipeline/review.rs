@@ -1,6 +1,6 @@
 //! Questions for a person: pairs of memories that contradict one another, or may, and open items.
 
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, PARTLY};
 use crate::memory_dir::{Contradiction, Section, section};
 use crate::store::{PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,11 +40,14 @@ pub(crate) async fn pairs(
     let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
     let certain = store.contradictions(namespace).await?;
     let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
-    let open = open.iter().map(|it| in_order(it.memory, it.home));
+    // A model decided that both stand, each with the other.
+    let open = open.iter().filter(|it| it.rule != PARTLY).map(|it| in_order(it.memory, it.home));
     let mut met = BTreeSet::new();
     let all = open.chain(certain.iter().copied()).filter(|pair| met.insert(*pair));
-    let pair =
-        |(one, other)| Contradiction { one, other, is_certain: certain.contains(&(one, other)) };
+    let pair = |(one, other)| {
+        let is_certain = certain.contains(&(one, other));
+        Contradiction { one, other, is_certain, is_partly: false }
+    };
     Ok(all.map(pair).collect())
 }
 

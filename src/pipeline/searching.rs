@@ -1,6 +1,6 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
-use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId, Timestamp};
+use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
 use crate::memory_dir::{source_tag, suspicion};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
@@ -268,7 +268,8 @@ async fn mark_pairs(
         (one, other) if other == id => Some(one),
         _ => None,
     };
-    memories.load(open.iter().flat_map(|(one, other)| [*one, *other]).collect()).await?;
+    let open: Vec<_> = open.into_iter().map(|(by, one, rule)| ((by, one), rule)).collect();
+    memories.load(open.iter().flat_map(|((by, one), _)| [*by, *one]).collect()).await?;
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
@@ -282,15 +283,17 @@ async fn mark_pairs(
                 hit.conflicts_with = Some(other);
             }
         }
-        let related = certain.iter().chain(&open).filter_map(|pair| partner(own.2, pair));
+        let pairs = certain.iter().chain(open.iter().map(|(pair, _)| pair));
+        let related = pairs.filter_map(|pair| partner(own.2, pair));
         let others = related.filter_map(|id| ages.get(&id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
         let is_closed = !matches!(hit.state, HitState::Current | HitState::Conflicting);
-        for pair in open.iter().rev().filter(|pair| hit.is_open() || pair.1 == own.2) {
+        for (pair, rule) in open.iter().rev().filter(|it| hit.is_open() || it.0.1 == own.2) {
             let Some(ender) = partner(own.2, pair).filter(|_| !is_closed) else { continue };
             let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
-            let words = hit.memory.as_ref().zip(by.as_ref()).and_then(|(it, by)| suspicion(it, by));
+            let both = hit.memory.as_ref().zip(by.as_ref());
+            let words = both.and_then(|(it, by)| suspicion(it, by, rule == PARTLY));
             if let Some(words) = words {
                 hit.possibly = Some(format!("{words} {}", source_tag(ender)));
                 break;

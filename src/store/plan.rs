@@ -215,12 +215,12 @@ impl Store {
             let certain = "SELECT one, other FROM contradictions
                 WHERE (one = ?1 OR other = ?1) AND ended_no IS NULL";
             let open = format!(
-                "SELECT d.memory, o.memory FROM {OPEN_PAIRS}
+                "SELECT d.memory, o.memory, o.rule FROM {OPEN_PAIRS}
                 WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
             );
             for id in &memories {
                 pairs.certain.extend(from.all::<(MemoryId, MemoryId)>(certain, values![&id.0])?);
-                pairs.open.extend(from.all::<(MemoryId, MemoryId)>(&open, values![&id.0])?);
+                pairs.open.extend(from.all::<(MemoryId, MemoryId, String)>(&open, values![&id.0])?);
             }
             Ok(pairs)
         })
@@ -392,11 +392,11 @@ const OPEN_PAIRS: &str = "open_pairs o
     JOIN records c ON c.id = o.record AND c.state = 'staged'
     JOIN runs r ON r.no = c.run_no AND r.current = 1";
 
-/// Pairs of memories that contradict each other, and open pairs with the later record's memory first.
+/// Pairs of memories that contradict each other, and open pairs with their rule, the later record's memory first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryPairs {
     pub certain: BTreeSet<(MemoryId, MemoryId)>,
-    pub open: Vec<(MemoryId, MemoryId)>,
+    pub open: Vec<(MemoryId, MemoryId, String)>,
 }
 
 /// A pair that stays open although a model was asked about it.

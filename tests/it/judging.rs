@@ -4,6 +4,7 @@
 use super::place::{Place, count};
 use super::stub::{Answer, Ask, Stub};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 pub(crate) const BY_MODEL: [&str; 4] = ["consolidate", "--model", "stub-1", "--json"];
 pub(crate) const BY_RULE: [&str; 2] = ["consolidate", "--json"];
@@ -160,6 +161,40 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
     );
     let shown = place.run(&["status"]);
     assert!(shown.stdout.contains("of these 1 call to consolidate"), "{}", shown.stdout);
+}
+
+#[test]
+fn later_sessions_of_one_plan_are_asked_about_in_the_state_that_earlier_verdicts_left() {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&shown);
+    let stub = judge(move |ask| {
+        let batch = ask.batch();
+        let said =
+            |it: &Value| it["claim"]["chosen"].as_str().or(it["says"].as_str()).map(str::to_owned);
+        let of =
+            |letter| batch.iter().filter(move |it| it["id"].as_str().unwrap().starts_with(letter));
+        asked.lock().unwrap().push(of('M').filter_map(said).collect::<Vec<_>>());
+        let entries = of('R').map(|it| match said(it).as_deref() {
+            Some("Postgres") => says(
+                it["id"].as_str().unwrap(),
+                "supersede",
+                it["may_touch"][0].as_str(),
+                it["words"][0].as_str(),
+            ),
+            _ => says(it["id"].as_str().unwrap(), "add", None, None),
+        });
+        all(&entries.collect::<Vec<_>>())
+    });
+    let trees = ["alder", "beech", "cedar", "elder", "hazel", "larch", "maple", "olive", "rowan"];
+    let others = trees.map(|it| format!("We chose {it} over palm because the {it} is hardy."));
+    let said = CHOICES.into_iter().chain(others.iter().map(String::as_str));
+    let place = place(&stub, &said.map(|words| ("user", words)).collect::<Vec<_>>());
+    assert_eq!(place.run(&BY_MODEL).code, 0);
+    let shown = shown.lock().unwrap();
+    let [first, second] = &shown[..] else { panic!("{shown:?}") };
+    let has = |it: &Vec<String>, name: &str| it.iter().any(|said| said == name);
+    assert!(has(first, "Redis") && !has(first, "Postgres"), "{shown:?}");
+    assert!(has(second, "Postgres") && !has(second, "Redis"), "{shown:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag, suspicion};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag};
 use crate::pipeline::{
     MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
     memories_at, memory_history, memory_named,
@@ -267,14 +267,14 @@ pub(in crate::cli) async fn undecided(
 ) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut rows = Vec::new();
     for pair in contradictions(store, &memory.namespace).await? {
-        let Contradiction { one, other, is_certain } = pair;
+        let Contradiction { one, other, .. } = pair;
         let other = match memory.id {
             id if id == one => other,
             id if id == other => one,
             _ => continue,
         };
         let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
-        let words = if is_certain { Some(CONFLICTS_WITH) } else { suspicion(memory, &by) };
+        let words = pair.words(memory, &by);
         let headline = shorten(by.words(), HEADLINE_LETTERS);
         rows.extend(words.map(|words| (words, format!("{}  {headline}", short(&other)))));
     }

@@ -80,7 +80,9 @@ impl Audit<'_> {
 
     fn operation(&mut self, plan: &Plan, operation: &Operation, retired: &mut BTreeSet<MemoryId>) {
         let Operation { record, disposition, .. } = operation;
-        if let Disposition::Merge { how: Merging::Extend | Merging::Outcome, into } = disposition {
+        if let Disposition::Merge { how, into } = disposition
+            && *how != Merging::Provenance
+        {
             self.in_use(*into, *record);
         }
         let may_be_new = |it: &&Disposition| {

@@ -234,6 +234,7 @@ impl Operation {
                     memory.stage = facts.stage;
                 }
             }
+            Merging::Combine => combine(&mut memory.claim, &facts.claim),
         }
     }
 
@@ -341,6 +342,22 @@ fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp
         memory.valid_until = at;
         memory.superseded_by = Some(by);
         memory.reason = Some(rule.to_owned());
+    }
+}
+
+/// Puts the words of `later` first, with the earlier ones behind them.
+fn combine(claim: &mut Claim, later: &Claim) {
+    let words = format!("{} (also: {})", later.headline(), claim.headline());
+    let earlier = std::mem::replace(claim, later.clone());
+    extend(claim, &earlier);
+    match claim {
+        Claim::Decision(it) => {
+            let chosen = std::mem::replace(&mut it.chosen, words.clone());
+            it.options.iter_mut().filter(|it| **it == chosen).for_each(|it| it.clone_from(&words));
+        }
+        Claim::Discussion(it) => it.topic = words,
+        Claim::Attempt(it) => it.action = words,
+        Claim::Request(it) => it.summary = words,
     }
 }
 

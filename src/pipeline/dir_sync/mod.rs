@@ -14,7 +14,8 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
-    ClaimKind, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Session, SessionId, Timestamp,
+    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, Record, RecordId, Session, SessionId,
+    Timestamp,
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
@@ -90,10 +91,20 @@ pub(crate) async fn contradictions(
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
     let open = store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
-    let open = open.into_iter().map(|it| (it.home.min(it.memory), it.home.max(it.memory)));
-    let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
-    let of = |is_certain| move |(one, other)| Contradiction { one, other, is_certain };
-    Ok(certain.into_iter().map(of(true)).chain(open.into_iter().map(of(false))).collect())
+    let open = open.into_iter().map(|it| Contradiction {
+        one: it.home.min(it.memory),
+        other: it.home.max(it.memory),
+        is_certain: false,
+        is_partly: it.rule == PARTLY,
+    });
+    let open: Vec<_> = open.filter(|it| !certain.contains(&(it.one, it.other))).collect();
+    let certain = certain.into_iter().map(|(one, other)| Contradiction {
+        one,
+        other,
+        is_certain: true,
+        is_partly: false,
+    });
+    Ok(certain.chain(open).collect())
 }
 
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
