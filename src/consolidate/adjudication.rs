@@ -301,7 +301,10 @@ impl OfferedRecord {
 fn quotes(quote: &str, texts: &[String]) -> bool {
     let quote = quote.replace("...", "…");
     let parts: Vec<&str> = quote.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
-    parts.iter().map(|part| part.len()).sum::<usize>() >= EVIDENCE_BYTES_MIN
+    let is_long = parts.iter().map(|part| part.len()).sum::<usize>() >= EVIDENCE_BYTES_MIN;
+    // A short message counts as a whole, as in "do it".
+    let is_whole = || texts.iter().any(|words| !quote.is_empty() && words.trim() == quote);
+    (is_long || is_whole())
         && parts.iter().all(|part| texts.iter().any(|words| words.contains(part)))
 }
 

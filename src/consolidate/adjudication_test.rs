@@ -487,3 +487,26 @@ fn what_a_rule_merged_is_compared_with_nothing_else() {
     let open = planned.left_open.iter().filter(|it| it.record == records[2].id).count();
     assert_eq!(open, 0, "{planned:#?}");
 }
+
+#[test]
+fn a_pair_keeps_its_verdict_where_a_later_answer_does_not_name_it() {
+    let [old, new] = open_pair(Speaker::Person);
+    let memory = Memory::id_of(NAMESPACE, old.id);
+    let answer = |verdict| {
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(new.id, memory, verdict);
+        verdicts
+    };
+    let mut all = answer(Verdict::Partly);
+    all.extend(answer(Verdict::Unrelated));
+    assert_eq!(all.get(new.id, memory), Some(Verdict::Partly));
+    all.extend(answer(Verdict::Same));
+    assert_eq!(all.get(new.id, memory), Some(Verdict::Same));
+}
+
+#[test]
+fn a_short_message_is_evidence_as_a_whole() {
+    let texts = ["do it".to_owned(), "we do it later".to_owned()];
+    assert!(quotes("do it", &texts) && !quotes("later", &texts[..1]) && !quotes("", &texts));
+    assert!(!quotes("do it", &texts[1..]));
+}

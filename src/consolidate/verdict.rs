@@ -105,9 +105,14 @@ impl Verdicts {
         self.0.insert((record, memory), verdict);
     }
 
-    /// Adds the verdicts of another batch.
+    /// Adds the verdicts of another batch. A pair that an answer did not name keeps its earlier verdict.
     pub fn extend(&mut self, others: Verdicts) {
-        self.0.extend(others.0);
+        for (pair, verdict) in others.0 {
+            let there = self.0.entry(pair).or_insert(verdict);
+            if verdict != Verdict::Unrelated {
+                *there = verdict;
+            }
+        }
         self.1.extend(others.1);
     }
 

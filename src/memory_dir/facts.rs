@@ -61,7 +61,9 @@ pub(crate) fn suspicion(memory: &Memory, by: &Memory, is_partly: bool) -> Option
         (Claim::Request(_), Claim::Attempt(_)) => Some("possibly tried by"),
         (Claim::Request(_), Claim::Decision(_)) => Some("possibly withdrawn by"),
         (Claim::Discussion(_), Claim::Decision(_)) => Some("possibly settled by"),
-        (Claim::Attempt(_), Claim::Attempt(it)) if is_later && it.succeeded => {
+        (Claim::Attempt(failed), Claim::Attempt(it))
+            if is_later && !failed.succeeded && it.succeeded =>
+        {
             Some("possibly solved by")
         }
         (one, other) if one.kind() != other.kind() => None,
