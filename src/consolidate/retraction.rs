@@ -18,6 +18,8 @@ static RETRACTING_VERBS: WordList = WordList::named("retracting verbs");
 static NEGATIONS_BEFORE_RETRACTED: WordList = WordList::named("negations before retracted");
 /// Phrases after what is retracted.
 static AFTER_RETRACTED: WordList = WordList::named("after retracted");
+/// Words before a condition.
+static CONDITIONS: WordList = WordList::named("conditions");
 /// Words that end what is retracted.
 static RETRACTION_ENDS: WordList = WordList::named("retraction ends");
 /// Prepositions for the source of a move, and words for a move.
@@ -371,7 +373,9 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
             .or_else(|| begins(&NEGATIONS_BEFORE_RETRACTED, start).filter(|_| changes))
             .or_else(|| (ne && word == "plus").then_some(1))
             .or_else(|| (moves && FROM.has(word)).then_some(1));
-        let behind = begins(&AFTER_RETRACTED, start);
+        // Under a condition nothing is given up: `opens when power is gone`.
+        let is_condition = before.iter().any(|it| CONDITIONS.has(it.word));
+        let behind = begins(&AFTER_RETRACTED, start).filter(|_| !is_condition);
         // Number of tokens in the first `words` words from here.
         let count = |words: Option<usize>| {
             after.iter().take_while(|it| it.start < start + words.unwrap_or_default()).count()
