@@ -56,7 +56,7 @@ const FURTHER_MIN: f64 = 7.7;
 /// Commands whose messages describe work done elsewhere, and the penalty for quoting them as the action.
 const COMMITS: [&str; 2] = ["git commit", "git add"];
 const COMMIT_WEIGHT: f64 = 4.0;
-/// Minimum share of the claim around a further sentence of a choice, relative to the first one.
+/// Minimum share of the claim around a sentence before that of a choice, relative to that one.
 const NEARBY_SHARE_MIN: f64 = 0.6;
 
 /// Words of one field, and the sentences with any of them.
@@ -370,16 +370,16 @@ impl<'a> WordIndex<'a> {
         let around = |it: &Candidate| preference.claim.around(&self.sentences, it.sentence);
         let mut windows: Vec<Range<usize>> = Vec::new();
         let mut stated = Stated::of(field);
-        let mut around_first = 0.0;
+        let (mut around_first, mut first) = (0.0, 0);
         for _ in 0..EVIDENCE_PER_STRING_MAX {
             let total = |it: &Candidate| {
                 if windows.is_empty() {
                     return Some(it.score + it.voice);
                 }
                 let total = it.score + NEW_CLAUSE_WEIGHT * stated.best_new(it, field)?;
-                let is_near =
-                    || !preference.is_choice || around(it) >= NEARBY_SHARE_MIN * around_first;
-                (total >= FURTHER_MIN && is_near()).then_some(total + it.voice)
+                let is_told_before = preference.is_choice && it.sentence < first;
+                let is_near = !is_told_before || around(it) >= NEARBY_SHARE_MIN * around_first;
+                (total >= FURTHER_MIN && is_near).then_some(total + it.voice)
             };
             let totals =
                 candidates.iter().enumerate().filter_map(|(at, it)| Some((at, total(it)?)));
@@ -387,7 +387,7 @@ impl<'a> WordIndex<'a> {
             let best = totals.reduce(|best, it| if it.1 > best.1 { it } else { best });
             let Some((at, _)) = best else { break };
             if windows.is_empty() {
-                around_first = around(&candidates[at]);
+                (around_first, first) = (around(&candidates[at]), candidates[at].sentence);
             }
             let shown = self.grown(&candidates, at);
             let sentences =

@@ -54,9 +54,9 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
 fn plan_view(plan: &Plan) -> Value {
     let changes = plan.changes();
     let after = plan.after();
-    let conflicts = plan.operations.iter().filter_map(|it| match it.disposition {
-        Disposition::Conflict { with, memory } => Some([after.get(&with)?, after.get(&memory)?]),
-        _ => None,
+    let conflicts = plan.operations.iter().filter_map(|it| {
+        let Disposition::Conflict { with, memory } = it.disposition else { return None };
+        Some([after.get(&with)?, after.get(&memory)?])
     });
     let is_discarded = |it: &&Operation| it.disposition == Disposition::Discard;
     let discarded = plan.operations.iter().filter(is_discarded);
