@@ -42,10 +42,13 @@ async fn however_it_is_parted(said: Vec<TestEntry>, steps: Vec<Step>) -> Result<
     let (mut at_once, mut in_parts) = (IntakeFixture::new(), IntakeFixture::new());
     let whole = document(Some(0), &all, true);
     at_once.hand(&whole).await.unwrap();
-    let mut handed = 0;
+    let (mut handed, mut unnumbered) = (0, Vec::new());
     for step in steps {
         let (from, end) = (handed - step.again.min(handed), all.len().min(handed + step.more));
-        let numbered = step.numbered.then_some(from);
+        // A document without a number that equals an earlier one is that one again.
+        let is_again = unnumbered.contains(&&all[from..end]);
+        let numbered = (step.numbered || is_again).then_some(from);
+        unnumbered.push(&all[from..end]);
         let part = document(numbered, &all[from..end], step.closed);
         for time in 0..step.times {
             let taken = in_parts.hand(&part).await.unwrap();
