@@ -258,7 +258,7 @@ fn nothing_read(totals: &Totals, args: &Args) -> bool {
 fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failure> {
     let coverage = &totals.coverage;
     let known = coverage.extracted + coverage.nothing;
-    let passed_over = remark(totals.files_passed_over, "skipped: none that is read");
+    let passed_over = remark(totals.files_passed_over, "skipped: not read");
     let slices_known = remark(totals.slices_known, "already done");
     let mut rows = vec![
         ("files", format!("{}{passed_over}", count(totals.files))),

@@ -217,7 +217,7 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
         failed,
     };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    SearchRequest { words, filter, state, limit: limit + 1, vector: None }
+    SearchRequest { words, filter, state, limit: limit.saturating_add(1), vector: None }
 }
 
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.

@@ -374,8 +374,8 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
             .or_else(|| (ne && word == "plus").then_some(1))
             .or_else(|| (moves && FROM.has(word)).then_some(1));
         // Under a condition nothing is given up: `opens when power is gone`.
-        let is_condition = before.iter().any(|it| CONDITIONS.has(it.word));
-        let behind = begins(&AFTER_RETRACTED, start).filter(|_| !is_condition);
+        let is_condition = || before.iter().any(|it| CONDITIONS.has(it.word));
+        let behind = begins(&AFTER_RETRACTED, start).filter(|_| !is_condition());
         // Number of tokens in the first `words` words from here.
         let count = |words: Option<usize>| {
             after.iter().take_while(|it| it.start < start + words.unwrap_or_default()).count()

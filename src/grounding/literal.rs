@@ -252,6 +252,12 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// True if what was said has every literal of `text`.
+    fn there(said: &str, text: &str) -> bool {
+        let slice = Folded::new(said);
+        literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
+    }
+
     #[test]
     fn what_may_not_be_paraphrased_is_seen() {
         check(
@@ -298,10 +304,6 @@ mod tests {
 
     #[test]
     fn literals_are_there_in_other_words_of_the_same_meaning() {
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         assert!(there("it has many `have`s", "the `have` lines"));
         assert!(there("we create, modify or delete", "create/modify/delete files"));
         assert!(!there("we create or modify", "create/modify/delete files"));
@@ -315,10 +317,6 @@ mod tests {
 
     #[test]
     fn files_of_a_list_share_the_folder_of_the_first() {
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         assert!(there("src/book/wait.py, rules.py: 28", "the limit in src/book/rules.py"));
         assert!(there("site/index.html, a.js and style.css", "site/style.css"));
         for said in [
@@ -333,10 +331,6 @@ mod tests {
 
     #[test]
     fn a_file_is_there_whose_folder_a_command_entered() {
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         let said = "cd edge && sed -i s/2/5/ src/prio.rs; printf '[a]\\nmax_wait = 4\\n'; npm --prefix app test a.ts";
         assert!(there(said, "edge/src/prio.rs") && there(said, "app/a.ts"));
         assert!(there(said, "`max_wait = 4`"));
@@ -346,10 +340,6 @@ mod tests {
 
     #[test]
     fn a_time_is_there_in_words() {
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         assert!(there("both run at half past two", "2:30") && there("quarter to three", "2:45"));
         assert!(there("der Bus kommt um halb drei", "14:30") && there("at two thirty", "2:30"));
         assert!(!there("both run at half past two", "3:30") && !there("half of two", "2:30"));
@@ -377,10 +367,6 @@ mod tests {
 
     #[test]
     fn pieces_that_stand_apart_are_no_code() {
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         let invented = "`cargo test --release`";
         assert!(there("cargo +nightly test --release", invented));
         assert!(!there("we release it, then test; cargo is slow", invented), "out of order");
@@ -395,10 +381,6 @@ mod tests {
     fn code_is_checked_however_long_it_is_and_quotes_are_not() {
         let long = "cargo run --bin annalist ".repeat(8);
         let invented = long.replacen("run", "bench", 1);
-        let there = |said: &str, text: &str| {
-            let slice = Folded::new(said);
-            literals(text).iter().all(|it| find(it, &slice, Language::English).is_some())
-        };
         assert!(there(&long, &format!("`{long}`")));
         assert!(!there(&long, &format!("`{invented}`")));
         check(&format!("\"{}\"", "a b ".repeat(60)), &[]);

@@ -81,9 +81,7 @@ impl Merge<'_> {
         let (Edited { text, held }, conflicts) = join.run();
         if held.is_some() { unchanged(held) } else { Merged { text, conflicts, edits, held } }
     }
-}
 
-impl Merge<'_> {
     /// Edits in `theirs`, a file that was never seen: ticks and other words than in `ours`. Nothing else in it is known to
     /// be a person's.
     pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<PersonEdit> {

@@ -41,8 +41,7 @@ impl Feed {
                     match source.is_drained().await {
                         Ok(true) => return Ok(()),
                         // Another worker holds messages, or did and is gone: they are redelivered if it fails.
-                        Ok(false) => Ok(()),
-                        Err(error) => Err(error),
+                        held => held.map(drop),
                     }
                 }
                 Ok(deliveries) => self.batch(deliveries, &from, &how).await,
