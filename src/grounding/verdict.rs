@@ -60,7 +60,7 @@ const TRUSTED_PERCENT_MIN: f64 = 40.0;
 pub struct Grounded {
     /// One record per claim, staged or quarantined, in the same order.
     pub records: Vec<Record>,
-    /// Points that the slice does not support.
+    /// Points and targets that the slice does not support.
     pub findings: Vec<Finding>,
 }
 
@@ -81,6 +81,7 @@ pub fn ground(
         let ground = |by: &Grounder<'_>| {
             let mut findings = Vec::new();
             let claim = by.without_unproven_points(claim.clone(), &mut findings);
+            let claim = by.without_guessed_target(claim, &mut findings);
             (by.record(claim, provenance), findings)
         };
         let (mut record, mut findings) = ground(&whole);
@@ -170,6 +171,24 @@ impl<'a> Grounder<'a> {
             findings.push(Finding::new(Severity::Warning, "unproven-point", 0, detail));
         }
         Claim::Discussion(discussion)
+    }
+
+    /// Drops the target of a request if it is a path that the slice lacks, made of a word that it has, such as
+    /// `src/labels.rs` for the labels.
+    fn without_guessed_target(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
+        let Claim::Request(mut wish) = claim else { return claim };
+        let is_guess = |target: &mut String| {
+            let stem = target.rsplit('/').next().and_then(|name| name.split('.').next());
+            let stem = Folded::new(stem.unwrap_or_default());
+            matches!(literals(target).as_slice(), [it] if it.text == *target && it.rule == "path"
+                && find(it, &self.folded, self.language).is_none() && !self.is_in_context(it))
+                && self.folded.find_word(stem.as_str()).is_some()
+        };
+        if wish.target.take_if(is_guess).is_some() {
+            let detail = "the target of a request is not in the slice".to_owned();
+            findings.push(Finding::new(Severity::Warning, "unproven-target", 0, detail));
+        }
+        Claim::Request(wish)
     }
 
     fn record(&self, claim: Claim, from: &Provenance) -> Record {

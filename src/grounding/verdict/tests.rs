@@ -384,6 +384,24 @@ fn a_literal_that_fills_its_field_quarantines_too() {
 }
 
 #[test]
+fn a_target_guessed_from_a_word_is_dropped_and_the_request_stays() {
+    let of_target = |target: &str| {
+        Claim::Request(PersonRequest {
+            intent: "take Postgres then".to_owned(),
+            target: Some(target.to_owned()),
+            summary: "Take Postgres and drop the Redis client".to_owned(),
+        })
+    };
+    let slice = question();
+    let grounded = ground(&slice, None, vec![of_target("src/redis.rs")], &provenance());
+    let [record] = grounded.records.as_slice() else { panic!("{grounded:?}") };
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+    assert!(matches!(&record.claim, Claim::Request(PersonRequest { target: None, .. })));
+    assert_eq!(grounded.findings[0].code, "unproven-target");
+    check(of_target("/etc/redis.conf.d/hosts"), RecordState::Quarantined, "literal-absent");
+}
+
+#[test]
 fn every_field_needs_words_of_its_own() {
     let claim = decision(&[], "Postgres for the queue", "four empty lists");
     check(claim, RecordState::Quarantined, "unproven-field: no words of rationale");
