@@ -252,10 +252,10 @@ fn judge(
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
     let mut shown =
         batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
-    // Where the memory is the later one, it may tell of the change.
+    // Where the memory is the later one, by the days that the model was shown, it may tell of the change.
     let memory = offered.offer.targets.iter().find(|it| it.id == *target);
     let is_told = memory.is_some_and(|it| {
-        let is_later = offered.offer.record.provenance.at < it.valid_from;
+        let is_later = offered.offer.record.provenance.at.map(Timestamp::midnight) <= it.valid_from;
         is_later && it.claim.strings().iter().any(|(_, text)| quotes(&evidence, &[folded(text)]))
     });
     let changes = matches!(verdict, Verdict::Replaces { .. } | Verdict::Partly);

@@ -305,6 +305,27 @@ fn a_record_that_replaces_one_memory_may_change_a_part_of_another() {
 }
 
 #[test]
+fn a_memory_of_the_same_day_may_tell_of_the_change() {
+    let done = attempt("Turned the nightly updates off", "the timer is gone for good", true);
+    for (day, is_usable) in [(5, true), (6, false)] {
+        let mut state = MemoryMap::new();
+        plan(&[record(done.clone(), Speaker::Assistant, 5)], &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let records = [record(request("no updates at night"), Speaker::Person, day)];
+        let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+        let batch = pair_batches(&planned, &records, &memories).remove(0);
+        let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+        let step = exchange.reply(&reply(&says(
+            "R1",
+            "supersede",
+            Some("M1"),
+            Some("the timer is gone for good"),
+        )));
+        assert_eq!(matches!(step, Step::Done(_)), is_usable, "day {day}");
+    }
+}
+
+#[test]
 fn a_change_that_nobody_spoke_of_is_refused() {
     let records = open_pair(Speaker::Person);
     for evidence in [None, Some(""), Some("we changed our mind")] {
