@@ -60,7 +60,7 @@ const TRUSTED_PERCENT_MIN: f64 = 40.0;
 pub struct Grounded {
     /// One record per claim, staged or quarantined, in the same order.
     pub records: Vec<Record>,
-    /// Points and targets that the slice does not support.
+    /// Points, options and targets that the slice does not support.
     pub findings: Vec<Finding>,
 }
 
@@ -80,8 +80,7 @@ pub fn ground(
     for claim in &claims {
         let ground = |by: &Grounder<'_>| {
             let mut findings = Vec::new();
-            let claim = by.without_unproven_points(claim.clone(), &mut findings);
-            let claim = by.without_guessed_target(claim, &mut findings);
+            let claim = by.without_unproven_parts(claim.clone(), &mut findings);
             (by.record(claim, provenance), findings)
         };
         let (mut record, mut findings) = ground(&whole);
@@ -152,43 +151,75 @@ impl<'a> Grounder<'a> {
         }
     }
 
-    /// Drops the points of a discussion that have an absent literal or no support, unless none
-    /// would be left.
-    fn without_unproven_points(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
-        let Claim::Discussion(mut discussion) = claim else { return claim };
-        let foreign = self.is_foreign(discussion.points.iter().map(String::as_str));
-        let is_proven = |point: &String| {
-            let mut support = ClaimSupport { is_foreign: foreign, ..ClaimSupport::default() };
-            self.prove(ClaimKind::Discussion, "points", point, &mut support);
-            support.absent.is_empty() && (foreign || support.unsupported_fields.is_empty())
+    /// Drops what the slice does not support of a claim that holds without it: points of a discussion, unless none
+    /// would be left; other options than the choice that are numbers or versions; the target of a request that is a
+    /// path made of a word of the slice, such as `src/labels.rs` for the labels.
+    fn without_unproven_parts(&self, mut claim: Claim, findings: &mut Vec<Finding>) -> Claim {
+        let absent = |text: &str| {
+            let all = literals(text).into_iter();
+            let is_absent = |it: &Literal| {
+                find(it, &self.folded, self.language).is_none() && !self.is_in_context(it)
+            };
+            all.filter(is_absent).collect::<Vec<_>>()
         };
-        let proven: Vec<bool> = discussion.points.iter().map(is_proven).collect();
-        let dropped = proven.iter().filter(|proven| !**proven).count();
-        if dropped > 0 && dropped < proven.len() {
-            let mut proven = proven.into_iter();
-            discussion.points.retain(|_| proven.next().unwrap_or(true));
-            let detail = format!("{dropped} points of a discussion have no words in the slice");
-            findings.push(Finding::new(Severity::Warning, "unproven-point", 0, detail));
-        }
-        Claim::Discussion(discussion)
-    }
-
-    /// Drops the target of a request if it is a path that the slice lacks, made of a word that it has, such as
-    /// `src/labels.rs` for the labels.
-    fn without_guessed_target(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
-        let Claim::Request(mut wish) = claim else { return claim };
-        let is_guess = |target: &mut String| {
-            let stem = target.rsplit('/').next().and_then(|name| name.split('.').next());
-            let stem = Folded::new(stem.unwrap_or_default());
-            matches!(literals(target).as_slice(), [it] if it.text == *target && it.rule == "path"
-                && find(it, &self.folded, self.language).is_none() && !self.is_in_context(it))
-                && self.folded.find_word(stem.as_str()).is_some()
+        let (rule, what) = match &mut claim {
+            Claim::Discussion(discussion) => {
+                let points = discussion.points.iter().map(String::as_str);
+                let foreign = self.is_foreign(points);
+                let is_proven = |point: &String| {
+                    let mut support =
+                        ClaimSupport { is_foreign: foreign, ..ClaimSupport::default() };
+                    self.prove(ClaimKind::Discussion, "points", point, &mut support);
+                    support.absent.is_empty() && (foreign || support.unsupported_fields.is_empty())
+                };
+                let all = discussion.points.len();
+                let proven: Vec<String> =
+                    discussion.points.iter().filter(|it| is_proven(it)).cloned().collect();
+                if proven.len() == all || proven.is_empty() {
+                    return claim;
+                }
+                let dropped = all - proven.len();
+                discussion.points = proven;
+                (
+                    "unproven-point",
+                    format!("{dropped} points of a discussion have no words in the slice"),
+                )
+            }
+            Claim::Decision(decision) => {
+                let is_number = |option: &String| {
+                    let absent = absent(option);
+                    !absent.is_empty() && absent.iter().all(|it| it.rule == "number")
+                };
+                let all = decision.options.len();
+                decision.options.retain(|it| *it == decision.chosen || !is_number(it));
+                let dropped = all - decision.options.len();
+                if dropped == 0 {
+                    return claim;
+                }
+                (
+                    "unproven-option",
+                    format!(
+                        "{dropped} options of a decision have a number that is not in the slice"
+                    ),
+                )
+            }
+            Claim::Request(wish) => {
+                let is_guess = |target: &mut String| {
+                    let stem = target.rsplit('/').next().and_then(|name| name.split('.').next());
+                    let stem = Folded::new(stem.unwrap_or_default());
+                    let absent = absent(target);
+                    absent.iter().any(|it| it.rule == "path" && it.text == *target)
+                        && self.folded.find_word(stem.as_str()).is_some()
+                };
+                if wish.target.take_if(is_guess).is_none() {
+                    return claim;
+                }
+                ("unproven-target", "the target of a request is not in the slice".to_owned())
+            }
+            Claim::Attempt(_) => return claim,
         };
-        if wish.target.take_if(is_guess).is_some() {
-            let detail = "the target of a request is not in the slice".to_owned();
-            findings.push(Finding::new(Severity::Warning, "unproven-target", 0, detail));
-        }
-        Claim::Request(wish)
+        findings.push(Finding::new(Severity::Warning, rule, 0, what));
+        claim
     }
 
     fn record(&self, claim: Claim, from: &Provenance) -> Record {
@@ -209,6 +240,9 @@ impl<'a> Grounder<'a> {
         if let Claim::Decision(it) = &claim {
             self.choose_by_reason(it, &mut proof.evidence);
             self.add_consent(&mut proof);
+        }
+        if let Claim::Attempt(it) = &claim {
+            self.complete_calls(it, &mut proof);
         }
         self.arrange(&claim, &mut proof.evidence);
         let score = score(&proof);

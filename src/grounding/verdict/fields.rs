@@ -4,12 +4,13 @@
 use super::{
     ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
 };
-use crate::domain::{Claim, Decision, EntryKind, Evidence, Match, Part, Speaker};
+use crate::domain::{Attempt, Claim, Decision, EntryKind, Evidence, Match, Part, Speaker};
 use crate::grounding::negation::negations;
 use crate::grounding::overlap::WordSupport;
 use crate::grounding::preference::{ClaimWords, sentences};
 use crate::text::tokens::folded;
 use crate::text::wording::begins_with_consent;
+use std::ops::Range;
 
 /// Weight of the choice in an answer that gives its reason.
 const ANSWER_WEIGHT: f64 = 6.0;
@@ -23,6 +24,8 @@ const CHOICE_SHARE_MIN: f64 = 0.25;
 const BETTER_SHARE_MIN: f64 = 0.15;
 /// Minimum share that the evidence of the intent must add to it then.
 const NEW_SHARE_MIN: f64 = 0.05;
+/// Minimum share of a field's words in the call or the output that belongs to what is quoted.
+const PAIRED_SHARE_MIN: f64 = 0.3;
 /// Weight of an action between the last words of a person and its result.
 const TURN_WEIGHT: f64 = 3.0;
 
@@ -117,12 +120,59 @@ impl Grounder<'_> {
         drop_last(&mut proof.evidence, "chosen");
     }
 
+    /// Quotes the call whose output is quoted as the result of an attempt, and the output of the call that is quoted
+    /// as its action, where they state that field.
+    pub(super) fn complete_calls(&self, claim: &Attempt, proof: &mut ClaimSupport) {
+        let parts = &self.slice.parts;
+        let pairs = parts.windows(2).filter_map(|pair| match pair {
+            [call, output]
+                if call.kind == EntryKind::ToolCall && output.kind == EntryKind::ToolResult =>
+            {
+                Some((call, output))
+            }
+            _ => None,
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let is_quoted = |field: &str, part: &Part, proof: &ClaimSupport| {
+            proof.evidence.iter().any(|it| it.field == field && it.ordinal == part.ordinal)
+        };
+        let has_output = pairs.iter().any(|(_, output)| is_quoted("result", output, proof));
+        for (call, output) in pairs {
+            let by_call = is_quoted("action", call, proof);
+            if is_quoted("result", output, proof) && !by_call {
+                self.add_best("action", &claim.action, call, proof);
+            } else if by_call && !has_output {
+                self.add_best("result", &claim.result, output, proof);
+            }
+        }
+    }
+
+    /// Quotes the sentence of `part` that states most of a field, if it states enough of it.
+    fn add_best(&self, field: &str, text: &str, part: &Part, proof: &mut ClaimSupport) {
+        let whole = self.slice.text.as_str().get(part.span.clone()).unwrap_or_default();
+        let share = |it: &Range<usize>| self.index.share(text, std::iter::once(&whole[it.clone()]));
+        let shares = sentences(whole).map(|it| (share(&it), it));
+        let best = shares.reduce(|best, it| if it.0 > best.0 { it } else { best });
+        let Some((_, said)) = best.filter(|(share, _)| *share >= PAIRED_SHARE_MIN) else { return };
+        let ours = proof.evidence.iter().filter(|it| it.field == field).count();
+        let Some(first) = proof.evidence.iter().position(|it| it.field == field) else { return };
+        if ours == EVIDENCE_PER_STRING_MAX {
+            return;
+        }
+        let start = part.span.start;
+        self.add(field, start + said.start..start + said.end, Match::Overlap, 0.0, proof);
+        proof.evidence[first + ours..].rotate_right(1);
+    }
+
     /// Orders evidence: a person's wish and the intent first in a request; an action, call by call, before its result.
     pub(super) fn arrange(&self, claim: &Claim, evidence: &mut Vec<Evidence>) {
         match claim {
             Claim::Request(it) => {
                 wish_first(evidence);
                 self.intent_first(&it.summary, evidence);
+                if let Some(target) = &it.target {
+                    self.target_in_wish(target, evidence);
+                }
             }
             Claim::Attempt(_) => {
                 let is_call = |it: &Evidence| {
@@ -163,6 +213,21 @@ impl Grounder<'_> {
             }
             Claim::Decision(_) | Claim::Discussion(_) => {}
         }
+    }
+
+    /// Quotes the target from the wish, if it is named there: where it stands elsewhere, it is that of another matter.
+    fn target_in_wish(&self, target: &str, evidence: &mut Vec<Evidence>) {
+        let share = |it: &Evidence| self.index.share(target, std::iter::once(it.words.as_str()));
+        let Some(at) = evidence.iter().position(|it| it.field == "target") else { return };
+        let least = share(&evidence[at]);
+        let wish = evidence.iter().find(|it| it.field != "target" && share(it) >= least);
+        let Some(wish) = wish.cloned() else { return };
+        evidence[at] = Evidence { field: "target".to_owned(), ..wish };
+        let mut ours = 0;
+        evidence.retain(|it| {
+            ours += u32::from(it.field == "target");
+            it.field != "target" || ours == 1
+        });
     }
 
     /// Puts the first evidence of the intent first in the summary, too, unless a person's words state the summary

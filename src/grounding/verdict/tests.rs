@@ -398,6 +398,74 @@ fn a_target_guessed_from_a_word_is_dropped_and_the_request_stays() {
 }
 
 #[test]
+fn a_former_value_that_nobody_said_is_dropped_and_the_decision_stays() {
+    let of = |option: &str| {
+        decision(&[option, "Postgres"], "Take Postgres", "it is one thing less to run")
+    };
+    let record = check(of("Postgres 14.2"), RecordState::Staged, "");
+    assert!(matches!(&record.claim, Claim::Decision(it) if it.options == ["Postgres"]));
+    check(of("src/evil.rs"), RecordState::Quarantined, "literal-absent: `src/evil.rs`");
+    let chosen = decision(&["Postgres 14.2"], "Postgres 14.2", "it is one thing less to run");
+    check(chosen, RecordState::Quarantined, "literal-absent: `14.2`");
+}
+
+/// Evidence of an attempt in a slice of calls, their outputs and words.
+fn quoted(
+    entries: &[(Speaker, EntryKind, &str)],
+    action: &str,
+    result: &str,
+) -> Vec<(String, String)> {
+    let claim = Claim::Attempt(Attempt {
+        action: action.to_owned(),
+        result: result.to_owned(),
+        succeeded: true,
+    });
+    let record = ground_one(&slice(entries), claim);
+    let words = |it: &Evidence| (it.field.clone(), it.words.as_str().to_owned());
+    record.evidence.iter().map(words).collect()
+}
+
+#[test]
+fn a_call_is_quoted_with_its_output() {
+    let entries = [
+        (Speaker::Person, EntryKind::Prompt, "the booking tests please"),
+        (Speaker::Assistant, EntryKind::Text, "I run the bookings suite with the new slots now."),
+        (Speaker::Assistant, EntryKind::ToolCall, "cargo test bookings"),
+        (Speaker::Tool, EntryKind::ToolResult, "test result: ok. 14 passed; 0 failed"),
+        (Speaker::Assistant, EntryKind::Text, "All green."),
+    ];
+    let found =
+        quoted(&entries, "Ran cargo test bookings with the new slots", "14 passed, 0 failed");
+    let has = |field: &str, words: &str| {
+        found.iter().any(|(it, said)| it == field && said.contains(words))
+    };
+    assert!(has("action", "cargo test bookings"), "{found:?}");
+    assert!(has("result", "14 passed"), "{found:?}");
+}
+
+#[test]
+fn a_target_is_quoted_where_the_wish_is() {
+    let entries = [
+        (Speaker::Person, EntryKind::Prompt, "The dashboard is slow on the wall screen today."),
+        (Speaker::Assistant, EntryKind::Text, "Noted."),
+        (
+            Speaker::Person,
+            EntryKind::Prompt,
+            "Please translate the labels of the dashboard into Swedish.",
+        ),
+    ];
+    let claim = Claim::Request(PersonRequest {
+        intent: "labels in Swedish".to_owned(),
+        target: Some("dashboard".to_owned()),
+        summary: "Translate the labels of the dashboard into Swedish".to_owned(),
+    });
+    let record = ground_one(&slice(&entries), claim);
+    let target: Vec<u32> =
+        record.evidence.iter().filter(|it| it.field == "target").map(|it| it.ordinal).collect();
+    assert_eq!(target, [2], "{:?}", record.evidence);
+}
+
+#[test]
 fn every_field_needs_words_of_its_own() {
     let claim = decision(&[], "Postgres for the queue", "four empty lists");
     check(claim, RecordState::Quarantined, "unproven-field: no words of rationale");
