@@ -36,7 +36,8 @@ async fn titles(store: &Store, sessions: &[Session]) -> Result<Vec<String>, Stor
         Some(title) => cut(title.as_str()),
         None => {
             let mut said = beginnings.next().unwrap_or_default().into_iter();
-            let prompt = said.find(|it| it.speaker == Speaker::Person && it.kind == EntryKind::Prompt);
+            let prompt =
+                said.find(|it| it.speaker == Speaker::Person && it.kind == EntryKind::Prompt);
             prompt.map_or_else(
                 || format!("{}, {}", session.format.name(), day(session.started_at)),
                 |it| shortened(it.text.as_str(), TITLE_LETTERS),
@@ -61,7 +62,8 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     let mut found = visit.page.store.latest_sessions(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut found, "/session?page=");
     let titles = titles(&visit.page.store, &found).await?;
-    let sessions: Value = found.iter().zip(&titles).map(|(it, title)| session_view(it, title)).collect();
+    let sessions: Value =
+        found.iter().zip(&titles).map(|(it, title)| session_view(it, title)).collect();
     let template = include_str!("templates/sessions.html");
     visit.render("Conversations", template, context! { sessions, pager })
 }
