@@ -255,7 +255,8 @@ fn rate_limit_charges_no_try_and_is_waited_out() {
     assert_eq!(records(&totals.json()), 2);
     let status = place.json(&["status", "--json"]);
     let bill = status["bill"].as_array().unwrap().iter();
-    let failed: Vec<u64> = bill.filter(|it| it["for"] == "failed").map(|it| count(it, "/calls")).collect();
+    let failed: Vec<u64> =
+        bill.filter(|it| it["for"] == "failed").map(|it| count(it, "/calls")).collect();
     assert_eq!((failed, count(&status, "/spent/calls")), (vec![4], stub.count() as u64));
     assert!(place.run(&["status"]).stdout.contains("4 calls failed, counted at no cost"));
 }

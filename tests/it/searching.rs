@@ -37,7 +37,7 @@ fn list(value: &Value) -> &[Value] {
 fn a_query_that_is_too_long_is_refused_in_a_line() {
     let place = Place::with_examples();
     let long = place.run(&["search", &"seal ".repeat(4_000)]);
-    long.refused(2, &["19999 letters: expected at most 4000"]);
+    long.refused(2, &["20000 letters: expected at most 4000"]);
     assert!(long.stderr.len() < 200, "{}", long.stderr);
 }
 

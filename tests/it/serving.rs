@@ -85,10 +85,10 @@ async fn refusal(response: Response) -> (u16, String) {
 #[test]
 fn what_is_sent_again_is_answered_with_the_same_jobs() {
     let mut place = Place::new();
-    place.set("ANNALIST__SLICE__TOKENS", "500");
+    place.set("ANNALIST__SLICE__TOKENS", "1000");
     let token = token(&place, "laptop", "write");
     let lines = ["one", "two", "one"].map(|it| document(it, it).to_string()).join("\n");
-    let talk = super::input::claude(0..9);
+    let talk = super::input::claude(0..20);
     let jobs = |it: &Value| -> Vec<Value> {
         it["sessions"].as_array().unwrap().iter().map(|it| it["job_ids"].clone()).collect()
     };
