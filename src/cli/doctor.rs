@@ -108,6 +108,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     usable &= is_priced && store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.add(store);
+    runtime.block_on(twins(&config)).into_iter().for_each(|line| lines.add(line));
     lines.failed.map_or(Ok(()), Err)?;
     if args.json {
         output::json(&DoctorReport {
@@ -189,6 +190,20 @@ async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
         return Line::new("store", Some(false), error.to_string());
     }
     Line::new("store", Some(true), store.place())
+}
+
+/// Two namespaces whose names differ only by case.
+async fn twins(config: &Config) -> Option<Line> {
+    let store = settings::known_store(config).ok()??;
+    let (names, mut folded) = (store.namespaces().await.ok()?, BTreeMap::new());
+    let mut twins =
+        names.iter().filter_map(|name| Some((folded.insert(name.to_lowercase(), name)?, name)));
+    let (one, other) = twins.next()?;
+    let what = format!(
+        "`{one}` and `{other}` differ only by case; if they are one project, merge them with \
+         `annalist namespace move {one} {other}`"
+    );
+    Some(Line::new("namespaces", None, what))
 }
 
 fn print(line: &Line) -> Result<(), Failure> {

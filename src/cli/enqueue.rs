@@ -1,5 +1,6 @@
 //! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
+use super::namespace::warn_of_twin;
 use super::output::{self, DIM, Failure, RED, counted};
 use super::session_input::read_stdin;
 use super::settings;
@@ -71,6 +72,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
     let config = settings::load(file)?;
     let enqueuer = enqueuer(&config, args.model.as_deref())?;
+    let runtime = settings::runtime()?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let named = args.namespace.as_deref().or(config.namespace.as_deref());
+    runtime.block_on(warn_of_twin(&store, named))?;
     let how = EnqueueOptions {
         session: args.session,
         namespace: args.namespace,
@@ -79,7 +84,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         format: args.format,
         also_forgotten: args.also_forgotten,
     };
-    let runtime = settings::runtime()?;
     let input = match input {
         Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
         None => IntakeSource::Paths(args.paths.clone()),
@@ -97,7 +101,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         forgotten(taken.forgotten);
     }
     super::vault::note(taken.copies_evicted, taken.copies_failed);
-    let store = settings::open_store(&config, OpenMode::Existing)?;
     let depth = runtime.block_on(store.depth(clock::now()))?;
     super::status::dead(&depth).iter().for_each(|line| output::note(line));
     let mut runs = runtime.block_on(store.failed_runs())?;

@@ -93,6 +93,16 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
+/// Warns if a namespace that a person named is new and differs only by case from another.
+pub(super) async fn warn_of_twin(store: &Store, name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else { return Ok(()) };
+    if let Some(twin) = store.namespace_twin(name).await? {
+        let what = format!("`{name}` is a new namespace, not `{twin}`: they differ by case");
+        output::note(&output::warning(&what));
+    }
+    Ok(())
+}
+
 async fn rename(store: &Store, old: &str, new: &str, is_agreed_to: bool) -> Result<(), Failure> {
     if old == new {
         return Err(Failure::usage(format!("`{new}`: expected a name other than `{old}`")));

@@ -2,6 +2,7 @@
 
 use super::arguments::date;
 use super::model_args::{self, ModelArgs};
+use super::namespace::warn_of_twin;
 use super::output::{
     self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, lasting, numbers, pairs, remark,
     rules,
@@ -177,6 +178,7 @@ async fn replay(
 ) -> Result<End, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
+    warn_of_twin(&store, config.namespace.as_deref()).await?;
     super::memory::folder::finish_forgetting(&store, &config).await?;
     let (seen, started) = (Arc::clone(&tally), Instant::now());
     let at_second_signal = Arc::clone(&tally);

@@ -72,7 +72,8 @@ pub(super) struct Args {
     /// Only what was said on this date or earlier
     #[arg(long, value_name = "DATE", value_parser = date_end)]
     until: Option<Timestamp>,
-    /// Only what names this file or comes from this transcript
+    /// Only what names this file in its claim or quotes, or comes from this transcript; `annalist why FILE:LINE` also
+    /// knows the files that tools wrote
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     #[command(flatten)]
@@ -149,12 +150,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let store = settings::known_store(&config)?;
     let embedder = embedder(&config)?;
     let words = args.words.join(" ");
-    let query = Query::of(&words);
-    if query.is_empty() && !words.trim().is_empty() {
-        return Err(Failure::usage(format!(
-            "`{words}`: nothing to search for: use a rarer word, of two letters or more"
-        )));
-    }
+    let query = Query::parse(&words).map_err(|why| {
+        Failure::usage(format!("`{}`: {why}", output::shorten(&words, WORDS_LETTERS_MIN)))
+    })?;
     let (namespace, mut hits) = settings::runtime()?.block_on(async {
         let namespace = match &store {
             Some(store) => args.scope.namespace(store, &config).await?,

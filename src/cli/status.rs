@@ -251,7 +251,12 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         let (lost, at_most) = (counted(lost, "call"), dollars(at_most));
         output::line(&format!("{lost} without an answer, counted at up to ${at_most:.4}"))?;
     }
-    let asked = [Purpose::Extract, Purpose::Unanswered];
+    let failed = status.bill.iter().filter(|it| it.purpose == Purpose::Failed);
+    let failed: u64 = failed.map(|it| it.spent.calls).sum();
+    if failed > 0 {
+        output::line(&format!("{} failed, counted at no cost", counted(failed, "call")))?;
+    }
+    let asked = [Purpose::Extract, Purpose::Unanswered, Purpose::Failed];
     let others = status.bill.iter().filter(|it| !asked.contains(&it.purpose));
     let (mut calls, mut micros) = (BTreeMap::<Purpose, u64>::new(), 0);
     for line in others {

@@ -1,6 +1,7 @@
 //! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
 use super::arguments::{date, named};
+use super::namespace::warn_of_twin;
 use super::output::{self, Failure, Row, json_row, time};
 use super::settings;
 use crate::adapters::{clock, process};
@@ -117,6 +118,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             }
             can.sort();
             can.dedup();
+            runtime.block_on(warn_of_twin(&store, Some(&namespace)))?;
             let secret = process::secret().map_err(Failure::failed)?;
             let token = Token {
                 name,

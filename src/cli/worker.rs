@@ -50,7 +50,7 @@ attention.")]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Exit when no job is left that can run, now or later
+    /// Exit when no job is left that can run, now or later; slices do not wait for more of their sessions
     #[arg(long)]
     drain: bool,
     /// Exit after one job

@@ -28,6 +28,8 @@ named! {
         Test = "test",
         /// Any, but no answer was received: counted as the worst case.
         Unanswered = "unanswered",
+        /// Any, but the endpoint refused it or was not there: counted at no cost.
+        Failed = "failed",
     }
 }
 

@@ -5,7 +5,7 @@ use super::retrying_store::RetryingStore;
 use crate::adapters::process;
 use crate::config::{Config, Limits, Price};
 use crate::domain::{Digest, SessionId, Timestamp, Usage};
-use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall, StoreError};
+use crate::store::{CallEnd, Cap, CapReached, CapScope, CapUnit, Rates, SentCall, StoreError};
 use crate::text::phrase::count;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,19 +133,18 @@ impl Budget {
         Ok(reached.map_or(Ok(Reservation { caps, call }), Err))
     }
 
-    /// Replaces the reserved charge with the actual one; `None` if the call may have been processed, but no answer was
-    /// received.
+    /// Replaces the reserved charge with the actual one.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,
         reserved: Reservation,
-        cost: Option<Charge>,
+        end: CallEnd,
     ) -> Result<(), StoreError> {
         let Reservation { caps, call } = reserved;
-        if caps.is_empty() && cost.is_some() {
+        if caps.is_empty() && matches!(end, CallEnd::Paid(_)) {
             return Ok(());
         }
-        store.retry(|store| store.settle(caps.clone(), call.clone(), cost)).await
+        store.retry(|store| store.settle(caps.clone(), call.clone(), end)).await
     }
 
     fn caps(&self, owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {

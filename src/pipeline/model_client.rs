@@ -10,7 +10,9 @@ use crate::domain::{
     RequestDigest, Retry, RunId, Timestamp, Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
-use crate::store::{Bill, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError};
+use crate::store::{
+    Bill, CallEnd, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -205,7 +207,7 @@ impl ModelClient {
             .entry(request.model.clone())
             .or_default()
             .include(worst_case(request), usage);
-        self.settle(reservation, Some(Charge { tokens, micros: cost_micros })).await?;
+        self.settle(reservation, CallEnd::Paid(Charge { tokens, micros: cost_micros })).await?;
         let sent = estimate(request);
         let used = sent + usage.completion_tokens;
         self.rate_limit.settle(&self.store, sent, Some(used)).await?;
@@ -297,12 +299,8 @@ impl ModelClient {
         self.store.retry(|store| store.journal(entry.clone())).await
     }
 
-    async fn settle(
-        &self,
-        reservation: Reservation,
-        charge: Option<Charge>,
-    ) -> Result<(), StoreError> {
-        self.budget.settle(&self.store, reservation, charge).await?;
+    async fn settle(&self, reservation: Reservation, end: CallEnd) -> Result<(), StoreError> {
+        self.budget.settle(&self.store, reservation, end).await?;
         self.settled.notify_waiters();
         Ok(())
     }
@@ -327,8 +325,8 @@ impl ModelClient {
                 }
                 Err(error) => error,
             };
-            let charge = (!error.is_unanswered).then(Charge::default);
-            self.settle(reservation, charge).await?;
+            let end = if error.is_unanswered { CallEnd::Unanswered } else { CallEnd::Failed };
+            self.settle(reservation, end).await?;
             let Retry::After { wait, charged } = error.retry() else {
                 // The endpoint responded; the request is wrong.
                 permit.ok();

@@ -9,6 +9,8 @@ use crate::privacy::{Gate, Redacted};
 use crate::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
+/// Hosts on which the names of owners and repositories do not differ by case.
+const CASELESS_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 /// Namespace of conversations without a folder.
 pub(super) const NAMESPACE_DEFAULT: &str = "default";
 
@@ -91,7 +93,8 @@ pub(crate) struct Namespaces<'a> {
 
 impl Namespaces<'_> {
     /// Returns the namespace of a folder: an earlier path if the folder's project used it, else the current name, else
-    /// the last component of the path if the project used that alone.
+    /// the last component of the path if the project used that alone, else the name in another case if its host takes
+    /// them for one.
     pub(crate) async fn of_folder(&self, folder: &str) -> Result<String, StoreError> {
         let fresh = namespace_of_folder(folder, self.gate);
         let name = self.store.namespace_moved(&fresh).await?.unwrap_or_else(|| fresh.clone());
@@ -105,7 +108,12 @@ impl Namespaces<'_> {
                 return Ok(used.clone());
             }
         }
-        Ok(name)
+        let host = name.split('/').next().unwrap_or_default();
+        let twin = match CASELESS_HOSTS.contains(&host) {
+            true => self.store.namespace_twin(&name).await?,
+            false => None,
+        };
+        Ok(twin.unwrap_or(name))
     }
 
     /// True if a folder of the project `name` used the namespace `used`.

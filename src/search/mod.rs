@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 #[cfg(test)]
 mod tests;
 
+/// Maximum letters of a query; few of its words would count.
+const LETTERS_MAX: usize = 4_000;
 /// Maximum number of query words that count.
 const WORDS_MAX: usize = 32;
 /// Weights of the fields: subject, rationale and evidence.
@@ -69,6 +71,21 @@ impl QueryWord {
 }
 
 impl Query {
+    /// Parses a query; `Err` says why there is nothing to search for. Blank text is an empty query.
+    pub(crate) fn parse(text: &str) -> Result<Query, String> {
+        let letters = text.chars().count();
+        if LETTERS_MAX < letters {
+            return Err(format!("{letters} letters: expected at most {LETTERS_MAX}"));
+        }
+        let query = Query::of(text);
+        match query.is_empty() && !text.trim().is_empty() {
+            true => {
+                Err("nothing to search for: use a rarer word, of two letters or more".to_owned())
+            }
+            false => Ok(query),
+        }
+    }
+
     pub(crate) fn of(text: &str) -> Query {
         let mut words: Vec<QueryTerm> = Vec::new();
         for word in query_terms(text) {

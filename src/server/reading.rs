@@ -97,12 +97,7 @@ pub(super) async fn search_hits(
     caller.may(TokenRight::Read)?;
     let SearchQuery { query: words, kind, state: hit_state, open, limit } = query;
     let paging = Paging::of(None, limit)?;
-    let query = Query::of(&words);
-    if query.is_empty() && !words.trim().is_empty() {
-        return Err(refused(
-            "query: nothing to search for: use a rarer word, of two letters or more",
-        ));
-    }
+    let query = Query::parse(&words).map_err(|why| refused(&format!("query: {why}")))?;
     let filter =
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };
     let limit = paging.limit as usize;

@@ -111,6 +111,8 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
         let plans = store.plans(Some("project")).await.unwrap();
         let undone: Vec<Option<Timestamp>> = plans.iter().map(|it| it.undone_at).collect();
         assert_eq!(undone, [Some(Timestamp(20)), None]);
+        let listed = store.latest_plans(PageRange { skip: 0, take: 9 }).await.unwrap();
+        assert_eq!(listed.iter().map(|it| it.at).collect::<Vec<_>>(), [Timestamp(30)]);
         let PrefixLookup::One(found) = store.plan(plan.id.0.into()).await.unwrap() else {
             panic!()
         };

@@ -50,9 +50,9 @@ pub use migrations::OpenMode;
 pub(crate) use namespace::{NamespaceTotals, Token, TokenRight};
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use queue::{
-    ABANDONED, BatchJob, BatchPart, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge, DeadJobs,
-    Gathering, JobChange, JobFilter, JobPage, JobRelease, JobSelection, OpenJobs, Overdue, PartEnd,
-    QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
+    ABANDONED, BatchJob, BatchPart, CallEnd, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge,
+    DeadJobs, Gathering, JobChange, JobFilter, JobPage, JobRelease, JobSelection, OpenJobs,
+    Overdue, PartEnd, QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub use record::RecordFilter;

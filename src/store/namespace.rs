@@ -30,6 +30,13 @@ impl Store {
         self.all("reading which namespaces there are", sql, &[]).await
     }
 
+    /// Returns a namespace from which `name`, which has no sessions, differs only by case.
+    pub(crate) async fn namespace_twin(&self, name: &str) -> StoreResult<Option<String>> {
+        let sql = "SELECT namespace FROM sessions WHERE lower(namespace) = lower(?1)
+            AND NOT EXISTS (SELECT 1 FROM sessions WHERE namespace = ?1) LIMIT 1";
+        self.first("looking for a namespace in other case", sql, values![name]).await
+    }
+
     /// Returns the only namespace of the sessions that did not come over HTTP, if it is one.
     pub(crate) async fn only_namespace(&self) -> StoreResult<Option<String>> {
         let sql = "SELECT DISTINCT namespace FROM sessions WHERE path NOT LIKE 'http:%' LIMIT 2";

@@ -152,11 +152,14 @@ impl Store {
         self.one("measuring plans", sql, values![namespace]).await
     }
 
-    /// Returns a page of plans, latest first, with the operations of short ones.
+    /// Returns a page of plans, latest first, with the operations of short ones; of a plan that was redone, its last
+    /// application.
     pub(crate) async fn latest_plans(&self, range: PageRange) -> StoreResult<Vec<PlanEntry>> {
         let sql = "SELECT id, namespace, at, undone_at,
                 CASE WHEN octet_length(body) <= ?3 THEN body END
-            FROM plans ORDER BY no DESC LIMIT ?1 OFFSET ?2";
+            FROM plans p WHERE p.undone_at IS NULL OR NOT EXISTS (
+                SELECT 1 FROM plans later WHERE later.id = p.id AND p.no < later.no)
+            ORDER BY no DESC LIMIT ?1 OFFSET ?2";
         self.all("listing plans", sql, values![range.take, range.skip, LISTED_BYTES_MAX]).await
     }
 

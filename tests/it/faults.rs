@@ -249,9 +249,16 @@ fn rate_limit_charges_no_try_and_is_waited_out() {
         1..=4 => Answer::Status(429, "retry-after: 0.06\r\n", String::new()),
         _ => ask.good(),
     });
-    let totals = replay(&hasty(stub.url()));
+    let place = hasty(stub.url());
+    let totals = replay(&place);
     assert_eq!(wrong(Fine, &totals), None);
     assert_eq!(records(&totals.json()), 2);
+    let status = place.json(&["status", "--json"]);
+    let bill = status["bill"].as_array().unwrap().iter();
+    let failed: Vec<u64> =
+        bill.filter(|it| it["for"] == "failed").map(|it| count(it, "/calls")).collect();
+    assert_eq!((failed, count(&status, "/spent/calls")), (vec![4], stub.count() as u64));
+    assert!(place.run(&["status"]).stdout.contains("4 calls failed, counted at no cost"));
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
         DROP TABLE memory_indexes; DROP TABLE memory_keys;
         DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
-        DROP TABLE scrubs; DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; DROP TABLE vectors; DROP TABLE vault; DROP TABLE vault_chunks; DROP TABLE contradictions; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
+        DROP INDEX jobs_by_place; DROP TABLE scrubs; DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; DROP TABLE vectors; DROP TABLE vault; DROP TABLE vault_chunks; DROP TABLE contradictions; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
         DROP TABLE namespace_moves; DROP INDEX sessions_by_native_id; DROP INDEX sessions_by_namespace;
         DROP INDEX memories_by_section; DROP INDEX memories_unlisted; DROP INDEX memories_by_successor;
         DROP INDEX memories_open; DROP INDEX records_by_time;

@@ -143,7 +143,8 @@ fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
         let read = client.read(&format!("annalist://session/{session}")).await.unwrap();
         assert!(read.contains(id) && read.contains("## session "), "{read}");
         let open = client.call("open_items", json!({})).await;
-        assert!(open.contains("## Open\n- src-"), "{open}");
+        assert!(open.contains("## Open\n- src-") && open.contains(", open, "), "{open}");
+        assert!(!open.contains("holds now"), "{open}");
         let context = client.call("context", json!({"query": words})).await;
         assert!(context.contains("<memory name=\"project\">"), "{context}");
     });

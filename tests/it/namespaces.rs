@@ -75,6 +75,29 @@ fn folders_of_one_name_do_not_meet_and_clones_of_one_repository_do() {
 }
 
 #[test]
+fn names_that_differ_only_by_case_are_one_on_a_host_that_says_so_and_a_warning_elsewhere() {
+    let place = with_queue();
+    for (name, url) in [
+        ("one", "git@github.com:Dev/Roofs.git"),
+        ("two", "https://GitHub.com/dev/roofs"),
+        ("three", "git@example.org:Dev/roofs.git"),
+        ("four", "git@example.org:dev/roofs.git"),
+    ] {
+        enqueue(&place, &[&talk(&place, name, &clone(&place, name, url))]);
+    }
+    let expected =
+        [("example.org/Dev/roofs", 1), ("example.org/dev/roofs", 1), ("github.com/Dev/Roofs", 2)];
+    assert_eq!(names(&place), expected.map(|(name, sessions)| (name.to_owned(), sessions)));
+    let talk = talk(&place, "named", &place.path("one"));
+    for (name, warns) in [("App", false), ("app", true), ("app", false)] {
+        let told = place.run(&["enqueue", &talk, "--namespace", name]).stderr;
+        assert_eq!(told.contains("`app` is a new namespace, not `App`"), warns, "{name}: {told}");
+    }
+    let told = place.run(&["doctor"]).stdout;
+    assert!(told.contains("annalist namespace move App app"), "{told}");
+}
+
+#[test]
 fn a_name_that_a_project_used_stays_until_a_person_moves_it() {
     let place = with_queue();
     let folder = clone(&place, "roofs", "git@example.org:dev/roofs.git");

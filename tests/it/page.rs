@@ -142,6 +142,16 @@ fn nothing_is_shown_without_the_secret_of_the_run() {
 }
 
 #[test]
+fn a_conversation_without_a_title_is_shown_by_its_first_words() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let title = place.json(&["status", "--json"])["sessions"][0]["title"].clone();
+    assert!(title.is_null(), "{title}");
+    let listed = served.get("/session");
+    assert!(listed.contains("\"><bdi>We chose"), "{listed}");
+}
+
+#[test]
 fn two_servers_of_one_machine_keep_both_their_visitors() {
     let place = left_open();
     let servers = [Served::new(&place), Served::new(&place)];

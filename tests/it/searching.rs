@@ -34,6 +34,14 @@ fn list(value: &Value) -> &[Value] {
 }
 
 #[test]
+fn a_query_that_is_too_long_is_refused_in_a_line() {
+    let place = Place::with_examples();
+    let long = place.run(&["search", &"seal ".repeat(4_000)]);
+    long.refused(2, &["20000 letters: expected at most 4000"]);
+    assert!(long.stderr.len() < 200, "{}", long.stderr);
+}
+
+#[test]
 fn every_record_is_found_by_its_rarest_word_until_it_is_forgotten() {
     for place in places() {
         let records = place.json(&["records", "--json"]);

@@ -83,6 +83,29 @@ async fn refusal(response: Response) -> (u16, String) {
 }
 
 #[test]
+fn what_is_sent_again_is_answered_with_the_same_jobs() {
+    let mut place = Place::new();
+    place.set("ANNALIST__SLICE__TOKENS", "1000");
+    let token = token(&place, "laptop", "write");
+    let lines = ["one", "two", "one"].map(|it| document(it, it).to_string()).join("\n");
+    let talk = super::input::claude(0..20);
+    let jobs = |it: &Value| -> Vec<Value> {
+        it["sessions"].as_array().unwrap().iter().map(|it| it["job_ids"].clone()).collect()
+    };
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        for (path, sent) in [("/v1/slices", lines), ("/v1/transcripts?name=t.jsonl", talk)] {
+            let first = served.taken(path, &token, sent.clone()).await;
+            let again = served.taken(path, &token, sent).await;
+            assert_eq!(jobs(&first), jobs(&again), "{path}");
+            assert!(count(&first, "/jobs") > 1 && count(&first, "/known") == 0, "{first}");
+            assert_eq!(count(&first, "/jobs"), count(&again, "/known"), "{again}");
+            assert_eq!([count(&again, "/jobs"), count(&again, "/entries")], [0, 0], "{again}");
+        }
+    });
+}
+
+#[test]
 fn documents_are_taken_in_once_and_in_the_namespace_of_the_token() {
     let place = Place::new();
     let token = token(&place, "laptop", "write");
@@ -619,6 +642,8 @@ fn what_is_read_is_what_the_commands_answer_and_of_no_other_namespace() {
         assert_eq!((&last["items"][0], &last["next"]), (&all[all.len() - 1], &Value::Null));
         let bad = get("/v1/records?limit=0", &own).await;
         assert_eq!(bad["error"]["what"], "limit: expected 1 to 1000");
+        let long = get(&format!("/v1/search?query={}", "a+".repeat(4_000)), &own).await;
+        assert_eq!(long["error"]["what"], "query: 8000 letters: expected at most 4000");
     });
 }
 

@@ -28,6 +28,21 @@ fn waiting_jobs_are_extracted_once() {
 }
 
 #[test]
+fn a_drain_does_not_leave_slices_that_wait_for_more() {
+    let stub = Stub::good();
+    let place = Place::with_worker(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    let queued = place.json(&["enqueue", "s.jsonl", "--json"]);
+    assert!(queued["sessions"][0]["gathers_until"].is_number(), "{queued}");
+    let summary = place.json(&DRAIN);
+    assert_eq!((count(&summary, "/jobs/done"), count(&summary, "/left/gathering")), (1, 0));
+    assert_eq!(place.jobs_in("done"), 1);
+    place.write("s.jsonl", claude(0..2));
+    place.json(&["enqueue", "s.jsonl", "--json"]);
+    assert_eq!(count(&place.json(&DRAIN), "/jobs/done"), 1, "what follows is a slice of its own");
+}
+
+#[test]
 fn one_job_is_one_job() {
     let stub = Stub::good();
     let place = Place::with_worker(stub.url());

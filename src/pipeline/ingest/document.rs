@@ -16,6 +16,7 @@ use crate::transcripts::{
     redact_session,
 };
 use std::error::Error;
+use std::ops::Range;
 
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -149,6 +150,8 @@ impl Enqueuer {
             let known = growth.entries;
             let new = self.new_in(document, &growth).await?;
             let Some(intake) = self.intake(document, growth, new, &rules).await? else {
+                let ordinals = self.ordinals(document, known).await?;
+                taken.add_known(&self.store, ordinals).await?;
                 return Ok(taken);
             };
             if taken.enqueue(&self.store, intake).await? {
@@ -234,6 +237,20 @@ impl Enqueuer {
                 ordinal - from
             ))),
         }
+    }
+
+    /// Ordinals of a document's entries, which are among the first `known` of its session.
+    async fn ordinals(&self, document: &Document, known: u32) -> Result<Range<u32>, StoreError> {
+        let own: Vec<u64> = document.entries.iter().map(mark_of).collect();
+        let mut from = document.from;
+        if from.is_none() && !own.is_empty() {
+            let mut marks = Vec::new();
+            let each = |it: SpokenEntry| marks.push(mark(it.speaker, it.kind, it.text.as_str()));
+            self.store.spoken_entries(document.session.id, 0..known, each).await?;
+            from = marks.windows(own.len()).rposition(|it| it == own).map(|at| at as u32);
+        }
+        let from = from.unwrap_or(known);
+        Ok(from..from.saturating_add(own.len() as u32))
     }
 
     /// Slices the waiting and the new entries; `None` if there is nothing to enqueue.

@@ -11,7 +11,7 @@ use crate::store::{Intake, Store, StoreError, StoreErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Minimum share of equal entries in a rewritten session, in percent. With less, it is another conversation under the
 /// same name, which does not replace the earlier one.
@@ -126,8 +126,16 @@ impl SliceSink for IntakeSink {
                 }
             }
             Work::End(ending) => {
-                let open = self.open.take().filter(|_| ending.whole);
-                return self.enqueue(open.and_then(|open| open.end(*ending, &self.rules)));
+                let Some(open) = self.open.take().filter(|_| ending.whole) else {
+                    return Ok(ControlFlow::Continue(()));
+                };
+                let (known, ordinals) = (SessionIntake::of(&open.session), 0..ending.entries);
+                let intake = open.end(*ending, &self.rules);
+                if intake.is_none() {
+                    let known = self.report.of(known).add_known(&self.lookup.store, ordinals);
+                    self.lookup.block_on(known)?;
+                }
+                return self.enqueue(intake);
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -187,6 +195,19 @@ impl SessionIntake {
             forgotten: false,
             evicted: Some(0),
         }
+    }
+
+    /// Counts the jobs of entries that were all queued before.
+    pub(super) async fn add_known(
+        &mut self,
+        store: &Store,
+        ordinals: Range<u32>,
+    ) -> Result<(), StoreError> {
+        for (job, gathers) in store.jobs_of_entries(self.session, ordinals).await? {
+            self.job_ids.push(job);
+            self.known += u32::from(!gathers);
+        }
+        Ok(())
     }
 
     /// Enqueues an intake of the session and counts it; returns false if another process enqueued more meanwhile.
@@ -275,11 +296,14 @@ impl IntakeReport {
         self.copies_evicted += intake.evicted.unwrap_or_default();
         self.copies_failed += u64::from(intake.evicted.is_none());
         let SessionIntake { entries, jobs, known, gathers_until, .. } = intake;
-        let ids = std::mem::take(&mut intake.job_ids);
+        let mut ids = std::mem::take(&mut intake.job_ids);
         let all = self.of(SessionIntake { entries: 0, jobs: 0, known: 0, ..intake });
+        let sent = ids.len();
+        // An earlier document of the same request may have queued them.
+        ids.retain(|id| !all.job_ids.contains(id));
         all.entries += entries;
         all.jobs += jobs;
-        all.known += known;
+        all.known += known.saturating_sub((sent - ids.len()) as u32);
         all.job_ids.extend(ids);
         all.gathers_until = gathers_until;
     }

@@ -8,7 +8,9 @@ use crate::config::{Config, Price};
 use crate::domain::{Digest, Purpose, RequestDigest, Timestamp, Usage, estimate_tokens};
 use crate::llm::Endpoint;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{Bill, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector};
+use crate::store::{
+    Bill, CallEnd, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector,
+};
 use tokio_util::sync::CancellationToken;
 
 const TEXTS_AT_ONCE: usize = 64;
@@ -132,9 +134,12 @@ impl Embedder {
         let usage = Usage { prompt_tokens: tokens, ..Usage::default() };
         self.rate_limit.settle(&store, sent, Some(tokens)).await?;
         let cost_micros = cost(usage, self.price);
-        let lost = called.as_ref().is_err_and(|error| error.is_unanswered);
-        let charge = (!lost).then_some(Charge { tokens, micros: cost_micros });
-        self.budget.settle(&store, reserved, charge).await?;
+        let end = match &called {
+            Ok(_) => CallEnd::Paid(Charge { tokens, micros: cost_micros }),
+            Err(error) if error.is_unanswered => CallEnd::Unanswered,
+            Err(_) => CallEnd::Failed,
+        };
+        self.budget.settle(&store, reserved, end).await?;
         let called = called.map_err(|error| NoVectors(error.to_string()))?;
         let (namespace, purpose) = (namespace.to_owned(), Purpose::Search);
         let texts = texts.iter().map(Redacted::as_str).chain([self.model.as_str()]);

@@ -114,7 +114,13 @@ impl ClaimLoop<'_> {
                 if !is_read || self.state.feeding.strong_count() > 0 {
                     return Ok(false);
                 }
-                Ok(!self.state.left(self.state.now()).await?.is_something())
+                let now = self.state.now();
+                let left = self.state.left(now).await?;
+                if left.gathering > 0 && self.state.batch.is_none() {
+                    self.state.store().retry(|store| store.end_gathering_waits(now)).await?;
+                    return Ok(false);
+                }
+                Ok(!left.is_something())
             }
         }
     }

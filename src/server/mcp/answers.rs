@@ -2,7 +2,7 @@
 //! fenced as data and limited by a budget.
 
 use crate::context::{Entry, Section, fenced};
-use crate::domain::{Claim, Evidence, Session, Speaker, Timestamp, Tokens};
+use crate::domain::{Claim, Evidence, Memory, Session, Speaker, Timestamp, Tokens};
 use crate::memory_dir::source_tag;
 use crate::pipeline::{HitState, MemoryChange, SearchHit};
 use crate::privacy::{Gate, Redacted};
@@ -143,7 +143,9 @@ fn identity(hit: &SearchHit) -> String {
 
 /// State of a hit in words.
 fn holds(hit: &SearchHit) -> String {
+    let is_open = hit.memory.as_ref().is_some_and(Memory::is_open);
     let words = match hit.state {
+        HitState::Current if hit.possibly.is_none() && is_open => "open",
         HitState::Current if hit.possibly.is_none() => "holds now",
         HitState::Current
         | HitState::Completed

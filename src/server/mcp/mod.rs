@@ -152,12 +152,7 @@ impl Server {
 
     async fn search(&self, arguments: SearchArguments) -> Result<Redacted, ToolError> {
         let SearchArguments { query: words, kind, state, limit, namespace } = arguments;
-        let query = Query::of(&words);
-        if query.is_empty() && !words.trim().is_empty() {
-            return Err(failed(
-                "query: nothing to search for: use a rarer word, of two letters or more",
-            ));
-        }
+        let query = Query::parse(&words).map_err(|why| failed(format!("query: {why}")))?;
         let limit = limit.and_then(|it| usize::try_from(it.get()).ok());
         let limit = limit.unwrap_or(HITS).min(HITS_MAX);
         let filter = SearchFilter { kind, ..SearchFilter::default() };

@@ -1,10 +1,12 @@
 //! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model's answers about it.
 
 use super::shell::{Page, PageError, Visit, one, parsed};
-use super::views::{ENTRIES, cut, day, pager, range, span, speaker};
+use super::views::{ENTRIES, cut, day, pager, range, shortened, span, speaker};
 use crate::adapters::{clock, walk};
-use crate::domain::{CoverageState, Entry, Evidence, Record, RecordState, RunState, Session};
-use crate::store::{EntryEnd, RecordFilter, StoredRun};
+use crate::domain::{
+    CoverageState, Entry, EntryKind, Evidence, Record, RecordState, RunState, Session, Speaker,
+};
+use crate::store::{EntryEnd, RecordFilter, Store, StoreError, StoredRun};
 use crate::text::phrase::counted;
 use axum::extract::Path;
 use axum::response::Response;
@@ -14,6 +16,10 @@ use std::ops::Range;
 
 /// Conversations per page of the list.
 const LISTED: u32 = 50;
+/// Number of first entries that may have the words by which a conversation without a title is shown.
+const BEGINNING_ENTRIES: u32 = 40;
+/// Maximum letters of such words.
+const TITLE_LETTERS: usize = 80;
 /// Bytes of an entry that are shown unfolded.
 const UNFOLDED_BYTES: usize = 2_400;
 /// Maximum records that are read for a conversation.
@@ -21,15 +27,30 @@ const RECORDS_MAX: u32 = 5_000;
 /// Maximum extraction runs that are read for a conversation.
 const RUNS_MAX: u32 = 5_000;
 
-fn title(session: &Session) -> String {
-    let title = session.title.as_ref().map(|it| cut(it.as_str()));
-    title.unwrap_or_else(|| session.native_id.as_str().to_owned())
+/// Titles of conversations; of one without, the first words that a person said in it, or its client and day.
+async fn titles(store: &Store, sessions: &[Session]) -> Result<Vec<String>, StoreError> {
+    let untitled = sessions.iter().filter(|it| it.title.is_none());
+    let beginnings = untitled.map(|it| (it.id, 0..BEGINNING_ENTRIES)).collect();
+    let mut beginnings = store.spoken_entries_in(beginnings).await?.into_iter();
+    let title = |session: &Session| match &session.title {
+        Some(title) => cut(title.as_str()),
+        None => {
+            let mut said = beginnings.next().unwrap_or_default().into_iter();
+            let prompt =
+                said.find(|it| it.speaker == Speaker::Person && it.kind == EntryKind::Prompt);
+            prompt.map_or_else(
+                || format!("{}, {}", session.format.name(), day(session.started_at)),
+                |it| shortened(it.text.as_str(), TITLE_LETTERS),
+            )
+        }
+    };
+    Ok(sessions.iter().map(title).collect())
 }
 
-fn session_view(session: &Session) -> Value {
+fn session_view(session: &Session, title: &str) -> Value {
     context! {
         id => session.id.to_string(),
-        title => title(session),
+        title,
         namespace => &session.namespace,
         format => session.format.name(),
         path => &session.path,
@@ -40,7 +61,9 @@ fn session_view(session: &Session) -> Value {
 pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     let mut found = visit.page.store.latest_sessions(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut found, "/session?page=");
-    let sessions: Value = found.iter().map(session_view).collect();
+    let titles = titles(&visit.page.store, &found).await?;
+    let sessions: Value =
+        found.iter().zip(&titles).map(|(it, title)| session_view(it, title)).collect();
     let template = include_str!("templates/sessions.html");
     visit.render("Conversations", template, context! { sessions, pager })
 }
@@ -62,6 +85,7 @@ fn run_view(stored: &StoredRun) -> Value {
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
     let store = &visit.page.store;
     let session = one(store.session_named(&id).await?, "conversation")?;
+    let title = titles(store, std::slice::from_ref(&session)).await?.concat();
     let listed = range(visit.number(), ENTRIES);
     let ordinals = listed.skip..listed.skip.saturating_add(listed.take);
     let mut found = store.entries_of(session.id, ordinals.clone()).await?;
@@ -99,7 +123,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         format!("{} {}: {reason}", counted(*entries, "entry"), ended(*state))
     });
     let view = context! {
-        session => session_view(&session),
+        session => session_view(&session, &title),
         // Name of the token that sent it.
         sender => session.path.strip_prefix("http:").and_then(|it| it.split('/').next()),
         // The file still exists at its path.
@@ -118,7 +142,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         runs => runs.iter().filter(is_here).map(run_view).collect::<Value>(),
         pager,
     };
-    visit.render(&title(&session), include_str!("templates/session.html"), view)
+    visit.render(&title, include_str!("templates/session.html"), view)
 }
 
 async fn record_view(

@@ -42,7 +42,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let is_more_open = open.len() > OPEN_MAX as usize;
     open.truncate(OPEN_MAX as usize);
     let depth = store.depth(now).await?;
-    let failed = store.failed_runs().await?;
+    let (failed, failures) = (store.failed_runs().await?, store.failed_count().await?);
     let view = context! {
         days,
         projects => projects(&hits),
@@ -50,9 +50,9 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         undated,
         open => with_places(&visit.page, &open).await?,
         is_more_open,
-        needs => needs(&visit.page, &depth, failed.len()).await?,
+        needs => needs(&visit.page, &depth, failures).await?,
         waits => waits(store, &depth).await?,
-        more_failed => failed.len().saturating_sub(FAILED_MAX),
+        more_failed => failures.saturating_sub(FAILED_MAX as u64),
         failed => failed.into_iter().take(FAILED_MAX).map(failed_view).collect::<Value>(),
         spent => vec![
             cost("today", store.spent_since(begins(0)).await?),
@@ -102,10 +102,10 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(page: &Page, depth: &QueueStats, failed: usize) -> Result<Vec<Value>, PageError> {
+async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value>, PageError> {
     let mut needs = Vec::new();
     if failed > 0 {
-        let line = format!("{} failed, listed below", counted(failed as u64, "slice"));
+        let line = format!("{} failed, listed below", counted(failed, "slice"));
         needs.push(context! { line, command => "annalist status" });
     }
     let spooled = page.spool.as_ref().map(|it| it.left_behind((page.clock)())).unwrap_or_default();

@@ -109,7 +109,11 @@ pub(super) fn day(at: Option<Timestamp>) -> String {
 
 /// Truncates a text with an ellipsis.
 pub(super) fn cut(text: &str) -> String {
-    let head = truncate::letters(text, WORDS_LETTERS);
+    shortened(text, WORDS_LETTERS)
+}
+
+pub(super) fn shortened(text: &str, letters: usize) -> String {
+    let head = truncate::letters(text, letters);
     if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 

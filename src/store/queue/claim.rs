@@ -327,6 +327,15 @@ impl QueuedJob {
     }
 }
 
+impl Store {
+    /// Ends the wait of every gathering slice; the next claim closes them.
+    pub(crate) async fn end_gathering_waits(&self, now: Timestamp) -> StoreResult<()> {
+        let sql = "UPDATE jobs SET until = ?1
+            WHERE until > ?1 AND state = 'waiting' AND reason = 'gathering'";
+        self.write("ending the wait for more entries", move |db| db.run(sql, values![now])).await
+    }
+}
+
 /// Closes a gathering slice; later entries of the session start a new one.
 pub(super) fn close_gathering(db: &mut Db, session_no: i64, ordinals: (u32, u32)) -> Result<()> {
     let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1

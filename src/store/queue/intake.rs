@@ -4,8 +4,8 @@
 //! before. A job that is already queued joins the batch unchanged.
 
 use crate::domain::{
-    Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobState, Session, SessionId, SliceId,
-    Timestamp, Wait,
+    Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobId, JobState, Session, SessionId,
+    SliceId, Timestamp, Wait,
 };
 use crate::privacy::Report;
 use crate::store::{
@@ -13,6 +13,7 @@ use crate::store::{
     StoreResult, Value, entry, json, session, values,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// New entries of a session, cut into jobs.
 #[derive(Clone, Debug)]
@@ -78,6 +79,33 @@ impl Store {
         document: Digest,
     ) -> StoreResult<bool> {
         self.read("looking for a document", move |db| was_submitted(db, session, document)).await
+    }
+
+    /// Returns the jobs that these entries of a session were queued as, each with whether it gathers: without halves of
+    /// others, and without those of slices that changed since.
+    pub(crate) async fn jobs_of_entries(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+    ) -> StoreResult<Vec<(JobId, bool)>> {
+        let sql = "SELECT j.id, coalesce(j.reason, '') = 'gathering', j.state = 'cut',
+                j.last_ordinal, j.last_part
+            FROM sessions s JOIN jobs j ON j.session_no = s.no
+            WHERE s.id = ?1 AND j.first_ordinal < ?3 AND ?2 <= j.last_ordinal
+                AND (j.state = 'cut' OR coalesce((SELECT max(r.current) FROM runs r
+                    WHERE r.session_no = j.session_no AND r.first_ordinal = j.first_ordinal
+                        AND r.slice = j.slice), 1) = 1)
+            ORDER BY j.first_ordinal, j.first_part, j.no";
+        let values = values![&session.0, ordinals.start, ordinals.end];
+        let mut jobs: Vec<(_, _, bool, (u32, u32))> =
+            self.all("reading the jobs of a session", sql, values).await?;
+        let mut cut_to = None;
+        jobs.retain(|(_, _, is_cut, last)| {
+            let is_half = Some(*last) <= cut_to;
+            cut_to = if *is_cut && !is_half { Some(*last) } else { cut_to };
+            !is_half
+        });
+        Ok(jobs.into_iter().map(|(id, gathers, ..)| (id, gathers)).collect())
     }
 
     /// Ingests the growth of a session as jobs, atomically. What was ingested before is skipped.

@@ -24,7 +24,8 @@ async fn drain(store: &Store, session: &Session, names: &[&str]) {
     let jobs = store.claim(claim(99, 100)).await.unwrap().jobs;
     assert_eq!(jobs.len(), names.len());
     for (claimed, name) in jobs.into_iter().zip(names) {
-        let staging = staging(session, name, claimed.job.first.0, &[name]);
+        let mut staging = staging(session, name, claimed.job.first.0, &[name]);
+        staging.run.slice = claimed.job.slice;
         let ended =
             store.finish(claimed.lease, Some(staging), JobEnding::Done, Timestamp(100)).await;
         assert_eq!(ended.unwrap().staged, 1);
@@ -87,6 +88,9 @@ async fn what_was_rewritten_counts_no_longer_until_it_is_as_it_was() {
         assert_eq!(staged(&store).await, ["a"]);
         drain(&store, &session, &["c"]).await;
         assert_eq!(staged(&store).await, ["a", "c"]);
+        let jobs = store.jobs_of_entries(session.id, 0..20).await.unwrap();
+        let expected = [job("a", (0, 9)), job("c", (10, 19))].map(|it| (it.id, false));
+        assert_eq!(jobs, expected, "without the slice that changed");
         let back = store.enqueue(anew(growth(&store, &session).await, &["a", "b"])).await.unwrap();
         assert_eq!((back.jobs, back.known), (1, 1), "what nothing covers any more is done again");
         drain(&store, &session, &["b"]).await;

@@ -30,6 +30,17 @@ pub(crate) struct Charge {
     pub micros: u64,
 }
 
+/// End of a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CallEnd {
+    /// Answered; it is billed elsewhere.
+    Paid(Charge),
+    /// Refused, or not received.
+    Failed,
+    /// It may have been processed, but no answer was received: the reserved amount counts as spent.
+    Unanswered,
+}
+
 /// A call that is about to be made, at its worst case.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct SentCall {
@@ -332,29 +343,37 @@ impl Store {
         .await
     }
 
-    /// Replaces the amount reserved under `caps` with the actual cost, which is billed elsewhere. `None`: no answer was
-    /// received, so the reserved amount counts as spent.
+    /// Replaces the amount reserved under `caps` with the actual cost.
     pub(crate) async fn settle(
         &self,
         caps: Vec<Cap>,
         call: SentCall,
-        cost: Option<Charge>,
+        end: CallEnd,
     ) -> StoreResult<()> {
         self.write("settling the cost of a call", move |db| {
             let sql = "DELETE FROM bills WHERE digest = ?1 AND at = ?2 RETURNING purpose";
             let billed: Option<String> = db.first(sql, values![&call.id, call.at])?;
-            if cost.is_none() {
-                call.write(db, Purpose::Unanswered.name())?;
-            }
-            let Some(billed) = billed else { return Ok(()) };
             let reserved = call.charge();
+            let cost = match end {
+                CallEnd::Paid(cost) => cost,
+                CallEnd::Failed => {
+                    let free = SentCall { usage: Usage::default(), cost_micros: 0, ..call.clone() };
+                    free.write(db, Purpose::Failed.name())?;
+                    Charge::default()
+                }
+                CallEnd::Unanswered => {
+                    call.write(db, Purpose::Unanswered.name())?;
+                    reserved
+                }
+            };
+            let Some(billed) = billed else { return Ok(()) };
             for cap in &caps {
                 let scope = cap.scope.name();
                 // Another process may have taken this one for dead.
                 let is_reserved = billed == IN_FLIGHT;
                 let held = if is_reserved { cap.sort.reserved() } else { cap.sort.name() };
                 add(db, &scope, held, -signed(cap, reserved))?;
-                add(db, &scope, cap.sort.name(), signed(cap, cost.unwrap_or(reserved)))?;
+                add(db, &scope, cap.sort.name(), signed(cap, cost))?;
             }
             Ok(())
         })

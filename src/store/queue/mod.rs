@@ -17,7 +17,7 @@ pub(crate) use claim::{ABANDONED, JobRelease};
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding};
 pub use intake::Intake;
 pub(crate) use intake::{BatchJob, BatchPart, Gathering, PartEnd};
-pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall};
+pub(crate) use limits::{CallEnd, Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall};
 pub(crate) use stats::{
     CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck, WorkerStatus,
 };

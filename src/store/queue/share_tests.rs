@@ -142,7 +142,7 @@ async fn a_cap_holds_for_all_workers_and_what_goes_beyond_one_is_reserved_under_
         assert_eq!(other.reserve(vec![day.clone()], tokens(30)).await.unwrap(), None);
         assert_eq!(other.reserve(vec![day.clone()], tokens(1)).await.unwrap(), Some(busy(day, 1)));
         let cost = Charge { tokens: 40, micros: 0 };
-        other.settle(both.clone(), call, Some(cost)).await.unwrap();
+        other.settle(both.clone(), call, CallEnd::Paid(cost)).await.unwrap();
         assert_eq!(store.reserve(both, tokens(50)).await.unwrap(), None);
     })
     .await;
@@ -202,7 +202,10 @@ async fn what_the_dead_reserved_counts_as_spent_and_what_others_reserved_may_bec
         let line = store.status().await.unwrap().bill.remove(0);
         assert_eq!((line.purpose, line.spent.calls), (Purpose::Unanswered, 1));
         // It was not dead, and its answer costs less.
-        store.settle(caps.clone(), call, Some(Charge { tokens: 99, micros: 0 })).await.unwrap();
+        store
+            .settle(caps.clone(), call, CallEnd::Paid(Charge { tokens: 99, micros: 0 }))
+            .await
+            .unwrap();
         assert_eq!(now(&mine).await, None);
         assert_eq!(store.status().await.unwrap().spent.calls, 0);
     })
@@ -217,14 +220,17 @@ async fn a_call_without_an_answer_is_spent_at_its_worst_case_with_and_without_a_
         let call = tokens(60);
         assert_eq!(store.reserve(caps.clone(), call.clone()).await.unwrap(), None);
         for _ in 0..2 {
-            store.settle(caps.clone(), call.clone(), None).await.unwrap();
+            store.settle(caps.clone(), call.clone(), CallEnd::Unanswered).await.unwrap();
         }
         let reached = CapReached { cap: caps[0].clone(), needed: 41, is_transient: false };
         assert_eq!(store.reserve(caps.clone(), tokens(41)).await.unwrap(), Some(reached));
         assert_eq!(store.reserve(caps, tokens(40)).await.unwrap(), None);
-        store.settle(Vec::new(), tokens(7), None).await.unwrap();
+        store.settle(Vec::new(), tokens(7), CallEnd::Unanswered).await.unwrap();
         let spent = store.status().await.unwrap().spent;
         assert_eq!((spent.calls, spent.usage.prompt_tokens), (2, 67));
+        store.settle(Vec::new(), tokens(8), CallEnd::Failed).await.unwrap();
+        let spent = store.status().await.unwrap().spent;
+        assert_eq!((spent.calls, spent.usage.prompt_tokens), (3, 67), "a refusal costs nothing");
     })
     .await;
 }

@@ -231,6 +231,8 @@ async fn halves_take_the_place_of_what_was_too_long() {
         let claimed = store.claim(claim(1, 100)).await.unwrap().jobs.remove(0);
         let halves = vec![job("a1", (0, 0)), job("a2", (0, 0))];
         store.finish(claimed.lease, None, JobEnding::Cut(halves), Timestamp(100)).await.unwrap();
+        let queued = store.jobs_of_entries(session.id, 0..2).await.unwrap();
+        assert_eq!(queued, ["a", "b"].map(|name| (job(name, (0, 0)).id, false)));
         assert_eq!(store.claim(claim(9, 100)).await.unwrap().jobs.len(), 3);
     })
     .await;

@@ -13,7 +13,8 @@ use crate::transcripts::text::{between, clean, flatten, mark, mark_url, push_pie
 use crate::transcripts::tools::{OpenCalls, is_web};
 use std::borrow::Cow;
 
-/// Beginning of an editor's prompt inside its wrapper.
+/// Beginnings of the context that an editor puts in front of a prompt, and the heading of the prompt.
+const CONTEXT_HEADS: [&str; 2] = ["# Context from my IDE setup", "# Files mentioned by"];
 const REQUEST: &str = "## My request for Codex:";
 /// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
@@ -151,6 +152,10 @@ impl<'a> RecordReader<'a> {
 
     /// Reads a text attributed to the user.
     fn user(&mut self, frame: &RawEntry, text: &str, pictures: &str, injected: bool) {
+        let (context, text) = split_request(text);
+        if let Some(context) = context {
+            self.emit_words(frame.entry(Speaker::Client, EntryKind::Injected, context));
+        }
         let ClientText { speaker, kind, skip, text: mut words } = user_text(text);
         // An event repeats it.
         let repeated = (words.starts_with(TURN_ABORTED) && self.index.aborted)
@@ -350,24 +355,24 @@ fn call(frame: &RawEntry, speaker: Speaker, text: String) -> RawEntry {
     frame.entry(speaker, EntryKind::ToolCall, clean(Cow::Owned(text)))
 }
 
-/// Classifies a text attributed to the user and removes an editor's wrapper from prompts.
+/// Classifies a text attributed to the user.
 fn user_text(text: &str) -> ClientText {
     let text = text.trim();
     if text.starts_with("<user_shell_command>") {
         let command = between(text, "command").unwrap_or(text).trim();
         return ClientText::new(Speaker::Person, EntryKind::Command, command);
     }
-    let prompt = || ClientText::new(Speaker::Person, EntryKind::Prompt, request(text));
+    let prompt = || ClientText::new(Speaker::Person, EntryKind::Prompt, text);
     ClientText::of_client(text).unwrap_or_else(prompt)
 }
 
-/// Returns the prompt inside an editor's wrapper.
-fn request(text: &str) -> &str {
-    let wrapped =
-        text.starts_with("# Context from my IDE setup") || text.starts_with("# Files mentioned by");
-    match text.split_once(REQUEST) {
-        Some((_, request)) if wrapped => request.trim(),
-        Some(_) | None => text,
+/// Splits the context that an editor puts in front of a prompt from the prompt.
+fn split_request(text: &str) -> (Option<&str>, &str) {
+    let start = text.trim_start();
+    let is_wrapped = CONTEXT_HEADS.iter().any(|head| start.starts_with(head));
+    match start.split_once(REQUEST).filter(|_| is_wrapped) {
+        Some((context, request)) => (Some(context.trim_end()), request),
+        None => (None, text),
     }
 }
 
@@ -384,17 +389,15 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_cut_out_of_its_wrapper() {
-        let wrapped = "\n# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\nfix a.rs\n";
-        check(wrapped, "person prompt: fix a.rs");
-        check(
-            "# Files mentioned by the user:\n- a\n",
-            "person prompt: # Files mentioned by the user:\n- a",
-        );
-        check(
-            "say ## My request for Codex: twice",
-            "person prompt: say ## My request for Codex: twice",
-        );
+    fn an_editors_context_in_front_of_a_prompt_is_no_part_of_it() {
+        let context = "# Context from my IDE setup:\n## Open tabs\n- a.rs";
+        let wrapped = format!("\n{context}\n\n## My request for Codex:\nfix a.rs\n");
+        assert_eq!(split_request(&wrapped), (Some(context), "\nfix a.rs\n"));
+        for words in
+            ["# Files mentioned by the user:\n- a", "say ## My request for Codex: twice", "\n a"]
+        {
+            assert_eq!(split_request(words), (None, words));
+        }
     }
 
     #[test]

@@ -37,6 +37,21 @@ fn unknown_records_with_text_are_findings() {
 }
 
 #[test]
+fn what_an_editor_shows_is_injected_and_the_request_is_the_persons() {
+    check(
+        &format!(
+            r##"{HEAD}
+        {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix a.rs\n"}}]}}}}
+        {{"type":"event_msg","payload":{{"type":"user_message","message":"# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix a.rs\n"}}}}"##
+        ),
+        "
+        = s
+        3: client injected: # Context from my IDE setup:⏎⏎## Open tabs:⏎- a.rs (injected context)
+        3: person prompt: fix a.rs",
+    );
+}
+
+#[test]
 fn words_come_from_events_and_calls_from_items() {
     check(
         &format!(
