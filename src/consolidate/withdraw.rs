@@ -136,10 +136,14 @@ fn restated(
         if sources.len() < target.sources.len() {
             continue;
         }
-        // The source with its words, those that made this memory, in order, then those of a memory that joined it.
+        // The source with its words, or with a part of them and no others; then those that made this memory, in order,
+        // then those of a memory that joined it.
         let is_worded = |facts: &Facts| facts.claim == target.claim;
+        let is_part = |facts: &Facts| {
+            facts.claim.headline() == target.claim.headline() && has(&target.claim, facts)
+        };
         sources.sort_by_key(|(_, facts, made, at)| {
-            (!is_worded(facts), made.home() != Some(target.id), *at)
+            (!is_worded(facts), !is_part(facts), made.home() != Some(target.id), *at)
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
