@@ -12,8 +12,8 @@ use crate::adapters::{clock, process};
 use crate::config::{Config, namespace_name};
 use crate::consolidate::is_judged;
 use crate::domain::{
-    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, RELATED,
-    Settlement,
+    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, MemoryState, Merging, Operation,
+    Plan, RELATED, Settlement,
 };
 use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
@@ -574,11 +574,12 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     for effect in &operation.effects {
         let other = of(effect.memory);
         let becomes = match effect.stage {
+        let rule = Some(&*effect.rule);
             Some(stage) => {
                 let memory = planned.memories.get(&effect.memory);
-                memory.map_or(stage.name(), |it| stage.in_words(&it.claim))
+                memory.map_or(stage.name(), |it| stage.in_words(&it.claim, rule))
             }
-            None if effect.supersedes => "superseded",
+            None if effect.supersedes => MemoryState::Superseded.in_words(rule).unwrap_or_default(),
             None if effect.restores => "active again",
             None => "linked",
         };
@@ -603,6 +604,7 @@ fn reason(rule: &str) -> String {
         "judged-nothing" => "the other one makes it unnecessary",
         "judged-completed" => "the record's words say that it was done",
         "judged-attempted" => "the record's words say that it was tried",
+        "judged-granted" => "the record's words say that it was decided",
         "judged-settled" => "the record's words say that it was settled",
         _ => "the record's words say so",
     };

@@ -15,8 +15,8 @@ use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
-    SessionId, Speaker, Stage,
+    Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
+    PERSON_EDITED, Record, SessionId, Speaker, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
@@ -462,7 +462,7 @@ impl<'a> Link<'a> {
         let is_rule = is_rule(wish);
         let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
         let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
-        (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done("laid-down"))
+        (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done(LAID_DOWN))
     }
 
     /// Effect of a person's request on a decision of an earlier conversation, in whose place a model found it. `order`
@@ -493,7 +493,7 @@ impl<'a> Link<'a> {
         // Whether a question is settled is a fact, whoever settled it.
         let agreed = agreed || matches!(self.asked.claim, Claim::Discussion(_));
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
-        Some(Effect { rule: Cow::Owned(format!("judged-{}", effect.rule)), ..effect })
+        Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }
 
     /// True if the decision only puts the request off: it stays open, whatever a model found.
@@ -513,7 +513,7 @@ impl<'a> Link<'a> {
         let denies = says_no(answer) && !says_no(asked);
         let drops =
             WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
-        (!denies && !drops).then(|| Consequence::done("completed"))
+        (!denies && !drops).then(|| Consequence::done(WISH_GRANTED))
     }
 
     /// Consequence of an attempt that a model found to settle a question, by success or by failure.
@@ -547,7 +547,8 @@ impl<'a> Link<'a> {
                 Consequence { stage, ..Consequence::done("attempted") }
             }
             (Claim::Request(_), Claim::Decision(_)) if asked.stage != Stage::Decided => {
-                let (rule, open_rule) = ("withdrawn", "may-withdraw");
+                let rule = if is_protected(answer) { WISH_WITHDRAWN } else { WISH_REFUSED };
+                let open_rule = "may-withdraw";
                 Consequence { stage: None, supersedes: true, rule, open_rule }
             }
             (Claim::Discussion(_), Claim::Decision(_)) if asked.stage == Stage::Proposed => {

@@ -8,9 +8,9 @@ use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, i
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId,
-    MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId, RecordState,
-    SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
+    Claim, ClaimKind, Disposition, Effect, Facts, Finding, JUDGED, LeftOpen, Match, Memory,
+    MemoryId, MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId,
+    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -414,7 +414,7 @@ const UNRELATED: &str = "judged-unrelated";
 
 /// True if a model decided by this rule.
 pub(crate) fn is_judged(rule: &str) -> bool {
-    rule.starts_with("judged-")
+    rule.starts_with(JUDGED)
 }
 
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {

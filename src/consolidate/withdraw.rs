@@ -218,8 +218,9 @@ fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
     if memory.stage != target.stage {
         // Restoring by its successor would put it back in use.
         let by = target.settled_by.filter(|by| memory.superseded_by != Some(*by));
-        let stage = Some(target.stage);
-        effects.push(Effect { stage, restores: true, ..effect(by.unwrap_or(memory.id)) });
+        let (stage, by) = (Some(target.stage), by.unwrap_or(memory.id));
+        let rule = target.settled_as.clone().unwrap_or(Cow::Borrowed(RULE));
+        effects.push(Effect { stage, restores: true, rule, ..effect(by) });
     }
     if let Some(by) = memory.superseded_by.filter(|by| target.superseded_by != Some(*by)) {
         effects.push(Effect { restores: true, ..effect(by) });

@@ -28,6 +28,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         valid_until: None,
         superseded_by: None,
         settled_by: None,
+        settled_as: None,
         edited: None,
         reason: None,
         sources: vec![RecordId(Digest::of(&[name, "record"]))],
@@ -93,7 +94,6 @@ fn one_of_each() -> Vec<Memory> {
     ]
 }
 
-fn gate() -> Gate {
 #[test]
 fn a_wish_that_a_decision_ended_is_marked_with_it() {
     let widget = decision("The planner shows the weather", &[], "");
@@ -120,6 +120,7 @@ fn a_rejected_option_has_the_words_that_a_person_gave_the_decision_for_it() {
     assert_eq!(others, ["- Keep jobs in Valkey"]);
 }
 
+fn gate() -> Gate {
     Gate::new(&Pii::ALL)
 }
 

@@ -105,8 +105,8 @@ impl Plan {
 /// True if `now` differs from `after` only in what people changed.
 fn is_amended(after: &Memory, now: &Memory) -> bool {
     // Older versions did not keep what settled a memory.
-    let Memory { confirmed, edited, decided, settled_by, .. } = after.clone();
-    let mut bare = Memory { confirmed, edited, decided, settled_by, ..now.clone() };
+    let Memory { confirmed, edited, decided, settled_by, settled_as, .. } = after.clone();
+    let mut bare = Memory { confirmed, edited, decided, settled_by, settled_as, ..now.clone() };
     if now.decided != after.decided {
         let Memory { stage, state, valid_until, superseded_by, reason, .. } = after.clone();
         bare = Memory { stage, state, valid_until, superseded_by, reason, ..bare };
@@ -205,6 +205,7 @@ impl Operation {
                 valid_until: None,
                 superseded_by: None,
                 settled_by: None,
+                settled_as: None,
                 reason: None,
                 sources: vec![self.record],
             };
@@ -303,6 +304,7 @@ impl Effect {
             if self.retracts && memory.state == MemoryState::Active {
                 memory.state = MemoryState::Retracted;
                 memory.valid_until = self.at;
+                memory.settled_as = memory.settled_by.map(|_| self.rule.clone());
                 memory.reason = Some(self.rule.to_string());
             }
         }
