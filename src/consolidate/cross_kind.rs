@@ -551,9 +551,13 @@ impl<'a> Link<'a> {
                 let open_rule = "may-withdraw";
                 Consequence { stage: None, supersedes: true, rule, open_rule }
             }
-            (Claim::Discussion(_), Claim::Decision(_)) if asked.stage == Stage::Proposed => {
-                let open_rule = "may-settle";
-                Consequence { supersedes: true, open_rule, ..Consequence::done("settled") }
+            // Of one whose own record says that it was settled, this is how.
+            (Claim::Discussion(_), Claim::Decision(_))
+                if asked.is_open() || asked.settled_by.is_none() && asked.decided.is_none() =>
+            {
+                let stage = Some(Stage::Decided).filter(|_| asked.is_open());
+                let (rule, open_rule) = ("settled", "may-settle");
+                Consequence { stage, supersedes: true, rule, open_rule }
             }
             _ => return None,
         };

@@ -9,6 +9,7 @@ use super::phrases::{
     says_change, says_no,
 };
 use super::quantity::{days, has_day, quantity, words_of};
+use super::question::question;
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
@@ -66,7 +67,8 @@ impl Statement {
             Claim::Decision(_) | Claim::Request(_) => {
                 Parts::of(before_reason(&folded(claim.headline())))
             }
-            Claim::Discussion(_) | Claim::Attempt(_) => Parts::of(claim.headline()),
+            Claim::Discussion(it) => Parts::of(question(&it.topic)),
+            Claim::Attempt(_) => Parts::of(claim.headline()),
         };
         let whole = text(claim);
         let flat = folded(&whole);

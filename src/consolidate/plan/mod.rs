@@ -226,6 +226,11 @@ impl Operation {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
+        // A question ends with a record that says so.
+        let is_question = matches!(memory.claim, Claim::Discussion(_));
+        if is_question && !memory.is_decided_after(facts.at) && memory.stage < facts.stage {
+            memory.stage = facts.stage;
+        }
         match how {
             Merging::Provenance => {}
             Merging::Extend => extend(&mut memory.claim, &facts.claim),
