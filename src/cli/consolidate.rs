@@ -534,7 +534,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
                 Merging::Provenance => "another source",
                 Merging::Extend => "extended",
                 Merging::Outcome => "a later outcome",
-                Merging::Combine => "the words of both",
+                Merging::Combine | Merging::Append => "the words of both",
             };
             format!("~ {kind} {text}  {rule}\n      {learns}: {}", of(into))
         }
@@ -555,6 +555,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
                 Settlement::Replaced => "replaces",
                 Settlement::Dropped => "dropped in favour of",
                 Settlement::Followed => "changes",
+                Settlement::Partly => "replaces a part of",
             };
             format!("* {kind} {text}  {rule}\n      was left open; {becomes}: {}", of(with))
         }
@@ -573,8 +574,8 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     output::line(&format!("  {line}"))?;
     for effect in &operation.effects {
         let other = of(effect.memory);
-        let becomes = match effect.stage {
         let rule = Some(&*effect.rule);
+        let becomes = match effect.stage {
             Some(stage) => {
                 let memory = planned.memories.get(&effect.memory);
                 memory.map_or(stage.name(), |it| stage.in_words(&it.claim, rule))
@@ -603,8 +604,8 @@ fn reason(rule: &str) -> String {
         "judged-replaced" => "the record's words state a change",
         "judged-nothing" => "the other one makes it unnecessary",
         "judged-completed" => "the record's words say that it was done",
-        "judged-attempted" => "the record's words say that it was tried",
         "judged-granted" => "the record's words say that it was decided",
+        "judged-attempted" => "the record's words say that it was tried",
         "judged-settled" => "the record's words say that it was settled",
         _ => "the record's words say so",
     };

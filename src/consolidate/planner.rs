@@ -423,9 +423,13 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // Loses no value and no condition.
         Verdict::Same if pair.says_more() && pair.may_follow() => match pair.lacks_some() {
-            true if attempts => ("judged-same", Ruling::Merge(Merging::Provenance)),
-            true => ("judged-same", Ruling::Merge(Merging::Combine)),
-            false => ("judged-restated", Ruling::Supersede),
+            true if attempts => (SAME, Ruling::Merge(Merging::Provenance)),
+            // A remark in passing leaves the fuller statement where it is.
+            true if pair.subject.statement.leads(&pair.new.subject.statement) => {
+                (SAME, Ruling::Merge(Merging::Append))
+            }
+            true => (SAME, Ruling::Merge(Merging::Combine)),
+            false => (RESTATED, Ruling::Supersede),
         },
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
@@ -493,14 +497,19 @@ impl Planner<'_> {
     fn settle_pair(&mut self, pair: &OpenPair) {
         let record = &pair.record;
         let verdict = self.verdicts.get(record.id, pair.memory);
-        // What is changed in part stays beside the change, marked.
-        let Some(verdict) = verdict.filter(|it| *it != Verdict::Partly) else { return };
-        let both = self.working.get(pair.home).zip(self.working.get(pair.memory));
+        let [home, memory] =
+            [pair.home, pair.memory].map(|id| self.stand_ins.get(&id).copied().unwrap_or(id));
+        let both = self.working.get(home).zip(self.working.get(memory));
         let in_use = |it: &Memory| it.state == MemoryState::Active;
         // Another settlement may have taken one out of use already.
-        let both = both.filter(|(home, memory)| in_use(home) && in_use(memory));
-        let Some((home, memory)) = both else { return };
-        let new = Incoming::new(record, pair.home);
+        let both = both.filter(|(one, other)| in_use(one) && in_use(other) && one.id != other.id);
+        let Some(((home, memory), verdict)) = both.zip(verdict) else { return };
+        // What is changed in part stays beside the change, which is marked once.
+        let is_alike = home.claim.kind() == memory.claim.kind();
+        if verdict == Verdict::Partly && (pair.rule == PARTLY || !is_alike) {
+            return;
+        }
+        let new = Incoming::new(record, home.id);
         let place = pair.first.as_ref().map(record_place);
         let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
         let Some((how, rule, effects)) = settled else {
@@ -535,7 +544,6 @@ impl OpenLink<'_> {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
             // Memories of different kinds never say the same.
-            Verdict::Partly => return None,
             Verdict::Same | Verdict::Nothing if !alike => return None,
             // The remaining words must not be those of a less trusted speaker.
             Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
@@ -574,3 +582,4 @@ impl OpenLink<'_> {
         Some((how, rule, Vec::new()))
     }
 }
+            Verdict::Partly => (Settlement::Partly, PARTLY),

@@ -501,6 +501,14 @@ impl Statement {
             || is_limited(self) && !is_limited(other)
     }
 
+    /// True if it has more words and values than a `later` one, which puts no value in the place of one of them.
+    pub(super) fn leads(&self, later: &Statement) -> bool {
+        let size =
+            |it: &Statement| it.head.topic.len() + it.head.values.len() + it.head.bounds.len();
+        let is_changed = !self.lacks_nothing(later) && !later.lacks_nothing(self);
+        size(later) < size(self) && !later.says_change && !is_changed
+    }
+
     /// True if it has every value of `other`.
     pub(super) fn lacks_nothing(&self, other: &Statement) -> bool {
         without(&other.head.values, &self.head.values).is_empty()

@@ -147,7 +147,8 @@ fn restated(
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let is_combined = matches!(made, Disposition::Merge { how: Merging::Combine, .. });
+            let is_combined =
+                matches!(made, Disposition::Merge { how: Merging::Combine | Merging::Append, .. });
             let learned = if learns && !is_combined && has(&target.claim, facts) {
                 Merging::Extend
             } else if let Disposition::Merge { into, how } = made

@@ -176,7 +176,7 @@ impl Operation {
         // A dropped or joined memory ends when it began: it was never valid by itself.
         let never = map.get(&memory).and_then(|it| it.valid_from).or(self.facts.at);
         match how {
-            Settlement::Apart | Settlement::Beside | Settlement::Followed => {}
+            Settlement::Apart | Settlement::Beside | Settlement::Followed | Settlement::Partly => {}
             Settlement::Replaced => retire(map, with, memory, self.facts.at, &self.rule),
             Settlement::Dropped => retire(map, memory, with, never, &self.rule),
             Settlement::Joined => {
@@ -241,6 +241,10 @@ impl Operation {
                 }
             }
             Merging::Combine => combine(&mut memory.claim, &facts.claim),
+            Merging::Append => {
+                let earlier = std::mem::replace(&mut memory.claim, facts.claim.clone());
+                combine(&mut memory.claim, &earlier);
+            }
         }
     }
 
@@ -300,6 +304,7 @@ impl Effect {
                 memory.stage = stage;
                 memory.settled_by =
                     Some(self.by).filter(|by| *by != memory.id && !memory.is_open());
+                memory.settled_as = memory.settled_by.map(|_| self.rule.clone());
             }
             // A person restores whatever was out of use.
             let is_free = self.rule.starts_with(BY_PERSON) && !self.supersedes;
@@ -309,7 +314,6 @@ impl Effect {
             if self.retracts && memory.state == MemoryState::Active {
                 memory.state = MemoryState::Retracted;
                 memory.valid_until = self.at;
-                memory.settled_as = memory.settled_by.map(|_| self.rule.clone());
                 memory.reason = Some(self.rule.to_string());
             }
         }
@@ -352,11 +356,11 @@ fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp
     }
 }
 
-/// Puts the words of `later` first, with the earlier ones behind them.
-fn combine(claim: &mut Claim, later: &Claim) {
-    let words = format!("{} (also: {})", later.headline(), claim.headline());
-    let earlier = std::mem::replace(claim, later.clone());
-    extend(claim, &earlier);
+/// Puts the words of `first` before those of the claim.
+fn combine(claim: &mut Claim, first: &Claim) {
+    let words = format!("{} (also: {})", first.headline(), claim.headline());
+    let rest = std::mem::replace(claim, first.clone());
+    extend(claim, &rest);
     match claim {
         Claim::Decision(it) => {
             let chosen = std::mem::replace(&mut it.chosen, words.clone());
