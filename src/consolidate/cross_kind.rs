@@ -59,6 +59,8 @@ pub(super) struct Across {
 pub(super) struct View<'a> {
     pub(super) working: &'a WorkingSet<'a>,
     pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
+    /// Where memories were last said again.
+    pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
     /// Ordinals of the person's messages with evidence, by session.
     pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
     pub(super) verdicts: &'a Verdicts,
@@ -110,14 +112,15 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
     };
+    // What is said again answers as much as all that was said of it.
+    let subject = || view.working.subject(home, new.facts.at);
+    let whole = (home.id != new.own).then(|| Incoming { subject: subject(), ..new.clone() });
     for (kind, earlier) in others(new.subject.search.kind) {
-        // An older answer must not close a question that was raised again since.
-        if !earlier && home.id != new.own {
-            continue;
-        }
+        // By words, an older answer must not close a question that was raised again since.
+        let is_raised_again = !earlier && home.id != new.own;
         let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
         let mut found = Vec::new();
-        if is_by_words(new.subject.search.kind, *kind) {
+        if is_by_words(new.subject.search.kind, *kind) && !is_raised_again {
             let near = view.working.candidates(new, *kind).into_iter().filter(active);
             found.extend(near.take(ACROSS_MAX));
         }
@@ -126,7 +129,9 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
         for Candidate { memory, subject, near } in found {
-            let there = view.places.get(&memory.id).copied();
+            let again = view.again.get(&memory.id).filter(|it| it.session == new.place.session);
+            let again = again.filter(|_| new.subject.search.kind == ClaimKind::Discussion);
+            let there = again.or(view.places.get(&memory.id)).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let mut link = Link::of(new, home, memory, is_together);
             link.is_at_once = there.is_some_and(|there| {
@@ -136,10 +141,18 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             });
             let order = link.order(new.order_to(memory, there));
             let is_granted = is_together && link.is_granted(&subject);
-            let (covered, sure) = link.covers(&subject);
+            let (mut covered, mut sure) = link.covers(&subject);
+            if let Some(whole) = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion) {
+                let all = Link { new: whole, ..link }.covers(&subject);
+                (covered, sure) =
+                    if sure < all.1 || !sure && covered < all.0 { all } else { (covered, sure) };
+            }
             let verdict = view.verdicts.get(new.record.id, memory.id);
             if let Some(Verdict::Replaces { agreed }) = verdict {
                 all.effects.extend(link.judged(order, agreed));
+                continue;
+            }
+            if is_raised_again {
                 continue;
             }
             if is_granted || is_together && verdict == Some(Verdict::Same) {
@@ -273,6 +286,7 @@ pub(super) fn followed(
 }
 
 /// A record beside a memory of another kind.
+#[derive(Clone, Copy)]
 struct Link<'a> {
     new: &'a Incoming<'a>,
     memory: &'a Memory,
