@@ -141,12 +141,12 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             });
             let order = link.order(new.order_to(memory, there));
             let is_granted = is_together && link.is_granted(&subject);
-            let (mut covered, mut sure) = link.covers(&subject);
-            if let Some(whole) = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion) {
-                let all = Link { new: whole, ..link }.covers(&subject);
-                (covered, sure) =
-                    if sure < all.1 || !sure && covered < all.0 { all } else { (covered, sure) };
-            }
+            let whole = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion);
+            let by_whole = whole.map(|whole| Link { new: whole, ..link }.covers(&subject));
+            let found = by_whole.into_iter().chain([link.covers(&subject)]);
+            let best = found
+                .max_by(|(one, sure), (other, than)| sure.cmp(than).then(one.total_cmp(other)));
+            let (covered, sure) = best.unwrap_or_default();
             let verdict = view.verdicts.get(new.record.id, memory.id);
             if let Some(Verdict::Replaces { agreed }) = verdict {
                 all.effects.extend(link.judged(order, agreed));

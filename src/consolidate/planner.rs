@@ -360,10 +360,8 @@ impl<'a> Planner<'a> {
         operation.fold(self.namespace, &mut self.working.map);
         if let Some(home) = disposition.home() {
             self.enter(home, &new.subject, former);
-            let same = match disposition {
-                Disposition::Supersede { old, .. } if rule == RESTATED => old,
-                _ => new.own,
-            };
+            let restated = disposition.other().filter(|_| rule == RESTATED);
+            let same = restated.unwrap_or(new.own);
             if same != home {
                 self.share(new.record.id, same, home);
                 self.again.insert(home, new.place);

@@ -183,7 +183,10 @@ impl<'a> PeopleEdits<'a> {
                 && !self.is_skipped(path)
         };
         let deleted: Vec<&String> = self.before.seen.keys().filter(is_deleted).collect();
-        let shown = (!deleted.is_empty()).then(|| self.shown()).unwrap_or_default();
+        if deleted.is_empty() {
+            return Vec::new();
+        }
+        let shown = self.shown();
         let is_shown = |path: &&String| {
             let tag = tags_in(&self.before.seen[*path]).next();
             tag.is_some_and(|tag| shown.get(tag) == Some(&Removal::Current))
