@@ -120,6 +120,8 @@ pub(crate) struct MemoryRow<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) stage: Stage,
     pub(crate) state: MemoryState,
+    /// State in a word or two, such as `done` or `withdrawn`.
+    pub(crate) standing: &'static str,
     pub(crate) said_by: Speaker,
     pub(crate) confirmed: bool,
     pub(crate) decided: Option<&'a PersonDecision>,
@@ -148,6 +150,7 @@ impl<'a> MemoryRow<'a> {
             claim: &memory.claim,
             stage: memory.stage,
             state: memory.state,
+            standing: memory.standing(),
             said_by: memory.said_by,
             confirmed: memory.confirmed,
             decided: memory.decided.as_ref(),

@@ -45,6 +45,7 @@ fn memory(n: usize) -> Memory {
         valid_until: None,
         superseded_by: None,
         settled_by: None,
+        settled_as: None,
         reason: None,
         sources: Vec::new(),
     }

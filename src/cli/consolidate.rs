@@ -12,8 +12,8 @@ use crate::adapters::{clock, process};
 use crate::config::{Config, namespace_name};
 use crate::consolidate::is_judged;
 use crate::domain::{
-    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, RELATED,
-    Settlement,
+    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, MemoryState, Merging, Operation,
+    Plan, RELATED, Settlement,
 };
 use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
@@ -534,7 +534,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
                 Merging::Provenance => "another source",
                 Merging::Extend => "extended",
                 Merging::Outcome => "a later outcome",
-                Merging::Combine => "the words of both",
+                Merging::Combine | Merging::Append => "the words of both",
             };
             format!("~ {kind} {text}  {rule}\n      {learns}: {}", of(into))
         }
@@ -555,6 +555,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
                 Settlement::Replaced => "replaces",
                 Settlement::Dropped => "dropped in favour of",
                 Settlement::Followed => "changes",
+                Settlement::Partly => "replaces a part of",
             };
             format!("* {kind} {text}  {rule}\n      was left open; {becomes}: {}", of(with))
         }
@@ -573,12 +574,13 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     output::line(&format!("  {line}"))?;
     for effect in &operation.effects {
         let other = of(effect.memory);
+        let rule = Some(&*effect.rule);
         let becomes = match effect.stage {
             Some(stage) => {
                 let memory = planned.memories.get(&effect.memory);
-                memory.map_or(stage.name(), |it| stage.in_words(&it.claim))
+                memory.map_or(stage.name(), |it| stage.in_words(&it.claim, rule))
             }
-            None if effect.supersedes => "superseded",
+            None if effect.supersedes => MemoryState::Superseded.in_words(rule).unwrap_or_default(),
             None if effect.restores => "active again",
             None => "linked",
         };
@@ -602,6 +604,7 @@ fn reason(rule: &str) -> String {
         "judged-replaced" => "the record's words state a change",
         "judged-nothing" => "the other one makes it unnecessary",
         "judged-completed" => "the record's words say that it was done",
+        "judged-granted" => "the record's words say that it was decided",
         "judged-attempted" => "the record's words say that it was tried",
         "judged-settled" => "the record's words say that it was settled",
         _ => "the record's words say so",

@@ -253,6 +253,12 @@ fn a_merge_keeps_the_values_and_conditions_of_both() {
     let manual = "uploads are retried only after somebody asked";
     check(short, manual, manual);
     check(timed, manual, &format!("{manual} (also: {timed})"));
+    // A remark in passing does not lead, unless it gives another value.
+    let whole = "an invoice goes out within 30 days as a PDF, signed by two, if the audit is over";
+    let passing = "an invoice goes out unless the bank is closed";
+    check(whole, passing, &format!("{whole} (also: {passing})"));
+    let valued = "an invoice goes out within 20 days unless the bank is closed";
+    check(whole, valued, &format!("{valued} (also: {whole})"));
 }
 
 #[test]

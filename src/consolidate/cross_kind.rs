@@ -15,8 +15,8 @@ use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
-    SessionId, Speaker, Stage,
+    Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
+    PERSON_EDITED, Record, SessionId, Speaker, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
@@ -59,6 +59,8 @@ pub(super) struct Across {
 pub(super) struct View<'a> {
     pub(super) working: &'a WorkingSet<'a>,
     pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
+    /// Where memories were last said again.
+    pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
     /// Ordinals of the person's messages with evidence, by session.
     pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
     pub(super) verdicts: &'a Verdicts,
@@ -110,14 +112,15 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
     };
+    // What is said again answers as much as all that was said of it.
+    let subject = || view.working.subject(home, new.facts.at);
+    let whole = (home.id != new.own).then(|| Incoming { subject: subject(), ..new.clone() });
     for (kind, earlier) in others(new.subject.search.kind) {
-        // An older answer must not close a question that was raised again since.
-        if !earlier && home.id != new.own {
-            continue;
-        }
+        // By words, an older answer must not close a question that was raised again since.
+        let is_raised_again = !earlier && home.id != new.own;
         let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
         let mut found = Vec::new();
-        if is_by_words(new.subject.search.kind, *kind) {
+        if is_by_words(new.subject.search.kind, *kind) && !is_raised_again {
             let near = view.working.candidates(new, *kind).into_iter().filter(active);
             found.extend(near.take(ACROSS_MAX));
         }
@@ -126,7 +129,9 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         found.extend(named.into_iter().filter(active));
         let mut strongest: Option<(f64, LeftOpen)> = None;
         for Candidate { memory, subject, near } in found {
-            let there = view.places.get(&memory.id).copied();
+            let again = view.again.get(&memory.id).filter(|it| it.session == new.place.session);
+            let again = again.filter(|_| new.subject.search.kind == ClaimKind::Discussion);
+            let there = again.or(view.places.get(&memory.id)).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let mut link = Link::of(new, home, memory, is_together);
             link.is_at_once = there.is_some_and(|there| {
@@ -136,10 +141,18 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             });
             let order = link.order(new.order_to(memory, there));
             let is_granted = is_together && link.is_granted(&subject);
-            let (covered, sure) = link.covers(&subject);
+            let whole = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion);
+            let by_whole = whole.map(|whole| Link { new: whole, ..link }.covers(&subject));
+            let found = by_whole.into_iter().chain([link.covers(&subject)]);
+            let best = found
+                .max_by(|(one, sure), (other, than)| sure.cmp(than).then(one.total_cmp(other)));
+            let (covered, sure) = best.unwrap_or_default();
             let verdict = view.verdicts.get(new.record.id, memory.id);
             if let Some(Verdict::Replaces { agreed }) = verdict {
                 all.effects.extend(link.judged(order, agreed));
+                continue;
+            }
+            if is_raised_again {
                 continue;
             }
             if is_granted || is_together && verdict == Some(Verdict::Same) {
@@ -273,6 +286,7 @@ pub(super) fn followed(
 }
 
 /// A record beside a memory of another kind.
+#[derive(Clone, Copy)]
 struct Link<'a> {
     new: &'a Incoming<'a>,
     memory: &'a Memory,
@@ -462,7 +476,7 @@ impl<'a> Link<'a> {
         let is_rule = is_rule(wish);
         let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
         let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
-        (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done("laid-down"))
+        (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done(LAID_DOWN))
     }
 
     /// Effect of a person's request on a decision of an earlier conversation, in whose place a model found it. `order`
@@ -493,7 +507,7 @@ impl<'a> Link<'a> {
         // Whether a question is settled is a fact, whoever settled it.
         let agreed = agreed || matches!(self.asked.claim, Claim::Discussion(_));
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
-        Some(Effect { rule: Cow::Owned(format!("judged-{}", effect.rule)), ..effect })
+        Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }
 
     /// True if the decision only puts the request off: it stays open, whatever a model found.
@@ -513,7 +527,7 @@ impl<'a> Link<'a> {
         let denies = says_no(answer) && !says_no(asked);
         let drops =
             WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
-        (!denies && !drops).then(|| Consequence::done("completed"))
+        (!denies && !drops).then(|| Consequence::done(WISH_GRANTED))
     }
 
     /// Consequence of an attempt that a model found to settle a question, by success or by failure.
@@ -547,12 +561,17 @@ impl<'a> Link<'a> {
                 Consequence { stage, ..Consequence::done("attempted") }
             }
             (Claim::Request(_), Claim::Decision(_)) if asked.stage != Stage::Decided => {
-                let (rule, open_rule) = ("withdrawn", "may-withdraw");
+                let rule = if is_protected(answer) { WISH_WITHDRAWN } else { WISH_REFUSED };
+                let open_rule = "may-withdraw";
                 Consequence { stage: None, supersedes: true, rule, open_rule }
             }
-            (Claim::Discussion(_), Claim::Decision(_)) if asked.stage == Stage::Proposed => {
-                let open_rule = "may-settle";
-                Consequence { supersedes: true, open_rule, ..Consequence::done("settled") }
+            // Of one whose own record says that it was settled, this is how.
+            (Claim::Discussion(_), Claim::Decision(_))
+                if asked.is_open() || asked.settled_by.is_none() && asked.decided.is_none() =>
+            {
+                let stage = Some(Stage::Decided).filter(|_| asked.is_open());
+                let (rule, open_rule) = ("settled", "may-settle");
+                Consequence { stage, supersedes: true, rule, open_rule }
             }
             _ => return None,
         };

@@ -3,7 +3,7 @@
 use super::fixture::*;
 use super::{Memories, Verdict, Verdicts, consolidate};
 use crate::domain::Speaker::{Assistant, Person, Web};
-use crate::domain::{Claim, LeftOpen, MemoryMap, MemoryState, Record, Speaker, Stage};
+use crate::domain::{Claim, LeftOpen, Memory, MemoryMap, MemoryState, Record, Speaker, Stage};
 
 #[test]
 fn only_the_deed_that_was_asked_for_completes_a_request() {
@@ -166,6 +166,30 @@ fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid
         let found = plan(&[wish.clone(), choice], &mut state);
         assert_eq!(of(&state, &wish).stage, stage, "{asked}");
         assert_eq!(found.left_open, [], "{asked}");
+    }
+}
+
+#[test]
+fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
+    let wish = record(request("Add a weather widget to the planner"), Person, 1);
+    let chosen = |chosen: &str, by| record(decision(&[], chosen, "as was said"), by, 2);
+    let deed = attempt("added a weather widget to the planner", "it shows", true);
+    for (answer, agreed, expected) in [
+        (record(deed, Assistant, 2), false, "done"),
+        (chosen("the planner shows the weather in its head", Person), false, "decided"),
+        (chosen("there is no weather widget in the planner", Person), false, "withdrawn"),
+        (chosen("there is no weather widget in the planner", Assistant), true, "refused"),
+    ] {
+        let mut verdicts = Verdicts::none();
+        let home = Memory::id_of(NAMESPACE, wish.id);
+        verdicts.insert(answer.id, home, Verdict::Replaces { agreed });
+        let records = [wish.clone(), answer.clone()];
+        let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        planned.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).standing(), expected, "{:?}", answer.claim);
+        planned.undo(&mut state).unwrap();
+        assert_eq!(state, MemoryMap::new());
     }
 }
 

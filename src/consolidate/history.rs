@@ -324,6 +324,7 @@ pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         valid_until,
         superseded_by,
         settled_by: pick(&full.settled_by, &rest.settled_by, &actual.settled_by),
+        settled_as: pick(&full.settled_as, &rest.settled_as, &actual.settled_as),
         reason,
         sources,
     }

@@ -1,6 +1,7 @@
 //! An incoming record: its claim, its speakers, and whether its evidence mentions a change.
 
 use super::phrases::says_change;
+use super::question::is_settled;
 use super::retraction::Retraction;
 use super::subject::Subject;
 use crate::domain::{Claim, ClaimKind, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
@@ -8,7 +9,7 @@ use crate::text::tokens::folded;
 use std::rc::Rc;
 
 /// A record and everything derived from it alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) record: &'a Record,
     pub(super) facts: Facts,
@@ -89,6 +90,7 @@ pub(super) fn said_by(record: &Record) -> Speaker {
 fn stage(claim: &Claim) -> Stage {
     match claim {
         Claim::Decision(_) => Stage::Decided,
+        Claim::Discussion(it) if is_settled(it) => Stage::Decided,
         Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
         Claim::Attempt(it) if it.succeeded => Stage::Decided,
         Claim::Attempt(_) => Stage::Attempted,

@@ -14,6 +14,7 @@ mod phrases;
 mod plan;
 mod planner;
 mod quantity;
+mod question;
 mod retrospective;
 mod rules;
 mod statement;

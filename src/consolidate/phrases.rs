@@ -290,6 +290,7 @@ mod tests {
             include_str!("deed.rs"),
             include_str!("parts.rs"),
             include_str!("phrases.rs"),
+            include_str!("question.rs"),
             include_str!("retraction.rs"),
             include_str!("retrospective.rs"),
             include_str!("statement.rs"),

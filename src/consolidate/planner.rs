@@ -8,9 +8,9 @@ use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, i
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId,
-    MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId, RecordState,
-    SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
+    Claim, ClaimKind, Disposition, Effect, Facts, Finding, JUDGED, LeftOpen, Match, Memory,
+    MemoryId, MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId,
+    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ impl Draft {
     ) -> Draft {
         let verdicts = verdicts.mirrored(memories.namespace(), records);
         let Planner { mut working, operations, open, findings, .. } =
-            Planner::run(records, open, memories, &verdicts);
+            Planner::run(records, open, memories, verdicts);
         let before = std::mem::take(&mut working.before).into_values().collect();
         let loaded = memories.loaded();
         let mut missing = working.into_missing();
@@ -94,8 +94,14 @@ fn messages(records: &[Record]) -> HashMap<SessionId, Vec<u32>> {
 struct Planner<'a> {
     working: WorkingSet<'a>,
     namespace: &'a str,
-    verdicts: &'a Verdicts,
+    verdicts: Verdicts,
+    /// Records with a verdict that changes something about a memory, by the memory.
+    judged: HashMap<MemoryId, Vec<RecordId>>,
     places: HashMap<MemoryId, RecordPlace>,
+    /// Where memories were last said again.
+    again: HashMap<MemoryId, RecordPlace>,
+    /// Memories that say the same as others and stand for them.
+    stand_ins: HashMap<MemoryId, MemoryId>,
     /// Ordinals of the person's messages with evidence, by session.
     messages: HashMap<SessionId, Vec<u32>>,
     operations: Vec<Operation>,
@@ -151,13 +157,16 @@ impl<'a> Planner<'a> {
         records: &[Record],
         open: &[OpenPair],
         memories: &'a Memories,
-        verdicts: &'a Verdicts,
+        verdicts: Verdicts,
     ) -> Planner<'a> {
         let mut planner = Planner {
             working: WorkingSet::new(memories),
             namespace: memories.namespace(),
+            judged: verdicts.by_memory(),
             verdicts,
             places: HashMap::default(),
+            again: HashMap::default(),
+            stand_ins: HashMap::default(),
             messages: messages(records),
             operations: Vec::new(),
             open: BTreeSet::new(),
@@ -351,6 +360,12 @@ impl<'a> Planner<'a> {
         operation.fold(self.namespace, &mut self.working.map);
         if let Some(home) = disposition.home() {
             self.enter(home, &new.subject, former);
+            let restated = disposition.other().filter(|_| rule == RESTATED);
+            let same = restated.unwrap_or(new.own);
+            if same != home {
+                self.share(new.record.id, same, home);
+                self.again.insert(home, new.place);
+            }
             operation.effects.extend(self.follow(new, home));
             match home == new.own {
                 true => drop(self.places.insert(home, new.place)),
@@ -381,9 +396,25 @@ impl<'a> Planner<'a> {
         self.beside.push(memory);
     }
 
+    /// Lets verdicts on the memory `from` count for `home`, which says the same, and those on either count for `record`,
+    /// on which `home` rests from now on.
+    fn share(&mut self, record: RecordId, from: MemoryId, home: MemoryId) {
+        let judged = self.judged.remove(&from).unwrap_or_default();
+        let judged = judged.into_iter().map(|it| (it, from));
+        let on_home = self.judged.remove(&home).unwrap_or_default();
+        let judged = judged.chain(on_home.into_iter().map(|it| (it, home)));
+        for (other, memory) in judged.filter(|(other, _)| *other != record) {
+            let Some(verdict) = self.verdicts.get(other, memory) else { continue };
+            self.verdicts.add(other, home, verdict);
+            self.verdicts.add(record, Memory::id_of(self.namespace, other), verdict);
+            self.judged.entry(home).or_default().push(other);
+        }
+        self.stand_ins.insert(from, home);
+    }
+
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let Planner { working, places, messages, verdicts, .. } = self;
-        let found = across(new, home, View { working, places, messages, verdicts });
+        let Planner { working, places, again, messages, verdicts, .. } = self;
+        let found = across(new, home, View { working, places, again, messages, verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
@@ -409,12 +440,16 @@ impl<'a> Planner<'a> {
 /// Rule of a verdict that the policy forbids.
 const REFUSED: &str = "verdict-refused";
 
+/// Rule of a memory that says the same, and of one that does so with a value or a condition more.
+const SAME: &str = "judged-same";
+const RESTATED: &str = "judged-restated";
+
 /// Rule of a memory that a model judged unrelated.
 const UNRELATED: &str = "judged-unrelated";
 
 /// True if a model decided by this rule.
 pub(crate) fn is_judged(rule: &str) -> bool {
-    rule.starts_with("judged-")
+    rule.starts_with(JUDGED)
 }
 
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
@@ -423,11 +458,15 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // Loses no value and no condition.
         Verdict::Same if pair.says_more() && pair.may_follow() => match pair.lacks_some() {
-            true if attempts => ("judged-same", Ruling::Merge(Merging::Provenance)),
-            true => ("judged-same", Ruling::Merge(Merging::Combine)),
-            false => ("judged-restated", Ruling::Supersede),
+            true if attempts => (SAME, Ruling::Merge(Merging::Provenance)),
+            // A remark in passing leaves the fuller statement where it is.
+            true if pair.subject.statement.leads(&pair.new.subject.statement) => {
+                (SAME, Ruling::Merge(Merging::Append))
+            }
+            true => (SAME, Ruling::Merge(Merging::Combine)),
+            false => (RESTATED, Ruling::Supersede),
         },
-        Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
+        Verdict::Same => (SAME, Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
         Verdict::Partly => (PARTLY, Ruling::Suspect),
         Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
@@ -493,28 +532,39 @@ impl Planner<'_> {
     fn settle_pair(&mut self, pair: &OpenPair) {
         let record = &pair.record;
         let verdict = self.verdicts.get(record.id, pair.memory);
-        // What is changed in part stays beside the change, marked.
-        let Some(verdict) = verdict.filter(|it| *it != Verdict::Partly) else { return };
-        let both = self.working.get(pair.home).zip(self.working.get(pair.memory));
+        let [home, memory] =
+            [pair.home, pair.memory].map(|id| self.stand_ins.get(&id).copied().unwrap_or(id));
+        let both = self.working.get(home).zip(self.working.get(memory));
         let in_use = |it: &Memory| it.state == MemoryState::Active;
         // Another settlement may have taken one out of use already.
-        let both = both.filter(|(home, memory)| in_use(home) && in_use(memory));
-        let Some((home, memory)) = both else { return };
-        let new = Incoming::new(record, pair.home);
+        let both = both.filter(|(one, other)| in_use(one) && in_use(other) && one.id != other.id);
+        let Some(((home, memory), verdict)) = both.zip(verdict) else { return };
+        // What is changed in part stays beside the change, which is marked once.
+        let is_alike = home.claim.kind() == memory.claim.kind();
+        if verdict == Verdict::Partly && (pair.rule == PARTLY || !is_alike) {
+            return;
+        }
+        let new = Incoming::new(record, home.id);
         let place = pair.first.as_ref().map(record_place);
         let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
         let Some((how, rule, effects)) = settled else {
             return self.note(record.id, pair.memory);
         };
+        let (home, memory) = (home.id, memory.id);
         let operation = Operation {
             record: record.id,
-            disposition: Disposition::Settle { memory: pair.home, with: pair.memory, how },
+            disposition: Disposition::Settle { memory: home, with: memory, how },
             rule: Cow::Borrowed(rule),
             facts: new.facts.clone(),
             effects,
         };
         operation.touches().for_each(|id| self.working.touch(id));
         operation.fold(self.namespace, &mut self.working.map);
+        if how == Settlement::Joined {
+            self.share(record.id, home, memory);
+        } else if rule == RESTATED {
+            self.share(record.id, memory, home);
+        }
         self.operations.push(operation);
     }
 }
@@ -534,16 +584,16 @@ impl OpenLink<'_> {
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
+            Verdict::Partly => (Settlement::Partly, PARTLY),
             // Memories of different kinds never say the same.
-            Verdict::Partly => return None,
             Verdict::Same | Verdict::Nothing if !alike => return None,
             // The remaining words must not be those of a less trusted speaker.
             Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
             Verdict::Same if home.confirmed && !memory.confirmed => return None,
             Verdict::Same if pair.says_more() && pair.may_follow() && !pair.lacks_some() => {
-                (Settlement::Replaced, "judged-restated")
+                (Settlement::Replaced, RESTATED)
             }
-            Verdict::Same => (Settlement::Joined, "judged-same"),
+            Verdict::Same => (Settlement::Joined, SAME),
             Verdict::Nothing if new.person || is_protected(home) || home.sources.len() > 1 => {
                 return None;
             }

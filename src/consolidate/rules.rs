@@ -242,10 +242,13 @@ fn past(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(if held && pair.is_repeated() { Ruling::Duplicate } else { Ruling::Unrelated })
 }
 
-/// A fulfilled request can be made again.
+/// A fulfilled request can be made again, and a settled question raised again.
 fn asked_again(pair: &RulePair<'_>) -> Option<Ruling> {
-    let done = pair.kind() == ClaimKind::Request && pair.memory.stage == Stage::Decided;
-    (done && pair.order == Order::Later && pair.is_repeated()).then_some(Ruling::Unrelated)
+    let is_wish = matches!(pair.kind(), ClaimKind::Request | ClaimKind::Discussion);
+    let done = is_wish && pair.memory.stage == Stage::Decided;
+    let asks = pair.new.facts.stage == Stage::Proposed;
+    let is_again = done && asks && pair.order == Order::Later && pair.is_repeated();
+    is_again.then_some(Ruling::Unrelated)
 }
 
 fn equal(pair: &RulePair<'_>) -> Option<Ruling> {

@@ -1,8 +1,10 @@
 //! Pairs that were left open and are settled later.
 
 use super::fixture::*;
-use super::{Asked, Draft, Memories, OpenPair, Undecided, Verdict, Verdicts, forget};
-use crate::domain::{Memory, MemoryMap, MemoryState, Plan, Record, Speaker, Stage};
+use super::{Asked, Draft, Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate, forget};
+use crate::domain::{
+    Memory, MemoryId, MemoryMap, MemoryState, PARTLY, Plan, Record, Speaker, Stage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const STORES: [&str; 2] = ["Redis", "Postgres"];
@@ -77,6 +79,95 @@ fn a_proven_change_settles_and_the_earlier_one_goes_out_of_use() {
         check(&records, Verdict::Replaces { agreed: false }, &["settle judged-replaced"], &[]);
     let [memory] = believed(&state, &records)[..] else { panic!("{state:#?}") };
     assert_eq!(memory.sources, [records[1].id]);
+}
+
+#[test]
+fn what_is_changed_in_part_stays_beside_the_change_and_is_marked_once() {
+    let records = choices(Speaker::Person);
+    let state = check(&records, Verdict::Partly, &["settle judged-partly"], &[]);
+    assert_eq!(believed(&state, &records).len(), 2);
+    let (state, _, mut pairs) = left_open(&records);
+    pairs[0].rule = PARTLY.to_owned();
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(pairs[0].record.id, pairs[0].memory, Verdict::Partly);
+    let memories = Memories::of(NAMESPACE, &state);
+    assert!(Draft::of(&[], &pairs, &memories, &verdicts).plan.is_empty());
+}
+
+/// Plans `new` over the memory of a decision, with these verdicts; returns the state.
+fn judged(old: &Record, new: &[Record], said: &[(&Record, MemoryId, Verdict)]) -> MemoryMap {
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(old), &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    said.iter().for_each(|(record, memory, verdict)| verdicts.insert(record.id, *memory, *verdict));
+    let (planned, findings) = consolidate(new, &memories, &verdicts);
+    assert_eq!(findings, []);
+    finish(new, &planned, memories, &mut state);
+    state
+}
+
+#[test]
+fn a_merged_decision_settles_a_question_whichever_side_a_verdict_names() {
+    let own = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+    let settles = Verdict::Replaces { agreed: false };
+    let old = "uploads go to the archive of the town";
+    let old = record(decision(&[], old, "it is large"), Speaker::Person, 1);
+    for (days, topic, again) in [
+        ([5, 6], "Where do we leave the scans?", "scans are kept with all that comes in"),
+        ([5, 5], "Where do we leave the scans?", "scans are kept with all that comes in"),
+        ([5, 5], "Where are the scans left?", "scans are put with everything that comes in"),
+    ] {
+        let asked = record(discussion(topic, &["they are large"]), Speaker::Person, days[0]);
+        let again = record(decision(&[], again, ""), Speaker::Person, days[1]);
+        for (record, memory) in [(&asked, &again), (&again, &asked), (&asked, &old)] {
+            let said = [(&again, own(&old), Verdict::Same), (record, own(memory), settles)];
+            let state = judged(&old, &[asked.clone(), again.clone()], &said);
+            assert_eq!(of(&state, &again).id, own(&old), "merged");
+            let settled = of(&state, &asked);
+            assert_eq!(settled.superseded_by, Some(own(&old)), "{topic} {days:?} {memory:#?}");
+            assert_eq!(settled.stage, Stage::Decided);
+        }
+    }
+}
+
+#[test]
+fn a_merged_decision_answers_a_question_by_the_words_of_both() {
+    let old = "the queue of the uploader is kept in Postgres";
+    let old = record(decision(&[], old, "it survives"), Speaker::Person, 1);
+    let asked = discussion("Where is the queue of the uploader kept?", &[]);
+    let asked = record(asked, Speaker::Person, 5);
+    let again = record(decision(&[], "jobs wait in Postgres", ""), Speaker::Person, 6);
+    let home = Memory::id_of(NAMESPACE, old.id);
+    let said = [(&again, home, Verdict::Same)];
+    let state = judged(&old, &[asked.clone(), again.clone()], &said);
+    assert_eq!(of(&state, &asked).superseded_by, Some(home));
+}
+
+#[test]
+fn a_pair_of_a_memory_that_was_joined_is_settled_with_the_one_that_stands_for_it() {
+    let own = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+    let question = "Do we keep Postgres for the queue of the uploader when it is full?";
+    let asked = record(discussion(question, &[]), Speaker::Person, 2);
+    let [old, new] = choices(Speaker::Person);
+    let records = [old.clone(), asked.clone(), new.clone()];
+    let (mut state, _, _) = left_open(&records);
+    assert_eq!(of(&state, &asked).stage, Stage::Proposed);
+    let pair = |other: &Record| OpenPair {
+        record: new.clone(),
+        home: own(&new),
+        memory: own(other),
+        first: Some(other.clone()),
+        rule: "alike".to_owned(),
+    };
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new.id, own(&old), Verdict::Same);
+    verdicts.insert(new.id, own(&asked), Verdict::Replaces { agreed: false });
+    let memories = Memories::of(NAMESPACE, &state);
+    let pairs = [pair(&old), pair(&asked)];
+    let Draft { plan: settled, .. } = Draft::of(&[], &pairs, &memories, &verdicts);
+    finish(&[], &settled, memories, &mut state);
+    assert_eq!(of(&state, &asked).superseded_by, Some(own(&old)));
 }
 
 #[test]

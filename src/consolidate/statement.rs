@@ -9,6 +9,7 @@ use super::phrases::{
     says_change, says_no,
 };
 use super::quantity::{days, has_day, quantity, words_of};
+use super::question::question;
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
@@ -66,7 +67,8 @@ impl Statement {
             Claim::Decision(_) | Claim::Request(_) => {
                 Parts::of(before_reason(&folded(claim.headline())))
             }
-            Claim::Discussion(_) | Claim::Attempt(_) => Parts::of(claim.headline()),
+            Claim::Discussion(it) => Parts::of(question(&it.topic)),
+            Claim::Attempt(_) => Parts::of(claim.headline()),
         };
         let whole = text(claim);
         let flat = folded(&whole);
@@ -497,6 +499,14 @@ impl Statement {
         self.head.values.iter().any(lacks)
             || self.stated.has_qualifier(lacks)
             || is_limited(self) && !is_limited(other)
+    }
+
+    /// True if it has more words and values than a `later` one, which puts no value in the place of one of them.
+    pub(super) fn leads(&self, later: &Statement) -> bool {
+        let size =
+            |it: &Statement| it.head.topic.len() + it.head.values.len() + it.head.bounds.len();
+        let is_changed = !self.lacks_nothing(later) && !later.lacks_nothing(self);
+        size(later) < size(self) && !later.says_change && !is_changed
     }
 
     /// True if it has every value of `other`.

@@ -4,6 +4,7 @@
 
 use super::parts::{both, shared, sort, without};
 use super::phrases::{invariant_words, is_stop_word, listed};
+use super::question::question;
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
 use crate::text::tokens::{folded, hash, keys, search_keys};
@@ -121,7 +122,7 @@ fn texts(claim: &Claim) -> (String, String) {
             let about = if named { options } else { format!("{}\n{options}", it.chosen) };
             (about, it.rationale.clone())
         }
-        Claim::Discussion(it) => (it.topic.clone(), it.points.join("\n")),
+        Claim::Discussion(it) => (question(&it.topic).to_owned(), it.points.join("\n")),
         Claim::Attempt(it) => (it.action.clone(), it.result.clone()),
         Claim::Request(it) => {
             let target = it.target.as_deref().filter(|target| !it.summary.contains(target));

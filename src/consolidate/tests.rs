@@ -481,6 +481,32 @@ fn what_a_model_finds_changed_in_part_stays_beside_the_change() {
 }
 
 #[test]
+fn a_question_is_open_or_settled_as_its_own_record_says() {
+    let raised = |topic: &str, on| record(discussion(topic, &["it is small"]), Person, on);
+    let open = raised("Which store keeps the jobs of the uploader? (left open)", 1);
+    let settled = raised("Which store keeps the jobs of the uploader? (settled: Postgres)", 3);
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&settled), &mut state);
+    assert_eq!(of(&state, &settled).standing(), "settled");
+    // A decision that is found later says how, and takes its place.
+    let chosen = "Postgres is the store that keeps the jobs of the uploader";
+    plan(&[record(decision(&[], chosen, "it survives"), Person, 4)], &mut state);
+    assert_eq!(of(&state, &settled).state, MemoryState::Superseded);
+    // One that was open ends with the record that says so, and is raised again by a later one.
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&open), &mut state);
+    plan(std::slice::from_ref(&settled), &mut state);
+    let (was, is) = (of(&state, &open).clone(), of(&state, &settled));
+    assert_eq!((was.id, was.stage), (is.id, Stage::Decided));
+    let again = raised("Which store keeps the jobs of the uploader? (open)", 9);
+    plan(std::slice::from_ref(&again), &mut state);
+    assert_eq!(
+        (of(&state, &again).standing(), of(&state, &settled).standing()),
+        ("open", "settled")
+    );
+}
+
+#[test]
 fn a_discussion_learns_points() {
     let talk = |points: &[&str], on| {
         record(discussion("How the queue retries failed jobs", points), Person, on)

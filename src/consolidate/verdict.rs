@@ -5,6 +5,7 @@ use super::retraction::says_yes;
 use crate::domain::{Digest, Memory, MemoryId, Record, RecordId, Speaker};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
+use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,6 +22,13 @@ pub enum Verdict {
     Partly,
     /// The record has nothing that is worth keeping beside the memory.
     Nothing,
+}
+
+impl Verdict {
+    /// True if it says something about both sides.
+    fn changes(self) -> bool {
+        !matches!(self, Verdict::Unrelated | Verdict::Nothing)
+    }
 }
 
 /// Statement near the evidence of a record.
@@ -85,12 +93,8 @@ impl Verdicts {
             records.iter().map(|it| (own(it.id), it.id)).collect();
         let mut all = self.clone();
         for ((record, memory), verdict) in &self.0 {
-            let changes = !matches!(verdict, Verdict::Unrelated | Verdict::Nothing);
-            let Some(other) = of_memory.get(memory).filter(|_| changes) else { continue };
-            let there = all.0.entry((*other, own(*record))).or_insert(Verdict::Unrelated);
-            if *there == Verdict::Unrelated {
-                *there = *verdict;
-            }
+            let Some(other) = of_memory.get(memory).filter(|_| verdict.changes()) else { continue };
+            all.add(*other, own(*record), *verdict);
         }
         all
     }
@@ -98,6 +102,25 @@ impl Verdicts {
     /// True if a model was asked about `record`.
     pub(super) fn has(&self, record: RecordId) -> bool {
         self.of(record).next().is_some()
+    }
+
+    /// Records with a verdict that changes something, by the memory that it is about.
+    pub(super) fn by_memory(&self) -> HashMap<MemoryId, Vec<RecordId>> {
+        let mut all: HashMap<MemoryId, Vec<RecordId>> = HashMap::default();
+        for ((record, memory), _) in self.0.iter().filter(|(_, verdict)| verdict.changes()) {
+            all.entry(*memory).or_default().push(*record);
+        }
+        all
+    }
+
+    /// Adds a verdict unless the pair has one that changes something; true if it was added.
+    pub(super) fn add(&mut self, record: RecordId, memory: MemoryId, verdict: Verdict) -> bool {
+        let there = self.0.entry((record, memory)).or_insert(Verdict::Unrelated);
+        let is_free = *there == Verdict::Unrelated;
+        if is_free {
+            *there = verdict;
+        }
+        is_free
     }
 
     /// Adds a verdict, which replaces an earlier one.

@@ -136,14 +136,19 @@ fn restated(
         if sources.len() < target.sources.len() {
             continue;
         }
-        // The source with its words, those that made this memory, in order, then those of a memory that joined it.
+        // The source with its words, or with a part of them and no others; then those that made this memory, in order,
+        // then those of a memory that joined it.
         let is_worded = |facts: &Facts| facts.claim == target.claim;
+        let is_part = |facts: &Facts| {
+            facts.claim.headline() == target.claim.headline() && has(&target.claim, facts)
+        };
         sources.sort_by_key(|(_, facts, made, at)| {
-            (!is_worded(facts), made.home() != Some(target.id), *at)
+            (!is_worded(facts), !is_part(facts), made.home() != Some(target.id), *at)
         });
         let learns = !sources.first().is_some_and(|(_, facts, ..)| is_worded(facts));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
-            let is_combined = matches!(made, Disposition::Merge { how: Merging::Combine, .. });
+            let is_combined =
+                matches!(made, Disposition::Merge { how: Merging::Combine | Merging::Append, .. });
             let learned = if learns && !is_combined && has(&target.claim, facts) {
                 Merging::Extend
             } else if let Disposition::Merge { into, how } = made
@@ -214,8 +219,9 @@ fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
     if memory.stage != target.stage {
         // Restoring by its successor would put it back in use.
         let by = target.settled_by.filter(|by| memory.superseded_by != Some(*by));
-        let stage = Some(target.stage);
-        effects.push(Effect { stage, restores: true, ..effect(by.unwrap_or(memory.id)) });
+        let (stage, by) = (Some(target.stage), by.unwrap_or(memory.id));
+        let rule = target.settled_as.clone().unwrap_or(Cow::Borrowed(RULE));
+        effects.push(Effect { stage, restores: true, rule, ..effect(by) });
     }
     if let Some(by) = memory.superseded_by.filter(|by| target.superseded_by != Some(*by)) {
         effects.push(Effect { restores: true, ..effect(by) });

@@ -157,6 +157,25 @@ fn reading_the_same_again_takes_back_no_change_and_no_verdict() {
     }
 }
 
+#[test]
+fn a_point_that_was_never_learned_is_not_restated() {
+    let raised = |points: &[&str], on| {
+        let claim = discussion("Redis or Postgres for the session cookie expiry", points);
+        record(claim, Speaker::Person, on)
+    };
+    let (old, more) = (raised(&["Redis is small"], 4), raised(&["Postgres is there"], 4));
+    let choice = decision(&["Redis", "Postgres"], "Redis", "the session cookie expiry needs it");
+    let choice = record(choice, Speaker::Person, 5);
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&[old.clone(), more.clone(), choice], &mut state)];
+    assert_eq!(of(&state, &old).state, MemoryState::Superseded);
+    let (again, early) = ([anew(&old), anew(&more)], raised(&["both are free"], 1));
+    let new = [again[0].clone(), again[1].clone(), early.clone()];
+    reread(&new, &[&old, &more], &mut plans, &mut state);
+    let Claim::Discussion(it) = sorted(of(&state, &early)).claim else { panic!("{state:#?}") };
+    assert_eq!(it.points, ["Postgres is there", "Redis is small"]);
+}
+
 fn sorted(memory: &Memory) -> Memory {
     let mut memory = memory.clone();
     memory.sources.sort();

@@ -29,8 +29,9 @@ impl Stage {
         self < next
     }
 
-    /// Word for the stage of `claim`, for people: a decided request is done, an attempted attempt failed.
-    pub(crate) fn in_words(self, claim: &Claim) -> &'static str {
+    /// Word for the stage of `claim` after `rule`, for people: a request that a deed ended is done, an attempted attempt
+    /// failed.
+    pub(crate) fn in_words(self, claim: &Claim, rule: Option<&str>) -> &'static str {
         let is_failure = matches!(claim, Claim::Attempt(it) if !it.succeeded);
         match (claim.kind(), self) {
             (_, Stage::Decided | Stage::Refuted) if is_failure => "solved",
@@ -39,6 +40,11 @@ impl Stage {
             (ClaimKind::Decision, _) => "holds",
             (ClaimKind::Request | ClaimKind::Discussion, Stage::Proposed) => "open",
             (ClaimKind::Request, Stage::Attempted) => "in progress",
+            (ClaimKind::Request, Stage::Decided)
+                if matches!(by_rule(rule), WISH_GRANTED | LAID_DOWN) =>
+            {
+                "decided"
+            }
             (ClaimKind::Request, Stage::Decided) => "done",
             (ClaimKind::Discussion, Stage::Decided) => "settled",
             (ClaimKind::Discussion, Stage::Attempted) => "open",
@@ -62,13 +68,30 @@ named! {
 }
 
 impl MemoryState {
-    /// State of `claim` in a word or two, for people: the stage while it is active.
-    pub(crate) fn in_words(self, stage: Stage, claim: &Claim) -> &'static str {
+    /// Word for the state after `rule`, for people; `None` while it is active, where the stage says more.
+    pub(crate) fn in_words(self, rule: Option<&str>) -> Option<&'static str> {
         match self {
-            MemoryState::Active => stage.in_words(claim),
-            MemoryState::Superseded | MemoryState::Retracted => self.name(),
+            MemoryState::Active => None,
+            MemoryState::Superseded | MemoryState::Retracted => {
+                let of_wish = [WISH_WITHDRAWN, WISH_REFUSED];
+                of_wish.into_iter().find(|it| *it == by_rule(rule)).or(Some(self.name()))
+            }
         }
     }
+}
+
+/// Rules by which a decision ends a request: a person takes it back, somebody else refuses it, it is granted, it was a
+/// rule that holds now.
+pub(crate) const WISH_WITHDRAWN: &str = "withdrawn";
+pub(crate) const WISH_REFUSED: &str = "refused";
+pub(crate) const WISH_GRANTED: &str = "granted";
+pub(crate) const LAID_DOWN: &str = "laid-down";
+
+/// Prefix of the rules by which a model decided.
+pub(crate) const JUDGED: &str = "judged-";
+
+fn by_rule(rule: Option<&str>) -> &str {
+    rule.map_or("", |rule| rule.strip_prefix(JUDGED).unwrap_or(rule))
 }
 
 /// Rule recorded when a person edits or moves an entry.
@@ -115,6 +138,9 @@ pub struct Memory {
     /// The memory that completed, settled or solved it, while that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_by: Option<MemoryId>,
+    /// The rule by which that was so; no words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_as: Option<Cow<'static, str>>,
     /// The rule that took it out of use; no words.
     pub reason: Option<String>,
     /// The records that it rests on, the earliest first; none where a person wrote it.
@@ -183,7 +209,12 @@ impl Memory {
 
     /// State in a word or two, for people.
     pub(crate) fn standing(&self) -> &'static str {
-        self.state.in_words(self.stage, &self.claim)
+        self.state.in_words(self.reason.as_deref()).unwrap_or(self.stage_in_words())
+    }
+
+    /// Stage in a word or two, for people.
+    pub(crate) fn stage_in_words(&self) -> &'static str {
+        self.stage.in_words(&self.claim, self.settled_as.as_deref())
     }
 
     /// Returns the memory that completed, settled or solved it; `None` while it is open.

@@ -20,8 +20,11 @@ pub use entry::{Branch, CoverageState, Entry, EntryKind, Format, Outcome, Sessio
 pub use id::{Digest, JobId, MemoryId, RecordId, RunId, SessionId, SliceId};
 pub(crate) use id::{PlanId, RequestDigest};
 
+pub(crate) use memory::{
+    JUDGED, LAID_DOWN, PERSON_EDITED, PersonDecision, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    shown_words,
+};
 pub use memory::{Memory, MemoryState, Stage};
-pub(crate) use memory::{PERSON_EDITED, PersonDecision, shown_words};
 pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request, Role, Usage};
 pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;

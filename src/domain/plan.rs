@@ -37,6 +37,8 @@ named! {
         Outcome = "outcome",
         /// The later words, with the earlier ones behind them.
         Combine = "combine",
+        /// The earlier words, with the later ones behind them.
+        Append = "append",
     }
 }
 
@@ -56,6 +58,8 @@ named! {
         Dropped = "dropped",
         /// Something follows for the other one, which is of another kind.
         Followed = "followed",
+        /// The later one changes a part of the other one; both stand, marked.
+        Partly = "partly",
     }
 }
 

@@ -108,9 +108,22 @@ impl Placing<'_> {
         }
         follows.iter().for_each(|part| push("Consequences", Shape::Bullet, part));
         let talk = self.talk(memory);
-        let others = alternatives(it, &talk);
+        let others = alternatives(it, &talk).into_iter().map(|other| self.corrected(memory, other));
+        let others: Vec<String> = others.collect();
         others.iter().for_each(|other| push("Alternatives Considered", Shape::Bullet, other));
         page
+    }
+
+    /// An alternative of `memory` in a person's wording, if it was the choice of a decision that this one superseded.
+    fn corrected(&self, memory: &Memory, other: String) -> String {
+        let replaced = self.replaced.get(&memory.id).into_iter().flatten();
+        let mut worded = replaced.filter_map(|old| {
+            let Claim::Decision(was) = &old.claim else { return None };
+            let rest = other.strip_prefix(end_trimmed(&was.chosen))?;
+            let is_it = rest.is_empty() || rest.starts_with(" – ");
+            is_it.then(|| said(old, end_trimmed(&was.chosen)).into_owned() + rest)
+        });
+        worded.next().unwrap_or(other)
     }
 
     /// Points of the discussions that it settled.

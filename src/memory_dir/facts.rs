@@ -167,6 +167,7 @@ mod tests {
             valid_until: None,
             superseded_by: None,
             settled_by: None,
+            settled_as: None,
             reason: None,
             sources: Vec::new(),
         }

@@ -294,6 +294,13 @@ impl<'a> Placing<'a> {
         for memory in facts.memories.iter().filter(is_proposed) {
             placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
         }
+        // Nothing was done for it.
+        let is_decided = |it: &&Memory| it.stage_in_words() == "decided";
+        for memory in facts.memories.iter().filter(is_decided) {
+            let by = memory.settled_by.map(|by| format!(" by {}", placing.tag(by)));
+            let mark = "decided".to_owned() + &by.unwrap_or_default();
+            placing.marks.entry(memory.id).or_default().push(mark);
+        }
         for (id, words) in facts.missing {
             let mark = words_inline(words, MARK_LETTERS_MAX, facts.gate);
             placing.marks.entry(*id).or_default().push(mark);

@@ -28,6 +28,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         valid_until: None,
         superseded_by: None,
         settled_by: None,
+        settled_as: None,
         edited: None,
         reason: None,
         sources: vec![RecordId(Digest::of(&[name, "record"]))],
@@ -91,6 +92,32 @@ fn one_of_each() -> Vec<Memory> {
         memory("docs", 6, request("Write the manual"), Stage::Proposed),
         memory("ci", 7, request("Run tests on macOS"), Stage::Decided),
     ]
+}
+
+#[test]
+fn a_wish_that_a_decision_ended_is_marked_with_it() {
+    let widget = decision("The planner shows the weather", &[], "");
+    let by = memory("weather", 1, widget, Stage::Decided);
+    let mut wish = memory("widget", 0, request("Add a weather widget"), Stage::Decided);
+    (wish.settled_by, wish.settled_as) = (Some(by.id), Some("judged-granted".into()));
+    let all = rendered(&[wish, by.clone()], &[], &Files::new(), &Files::new());
+    let tag = crate::memory_dir::source_tag(by.id);
+    let expected = format!("- [x] Add a weather widget (2026-01-02; decided by {tag})");
+    assert!(all.files[kind::PROGRESS].contains(&expected), "{:#?}", all.files);
+}
+
+#[test]
+fn a_rejected_option_has_the_words_that_a_person_gave_the_decision_for_it() {
+    let options = ["Keep jobs in Redis", "Keep jobs in Postgres"];
+    let chosen = |at: usize| decision(options[at], &options, "It is there");
+    let mut old = memory("old", 0, chosen(0), Stage::Decided);
+    let new = memory("new", 3, chosen(1), Stage::Decided);
+    (old.state, old.superseded_by) = (MemoryState::Superseded, Some(new.id));
+    old.edited = Some("- Keep jobs in Valkey (2026-01-02)".to_owned());
+    let all = rendered(&[old, new], &[], &Files::new(), &Files::new());
+    let path = "decisions/ADR-002-keep-jobs-in-postgres.md";
+    let others = entries(&all.files, path, "Alternatives Considered");
+    assert_eq!(others, ["- Keep jobs in Valkey"]);
 }
 
 fn gate() -> Gate {

@@ -11,8 +11,8 @@ use crate::consolidate::{
     withdraw,
 };
 use crate::domain::{
-    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
-    RecordId, Severity, Speaker, Timestamp,
+    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, PARTLY, Plan,
+    Record, RecordId, Settlement, Severity, Speaker, Timestamp,
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
@@ -186,7 +186,8 @@ impl Consolidator {
         let mut planned = blocking(move || finished(input, draft, so_far)).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
-            let undecided = progress.asked.pairs.iter().filter(|pair| !settled.contains(pair));
+            let is_settled = |pair| settled.get(pair).is_some_and(|how| *how != Settlement::Partly);
+            let undecided = progress.asked.pairs.iter().filter(|pair| !is_settled(*pair));
             let undecided = undecided.filter_map(|(record, memory)| {
                 let question = adjudicator.spec.question(*record, planned.memories.get(memory)?);
                 Some(AskedPair { record: *record, memory: *memory, question })
@@ -528,7 +529,7 @@ impl OpenQuestions {
         let mut excluded = progress.asked.clone();
         excluded.pairs.extend(&progress.skipped.pairs);
         excluded.records.extend(&progress.skipped.records);
-        excluded.pairs.extend(settled(&plan));
+        excluded.pairs.extend(settled(&plan).into_keys());
         // Memories that rest only on these records are about to be withdrawn.
         let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
         let goes =
@@ -571,10 +572,10 @@ fn in_rounds(mut records: Vec<Record>) -> Vec<Vec<Record>> {
 }
 
 /// The pairs of earlier plans that `plan` decides.
-fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
+fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Settlement> {
     let settles = plan.operations.iter().filter_map(|it| {
-        let Disposition::Settle { with, .. } = it.disposition else { return None };
-        Some((it.record, with))
+        let Disposition::Settle { with, how, .. } = it.disposition else { return None };
+        Some(((it.record, with), how))
     });
     settles.collect()
 }
@@ -604,10 +605,14 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
     }
     let plan = withdraw(plan, &outdated, memories.loaded(), plans);
     let settled = settled(&plan);
-    let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
-    let earlier = still.map(|it| {
-        let (record, memory, rule) = (it.record.id, it.memory, it.rule.clone().into());
-        LeftOpen { record, memory, rule }
+    let earlier = open.iter().filter_map(|it| {
+        let (record, memory) = (it.record.id, it.memory);
+        let rule = match settled.get(&(record, memory)) {
+            None => it.rule.clone().into(),
+            Some(Settlement::Partly) => PARTLY.into(),
+            Some(_) => return None,
+        };
+        Some(LeftOpen { record, memory, rule })
     });
     let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
     let mut after = memories.into_loaded();

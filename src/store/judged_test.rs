@@ -4,8 +4,8 @@ use super::fixture::*;
 use super::*;
 use crate::domain::*;
 use crate::domain::{
-    Disposition, Effect, Facts, Finish, LeftOpen, Memory, MemoryId, Operation, Plan, Purpose,
-    Record, Settlement, Speaker, Stage, Usage,
+    Disposition, Effect, Facts, Finish, LeftOpen, Memory, MemoryId, Operation, PARTLY, Plan,
+    Purpose, Record, Settlement, Speaker, Stage, Usage,
 };
 
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
@@ -108,6 +108,13 @@ async fn a_pair_is_open_until_it_is_settled_and_again_when_that_is_undone() {
         let asked = AskedPair { record: pair.record, memory: pair.memory, question };
         store.note_asked(&lease, vec![asked]).await.unwrap();
         assert_eq!(store.open_pairs("project", 9).await.unwrap()[0].asked, Some(question));
+        let marks = Disposition::Settle { memory: second, with: first, how: Settlement::Partly };
+        let marked = Operation { rule: PARTLY.into(), ..operation(&records[1], marks) };
+        let before = store.memories(None).await.unwrap().into_values().collect();
+        let marked = Plan::new("project".to_owned(), vec![marked], before, vec![]);
+        store.apply_plan(&lease, &marked, &[asked], Timestamp(25)).await.unwrap().unwrap();
+        let pair = store.suspected_pairs("project", 9).await.unwrap().remove(0);
+        assert_eq!((&*pair.rule, pair.asked), (PARTLY, Some(question)), "it stays open, marked");
         let settle = Disposition::Settle { memory: second, with: first, how: Settlement::Joined };
         let before = store.memories(None).await.unwrap().into_values().collect();
         let settled =

@@ -421,11 +421,21 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<()> {
         db.run(sql, values![record, memory, &plan.namespace, no, &*left.rule])?;
     }
     for operation in &plan.operations {
-        if let Disposition::Settle { with, .. } = operation.disposition {
-            let sql = "INSERT INTO open_pairs
-                    (record, memory, namespace, plan_no, rule, settled_no)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?4)
-                ON CONFLICT (record, memory) DO UPDATE SET settled_no = excluded.settled_no";
+        if let Disposition::Settle { with, how, .. } = operation.disposition {
+            // What is changed in part stays beside the change, marked.
+            let sql = match how == Settlement::Partly {
+                true => {
+                    "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
+                    VALUES (?1, ?2, ?3, ?4, ?5)
+                    ON CONFLICT (record, memory) DO UPDATE SET rule = excluded.rule"
+                }
+                false => {
+                    "INSERT INTO open_pairs
+                        (record, memory, namespace, plan_no, rule, settled_no)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?4)
+                    ON CONFLICT (record, memory) DO UPDATE SET settled_no = excluded.settled_no"
+                }
+            };
             let (record, rule) = (&operation.record.0, &*operation.rule);
             db.run(sql, values![record, &with.0, &plan.namespace, no, rule])?;
         }

@@ -79,7 +79,7 @@ impl Row for MemoryRow<'_> {
     const SPARE: &'static [usize] = &[1];
 
     fn cells(&self) -> Vec<String> {
-        let stage = self.state.in_words(self.stage, self.claim).to_owned();
+        let stage = self.standing.to_owned();
         let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
         let possibly = self.possibly.map(|it| format!(", {it}"));
         vec![
@@ -140,8 +140,8 @@ impl HistoryRow {
         let HistoryRow { at, deed, .. } = self;
         let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
         let outcome = self.stage.zip(self.state);
-        let outcome =
-            outcome.map(|(stage, state)| format!(": {}, {}", stage.in_words(claim), state.name()));
+        let words = |stage: Stage| stage.in_words(claim, self.rule.as_deref());
+        let outcome = outcome.map(|(stage, state)| format!(": {}, {}", words(stage), state.name()));
         let record = self.record.filter(|_| outcome.is_some());
         let said = self.said_at.iter().flatten().map(|at| format!(", said {at}")).next();
         let record = record.map(|it| format!("record {}{}", short(&it), said.unwrap_or_default()));
@@ -212,7 +212,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     let state = match memory.state {
         MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         MemoryState::Superseded | MemoryState::Retracted => {
-            let stage = memory.stage.in_words(&memory.claim);
+            let stage = memory.stage_in_words();
             format!("{YELLOW}{}{YELLOW:#}, was: {stage}", memory.standing())
         }
     };
@@ -283,7 +283,8 @@ pub(in crate::cli) async fn undecided(
 
 pub(in crate::cli) fn settled(memory: &Memory) -> &'static str {
     match memory.claim.kind() {
-        ClaimKind::Request => "completed by",
+        ClaimKind::Request if memory.stage_in_words() == "done" => "completed by",
+        ClaimKind::Request => "decided by",
         ClaimKind::Attempt => "solved by",
         ClaimKind::Decision | ClaimKind::Discussion => "settled by",
     }

@@ -181,7 +181,8 @@ async fn print_standing(
         (memory, _) => memory,
     };
     let Some(memory) = memory else { return Ok(()) };
-    let standing = format!("{}, {}", source_tag(memory.id), memory.state.name());
+    let state = memory.state.in_words(memory.reason.as_deref()).unwrap_or(memory.state.name());
+    let standing = format!("{}, {state}", source_tag(memory.id));
     let mut rows = vec![
         ("memory", standing),
         ("edited", memory.edited.as_ref().map(|_| memory.words().to_owned()).unwrap_or_default()),

@@ -112,7 +112,10 @@ impl Audit<'_> {
             supersede = match how {
                 Settlement::Replaced => Some(*with),
                 Settlement::Joined | Settlement::Dropped => Some(*memory),
-                Settlement::Apart | Settlement::Beside | Settlement::Followed => None,
+                Settlement::Apart
+                | Settlement::Beside
+                | Settlement::Followed
+                | Settlement::Partly => None,
             };
         } else if let Disposition::Restate { memory, .. } = disposition {
             self.may_be_restated(*memory, *record);

@@ -105,8 +105,8 @@ impl Plan {
 /// True if `now` differs from `after` only in what people changed.
 fn is_amended(after: &Memory, now: &Memory) -> bool {
     // Older versions did not keep what settled a memory.
-    let Memory { confirmed, edited, decided, settled_by, .. } = after.clone();
-    let mut bare = Memory { confirmed, edited, decided, settled_by, ..now.clone() };
+    let Memory { confirmed, edited, decided, settled_by, settled_as, .. } = after.clone();
+    let mut bare = Memory { confirmed, edited, decided, settled_by, settled_as, ..now.clone() };
     if now.decided != after.decided {
         let Memory { stage, state, valid_until, superseded_by, reason, .. } = after.clone();
         bare = Memory { stage, state, valid_until, superseded_by, reason, ..bare };
@@ -176,7 +176,7 @@ impl Operation {
         // A dropped or joined memory ends when it began: it was never valid by itself.
         let never = map.get(&memory).and_then(|it| it.valid_from).or(self.facts.at);
         match how {
-            Settlement::Apart | Settlement::Beside | Settlement::Followed => {}
+            Settlement::Apart | Settlement::Beside | Settlement::Followed | Settlement::Partly => {}
             Settlement::Replaced => retire(map, with, memory, self.facts.at, &self.rule),
             Settlement::Dropped => retire(map, memory, with, never, &self.rule),
             Settlement::Joined => {
@@ -205,6 +205,7 @@ impl Operation {
                 valid_until: None,
                 superseded_by: None,
                 settled_by: None,
+                settled_as: None,
                 reason: None,
                 sources: vec![self.record],
             };
@@ -225,6 +226,11 @@ impl Operation {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
+        // A question ends with a record that says so.
+        let is_question = matches!(memory.claim, Claim::Discussion(_));
+        if is_question && !memory.is_decided_after(facts.at) && memory.stage < facts.stage {
+            memory.stage = facts.stage;
+        }
         match how {
             Merging::Provenance => {}
             Merging::Extend => extend(&mut memory.claim, &facts.claim),
@@ -235,6 +241,10 @@ impl Operation {
                 }
             }
             Merging::Combine => combine(&mut memory.claim, &facts.claim),
+            Merging::Append => {
+                let earlier = std::mem::replace(&mut memory.claim, facts.claim.clone());
+                combine(&mut memory.claim, &earlier);
+            }
         }
     }
 
@@ -294,6 +304,7 @@ impl Effect {
                 memory.stage = stage;
                 memory.settled_by =
                     Some(self.by).filter(|by| *by != memory.id && !memory.is_open());
+                memory.settled_as = memory.settled_by.map(|_| self.rule.clone());
             }
             // A person restores whatever was out of use.
             let is_free = self.rule.starts_with(BY_PERSON) && !self.supersedes;
@@ -345,11 +356,11 @@ fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp
     }
 }
 
-/// Puts the words of `later` first, with the earlier ones behind them.
-fn combine(claim: &mut Claim, later: &Claim) {
-    let words = format!("{} (also: {})", later.headline(), claim.headline());
-    let earlier = std::mem::replace(claim, later.clone());
-    extend(claim, &earlier);
+/// Puts the words of `first` before those of the claim.
+fn combine(claim: &mut Claim, first: &Claim) {
+    let words = format!("{} (also: {})", first.headline(), claim.headline());
+    let rest = std::mem::replace(claim, first.clone());
+    extend(claim, &rest);
     match claim {
         Claim::Decision(it) => {
             let chosen = std::mem::replace(&mut it.chosen, words.clone());

@@ -457,6 +457,7 @@ impl DirSync {
         let mut edits = people.by_tag(gate);
         let mut refused = people.refuse_statuses(&memories, &mut edits);
         refused.extend(people.records_that_hold(&edits));
+        refused.extend(people.deleted_records());
         let amendments = people.amendments(&memories, &edits, today);
         let mut kept = people::unmarked_pairs(&memories, &edits);
         kept.retain(|(one, other)| {
@@ -492,7 +493,7 @@ struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs that a person keeps side by side.
     kept: Vec<(MemoryId, MemoryId)>,
-    /// Records with an invalid status, or whose line alone was removed, with the reason.
+    /// Records with an invalid status, or of which only the line or only the file was removed, with the reason.
     refused: Vec<(String, &'static str)>,
     rendered: Rendered,
     update: Update,

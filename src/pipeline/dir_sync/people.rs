@@ -28,6 +28,9 @@ const CIRCLE: &str = "status-makes-a-circle";
 /// A person removed or hid the line of a decision in a list, and its record still holds.
 pub(super) const RECORD_HOLDS: &str = "its line in a list was removed or hidden, and memory keeps the decision (set its \
                                        status to Deprecated, or delete this file too, to withdraw it)";
+/// A person deleted the record of a decision that a list still shows.
+pub(super) const RECORD_DELETED: &str = "the file stays deleted, and memory keeps the decision (remove its line from the \
+                                         lists too, to withdraw it)";
 /// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
 pub(super) struct Amendment {
@@ -169,6 +172,27 @@ impl<'a> PeopleEdits<'a> {
         let records = self.disk.files.iter().filter(|(path, _)| adr_number(path).is_some());
         let held = records.filter(move |(_, text)| tags_in(text).next().is_some_and(is_gone));
         held.map(|(path, _)| (path.clone(), RECORD_HOLDS))
+    }
+
+    /// Records that people deleted since the last sync although a list still shows their decision, with the reason why
+    /// that holds.
+    pub(super) fn deleted_records(self) -> Vec<(String, &'static str)> {
+        let is_deleted = |path: &&String| {
+            adr_number(path).is_some()
+                && self.update.deleted.contains(path)
+                && !self.is_skipped(path)
+        };
+        let deleted: Vec<&String> = self.before.seen.keys().filter(is_deleted).collect();
+        if deleted.is_empty() {
+            return Vec::new();
+        }
+        let shown = self.shown();
+        let is_shown = |path: &&String| {
+            let tag = tags_in(&self.before.seen[*path]).next();
+            tag.is_some_and(|tag| shown.get(tag) == Some(&Removal::Current))
+        };
+        let held = deleted.into_iter().filter(is_shown);
+        held.map(|path| (path.clone(), RECORD_DELETED)).collect()
     }
 
     /// Text of the record with this number.

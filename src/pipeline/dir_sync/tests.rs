@@ -277,6 +277,8 @@ fn a_file_that_a_person_takes_away_stays_away_and_takes_back_nothing() {
     scene.folder.write(path, Some(&text), None).unwrap();
     let report = scene.sync();
     assert_eq!((report.deleted, report.changes), (vec![path.to_owned()], vec![]));
+    assert_eq!(report.left, [(path.to_owned(), people::RECORD_DELETED)]);
+    assert_eq!(scene.sync().left, [], "told once");
     assert_eq!(scene.memory("db").state, MemoryState::Active);
 }
 

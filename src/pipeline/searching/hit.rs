@@ -1,7 +1,8 @@
 //! A search request and its hits: records, memories and notes, with their state.
 
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
+    Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp,
+    WISH_REFUSED, WISH_WITHDRAWN, named,
 };
 use crate::memory_dir::{Section, section, source_tag};
 use crate::privacy::Redacted;
@@ -32,6 +33,9 @@ named! {
         Note = "note",
     }
 }
+
+/// Words for the end of a memory that say more than the state of its hit.
+const ENDS: [&str; 4] = ["solved", "decided", WISH_WITHDRAWN, WISH_REFUSED];
 
 impl HitState {
     /// True if nobody has to take it into account any more.
@@ -155,9 +159,10 @@ impl SearchHit {
 
     /// State and the memory that replaced it, contradicts it or may have ended it, in words.
     pub(crate) fn standing(&self) -> String {
-        let is_solved =
-            self.state == HitState::Completed && matches!(self.claim(), Some(Claim::Attempt(_)));
-        let name = if is_solved { "solved" } else { self.state.name() };
+        let word = self.memory.as_ref().map(Memory::standing);
+        let has_ended = matches!(self.state, HitState::Completed | HitState::Superseded);
+        let word = word.filter(|it| has_ended && ENDS.contains(it));
+        let name = word.unwrap_or(self.state.name());
         let by = self.memory.as_ref().and_then(|memory| memory.superseded_by);
         let by = by.filter(|_| self.state == HitState::Superseded);
         let by = by.map(|by| format!(" by {}", source_tag(by)));
