@@ -194,6 +194,27 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
 }
 
 #[test]
+fn a_wish_that_was_granted_is_not_open_because_it_is_said_again() {
+    let wish = record(request("Store times in UTC"), Person, 1);
+    let again = record(request("Store times in UTC with 3 digits"), Person, 9);
+    let granted = record(decision(&[], "times are stored in UTC", "one clock"), Person, 2);
+    let done = record(attempt("Stored the times in UTC", "the column is UTC", true), Assistant, 2);
+    let home = Memory::id_of(NAMESPACE, wish.id);
+    for (answer, is_open) in [(granted, false), (done, true)] {
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(answer.id, home, Verdict::Replaces { agreed: false });
+        verdicts.insert(again.id, home, Verdict::Same);
+        let records = [wish.clone(), answer, again.clone()];
+        let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        planned.apply(&mut state).unwrap();
+        let said = of(&state, &again);
+        assert_eq!(said.is_open(), is_open, "{planned:#?}");
+        assert!(said.claim.headline().contains("3 digits"), "{:?}", said.claim);
+    }
+}
+
+#[test]
 fn a_request_that_arrives_after_its_attempt_is_done_too() {
     let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
     let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);

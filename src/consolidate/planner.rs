@@ -464,6 +464,8 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
                 (SAME, Ruling::Merge(Merging::Append))
             }
             true => (SAME, Ruling::Merge(Merging::Combine)),
+            // What was granted once is not open because it is said again.
+            false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
         Verdict::Same => (SAME, Ruling::Merge(Merging::Provenance)),

@@ -40,11 +40,7 @@ impl Stage {
             (ClaimKind::Decision, _) => "holds",
             (ClaimKind::Request | ClaimKind::Discussion, Stage::Proposed) => "open",
             (ClaimKind::Request, Stage::Attempted) => "in progress",
-            (ClaimKind::Request, Stage::Decided)
-                if matches!(by_rule(rule), WISH_GRANTED | LAID_DOWN) =>
-            {
-                "decided"
-            }
+            (ClaimKind::Request, Stage::Decided) if is_granted(rule) => "decided",
             (ClaimKind::Request, Stage::Decided) => "done",
             (ClaimKind::Discussion, Stage::Decided) => "settled",
             (ClaimKind::Discussion, Stage::Attempted) => "open",
@@ -89,6 +85,11 @@ pub(crate) const LAID_DOWN: &str = "laid-down";
 
 /// Prefix of the rules by which a model decided.
 pub(crate) const JUDGED: &str = "judged-";
+
+/// True if a rule ends a request because a decision grants it.
+fn is_granted(rule: Option<&str>) -> bool {
+    matches!(by_rule(rule), WISH_GRANTED | LAID_DOWN)
+}
 
 fn by_rule(rule: Option<&str>) -> &str {
     rule.map_or("", |rule| rule.strip_prefix(JUDGED).unwrap_or(rule))
@@ -215,6 +216,11 @@ impl Memory {
     /// Stage in a word or two, for people.
     pub(crate) fn stage_in_words(&self) -> &'static str {
         self.stage.in_words(&self.claim, self.settled_as.as_deref())
+    }
+
+    /// True for a request that a decision granted; to say it again asks for nothing new.
+    pub(crate) fn is_granted(&self) -> bool {
+        !self.is_open() && is_granted(self.settled_as.as_deref())
     }
 
     /// Returns the memory that completed, settled or solved it; `None` while it is open.
