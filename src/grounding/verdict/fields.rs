@@ -5,6 +5,7 @@ use super::{
     ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
 };
 use crate::domain::{Attempt, Claim, Decision, EntryKind, Evidence, Match, Part, Speaker};
+use crate::grounding::literal::literals;
 use crate::grounding::negation::negations;
 use crate::grounding::overlap::WordSupport;
 use crate::grounding::preference::{ClaimWords, sentences};
@@ -26,6 +27,8 @@ const BETTER_SHARE_MIN: f64 = 0.15;
 const NEW_SHARE_MIN: f64 = 0.05;
 /// Minimum share of a field's words in the call or the output that belongs to what is quoted.
 const PAIRED_SHARE_MIN: f64 = 0.3;
+/// Minimum share of the words of a path or an identifier in what names it.
+const NAMED_SHARE_MIN: f64 = 0.9;
 /// Weight of an action between the last words of a person and its result.
 const TURN_WEIGHT: f64 = 3.0;
 
@@ -215,19 +218,23 @@ impl Grounder<'_> {
         }
     }
 
-    /// Quotes the target from the wish, if it is named there: where it stands elsewhere, it is that of another matter.
+    /// Quotes the target from the wish: a name that stands elsewhere, too, is that of another matter there, unless it
+    /// is a path or an identifier.
     fn target_in_wish(&self, target: &str, evidence: &mut Vec<Evidence>) {
         let share = |it: &Evidence| self.index.share(target, std::iter::once(it.words.as_str()));
-        let Some(at) = evidence.iter().position(|it| it.field == "target") else { return };
-        let least = share(&evidence[at]);
-        let wish = evidence.iter().find(|it| it.field != "target" && share(it) >= least);
-        let Some(wish) = wish.cloned() else { return };
-        evidence[at] = Evidence { field: "target".to_owned(), ..wish };
-        let mut ours = 0;
-        evidence.retain(|it| {
-            ours += u32::from(it.field == "target");
-            it.field != "target" || ours == 1
-        });
+        let wish: Vec<Evidence> =
+            evidence.iter().filter(|it| it.field != "target").cloned().collect();
+        let is_there = |it: &Evidence| wish.iter().any(|of| of.ordinal == it.ordinal);
+        let is_literal = !literals(target).is_empty();
+        let is_named = |it: &Evidence| is_literal && share(it) >= NAMED_SHARE_MIN;
+        let ours = of_field(evidence, "target");
+        let is_elsewhere = !ours.iter().any(|it| is_there(it) || is_named(it));
+        if let Some(first) = ours.first_mut().filter(|_| is_elsewhere)
+            && let Some(wish) = wish.iter().find(|it| share(it) >= share(first))
+        {
+            *first = Evidence { field: "target".to_owned(), ..wish.clone() };
+        }
+        keep(evidence, "target", |it| is_there(it) || is_named(it));
     }
 
     /// Puts the first evidence of the intent first in the summary, too, unless a person's words state the summary
