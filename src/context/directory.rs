@@ -268,24 +268,17 @@ fn is_ticked(text: &str) -> bool {
 fn mark_first(text: &Redacted) -> Redacted {
     let words = text.as_str();
     let start = if words.starts_with("- [ ] ") { "- [ ] ".len() } else { "- ".len() };
+    let open = words.rfind(" (").filter(|open| start < *open && words.ends_with(')'));
+    let open = open.filter(|_| words.starts_with("- "));
     // As rendered; a person may use the same words.
     let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
-    let marks = words.strip_suffix(')').and_then(|it| {
-        let open = it.rfind(" (")?;
-        Some((open, open + it.get(open..)?.find(&mark)?))
-    });
-    let Some((open, at)) = marks.filter(|(open, _)| words.starts_with("- ") && start < *open)
-    else {
+    let Some(open) = open.filter(|open| words[*open..].contains(&mark)) else {
         return text.clone();
     };
-    let date = words.get(open..at).unwrap_or_default().trim_end_matches([';', ' ', '(']).len();
     Redacted::weave(&[
         Woven::Passed(&text.cut(0..start)),
-        Woven::Ours("("),
-        Woven::Passed(&text.cut(at..words.len())),
-        Woven::Ours(" "),
-        Woven::Passed(&text.cut(start..open + date)),
-        Woven::Ours(if date == 0 { "" } else { ")" }),
+        Woven::Passed(&text.cut(open + 1..words.len())),
+        Woven::Passed(&text.cut(start - 1..open)),
     ])
 }
 

@@ -78,8 +78,8 @@ fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
     let files = [("active-context.md", &*active), ("decisions/ADR-001-rust.md", &*record)];
     let block = shown(&self::files(&files), None);
     let first = format!(
-        "- ({by}) timeout 25 s (2026-02-01) [src-0000000a]\n- a part (in part replaced by hand)\n\
-         - ({by}) ADR-001: Rust 1.85 (2026-01-02)\n"
+        "- (2026-02-01; {by}) timeout 25 s [src-0000000a]\n- a part (in part replaced by hand)\n\
+         - (2026-01-02; {by}) ADR-001: Rust 1.85\n"
     );
     assert!(block.contains(&first), "{block}");
 }

@@ -34,12 +34,9 @@ const REJECTS: [&str; 12] = [
     "from", "instead", "rather", "place", "than", "over", "replaces", "von", "vom", "statt",
     "lieu", "lugar",
 ];
-/// Auxiliaries and the words behind them that reject the option before them, as in "RabbitMQ is dropped".
-const AUXILIARIES: [&str; 10] =
-    ["is", "are", "be", "was", "were", "wird", "werden", "est", "sont", "es"];
-const REJECTED: [&str; 16] = [
-    "replaced", "dropped", "refused", "rejected", "removed", "abandoned", "gone", "verworfen",
-    "abgelehnt", "gestrichen", "remplacé", "remplacée", "abandonné", "refusé", "descartado",
+/// Words that reject the option before them, as in "RabbitMQ is dropped".
+const REJECTED: [&str; 9] = [
+    "replaced", "dropped", "refused", "rejected", "removed", "verworfen", "abgelehnt", "remplacé",
     "reemplazado",
 ];
 /// Openings of a clause about consequences.
@@ -190,11 +187,9 @@ impl Placing<'_> {
                     .any(is_loud);
             let is_name = is_capital && (inner || !begins(word)) && !is_phrase;
             let lower = word.to_lowercase();
-            let is_time = unit(&lower).is_some()
-                || number(&lower).is_some()
-                || WEEKDAYS.iter().any(|day| day.split(' ').any(|it| it == lower));
+            let is_day = WEEKDAYS.iter().any(|day| day.split(' ').any(|it| it == lower));
             let is_word =
-                word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty() && !is_time;
+                word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty() && !is_day;
             let is_told = is_name || named.contains(&lower);
             let tag = slug(word).filter(|tag| is_told && is_word && is_value(tag));
             found.extend(tag.filter(|tag| !found.contains(tag)));
@@ -265,9 +260,11 @@ impl Word {
         let clauses = text.split([',', ';', ':', '(', ')']).flat_map(|part| part.split(". "));
         let clauses = clauses.flat_map(|part| part.split(" but "));
         let of_clause = |(clause, part): (usize, &str)| -> Vec<Word> {
-            let words = part.split(|letter: char| !letter.is_alphanumeric() && letter != '\'');
+            // `don't` and `2.10` are words.
+            let is_inner = |letter: char| matches!(letter, '\'' | '.');
+            let words = part.split(|letter: char| !letter.is_alphanumeric() && !is_inner(letter));
             let word = |text: &str| {
-                let text = text.trim_matches('\'').to_lowercase();
+                let text = text.trim_matches(is_inner).to_lowercase();
                 Word { key: keys(&text).first().copied(), text, clause }
             };
             words.map(word).filter(|word| !word.text.is_empty()).collect()
@@ -277,16 +274,14 @@ impl Word {
 
     fn is(&self, other: &Word) -> bool {
         let is_form = |long: &str, short: &str| {
-            let ending =
-                long.strip_prefix(short).filter(|_| self.key.is_some() && other.key.is_some());
-            ending.is_some_and(|it| it.len() <= ENDING_LETTERS_MAX)
-                && short.len() >= FORM_LETTERS_MIN
-                && !self.is_number()
+            let ending = long.strip_prefix(short).filter(|_| short.len() >= FORM_LETTERS_MIN);
+            ending.is_some_and(|it| {
+                it.len() <= ENDING_LETTERS_MAX && it.bytes().all(|it| it.is_ascii_alphabetic())
+            })
         };
-        self.text == other.text
-            || self.key.is_some() && self.key == other.key
-            || is_form(&self.text, &other.text)
-            || is_form(&other.text, &self.text)
+        let (one, two) = (&self.text, &other.text);
+        let is_same = self.key == other.key || is_form(one, two) || is_form(two, one);
+        one == two || self.key.is_some() && is_same
     }
 
     fn is_number(&self) -> bool {
@@ -320,12 +315,9 @@ fn is_rejected(said: &[Word], at: usize, words: &[Word]) -> bool {
     };
     // A denial that is part of the option rejects nothing.
     let is_own = |word: &Word| words.iter().any(|own| own.text == word.text);
-    let behind: Vec<&Word> = near(at + 1, at + 2 + DENIES_WITHIN).collect();
     near(at.saturating_sub(DENIES_WITHIN), at).any(|word| is_no(&word.text) && !is_own(word))
         || near(at.saturating_sub(REJECTS_WITHIN), at).any(|word| rejects(word) && !is_own(word))
-        || behind.windows(2).any(|two| {
-            AUXILIARIES.contains(&two[0].text.as_str()) && REJECTED.contains(&two[1].text.as_str())
-        })
+        || near(at + 1, at + 1 + DENIES_WITHIN).any(|word| REJECTED.contains(&word.text.as_str()))
 }
 
 /// Index of the option that was taken: the one with most words in the decision, or the only one that is not rejected.
@@ -344,7 +336,7 @@ fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
         let (words, own) = (&all[at], own(at));
         let first = words.iter().filter(|word| word.key.is_some()).filter_map(has).min();
         let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
-        let spots = if of_own.is_empty() { first.into_iter().collect() } else { of_own };
+        let spots = if own.is_empty() { first.into_iter().collect() } else { of_own };
         let is_denied = |word: &&Word| {
             let spot = why.iter().position(|it| word.key.is_some() && it.is(word));
             has(word).is_none() && spot.is_some_and(|spot| is_rejected(&why, spot, words))
@@ -459,6 +451,10 @@ mod tests {
         let chosen = "the Turkish page is missing until Aylin sends the texts";
         check(chosen, &options, "we do not want to invent legal words", &options[..1]);
         check("not Java but Go", &["Java", "Go"], "", &["Java"]);
+        let options = ["OAuth login with Google", "existing login page"];
+        check("no OAuth login with Google", &options, "", &options[..1]);
+        let options = ["2.00 for both", "one merged number"];
+        check("one from 1.80 m, the other from 2.10 m", &options, "", &options);
         // Neither was taken.
         check("the limit is 18 s", &["25 s", "10 s"], "not 25 s", &["25 s – not 25 s", "10 s"]);
     }

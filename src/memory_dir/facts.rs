@@ -63,17 +63,15 @@ pub(crate) fn marks(related: impl Iterator<Item = (&'static str, String)>) -> Ve
     let mut by_words: Vec<(&str, Vec<String>)> = Vec::new();
     for (words, name) in related {
         match by_words.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, names)) if names.contains(&name) => {}
             Some((_, names)) => names.push(name),
             None => by_words.push((words, vec![name])),
         }
     }
     let mark = |(words, mut names): (&str, Vec<String>)| {
+        names.dedup();
         let more = names.len().saturating_sub(NAMED_MAX);
         names.truncate(NAMED_MAX);
-        if more > 0 {
-            names.push(format!("{more} more"));
-        }
+        names.extend((more > 0).then(|| format!("{more} more")));
         let last = names.pop().unwrap_or_default();
         let and = if names.is_empty() { "" } else { " and " };
         format!("{words} {}{and}{last}", names.join(", "))
@@ -218,7 +216,8 @@ mod tests {
         let related = |count: usize| (0..count).map(|n| ("replaced by", format!("src-{n}")));
         assert_eq!(marks(related(1)), ["replaced by src-0"]);
         assert_eq!(marks(related(2)), ["replaced by src-0 and src-1"]);
-        assert_eq!(marks(related(3).chain(related(3))), ["replaced by src-0, src-1 and src-2"]);
+        let twice = related(3).flat_map(|it| [it.clone(), it]);
+        assert_eq!(marks(twice), ["replaced by src-0, src-1 and src-2"]);
         let other = [("conflicts with", "src-9".to_owned())];
         let expected = ["replaced by src-0, src-1, src-2 and 2 more", "conflicts with src-9"];
         assert_eq!(marks(related(5).chain(other)), expected);

@@ -278,8 +278,8 @@ mod name_tests {
         assert_eq!(paths.map(adr_number), [Some(2), Some(1010), Some(12), None]);
         assert_eq!(adr_path(1000, "X"), "decisions/ADR-1000-x.md");
         assert_eq!(adr_path(7, "決定"), "decisions/ADR-007-decision.md");
-        let title = "Quiet hours are 23 to 6; alarms more than 3 °C above the limit come through";
-        assert_eq!(adr_path(7, title), "decisions/ADR-007-quiet-hours-are-23-to-6.md");
+        let title = "Quiet hours are from 23 to 6 hours; alarms more than 3 °C above the limit come through";
+        assert_eq!(adr_path(7, title), "decisions/ADR-007-quiet-hours-are-from-23-to-6-hours.md");
     }
 
     #[test]

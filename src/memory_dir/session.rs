@@ -8,17 +8,15 @@ use super::page::{Page, entry};
 use super::render::{Placing, end_trimmed, is_active, said, summary_of};
 use super::tag::tag_line;
 use crate::domain::{Claim, Memory, MemoryState, Stage};
-use crate::text::truncate::{clauses_within, words_within};
+use crate::text::truncate::clauses_within;
 use std::borrow::Cow;
 
 /// Maximum length of a summary, in letters.
-const SUMMARY_LETTERS_MAX: usize = 800;
-/// Maximum length of a sentence of the summary, in letters; there are four.
-const SENTENCE_LETTERS_MAX: usize = 180;
+const SUMMARY_LETTERS_MAX: usize = 1_600;
 /// Maximum number of items in a sentence of the summary.
 const SUMMARY_ITEMS_MAX: usize = 3;
-
-const _: () = assert!(4 * SENTENCE_LETTERS_MAX < SUMMARY_LETTERS_MAX);
+/// Length from which an item of the summary ends with one of its clauses, in letters.
+const ITEM_LETTERS_MAX: usize = 100;
 
 impl Placing<'_> {
     pub(super) fn sessions(&mut self) -> Vec<Page> {
@@ -36,7 +34,11 @@ impl Placing<'_> {
             note.memories.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
         memories.sort_by_key(|memory| (memory.valid_from, memory.id));
         memories.dedup_by_key(|memory| memory.id);
-        let told = summary(&self.by_importance(note, &memories));
+        // What the session only restated began earlier.
+        let is_new = |memory: &&&Memory| memory.valid_from.is_none_or(|at| note.began <= at);
+        let mut new: Vec<&Memory> = memories.iter().filter(is_new).copied().collect();
+        new.sort_by_key(|memory| !is_active(memory));
+        let told = summary(if new.is_empty() { &memories } else { &new });
         let summary = words_line(&told, SUMMARY_LETTERS_MAX, self.facts.gate);
         if !summary.is_empty() {
             let tag = format!("summary-{digits}");
@@ -46,17 +48,6 @@ impl Placing<'_> {
             self.session_entry(&mut page, memory);
         }
         page
-    }
-
-    /// Memories that the session began, or all if it only restated some; those that hold first, and records among them.
-    fn by_importance<'m>(&self, note: &SessionNote, memories: &[&'m Memory]) -> Vec<&'m Memory> {
-        let is_new = |memory: &&&Memory| memory.valid_from.is_none_or(|at| note.began <= at);
-        let mut new: Vec<&Memory> = memories.iter().filter(is_new).copied().collect();
-        if new.is_empty() {
-            new = memories.to_vec();
-        }
-        new.sort_by_key(|it| (!is_active(it), self.names.label(it.id).is_none()));
-        new
     }
 
     /// A memory in the file of its session. Decisions and completed work stay whatever happens
@@ -101,20 +92,10 @@ fn summary(memories: &[&Memory]) -> String {
         }
     }
     let sentence = |(begins, items): (&str, Vec<Cow<'_, str>>)| {
-        let mut left = SENTENCE_LETTERS_MAX;
-        let mut shown: Vec<Cow<'_, str>> = Vec::new();
-        for item in items.iter().map(|item| end_trimmed(item)) {
-            let Some(whole) = clauses_within(item, left) else { continue };
-            left = left.saturating_sub(whole.chars().count());
-            shown.push(Cow::Borrowed(whole));
-            if shown.len() == SUMMARY_ITEMS_MAX {
-                break;
-            }
-        }
-        if let (true, Some(first)) = (shown.is_empty(), items.first()) {
-            shown.push(Cow::Owned(format!("{}…", words_within(first, SENTENCE_LETTERS_MAX))));
-        }
-        let more = items.len() - shown.len();
+        let more = items.len().saturating_sub(SUMMARY_ITEMS_MAX);
+        let whole = |text| clauses_within(text, ITEM_LETTERS_MAX).unwrap_or(text);
+        let shown = items.iter().take(SUMMARY_ITEMS_MAX);
+        let shown: Vec<&str> = shown.map(|it| end_trimmed(whole(end_trimmed(it)))).collect();
         let more = if more == 0 { String::new() } else { format!("; and {more} more") };
         (!shown.is_empty()).then(|| format!("{begins}: {}{more}.", shown.join("; ")))
     };

@@ -14,8 +14,8 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
-    Claim, ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, Record, RecordId, Session,
-    SessionId, Timestamp,
+    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, Record, RecordId, Session, SessionId,
+    Timestamp,
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
@@ -643,8 +643,8 @@ pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> 
     notes
 }
 
-/// Headline of the memory that says most about a session that `began` then: its first decision that is new, between
-/// alternatives if there is one, or else its first request. What it only restated began earlier.
+/// Headline of the memory that says most about a session that `began` then: its first new decision, or else its first
+/// request. What it only restated began earlier.
 fn topic<'m>(began: Timestamp, memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
     let rank = |memory: &&Memory| {
         let kind = match memory.claim.kind() {
@@ -654,8 +654,7 @@ fn topic<'m>(began: Timestamp, memories: impl Iterator<Item = &'m Memory>) -> Op
             ClaimKind::Discussion => 3,
         };
         let is_restated = memory.valid_from.is_some_and(|at| at < began);
-        let is_weighed = matches!(&memory.claim, Claim::Decision(it) if it.options.len() > 1);
-        (is_restated, kind, !is_weighed, memory.valid_from, memory.id)
+        (is_restated, kind, memory.valid_from, memory.id)
     };
     let first = memories.min_by_key(rank)?;
     Some(Redacted::reopened(first.claim.headline().to_owned()))
