@@ -81,12 +81,12 @@ pub(crate) fn marks(related: impl Iterator<Item = (&'static str, String)>) -> Ve
 
 /// Words of a mark for what took the place of `memory` or settled it. A failure has a lesson instead.
 pub(super) fn ending(memory: &Memory, by: &Memory) -> Option<&'static str> {
-    let is_settled =
-        memory.claim.kind() == ClaimKind::Discussion && by.claim.kind() != ClaimKind::Discussion;
-    match &memory.claim {
-        Claim::Attempt(it) if !it.succeeded => None,
-        _ if is_settled => Some(SETTLED_BY),
-        _ => (memory.state == MemoryState::Superseded).then_some("superseded by"),
+    let is_failure = memory.claim.succeeded() == Some(false);
+    let is_question = |it: &Memory| it.claim.kind() == ClaimKind::Discussion;
+    match is_question(memory) && !is_question(by) {
+        true => Some(SETTLED_BY),
+        false if is_failure || memory.state != MemoryState::Superseded => None,
+        false => Some("superseded by"),
     }
 }
 

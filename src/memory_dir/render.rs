@@ -338,7 +338,7 @@ impl<'a> Placing<'a> {
             // Parentheses end the marks of a line.
             let now =
                 || words_inline(&without_asides(by.words()), MARK_LETTERS_MAX, self.facts.gate);
-            let now = is_quoted.then(|| format!(" “{}”", now())).unwrap_or_default();
+            let now = if is_quoted { format!(" “{}”", now()) } else { String::new() };
             (words, format!("{}{now}", self.tag(by.id)))
         };
         self.marks = related

@@ -219,10 +219,6 @@ mod tests {
         ] {
             assert!(is_rule(text, ""), "{text}");
         }
-        assert!(
-            is_rule("logs are JSON", "the user's rule")
-                && is_rule("no floats", "Rule of Ann; it bit")
-        );
         assert!(is_rule("commits are signed", "rule of the house"));
         assert!(is_standing("Never touch vendor/") && is_standing("immer erst die Tests"));
         assert!(
@@ -279,6 +275,14 @@ mod tests {
         ] {
             assert!(!is_rule(text, "it is faster"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_reason_makes_a_rule_if_it_calls_the_decision_one() {
+        assert!(
+            is_rule("logs are JSON", "the user's rule")
+                && is_rule("no floats", "Rule of Ann; it bit")
+        );
         for reason in [
             "rule: no deploy during a warning",
             "laid down when asked for the booking rules",
