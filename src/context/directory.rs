@@ -4,8 +4,9 @@
 use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
-    ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, Kind, LESSONS, Part as BlockPart,
-    Query, Readable, SOURCE, Status, adr_label, adr_number, meta, readable, search,
+    ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, IN_PART_REPLACED_BY, Kind, LESSONS,
+    Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, meta, readable,
+    search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
@@ -188,10 +189,14 @@ impl Reader<'_> {
             (false, true) => words.to_owned(),
             (false, false) => format!("{label}: {words}"),
         };
-        let date = meta(&document).date.map(|(date, _)| format!(" ({date})")).unwrap_or_default();
+        let top = meta(&document);
+        let behind: Vec<&str> =
+            top.date.map(|(date, _)| date).into_iter().chain(top.marks).collect();
+        let behind =
+            if behind.is_empty() { String::new() } else { format!(" ({})", behind.join("; ")) };
         let tag = title.and_then(|title| document.tags(title).find_map(|tag| tag.ours()));
         let tag = tag.map(|tag| format!(" [{tag}]")).unwrap_or_default();
-        let text = self.gate.redact(&format!("- {words}{date}"));
+        let text = mark_first(&self.gate.redact(&format!("- {words}{behind}")));
         let text = Redacted::weave(&[Woven::Passed(&text), Woven::Label(&tag)]);
         let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
         let score = lines.and_then(|lines| lines.values().max().copied()).unwrap_or_default();
@@ -216,8 +221,7 @@ impl Reader<'_> {
             pairs.push(first);
             let tag = text.as_str().strip_suffix(']').and_then(|it| it.rsplit_once('['));
             let Some((_, tag)) = tag else { continue };
-            let mark = format!("{CONFLICTS_WITH} {tag}");
-            if let Some(at) = marked.iter().position(|entry| entry.text.as_str().contains(&mark)) {
+            if let Some(at) = marked.iter().position(|entry| entry.text.as_str().contains(tag)) {
                 pairs.push(marked.remove(at));
             }
         }
@@ -260,12 +264,30 @@ fn is_ticked(text: &str) -> bool {
     text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
 }
 
+/// Moves the mark that a part no longer holds to the front: behind the text, the old value would be read as current.
+fn mark_first(text: &Redacted) -> Redacted {
+    let words = text.as_str();
+    let start = if words.starts_with("- [ ] ") { "- [ ] ".len() } else { "- ".len() };
+    let open = words.rfind(" (").filter(|open| start < *open && words.ends_with(')'));
+    let open = open.filter(|_| words.starts_with("- "));
+    // As rendered; a person may use the same words.
+    let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
+    let Some(open) = open.filter(|open| words[*open..].contains(&mark)) else {
+        return text.clone();
+    };
+    Redacted::weave(&[
+        Woven::Passed(&text.cut(0..start)),
+        Woven::Passed(&text.cut(open + 1..words.len())),
+        Woven::Passed(&text.cut(start - 1..open)),
+    ])
+}
+
 /// Appends the tag of its source to an entry, unless it is a row of a table.
 fn sourced(entry: &Readable) -> Redacted {
     match &entry.tag {
         Some(tag) if tag.starts_with(SOURCE) && !entry.text.as_str().starts_with('|') => {
             Redacted::weave(&[
-                Woven::Passed(&entry.text),
+                Woven::Passed(&mark_first(&entry.text)),
                 Woven::Ours(" ["),
                 Woven::Label(tag),
                 Woven::Ours("]"),

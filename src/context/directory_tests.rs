@@ -67,6 +67,24 @@ fn what_contradicts_stands_side_by_side() {
 }
 
 #[test]
+fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
+    let by = "in part replaced by src-0000000b “18 s; no retry”";
+    let active = format!(
+        "## Recent Decisions\n- timeout 25 s (2026-02-01; {by})\n<!-- @tag: src-0000000a -->\n\
+         - a part (in part replaced by hand)\n"
+    );
+    let record =
+        format!("# ADR-001: Rust 1.85\n\n**Status:** Accepted ({by})\n**Date:** 2026-01-02\n");
+    let files = [("active-context.md", &*active), ("decisions/ADR-001-rust.md", &*record)];
+    let block = shown(&self::files(&files), None);
+    let first = format!(
+        "- (2026-02-01; {by}) timeout 25 s [src-0000000a]\n- a part (in part replaced by hand)\n\
+         - (2026-01-02; {by}) ADR-001: Rust 1.85\n"
+    );
+    assert!(block.contains(&first), "{block}");
+}
+
+#[test]
 fn a_directory_that_says_nothing_gives_no_block() {
     let template: Files =
         crate::memory_dir::initial_files(crate::memory_dir::Initial::All, "2026-01-02")

@@ -5,15 +5,19 @@ use super::escape::{words_inline, words_line};
 use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
-use super::render::{Placing, end_trimmed, said, title_of, with_points, wording_of};
+use super::render::{
+    PROPOSED, Placing, SUCCESSORS_MAX, end_trimmed, said, title_of, with_points, wording_of,
+};
 use super::tag::{Category, is_value, tag_line};
-use crate::domain::{Claim, Decision, Memory, MemoryState, Stage};
+use crate::domain::{Claim, Decision, Memory, MemoryId, MemoryState, Stage};
+use crate::text::numbers::{WEEKDAYS, number, unit};
 use crate::text::stems::is_no;
 use crate::text::tokens::keys;
+use crate::text::truncate::clauses_within;
 use std::borrow::Cow;
 
 /// Maximum length of a record's title, in letters.
-const TITLE_LETTERS_MAX: usize = 80;
+const TITLE_LETTERS_MAX: usize = 100;
 /// Maximum length of a record's paragraph, in letters.
 const PARAGRAPH_LETTERS_MAX: usize = 1_200;
 const UNTITLED: &str = "Decision";
@@ -21,15 +25,20 @@ const UNTITLED: &str = "Decision";
 const ALTERNATIVES_MAX: usize = 10;
 /// Maximum number of tags of a record.
 const TAGS_MAX: usize = 4;
-/// Maximum number of words of an option whose words are names.
-const OPTION_WORDS_MAX: usize = 3;
 /// Minimum length of a word that becomes a tag, in letters.
 const TAG_LETTERS_MIN: usize = 3;
 /// Minimum share of an option's words in the chosen text for it to be taken.
 const CHOSEN_SHARE: f64 = 0.5;
 /// Words beside negations that reject the option after them, as in "instead of RabbitMQ".
-const REJECTS: [&str; 11] =
-    ["from", "instead", "rather", "place", "than", "over", "von", "vom", "statt", "lieu", "lugar"];
+const REJECTS: [&str; 12] = [
+    "from", "instead", "rather", "place", "than", "over", "replaces", "von", "vom", "statt",
+    "lieu", "lugar",
+];
+/// Words that reject the option before them, as in "RabbitMQ is dropped".
+const REJECTED: [&str; 9] = [
+    "replaced", "dropped", "refused", "rejected", "removed", "verworfen", "abgelehnt", "remplacé",
+    "reemplazado",
+];
 /// Openings of a clause about consequences.
 const FOLLOWS: [&str; 23] = [
     "so", "therefore", "thus", "hence", "consequently", "which means", "this means", "that means",
@@ -43,6 +52,11 @@ const QUOTES: [char; 7] = ['"', '“', '”', '„', '«', '»', '`'];
 const CLAUSE_WORDS_MIN: usize = 3;
 /// Maximum distance between such a word and the option, in words.
 const REJECTS_WITHIN: usize = 2;
+/// The same for a negation: "no more pushing to main".
+const DENIES_WITHIN: usize = 3;
+/// Minimum length of a word of which another one is a form, and maximum length of its ending: "show", "shown".
+const FORM_LETTERS_MIN: usize = 4;
+const ENDING_LETTERS_MAX: usize = 2;
 
 impl Placing<'_> {
     pub(super) fn records(&mut self) -> Vec<Page> {
@@ -58,7 +72,9 @@ impl Placing<'_> {
 
     fn record(&self, memory: &Memory, it: &Decision, path: &str, number: u32) -> Page {
         let claimed = title_of(it);
-        let title = words_inline(&said(memory, &claimed), TITLE_LETTERS_MAX, self.facts.gate);
+        let title = said(memory, &claimed);
+        let title = clauses_within(&title, TITLE_LETTERS_MAX).unwrap_or(&title);
+        let title = words_inline(title, TITLE_LETTERS_MAX, self.facts.gate);
         let title = if title.is_empty() { UNTITLED } else { &title };
         let tag = tag_line(self.tag(memory.id));
         let date = memory.valid_from.map_or_else(|| UNKNOWN.to_owned(), |at| at.day());
@@ -154,17 +170,23 @@ impl Placing<'_> {
         replaced.filter_map(line).collect()
     }
 
-    /// Tags from the names in what was chosen: words of short options, and words that are written as names are.
+    /// Tags from the names in what was chosen: options of one word, and words that are written as names are.
     fn topics(&self, it: &Decision) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let split = |text: &str| -> Vec<String> {
             let words = text.split(|letter: char| !letter.is_alphanumeric());
             words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
-        let short = it.options.iter().map(|option| split(option));
-        let short = short.filter(|option| option.len() <= OPTION_WORDS_MAX);
-        let named: Vec<String> = short.flatten().map(|word| word.to_lowercase()).collect();
-        let words = split(&words_inline(&it.chosen, PARAGRAPH_LETTERS_MAX, self.facts.gate));
+        let short = it.options.iter().filter(|option| option.split_whitespace().count() == 1);
+        let named: Vec<String> =
+            short.flat_map(|option| split(option)).map(|word| word.to_lowercase()).collect();
+        let text = words_inline(&it.chosen, PARAGRAPH_LETTERS_MAX, self.facts.gate);
+        let words = split(&text);
+        // The first word of a sentence has a capital whatever it is.
+        let begins = |word: &str| {
+            let before = text.split_once(word).map_or("", |(before, _)| before.trim_end());
+            before.is_empty() || before.ends_with(['.', ':', ';', '(', '!', '?'])
+        };
         let is_loud = |word: &String| !word.chars().any(char::is_lowercase);
         for (at, word) in words.iter().enumerate() {
             let inner = word.chars().skip(1).any(|it| it.is_uppercase() || it.is_numeric());
@@ -176,9 +198,12 @@ impl Placing<'_> {
                     .flatten()
                     .filter_map(|at| words.get(at))
                     .any(is_loud);
-            let is_name = is_capital && (inner || at > 0) && !is_phrase;
-            let is_word = word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty();
-            let is_told = is_name || named.contains(&word.to_lowercase());
+            let is_name = is_capital && (inner || !begins(word)) && !is_phrase;
+            let lower = word.to_lowercase();
+            let is_day = WEEKDAYS.iter().any(|day| day.split(' ').any(|it| it == lower));
+            let is_word =
+                word.chars().count() >= TAG_LETTERS_MIN && !keys(word).is_empty() && !is_day;
+            let is_told = is_name || named.contains(&lower);
             let tag = slug(word).filter(|tag| is_told && is_word && is_value(tag));
             found.extend(tag.filter(|tag| !found.contains(tag)));
         }
@@ -186,15 +211,24 @@ impl Placing<'_> {
         found
     }
 
-    /// `Superseded by ADR-XXX` needs the successor's record; without one it is `Deprecated`.
+    /// `Superseded by ADR-XXX` needs the record of a successor; without one it is `Deprecated`. The marks of a record
+    /// that holds follow its status.
     fn status(&self, memory: &Memory) -> String {
-        let successor = memory.superseded_by.and_then(|id| self.names.label(id));
+        let next = |id: &MemoryId| self.by_id.get(id).and_then(|it| it.superseded_by);
+        let chain = std::iter::successors(memory.superseded_by, next).take(SUCCESSORS_MAX);
+        let successor = chain.filter(|id| *id != memory.id).find_map(|id| self.names.label(id));
+        let marks = self.marks.get(&memory.id).into_iter().flatten();
+        let marks: Vec<&str> = marks.map(String::as_str).filter(|it| *it != PROPOSED).collect();
+        let behind =
+            if marks.is_empty() { String::new() } else { format!(" ({})", marks.join("; ")) };
         match (memory.state, memory.stage, successor) {
             (MemoryState::Superseded, _, Some(label)) => format!("Superseded by {label}"),
             (MemoryState::Superseded | MemoryState::Retracted, ..) => "Deprecated".to_owned(),
             (MemoryState::Active, Stage::Refuted, _) => "Deprecated".to_owned(),
-            (MemoryState::Active, Stage::Decided, _) => "Accepted".to_owned(),
-            (MemoryState::Active, Stage::Proposed | Stage::Attempted, _) => "Proposed".to_owned(),
+            (MemoryState::Active, Stage::Decided, _) => format!("Accepted{behind}"),
+            (MemoryState::Active, Stage::Proposed | Stage::Attempted, _) => {
+                format!("Proposed{behind}")
+            }
         }
     }
 }
@@ -214,7 +248,7 @@ fn alternatives(it: &Decision, talk: &str) -> Vec<String> {
             options.push(option);
         }
     }
-    let chosen = chosen(&it.chosen, &options);
+    let chosen = chosen(it, &options);
     let names: Vec<Vec<u64>> = options.iter().map(|option| keys(option)).collect();
     let others = options.iter().enumerate().filter(|(at, _)| Some(*at) != chosen);
     let why = |at| reason(&it.rationale, at, &names).or_else(|| reason(talk, at, &names));
@@ -237,57 +271,109 @@ struct Word {
 impl Word {
     fn all(text: &str) -> Vec<Word> {
         let clauses = text.split([',', ';', ':', '(', ')']).flat_map(|part| part.split(". "));
+        let clauses = clauses.flat_map(|part| part.split(" but "));
         let of_clause = |(clause, part): (usize, &str)| -> Vec<Word> {
-            let words = part.split(|letter: char| !letter.is_alphanumeric());
+            // `don't` and `2.10` are words.
+            let is_inner = |letter: char| matches!(letter, '\'' | '.');
+            let words = part.split(|letter: char| !letter.is_alphanumeric() && !is_inner(letter));
             let word = |text: &str| {
-                let text = text.to_lowercase();
+                let text = text.trim_matches(is_inner).to_lowercase();
                 Word { key: keys(&text).first().copied(), text, clause }
             };
-            words.filter(|word| !word.is_empty()).map(word).collect()
+            words.map(word).filter(|word| !word.text.is_empty()).collect()
         };
-        clauses.enumerate().flat_map(of_clause).collect()
+        with_amounts(clauses.enumerate().flat_map(of_clause).collect())
     }
 
     fn is(&self, other: &Word) -> bool {
-        self.text == other.text || self.key.is_some() && self.key == other.key
+        let is_form = |long: &str, short: &str| {
+            let ending = long.strip_prefix(short).filter(|_| short.len() >= FORM_LETTERS_MIN);
+            ending.is_some_and(|it| {
+                it.len() <= ENDING_LETTERS_MAX && it.bytes().all(|it| it.is_ascii_alphabetic())
+            })
+        };
+        let (one, two) = (&self.text, &other.text);
+        let is_same = self.key == other.key || is_form(one, two) || is_form(two, one);
+        one == two || self.key.is_some() && is_same
+    }
+
+    fn is_number(&self) -> bool {
+        self.text.starts_with(|letter: char| letter.is_ascii_digit())
     }
 }
 
-/// Index of the option with most words in the decision. A decision rejects an option by a word such as `not` before a
-/// word that only this option has.
-fn chosen(text: &str, options: &[&str]) -> Option<usize> {
-    let said = Word::all(text);
+/// Replaces a unit behind a number by the amount in the smallest unit: that of `two minutes` and of `120 seconds` is the
+/// same.
+fn with_amounts(mut words: Vec<Word>) -> Vec<Word> {
+    for at in 1..words.len() {
+        let amount = &words[at - 1].text;
+        let amount = amount.parse().ok().or_else(|| number(amount)).zip(unit(&words[at].text));
+        if let Some((amount, unit)) = amount {
+            let text = format!("{} {}", amount.saturating_mul(unit.scale), unit.dimension);
+            words[at] = Word { key: keys(&text).first().copied(), text, ..words[at] };
+        }
+    }
+    words
+}
+
+/// True if a word of `said` such as `not` rejects an option with these `words`, by the one at `at`.
+fn is_rejected(said: &[Word], at: usize, words: &[Word]) -> bool {
+    let near = |from: usize, to: usize| {
+        let near = said.get(from..to.min(said.len())).unwrap_or_default();
+        near.iter().filter(|word| word.clause == said[at].clause)
+    };
+    // `over 5 seconds` is a duration.
+    let rejects = |word: &Word| {
+        REJECTS.contains(&word.text.as_str()) && !(said[at].is_number() && word.text == "over")
+    };
+    // A denial that is part of the option rejects nothing.
+    let is_own = |word: &Word| words.iter().any(|own| own.text == word.text);
+    near(at.saturating_sub(DENIES_WITHIN), at).any(|word| is_no(&word.text) && !is_own(word))
+        || near(at.saturating_sub(REJECTS_WITHIN), at).any(|word| rejects(word) && !is_own(word))
+        || near(at + 1, at + 1 + DENIES_WITHIN).any(|word| REJECTED.contains(&word.text.as_str()))
+}
+
+/// Index of the option that was taken: the one with most words in the decision, or the only one that is not rejected.
+/// The decision rejects an option by a word such as `not` before a word that only this option has; the rationale, if the
+/// decision lacks that word.
+fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
+    let (said, why) = (Word::all(&it.chosen), Word::all(&it.rationale));
     let all: Vec<Vec<Word>> = options.iter().map(|option| Word::all(option)).collect();
     let has = |word: &Word| said.iter().position(|said| said.is(word));
-    let is_rejected = |at: usize, words: &[Word]| {
-        let before = said.get(at.saturating_sub(REJECTS_WITHIN)..at).unwrap_or_default();
-        let mut before = before.iter().filter(|word| word.clause == said[at].clause);
-        // `over 5 seconds` is a duration.
-        let is_number = said[at].text.starts_with(|letter: char| letter.is_ascii_digit());
-        let rejects = |word: &str| REJECTS.contains(&word) && !(is_number && word == "over");
-        // A denial that is part of the option rejects nothing.
-        let is_own = |word: &Word| words.iter().any(|own| own.text == word.text);
-        before.any(|word| (is_no(&word.text) || rejects(&word.text)) && !is_own(word))
-    };
-    let rank = |(at, words): (usize, &Vec<Word>)| {
-        let others = || all.iter().enumerate().filter(|(other, _)| *other != at);
+    let own = |at: usize| -> Vec<&Word> {
+        let others = || all.iter().enumerate().filter(move |(other, _)| *other != at);
         let is_own = |word: &&Word| !others().any(|(_, other)| other.iter().any(|it| it.is(word)));
+        all[at].iter().filter(is_own).collect()
+    };
+    let is_out = |at: usize| {
+        let (words, own) = (&all[at], own(at));
+        let first = words.iter().filter(|word| word.key.is_some()).filter_map(has).min();
+        let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
+        let spots = if own.is_empty() { first.into_iter().collect() } else { of_own };
+        let is_denied = |word: &&Word| {
+            let spot = why.iter().position(|it| word.key.is_some() && it.is(word));
+            has(word).is_none() && spot.is_some_and(|spot| is_rejected(&why, spot, words))
+        };
+        own.iter().any(|word| is_no(&word.text) && has(word).is_none() || is_denied(word))
+            || spots.into_iter().any(|spot| is_rejected(&said, spot, words))
+    };
+    let out: Vec<bool> = (0..all.len()).map(is_out).collect();
+    let rank = |(at, words): (usize, &Vec<Word>)| {
         let content: Vec<&Word> = words.iter().filter(|word| word.key.is_some()).collect();
         // An option such as `no` has no other words.
         let named = if content.is_empty() { words.iter().collect() } else { content };
         let known: Vec<usize> = named.iter().filter_map(|word| has(word)).collect();
         let first = known.iter().copied().min()?;
-        let own: Vec<&Word> = words.iter().filter(is_own).collect();
-        let of_own: Vec<usize> = own.iter().filter_map(|word| has(word)).collect();
-        let spots = if of_own.is_empty() { vec![first] } else { of_own };
-        let denies = own.iter().any(|word| is_no(&word.text) && has(word).is_none());
         let share = known.len() as f64 / named.len() as f64;
-        let is_out = denies || spots.into_iter().any(|at| is_rejected(at, words));
-        (share >= CHOSEN_SHARE && !is_out).then_some((share, first, at))
+        (share >= CHOSEN_SHARE && !out[at]).then_some((share, first, at))
     };
     let ranked = all.iter().enumerate().filter_map(rank);
     let best = ranked.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-    best.map(|(_, _, at)| at)
+    let mut rest = (0..all.len()).filter(|at| !out[*at]);
+    let only = rest.next().filter(|_| rest.next().is_none() && all.len() > 1);
+    // A decision with another value took neither.
+    let only = only.filter(|at| all[*at].iter().all(|it| !it.is_number() || has(it).is_some()));
+    best.map(|(_, _, at)| at).or(only)
 }
 
 /// The clause of the rationale that names this option and no other.
@@ -305,7 +391,9 @@ fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&
             |name: &Vec<u64>| !name.is_empty() && name.iter().all(|word| said.contains(word));
         names.iter().enumerate().all(|(at, name)| named(name) == (at == option))
     };
-    let clause = end_trimmed(clauses.map(str::trim).find(is_about)?);
+    // A consequence is no reason.
+    let mut clauses = clauses.map(str::trim).filter(|clause| !follows(clause));
+    let clause = end_trimmed(clauses.find(is_about)?);
     // A clause from a longer quotation has one of its marks.
     let is_quoted = clause.matches(QUOTES).count().is_multiple_of(2);
     let clause = if is_quoted { clause } else { clause.trim_matches(QUOTES) };
@@ -342,7 +430,7 @@ mod tests {
         check("JWT tokens in cookies for login", &logins, "", &logins[1..]);
         check("statt MySQL nehmen wir Postgres", &["MySQL", "Postgres"], "", &["MySQL"]);
         check("wait", &["now", "later"], "", &["now", "later"]);
-        check("not now", &["now", "later"], "", &["now", "later"]);
+        check("not now", &["now", "later"], "", &["now"]);
         let options = ["convert in place", "write to a new folder webp/"];
         check("never convert photos in place; write to webp/", &options, "", &options[..1]);
         let options = ["Kubernetes avec Helm", "rester avec systemd"];
@@ -354,6 +442,40 @@ mod tests {
         check("the file is built at night, never during the day", &options, "", &options[..1]);
         let options = ["detect it with chardet", "an explicit list: utf-8-sig, then cp1252"];
         check("decode with the first of utf-8-sig and cp1252", &options, "", &options[..1]);
+    }
+
+    #[test]
+    fn an_option_that_says_the_same_in_other_words_is_no_alternative() {
+        let options = ["call somebody", "only show it"];
+        check("an overdue text is only shown red, no calls", &options, "", &options[..1]);
+        check("sqlx is replaced by rusqlite", &["sqlx", "rusqlite"], "", &["sqlx"]);
+        check("tanks report every 120 seconds", &["5 min", "two minutes"], "", &["5 min"]);
+        let options = ["straight to main", "branch and PR"];
+        let chosen = "no more pushing straight to main; changes go through branch and PR";
+        check(chosen, &options, "", &options[..1]);
+        let options = ["change the sent report", "a new report that refers to the original"];
+        let chosen = "changing the sent report is refused; a new report is made";
+        check(chosen, &options, "", &options[..1]);
+        let options = ["OAuth with Google", "existing login page"];
+        check("no OAuth with Google", &options, "", &options[..1]);
+        let options = ["merge the two label sizes", "keep both"];
+        check("two separate label sizes", &options, "don't merge them", &options[..1]);
+        let options = ["invent Turkish texts", "wait for Aylin's texts"];
+        let chosen = "the Turkish page is missing until Aylin sends the texts";
+        check(chosen, &options, "we do not want to invent legal words", &options[..1]);
+        check("not Java but Go", &["Java", "Go"], "", &["Java"]);
+        let options = ["OAuth login with Google", "existing login page"];
+        check("no OAuth login with Google", &options, "", &options[..1]);
+        let options = ["2.00 for both", "one merged number"];
+        check("one from 1.80 m, the other from 2.10 m", &options, "", &options);
+        // Neither was taken.
+        check("the limit is 18 s", &["25 s", "10 s"], "not 25 s", &["25 s – not 25 s", "10 s"]);
+    }
+
+    #[test]
+    fn a_consequence_is_no_reason_against_an_alternative() {
+        let why = "sensors write all the time, so move to Postgres early";
+        check("SQLite", &["Postgres", "SQLite"], why, &["Postgres"]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::tag::SOURCE_DIGITS_MIN;
 use crate::domain::{
-    Claim, Decision, Memory, MemoryId, MemoryState, SessionId, Speaker, Stage, Timestamp, named,
+    Claim, ClaimKind, Decision, Memory, MemoryId, MemoryState, SessionId, Speaker, Stage,
+    Timestamp, named,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::text::wording;
@@ -50,6 +51,44 @@ impl Contradiction {
 
 /// Text between an entry and the tag of the entry that changes a part of it.
 pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
+
+/// Text between a discussion and the tag of the entry that settled it.
+pub(super) const SETTLED_BY: &str = "settled by";
+/// Maximum number of memories that a mark names.
+const NAMED_MAX: usize = 3;
+
+/// Marks with these words and the tags of other memories, one for the same words: `possibly done by src-1, src-2, src-3
+/// and 2 more`.
+pub(crate) fn marks(related: impl Iterator<Item = (&'static str, String)>) -> Vec<String> {
+    let mut by_words: Vec<(&str, Vec<String>)> = Vec::new();
+    for (words, name) in related {
+        match by_words.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, names)) => names.push(name),
+            None => by_words.push((words, vec![name])),
+        }
+    }
+    let mark = |(words, mut names): (&str, Vec<String>)| {
+        names.dedup();
+        let more = names.len().saturating_sub(NAMED_MAX);
+        names.truncate(NAMED_MAX);
+        names.extend((more > 0).then(|| format!("{more} more")));
+        let last = names.pop().unwrap_or_default();
+        let and = if names.is_empty() { "" } else { " and " };
+        format!("{words} {}{and}{last}", names.join(", "))
+    };
+    by_words.into_iter().map(mark).collect()
+}
+
+/// Words of a mark for what took the place of `memory` or settled it. A failure has a lesson instead.
+pub(super) fn ending(memory: &Memory, by: &Memory) -> Option<&'static str> {
+    let is_failure = memory.claim.succeeded() == Some(false);
+    let is_question = |it: &Memory| it.claim.kind() == ClaimKind::Discussion;
+    match is_question(memory) && !is_question(by) {
+        true => Some(SETTLED_BY),
+        false if is_failure || memory.state != MemoryState::Superseded => None,
+        false => Some("superseded by"),
+    }
+}
 
 /// Words of a mark for what `by` may have done to `memory`, while the pair is open.
 pub(crate) fn suspicion(memory: &Memory, by: &Memory, is_partly: bool) -> Option<&'static str> {
@@ -171,6 +210,18 @@ mod tests {
             reason: None,
             sources: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_mark_names_three_memories_and_counts_the_others() {
+        let related = |count: usize| (0..count).map(|n| ("replaced by", format!("src-{n}")));
+        assert_eq!(marks(related(1)), ["replaced by src-0"]);
+        assert_eq!(marks(related(2)), ["replaced by src-0 and src-1"]);
+        let twice = related(3).flat_map(|it| [it.clone(), it]);
+        assert_eq!(marks(twice), ["replaced by src-0, src-1 and src-2"]);
+        let other = [("conflicts with", "src-9".to_owned())];
+        let expected = ["replaced by src-0, src-1, src-2 and 2 more", "conflicts with src-9"];
+        assert_eq!(marks(related(5).chain(other)), expected);
     }
 
     #[test]

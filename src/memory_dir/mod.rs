@@ -37,7 +37,9 @@ pub(crate) use config::{MemoryConfig, OutputStyle};
 pub use document::Document;
 pub(crate) use document::{Block, Part};
 pub(crate) use escape::{inline, words_line};
-pub(crate) use facts::{CONFLICTS_WITH, Contradiction, Section, section, suspicion};
+pub(crate) use facts::{
+    CONFLICTS_WITH, Contradiction, IN_PART_REPLACED_BY, Section, marks, section, suspicion,
+};
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{
     ACTIVE_CONTEXT, ARCHIVE, CONFIG, DECISIONS, GLOSSARY, LESSONS, PATTERNS, PROGRESS, SESSIONS,

@@ -3,6 +3,7 @@
 use super::document::{Document, Part};
 use super::kind::{DECISIONS, SESSIONS};
 use crate::domain::Timestamp;
+use crate::text::truncate::clauses_within;
 
 /// Maximum length of a slug in a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 60;
@@ -94,8 +95,13 @@ pub(crate) fn adr_label(number: u32) -> String {
     format!("ADR-{number:03}")
 }
 
+/// Slug of the clauses that fit into a file name.
+fn title_slug(title: &str) -> Option<String> {
+    slug(clauses_within(title, SLUG_BYTES_MAX).unwrap_or(title))
+}
+
 pub(crate) fn adr_path(number: u32, title: &str) -> String {
-    let slug = slug(title).unwrap_or_else(|| "decision".to_owned());
+    let slug = title_slug(title).unwrap_or_else(|| "decision".to_owned());
     format!("{DECISIONS}{}-{slug}.md", adr_label(number))
 }
 
@@ -109,7 +115,7 @@ pub(crate) fn session_path(
     let (day, text) = (at.day(), at.to_string());
     let time = text.split_once('T').and_then(|(_, time)| time.get(..5));
     let time = time.unwrap_or("00:00").replace(':', "");
-    let short = match topic.and_then(slug) {
+    let short = match topic.and_then(title_slug) {
         Some(topic) => format!("{day}-{topic}"),
         None => format!("{day}-{time}"),
     };
@@ -195,7 +201,7 @@ pub(crate) enum Status {
 
 impl Status {
     pub(crate) fn parse(text: &str) -> Option<Status> {
-        let text = text.trim().to_ascii_lowercase();
+        let text = text.split(" (").next().unwrap_or(text).trim().to_ascii_lowercase();
         match text.as_str() {
             "proposed" => Some(Status::Proposed),
             "accepted" => Some(Status::Accepted),
@@ -214,6 +220,8 @@ impl Status {
 pub(crate) struct RecordMeta<'t> {
     pub status: Option<(Status, u32)>,
     pub status_line: Option<u32>,
+    /// Marks behind the status that name other memories.
+    pub marks: Option<&'t str>,
     pub date: Option<(&'t str, u32)>,
     pub tags: Vec<&'t str>,
 }
@@ -228,6 +236,8 @@ pub(crate) fn meta<'t>(document: &Document<'t>) -> RecordMeta<'t> {
                 "status" => {
                     meta.status = Status::parse(value).map(|status| (status, block.line));
                     meta.status_line = Some(block.line);
+                    meta.marks =
+                        value.strip_suffix(')').and_then(|it| Some(it.split_once(" (")?.1));
                 }
                 "date" => meta.date = Some((value, block.line)),
                 "tags" => {
@@ -268,6 +278,8 @@ mod name_tests {
         assert_eq!(paths.map(adr_number), [Some(2), Some(1010), Some(12), None]);
         assert_eq!(adr_path(1000, "X"), "decisions/ADR-1000-x.md");
         assert_eq!(adr_path(7, "決定"), "decisions/ADR-007-decision.md");
+        let title = "Quiet hours are from 23 to 6 hours; alarms more than 3 °C above the limit come through";
+        assert_eq!(adr_path(7, title), "decisions/ADR-007-quiet-hours-are-from-23-to-6-hours.md");
     }
 
     #[test]
@@ -326,5 +338,10 @@ mod record_meta_tests {
             assert_eq!(meta.tags, ["a", "b"]);
         }
         assert_eq!(Status::parse("Proposed | Accepted"), None);
+        let marked = "# X\n**Status:** Accepted (in part replaced by src-0000000a “y”)\n";
+        let (document, _) = Document::parse(Kind::Decision, marked);
+        let meta = meta(&document);
+        assert_eq!(meta.status.map(|it| it.0), Some(Status::Accepted));
+        assert_eq!(meta.marks, Some("in part replaced by src-0000000a “y”"));
     }
 }

@@ -7,7 +7,9 @@
 use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
-use super::facts::{Contradiction, Facts, IN_PART_REPLACED_BY, SessionNote, is_standing_rule};
+use super::facts::{
+    Facts, IN_PART_REPLACED_BY, SETTLED_BY, SessionNote, ending, is_standing_rule, marks,
+};
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
 use super::page::{self, Page, entry};
@@ -21,6 +23,7 @@ use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
@@ -110,8 +113,16 @@ impl Names {
         let last = taken.iter().chain(facts.removed.values()).max().copied().unwrap_or_default();
         let mut number = last.saturating_add(1);
         let mut records = BTreeMap::new();
-        let titled = in_time.iter().copied();
-        let titled = titled.filter_map(|memory| Some((memory, record_title(memory)?)));
+        // What takes the place of a record has one too, so that the record can name it.
+        let mut recorded: BTreeSet<MemoryId> = BTreeSet::new();
+        let titled = in_time.iter().copied().filter_map(|memory| {
+            if !(recorded.contains(&memory.id) || is_weighed(memory)) {
+                return None;
+            }
+            recorded.extend(memory.superseded_by);
+            let Claim::Decision(it) = &memory.claim else { return None };
+            (!it.chosen.trim().is_empty()).then(|| (memory, title_of(it)))
+        });
         let titled: Vec<(&Memory, String)> = titled.collect();
         let older = titled.len().saturating_sub(RECORDS_MAX);
         for (at, (memory, title)) in titled.into_iter().enumerate() {
@@ -179,13 +190,13 @@ pub(super) fn by_time(memories: &[Memory]) -> Vec<&Memory> {
     sorted
 }
 
-/// Title of the record of a memory; `None` if it gets no record.
-fn record_title(memory: &Memory) -> Option<String> {
-    let Claim::Decision(decision) = &memory.claim else { return None };
+/// True for a decision among alternatives, with a reason.
+fn is_weighed(memory: &Memory) -> bool {
+    let Claim::Decision(decision) = &memory.claim else { return false };
     let options: BTreeSet<&str> =
         decision.options.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).collect();
     let said = !decision.rationale.trim().is_empty() && !decision.chosen.trim().is_empty();
-    (options.len() >= 2 && said).then(|| title_of(decision))
+    options.len() >= 2 && said
 }
 
 /// The chosen text, with the reason if it is a fragment such as `5 attempts`.
@@ -209,6 +220,8 @@ const ENTRY_LETTERS_MAX: usize = 400;
 const LESSON_LETTERS_MAX: usize = 600;
 /// Maximum length of what failed in it, so that what worked has room.
 const FAILURE_LETTERS_MAX: usize = LESSON_LETTERS_MAX / 2;
+/// Maximum number of failures in it.
+const FAILURES_MAX: usize = 3;
 /// Words by which a rule is about tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
@@ -220,10 +233,10 @@ const SESSIONS_MAX: usize = 2_000;
 const REPEATED_SHARE: f64 = 0.6;
 /// Maximum length of a mark about missing code, in letters.
 const MARK_LETTERS_MAX: usize = 120;
-/// Maximum number of marks about other memories per line.
-const MARKS_MAX: usize = 2;
 /// Maximum number of memories between a superseded one and the active one.
-const SUCCESSORS_MAX: usize = 20;
+pub(super) const SUCCESSORS_MAX: usize = 20;
+/// Mark of a decision that nobody made yet.
+pub(super) const PROPOSED: &str = "proposed";
 /// Maximum number of requests shown as current focus.
 const FOCUS_MAX: usize = 2;
 
@@ -263,8 +276,10 @@ pub(super) struct Placing<'a> {
     pub(super) by_id: BTreeMap<MemoryId, &'a Memory>,
     /// Memories by the memory that superseded them.
     pub(super) replaced: BTreeMap<MemoryId, Vec<&'a Memory>>,
-    /// Marks of each memory that others contradict, or may.
-    marks: BTreeMap<MemoryId, Vec<String>>,
+    /// Marks of each memory that others replaced, settled or contradict, or may.
+    pub(super) marks: BTreeMap<MemoryId, Vec<String>>,
+    /// Later failures that the same attempt solved, by the first one, whose lesson has them; empty for the later ones.
+    lessons: BTreeMap<MemoryId, Vec<&'a Memory>>,
     pub(super) shown: BTreeSet<MemoryId>,
 }
 
@@ -282,17 +297,16 @@ impl<'a> Placing<'a> {
                 replaced.entry(by).or_default().push(memory);
             }
         }
-        let (marks, shown) = (BTreeMap::new(), BTreeSet::new());
-        let mut placing = Placing { facts, names, tags, in_time, by_id, replaced, marks, shown };
-        for pair in facts.contradictions {
-            placing.mark(pair.one, pair.other, *pair);
-            placing.mark(pair.other, pair.one, *pair);
-        }
+        let (marks, lessons, shown) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut placing =
+            Placing { facts, names, tags, in_time, by_id, replaced, marks, lessons, shown };
+        placing.mark();
+        placing.join_lessons();
         let is_proposed = |it: &&Memory| {
             is_active(it) && it.stage == Stage::Proposed && it.claim.kind() == ClaimKind::Decision
         };
         for memory in facts.memories.iter().filter(is_proposed) {
-            placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
+            placing.marks.entry(memory.id).or_default().push(PROPOSED.to_owned());
         }
         // Nothing was done for it.
         let is_decided = |it: &&Memory| it.stage_in_words() == "decided";
@@ -308,21 +322,54 @@ impl<'a> Placing<'a> {
         placing
     }
 
-    fn mark(&mut self, id: MemoryId, other: MemoryId, pair: Contradiction) {
-        let both = self.by_id.get(&id).zip(self.by_id.get(&other));
-        let Some((memory, by)) = both.filter(|(one, by)| is_active(one) && is_active(by)) else {
-            return;
+    /// Marks memories with what replaced, settled or contradicts them, or may; the newest first.
+    fn mark(&mut self) {
+        let mut related: BTreeMap<MemoryId, Vec<(&'static str, &Memory)>> = BTreeMap::new();
+        let mut relate = |id, words: Option<&'static str>, by| {
+            related.entry(id).or_default().extend(words.map(|words| (words, by)));
         };
-        let Some(words) = pair.words(memory, by) else { return };
-        let mut mark = format!("{words} {}", self.tag(other));
-        if words == IN_PART_REPLACED_BY {
-            // Parentheses end the marks of a line.
-            let now = by.words().split(" (").next().unwrap_or_default();
-            mark += &format!(" “{}”", words_inline(now, MARK_LETTERS_MAX, self.facts.gate));
+        let known = |id: &MemoryId| self.by_id.get(id).copied();
+        for pair in self.facts.contradictions {
+            let Some((one, other)) = known(&pair.one).zip(known(&pair.other)) else { continue };
+            if is_active(one) && is_active(other) {
+                relate(one.id, pair.words(one, other), other);
+                relate(other.id, pair.words(other, one), one);
+            }
         }
-        let marks = self.marks.entry(id).or_default();
-        if marks.len() < MARKS_MAX && !marks.contains(&mark) {
-            marks.push(mark);
+        for memory in self.facts.memories {
+            let by = memory.superseded_by.or(memory.settler()).and_then(|by| known(&by));
+            by.into_iter().for_each(|by| relate(memory.id, ending(memory, by), by));
+        }
+        let named = |(words, by): (&'static str, &Memory)| {
+            let is_quoted = words == IN_PART_REPLACED_BY || words == SETTLED_BY && is_active(by);
+            // Parentheses end the marks of a line.
+            let now =
+                || words_inline(&without_asides(by.words()), MARK_LETTERS_MAX, self.facts.gate);
+            let now = if is_quoted { format!(" “{}”", now()) } else { String::new() };
+            (words, format!("{}{now}", self.tag(by.id)))
+        };
+        self.marks = related
+            .into_iter()
+            .map(|(id, mut related)| {
+                related.sort_by_key(|(_, by)| Reverse((by.valid_from, by.id)));
+                (id, marks(related.into_iter().map(named)))
+            })
+            .collect();
+    }
+
+    /// Joins the failures that the same attempt solved. One that a person worded stands alone.
+    fn join_lessons(&mut self) {
+        let mut solved: BTreeMap<MemoryId, Vec<&Memory>> = BTreeMap::new();
+        for memory in self.in_time.iter().copied() {
+            let is_failure = matches!(&memory.claim, Claim::Attempt(it) if !it.succeeded);
+            let is_ours = memory.edited.is_none() && memory.state != MemoryState::Retracted;
+            let solver = (is_failure && is_ours).then(|| self.solver(memory)).flatten();
+            solver.into_iter().for_each(|it| solved.entry(it.id).or_default().push(memory));
+        }
+        for mut later in solved.into_values().filter(|failures| failures.len() > 1) {
+            let first = later.remove(0);
+            self.lessons.extend(later.iter().map(|it| (it.id, Vec::new())));
+            self.lessons.insert(first.id, later);
         }
     }
 
@@ -346,6 +393,8 @@ impl<'a> Placing<'a> {
             {
                 *count += 1;
                 self.shown.insert(memory.id);
+                let later = self.lessons.get(&memory.id).into_iter().flatten();
+                self.shown.extend(later.map(|later| later.id));
                 push(&mut pages, list, entry);
             }
         }
@@ -362,6 +411,9 @@ impl<'a> Placing<'a> {
 
     /// List of a memory. The entry is created only if the list has room.
     pub(super) fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
+        if self.lessons.get(&memory.id).is_some_and(Vec::is_empty) {
+            return None;
+        }
         if !is_active(memory) {
             let is_attempt = memory.claim.kind() == ClaimKind::Attempt;
             return is_attempt.then(|| -> (List, LateEntry<'p>) {
@@ -435,10 +487,10 @@ impl<'a> Placing<'a> {
     fn decision<'p>(&'p self, memory: &'p Memory, it: &'p Decision) -> (List, LateEntry<'p>) {
         let in_force: (List, LateEntry<'p>) =
             (DECISIONS, Box::new(move || self.decision_line(memory, it)));
-        if self.names.label(memory.id).is_some() {
-            return in_force;
-        }
-        if let Some((term, meaning)) = wording::definition(&it.chosen, &it.rationale) {
+        let is_recorded = self.names.label(memory.id).is_some();
+        if let Some((term, meaning)) =
+            wording::definition(&it.chosen, &it.rationale).filter(|_| !is_recorded)
+        {
             let is_short = term.chars().all(|letter| letter.is_uppercase() || letter.is_numeric());
             let list = if is_short { ABBREVIATIONS } else { TERMS };
             let row = move || {
@@ -463,20 +515,24 @@ impl<'a> Placing<'a> {
         let chosen = it.chosen.to_lowercase();
         let mut words = chosen.split(|c: char| !c.is_alphanumeric());
         let list = if words.any(|it| OF_TESTS.contains(&it)) { TEST_RULES } else { RULES };
-        let line = move || {
-            let text = with_reason(&it.chosen, &it.rationale);
-            self.line(Shape::Bullet, &text, Some(category), memory)
-        };
-        (list, Box::new(line))
+        (
+            list,
+            Box::new(move || {
+                self.line(Shape::Bullet, &self.decided(memory, it), Some(category), memory)
+            }),
+        )
     }
 
     /// A decision in a list, by its record if it has one.
-    pub(super) fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
-        let text = match self.names.label(memory.id) {
+    fn decided(&self, memory: &Memory, it: &Decision) -> String {
+        match self.names.label(memory.id) {
             Some(label) => format!("{label}: {}", title_of(it)),
             None => with_reason(&it.chosen, &it.rationale),
-        };
-        self.line(Shape::Bullet, &text, Some(Category::Decision), memory)
+        }
+    }
+
+    pub(super) fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
+        self.line(Shape::Bullet, &self.decided(memory, it), Some(Category::Decision), memory)
     }
 
     pub(super) fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
@@ -491,17 +547,25 @@ impl<'a> Placing<'a> {
         self.line(Shape::Bullet, &text, category, memory)
     }
 
-    /// A failure that another attempt solved: what failed, and what worked.
+    /// Failures that another attempt solved: what failed, and what worked.
     fn lesson(&self, memory: &Memory) -> Option<NewEntry> {
         let Claim::Attempt(it) = &memory.claim else { return None };
         let solved = self.solver(memory).map(|solver| &solver.claim);
         let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
-        let mut failed = with_result(it);
-        let head = truncate::words_within(&failed, FAILURE_LETTERS_MAX);
-        if head.len() < failed.len() {
-            failed = head.trim_end_matches([';', ',', ':', '.']).to_owned() + "…";
-        }
-        let text = format!("{failed}; what worked: {}", with_result(by));
+        let later = self.lessons.get(&memory.id).into_iter().flatten();
+        let all: Vec<&Memory> = std::iter::once(memory).chain(later.copied()).collect();
+        let letters_max = FAILURE_LETTERS_MAX / if all.len() == 1 { 1 } else { 2 };
+        let failure = |memory: &&Memory| {
+            let Claim::Attempt(it) = &memory.claim else { return None };
+            let failed = with_result(it);
+            let head = truncate::words_within(&failed, letters_max);
+            let cut = || head.trim_end_matches([';', ',', ':', '.']).to_owned() + "…";
+            Some(if head.len() < failed.len() { cut() } else { failed })
+        };
+        let failed: Vec<String> = all.iter().take(FAILURES_MAX).filter_map(failure).collect();
+        let more = all.len() - failed.len();
+        let more = if more > 0 { format!("; then {more} more") } else { String::new() };
+        let text = format!("{}{more}; what worked: {}", failed.join("; then "), with_result(by));
         let words = words_line(&text, LESSON_LETTERS_MAX, self.facts.gate);
         self.marked(Shape::Bullet, words, Some(Category::Learning), memory)
     }
@@ -663,6 +727,13 @@ pub(super) fn said<'m>(memory: &'m Memory, claimed: &'m str) -> Cow<'m, str> {
 
 pub(super) fn summary_of(it: &PersonRequest) -> &str {
     if it.summary.trim().is_empty() { &it.intent } else { &it.summary }
+}
+
+/// The text without what is in parentheses.
+fn without_asides(text: &str) -> String {
+    let mut parts = text.split(" (");
+    let head = parts.next().unwrap_or_default().to_owned();
+    parts.fold(head, |text, part| text + part.split_once(')').map_or("", |(_, rest)| rest))
 }
 
 /// The text, with the reason if that adds something.

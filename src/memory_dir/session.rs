@@ -8,12 +8,15 @@ use super::page::{Page, entry};
 use super::render::{Placing, end_trimmed, is_active, said, summary_of};
 use super::tag::tag_line;
 use crate::domain::{Claim, Memory, MemoryState, Stage};
+use crate::text::truncate::clauses_within;
 use std::borrow::Cow;
 
 /// Maximum length of a summary, in letters.
-const SUMMARY_LETTERS_MAX: usize = 800;
+const SUMMARY_LETTERS_MAX: usize = 1_600;
 /// Maximum number of items in a sentence of the summary.
 const SUMMARY_ITEMS_MAX: usize = 3;
+/// Length from which an item of the summary ends with one of its clauses, in letters.
+const ITEM_LETTERS_MAX: usize = 100;
 
 impl Placing<'_> {
     pub(super) fn sessions(&mut self) -> Vec<Page> {
@@ -31,7 +34,12 @@ impl Placing<'_> {
             note.memories.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
         memories.sort_by_key(|memory| (memory.valid_from, memory.id));
         memories.dedup_by_key(|memory| memory.id);
-        let summary = words_line(&summary(&memories), SUMMARY_LETTERS_MAX, self.facts.gate);
+        // What the session only restated began earlier.
+        let is_new = |memory: &&&Memory| memory.valid_from.is_none_or(|at| note.began <= at);
+        let mut new: Vec<&Memory> = memories.iter().filter(is_new).copied().collect();
+        new.sort_by_key(|memory| !is_active(memory));
+        let told = summary(if new.is_empty() { &memories } else { &new });
+        let summary = words_line(&told, SUMMARY_LETTERS_MAX, self.facts.gate);
         if !summary.is_empty() {
             let tag = format!("summary-{digits}");
             page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
@@ -85,8 +93,9 @@ fn summary(memories: &[&Memory]) -> String {
     }
     let sentence = |(begins, items): (&str, Vec<Cow<'_, str>>)| {
         let more = items.len().saturating_sub(SUMMARY_ITEMS_MAX);
+        let whole = |text| clauses_within(text, ITEM_LETTERS_MAX).unwrap_or(text);
         let shown = items.iter().take(SUMMARY_ITEMS_MAX);
-        let shown: Vec<&str> = shown.map(|item| end_trimmed(item)).collect();
+        let shown: Vec<&str> = shown.map(|it| end_trimmed(whole(end_trimmed(it)))).collect();
         let more = if more == 0 { String::new() } else { format!("; and {more} more") };
         (!shown.is_empty()).then(|| format!("{begins}: {}{more}.", shown.join("; ")))
     };

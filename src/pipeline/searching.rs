@@ -1,7 +1,7 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
 use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
-use crate::memory_dir::{source_tag, suspicion};
+use crate::memory_dir::{marks, source_tag, suspicion};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
 use crate::text::phrase::count;
@@ -289,16 +289,17 @@ async fn mark_pairs(
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
         let is_closed = !matches!(hit.state, HitState::Current | HitState::Conflicting);
-        for (pair, rule) in open.iter().rev().filter(|it| hit.is_open() || it.0.1 == own.2) {
+        let mut related = Vec::new();
+        for (pair, rule) in open.iter().filter(|it| hit.is_open() || it.0.1 == own.2) {
             let Some(ender) = partner(own.2, pair).filter(|_| !is_closed) else { continue };
             let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
             let both = hit.memory.as_ref().zip(by.as_ref());
             let words = both.and_then(|(it, by)| suspicion(it, by, rule == PARTLY));
-            if let Some(words) = words {
-                hit.possibly = Some(format!("{words} {}", source_tag(ender)));
-                break;
-            }
+            related.extend(words.zip(by));
         }
+        related.sort_by_key(|(_, by)| Reverse((by.valid_from, by.id)));
+        let named = related.iter().map(|(words, by)| (*words, source_tag(by.id)));
+        hit.possibly = Some(marks(named).join("; ")).filter(|marks| !marks.is_empty());
     }
     Ok(())
 }

@@ -44,9 +44,37 @@ pub(crate) fn words_within(text: &str, chars_max: usize) -> &str {
     head.rsplit_once(char::is_whitespace).map_or(head, |(words, _)| words).trim_end()
 }
 
+/// Ends of clauses.
+const CLAUSE_ENDS: [&str; 4] = ["; ", ", ", " (", " – "];
+
+/// `text`, or its longest head of whole clauses and parentheses within `chars_max` characters; `None` if that is less
+/// than half of them, which would say little.
+pub(crate) fn clauses_within(text: &str, chars_max: usize) -> Option<&str> {
+    let head = chars(text, chars_max);
+    if head.len() == text.len() {
+        return Some(text);
+    }
+    let is_whole = |head: &&str| head.matches('(').count() == head.matches(')').count();
+    let ends = CLAUSE_ENDS.iter().flat_map(|end| text.match_indices(end)).map(|(at, _)| at);
+    let heads = ends.filter(|at| *at <= head.len()).filter_map(|at| text.get(..at));
+    let longest = heads.filter(is_whole).max_by_key(|head| head.len())?;
+    (chars_max <= longest.chars().count() * 2).then_some(longest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_ends_with_a_whole_clause() {
+        let text = "Quiet hours are 23 to 6; alarms (red, loud) come through";
+        assert_eq!(clauses_within(text, 30), Some("Quiet hours are 23 to 6"));
+        assert_eq!(clauses_within(text, 38), Some("Quiet hours are 23 to 6; alarms"));
+        assert_eq!(clauses_within(text, 23), Some("Quiet hours are 23 to 6"));
+        assert_eq!(clauses_within(text, 22), None);
+        assert_eq!(clauses_within(text, 99), Some(text));
+        assert_eq!(clauses_within("No, it is a very long sentence", 20), None);
+    }
 
     #[test]
     fn no_letter_and_no_placeholder_is_cut_in_two() {

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 /// Maximum number of words to the end of a consent.
 const CONSENT_WORDS_MAX: usize = 4;
+/// Maximum number of words to the end of the name of a rule.
+const RULE_WORDS_MAX: usize = 5;
 /// Maximum number of words of the scope of a rule.
 const SCOPE_WORDS_MAX: usize = 5;
 
@@ -17,6 +19,8 @@ static ALWAYS: Words = LazyLock::new(|| section("always"));
 static ALWAYS_JOINED: Words = LazyLock::new(|| section("always-joined"));
 static FORBIDS: Words = LazyLock::new(|| section("forbids"));
 static UNLESS: Words = LazyLock::new(|| section("unless"));
+static WHILE_ANY: Words = LazyLock::new(|| section("while-any"));
+static ASKS: Words = LazyLock::new(|| section("asks"));
 static NOBODY: Words = LazyLock::new(|| section("nobody"));
 static ASK: Words = LazyLock::new(|| section("ask"));
 static ASKED: Words = LazyLock::new(|| section("asked"));
@@ -46,12 +50,17 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     let prose = prose.join(" ");
     let words = split(&prose);
     let forbids = says(&words, &FORBIDS).and_then(|at| words.get(at + 1..));
+    let has_any = |list: &Words| list.iter().any(|it| has_words(&prose, it));
+    let called = reason.split([';', '.']).next().unwrap_or_default().split_whitespace();
+    let ends = |letter: char| !letter.is_alphanumeric() && letter != ':';
+    let mut called = called.take(RULE_WORDS_MAX).map(|word| word.trim_matches(ends));
     says(&words, &ALWAYS).is_some()
         || words.first().is_some_and(|it| NOBODY.contains(it))
         || words.starts_with(&["do", "not"])
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some())
-        || says(&split(&reason), &RULE).is_some()
+        || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some() || has_any(&WHILE_ANY))
+        || has_any(&ASKS) && says(&words, &UNLESS).is_some()
+        || called.any(|word| RULE.contains(&word))
         || begins_from_now_on(&text)
 }
 
@@ -209,6 +218,9 @@ mod tests {
             "Jede Funktion braucht einen Test",
             "Niemand schreibt am Freitag in die Datenbank",
             "From now on a doc comment stands above every function",
+            "Nothing is rolled out while a storm warning is active",
+            "Deploys on Tuesdays; none während einer Messe",
+            "The agent asks before it adds a dependency",
         ] {
             assert!(is_rule(text, ""), "{text}");
         }
@@ -261,8 +273,27 @@ mod tests {
             "retry three times",
             "keep the port before the proxy",
             "the Postgres driver is in src/never.rs",
+            "build on the Pi while a runner is missing",
+            "no upgrade while the build is red",
+            "the shell asks before it deletes a file",
+            "only the API is in Docker",
         ] {
             assert!(!is_rule(text, "it is faster"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reason_makes_a_rule_if_it_calls_the_decision_one() {
+        assert!(
+            is_rule("logs are JSON", "the user's rule")
+                && is_rule("no floats", "Rule of Ann; it bit")
+        );
+        for reason in [
+            "rule: no deploy during a warning",
+            "laid down when asked for the booking rules",
+            "a report stays as it is; that is the rule here",
+        ] {
+            assert!(!is_rule("not deployed on Tuesday; Thursday instead", reason), "{reason}");
         }
     }
 

@@ -81,12 +81,14 @@ impl Row for MemoryRow<'_> {
     fn cells(&self) -> Vec<String> {
         let stage = self.standing.to_owned();
         let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
+        let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
+        let by = by.map(|it| format!(" by {}", source_tag(it)));
         let possibly = self.possibly.map(|it| format!(", {it}"));
         vec![
             short(&self.id),
             self.namespace.to_owned(),
             kind_in_words(self.claim, false),
-            stage + &with.unwrap_or_default() + &possibly.unwrap_or_default(),
+            [Some(stage), by, with, possibly].into_iter().flatten().collect(),
             output::day(self.valid_from.as_deref()),
             shorten(shown_words(self.edited, self.claim), HEADLINE_LETTERS),
         ]

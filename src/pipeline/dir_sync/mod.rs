@@ -636,7 +636,7 @@ pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> 
     for (id, memories) in of_session {
         let span = sources.known.get(&id);
         let Some((span, began)) = span.and_then(|span| Some((span, span.began?))) else { continue };
-        let topic = span.title.clone().or_else(|| topic(memories.values().copied()));
+        let topic = span.title.clone().or_else(|| topic(began, memories.values().copied()));
         let memories = memories.into_keys().collect();
         notes.push(SessionNote { id, began, ended: span.ended, topic, memories });
     }
@@ -644,8 +644,9 @@ pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> 
     notes
 }
 
-/// Headline of the memory that says most about a session: its first decision, or else its first request.
-fn topic<'m>(memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
+/// Headline of the memory that says most about a session that `began` then: its first new decision, or else its first
+/// request. What it only restated began earlier.
+fn topic<'m>(began: Timestamp, memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
     let rank = |memory: &&Memory| {
         let kind = match memory.claim.kind() {
             ClaimKind::Decision => 0,
@@ -653,7 +654,8 @@ fn topic<'m>(memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
             ClaimKind::Attempt => 2,
             ClaimKind::Discussion => 3,
         };
-        (kind, memory.valid_from, memory.id)
+        let is_restated = memory.valid_from.is_some_and(|at| at < began);
+        (is_restated, kind, memory.valid_from, memory.id)
     };
     let first = memories.min_by_key(rank)?;
     Some(Redacted::reopened(first.claim.headline().to_owned()))
