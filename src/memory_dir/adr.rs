@@ -273,12 +273,12 @@ impl Word {
         let clauses = text.split([',', ';', ':', '(', ')']).flat_map(|part| part.split(". "));
         let clauses = clauses.flat_map(|part| part.split(" but "));
         let of_clause = |(clause, part): (usize, &str)| -> Vec<Word> {
-            // `don't` and `2.10` are words.
-            let is_inner = |letter: char| matches!(letter, '\'' | '.');
+            // `don't`, `2.10` and `€` are words.
+            let is_inner = |letter: char| matches!(letter, '\'' | '.' | '€' | '$');
             let words = part.split(|letter: char| !letter.is_alphanumeric() && !is_inner(letter));
             let word = |text: &str| {
-                let text = text.trim_matches(is_inner).to_lowercase();
-                Word { key: keys(&text).first().copied(), text, clause }
+                let text = text.trim_matches(['\'', '.']).to_lowercase();
+                Word { key: keys(&text.replace('.', "")).first().copied(), text, clause }
             };
             words.map(word).filter(|word| !word.text.is_empty()).collect()
         };
@@ -307,9 +307,9 @@ impl Word {
 fn with_amounts(mut words: Vec<Word>) -> Vec<Word> {
     for at in 1..words.len() {
         let amount = &words[at - 1].text;
-        let amount = amount.parse().ok().or_else(|| number(amount)).zip(unit(&words[at].text));
-        if let Some((amount, unit)) = amount {
-            let text = format!("{} {}", amount.saturating_mul(unit.scale), unit.dimension);
+        let amount: Option<f64> = amount.parse().ok().or_else(|| Some(number(amount)? as f64));
+        if let Some((amount, unit)) = amount.zip(unit(&words[at].text)) {
+            let text = format!("{:.0} {}", amount * unit.scale as f64, unit.dimension);
             words[at] = Word { key: keys(&text).first().copied(), text, ..words[at] };
         }
     }
@@ -450,6 +450,8 @@ mod tests {
         check("an overdue text is only shown red, no calls", &options, "", &options[..1]);
         check("sqlx is replaced by rusqlite", &["sqlx", "rusqlite"], "", &["sqlx"]);
         check("tanks report every 120 seconds", &["5 min", "two minutes"], "", &["5 min"]);
+        let prices = ["0.85 €/L", "0.95 €/L"];
+        check("pressing costs 95 cents per litre", &prices, "", &prices[..1]);
         let options = ["straight to main", "branch and PR"];
         let chosen = "no more pushing straight to main; changes go through branch and PR";
         check(chosen, &options, "", &options[..1]);
