@@ -191,7 +191,7 @@ impl Reader<'_> {
         };
         let top = meta(&document);
         let behind: Vec<&str> =
-            top.date.map(|(date, _)| date).into_iter().chain(top.marks).collect();
+            top.date.map(|(date, _)| date).into_iter().chain(top.mark).collect();
         let behind =
             if behind.is_empty() { String::new() } else { format!(" ({})", behind.join("; ")) };
         let tag = title.and_then(|title| document.tags(title).find_map(|tag| tag.ours()));

@@ -2,11 +2,12 @@
 
 use super::document::Shape;
 use super::escape::{words_inline, words_line};
+use super::facts::IN_PART_REPLACED_BY;
 use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
 use super::render::{
-    PROPOSED, Placing, SUCCESSORS_MAX, end_trimmed, said, title_of, with_points, wording_of,
+    Placing, SUCCESSORS_MAX, end_trimmed, said, title_of, with_points, wording_of,
 };
 use super::tag::{Category, is_value, tag_line};
 use crate::domain::{Claim, Decision, Memory, MemoryId, MemoryState, Stage};
@@ -211,16 +212,15 @@ impl Placing<'_> {
         found
     }
 
-    /// `Superseded by ADR-XXX` needs the record of a successor; without one it is `Deprecated`. The marks of a record
-    /// that holds follow its status.
+    /// `Superseded by ADR-XXX` needs the record of a successor; without one it is `Deprecated`. What replaced a part of a
+    /// record that holds follows its status.
     fn status(&self, memory: &Memory) -> String {
         let next = |id: &MemoryId| self.by_id.get(id).and_then(|it| it.superseded_by);
         let chain = std::iter::successors(memory.superseded_by, next).take(SUCCESSORS_MAX);
         let successor = chain.filter(|id| *id != memory.id).find_map(|id| self.names.label(id));
-        let marks = self.marks.get(&memory.id).into_iter().flatten();
-        let marks: Vec<&str> = marks.map(String::as_str).filter(|it| *it != PROPOSED).collect();
-        let behind =
-            if marks.is_empty() { String::new() } else { format!(" ({})", marks.join("; ")) };
+        let mut marks = self.marks.get(&memory.id).into_iter().flatten();
+        let behind = marks.find(|mark| mark.starts_with(IN_PART_REPLACED_BY));
+        let behind = behind.map(|mark| format!(" ({mark})")).unwrap_or_default();
         match (memory.state, memory.stage, successor) {
             (MemoryState::Superseded, _, Some(label)) => format!("Superseded by {label}"),
             (MemoryState::Superseded | MemoryState::Retracted, ..) => "Deprecated".to_owned(),

@@ -220,8 +220,8 @@ impl Status {
 pub(crate) struct RecordMeta<'t> {
     pub status: Option<(Status, u32)>,
     pub status_line: Option<u32>,
-    /// Marks behind the status that name other memories.
-    pub marks: Option<&'t str>,
+    /// Mark behind the status of what replaced a part.
+    pub mark: Option<&'t str>,
     pub date: Option<(&'t str, u32)>,
     pub tags: Vec<&'t str>,
 }
@@ -236,8 +236,7 @@ pub(crate) fn meta<'t>(document: &Document<'t>) -> RecordMeta<'t> {
                 "status" => {
                     meta.status = Status::parse(value).map(|status| (status, block.line));
                     meta.status_line = Some(block.line);
-                    meta.marks =
-                        value.strip_suffix(')').and_then(|it| Some(it.split_once(" (")?.1));
+                    meta.mark = value.strip_suffix(')').and_then(|it| Some(it.split_once(" (")?.1));
                 }
                 "date" => meta.date = Some((value, block.line)),
                 "tags" => {
@@ -342,6 +341,6 @@ mod record_meta_tests {
         let (document, _) = Document::parse(Kind::Decision, marked);
         let meta = meta(&document);
         assert_eq!(meta.status.map(|it| it.0), Some(Status::Accepted));
-        assert_eq!(meta.marks, Some("in part replaced by src-0000000a “y”"));
+        assert_eq!(meta.mark, Some("in part replaced by src-0000000a “y”"));
     }
 }

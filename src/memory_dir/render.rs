@@ -235,8 +235,6 @@ const REPEATED_SHARE: f64 = 0.6;
 const MARK_LETTERS_MAX: usize = 120;
 /// Maximum number of memories between a superseded one and the active one.
 pub(super) const SUCCESSORS_MAX: usize = 20;
-/// Mark of a decision that nobody made yet.
-pub(super) const PROPOSED: &str = "proposed";
 /// Maximum number of requests shown as current focus.
 const FOCUS_MAX: usize = 2;
 
@@ -306,7 +304,7 @@ impl<'a> Placing<'a> {
             is_active(it) && it.stage == Stage::Proposed && it.claim.kind() == ClaimKind::Decision
         };
         for memory in facts.memories.iter().filter(is_proposed) {
-            placing.marks.entry(memory.id).or_default().push(PROPOSED.to_owned());
+            placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
         }
         // Nothing was done for it.
         let is_decided = |it: &&Memory| it.stage_in_words() == "decided";
