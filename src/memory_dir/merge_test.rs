@@ -246,7 +246,7 @@ fn own_lines(base: &str, theirs: &str) -> Vec<String> {
 
 /// Lines without the tags of entries.
 fn untagged(text: &str) -> Vec<&str> {
-    let lines = text.lines().filter(|line| Tag::parse(line).and_then(|tag| tag.ours()).is_none());
+    let lines = text.lines().filter(|line| Tag::parse(line).is_none());
     let cells = |line: &str| match Tag::of_line(line) {
         Some(_) => line.rfind("<!--").unwrap_or(line.len()),
         None => line.len(),
