@@ -95,6 +95,20 @@ fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
     !is_judged(one, other) && !is_judged(other, one)
 }
 
+/// True if a decision says what a wish says, in most of its words.
+fn is_said_by(asked: &Statement, answer: &Statement) -> bool {
+    // The reason of a rule may be part of the wish.
+    let (said, all) = answer.covers(asked);
+    let named = answer.names(asked);
+    answer.says_no == asked.says_no
+        && answer.withdraws == asked.withdraws
+        && answer.lacks_nothing(asked)
+        && (asked.is_change || !answer.is_change)
+        && named >= REQUEST_WORDS_MIN
+        && named * 2 >= all
+        && said as f64 >= GRANTED * all as f64
+}
+
 /// Keys under which a plan for `records` looks up memories.
 pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     let mut found = Vec::new();
@@ -454,18 +468,18 @@ impl<'a> Link<'a> {
     /// True if a decision says what a request says, in most of its words. In one conversation, that grants the wish.
     fn is_granted(&self, subject: &Subject) -> bool {
         let (asked, answer) = self.in_turn(subject, &*self.new.subject);
-        let (asked, answer) = (&asked.statement, &answer.statement);
-        // The reason of a rule may be part of the wish.
-        let (said, all) = answer.covers(asked);
-        let named = answer.names(asked);
+        self.is_wish_and_decision() && is_said_by(&asked.statement, &answer.statement)
+    }
+
+    /// True if a wish asks for what a decision says already: it was granted by it, or says the same.
+    fn asks_again(&self) -> bool {
+        let statements =
+            || [self.asked, self.answer].map(|it| Subject::of(&self.claim(it)).statement);
         self.is_wish_and_decision()
-            && answer.says_no == asked.says_no
-            && answer.withdraws == asked.withdraws
-            && answer.lacks_nothing(asked)
-            && (asked.is_change || !answer.is_change)
-            && named >= REQUEST_WORDS_MIN
-            && named * 2 >= all
-            && said as f64 >= GRANTED * all as f64
+            && (self.asked.settled_by == Some(self.answer.id) || {
+                let [asked, answer] = statements();
+                is_said_by(&asked, &answer)
+            })
     }
 
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.
@@ -493,14 +507,15 @@ impl<'a> Link<'a> {
 
     /// Applies the effect as if the rules were sure, under a name of its own.
     fn judged(&self, order: Order, agreed: bool) -> Option<Effect> {
-        if let Some(effect) = self.overruled(order) {
+        let asks_again = self.asks_again();
+        if let Some(effect) = self.overruled(order).filter(|_| !asks_again) {
             return Some(effect);
         }
         if self.is_postponed() {
             return None;
         }
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order.
-        let is_granted = self.is_together && self.is_wish_and_decision();
+        let is_granted = self.is_together && self.is_wish_and_decision() || asks_again;
         let order = if order == Order::Same || is_granted { Order::Later } else { order };
         let consequence = self.granted().or_else(|| self.found_out()).or_else(|| self.undone());
         let consequence = consequence.or_else(|| self.consequence());

@@ -215,6 +215,32 @@ fn a_wish_that_was_granted_is_not_open_because_it_is_said_again() {
 }
 
 #[test]
+fn a_wish_that_a_decision_grants_does_not_take_its_place_when_it_is_said_again() {
+    let id = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+    let wish = record(request("One clock everywhere"), Person, 1);
+    let rule = decision(&[], "the database stores all times in UTC", "two clocks were two bugs");
+    let rule = record(rule, Person, 2);
+    let replaces = Verdict::Replaces { agreed: false };
+    for (again, is_restated) in
+        [("One clock everywhere please", true), ("The database stores all times in UTC", false)]
+    {
+        let again = record(request(again), Person, 9);
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(rule.id, id(&wish), replaces);
+        verdicts.insert(again.id, id(&rule), replaces);
+        if is_restated {
+            verdicts.insert(again.id, id(&wish), Verdict::Same);
+        }
+        let records = [wish.clone(), rule.clone(), again.clone()];
+        let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        planned.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &rule).state, MemoryState::Active, "{planned:#?}");
+        assert_eq!(of(&state, &again).settler(), Some(id(&rule)), "{planned:#?}");
+    }
+}
+
+#[test]
 fn a_request_that_arrives_after_its_attempt_is_done_too() {
     let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
     let tried = attempt("Made waiting jobs survive a worker restart", "exit 0", true);
