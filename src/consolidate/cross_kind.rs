@@ -59,7 +59,7 @@ pub(super) struct Across {
 pub(super) struct View<'a> {
     pub(super) working: &'a WorkingSet<'a>,
     pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
-    /// Where memories were last said again.
+    /// Places at which memories were last said again.
     pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
     /// Ordinals of the person's messages with evidence, by session.
     pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
@@ -473,13 +473,13 @@ impl<'a> Link<'a> {
 
     /// True if a wish asks for what a decision says already: it was granted by it, or says the same.
     fn asks_again(&self) -> bool {
-        let statements =
-            || [self.asked, self.answer].map(|it| Subject::of(&self.claim(it)).statement);
-        self.is_wish_and_decision()
-            && (self.asked.settled_by == Some(self.answer.id) || {
-                let [asked, answer] = statements();
-                is_said_by(&asked, &answer)
-            })
+        let says_the_same = || {
+            let both = [self.asked, self.answer].map(|it| Subject::of(&self.claim(it)).statement);
+            let [asked, answer] = &both;
+            is_said_by(asked, answer)
+        };
+        let is_granted = self.asked.settled_by == Some(self.answer.id);
+        self.is_wish_and_decision() && (is_granted || says_the_same())
     }
 
     /// Consequence of granting a standing rule or a prohibition, which no deed fulfils: the decision is the rule.

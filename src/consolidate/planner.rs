@@ -98,7 +98,7 @@ struct Planner<'a> {
     /// Records with a verdict that changes something about a memory, by the memory.
     judged: HashMap<MemoryId, Vec<RecordId>>,
     places: HashMap<MemoryId, RecordPlace>,
-    /// Where memories were last said again.
+    /// Places at which memories were last said again.
     again: HashMap<MemoryId, RecordPlace>,
     /// Memories that say the same as others and stand for them.
     stand_ins: HashMap<MemoryId, MemoryId>,

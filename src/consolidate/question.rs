@@ -25,7 +25,7 @@ pub(super) fn question(topic: &str) -> &str {
     asked.map_or(topic, |(asked, _)| asked.trim_end())
 }
 
-/// Whether the remark at the end of `text` says that the matter is settled; `None` if there is no such remark.
+/// True if the remark at the end of `text` says that the matter is settled; `None` if there is no such remark.
 fn is_remark_of_end(text: &str) -> Option<bool> {
     let in_parentheses = remark(text).and_then(|(_, remark)| ended(remark, false));
     let head = text.split(": ").next().unwrap_or(text).trim_end_matches(['.', ' ', ':']);
@@ -37,7 +37,7 @@ fn remark(text: &str) -> Option<(&str, &str)> {
     text.trim_end().trim_end_matches('.').strip_suffix(')')?.rsplit_once('(')
 }
 
-/// Whether `remark`, or if it `is_whole` all of it, says that something is settled; `None` if it says neither.
+/// True if `remark`, or if it `is_whole` all of it, says that something is settled; `None` if it says neither.
 fn ended(remark: &str, is_whole: bool) -> Option<bool> {
     let flat = folded(remark);
     let words = words_of(&flat);
