@@ -263,36 +263,40 @@ async fn mark_pairs(
 ) -> Result<(), StoreError> {
     let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
     let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
-    let partner = |id: MemoryId, pair: &(MemoryId, MemoryId)| match *pair {
-        (one, other) if one == id => Some(other),
-        (one, other) if other == id => Some(one),
-        _ => None,
-    };
-    let open: Vec<_> = open.into_iter().map(|(by, one, rule)| ((by, one), rule)).collect();
-    memories.load(open.iter().flat_map(|((by, one), _)| [*by, *one]).collect()).await?;
+    memories.load(open.iter().flat_map(|(by, one, _)| [*by, *one]).collect()).await?;
+    // The partners of each memory, with the rule that left the pair open, and true for those that it may have ended.
+    let mut partners_of: HashMap<MemoryId, Vec<_>> = HashMap::new();
+    let certain = certain.into_iter().map(|(by, one)| (by, one, None));
+    let open = open.into_iter().map(|(by, one, rule)| (by, one, Some(rule)));
+    for (by, one, rule) in certain.chain(open) {
+        partners_of.entry(by).or_default().push((one, rule.clone(), true));
+        partners_of.entry(one).or_default().push((by, rule, false));
+    }
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
         let Some(own) = hit.age() else { continue };
-        for other in certain.iter().filter_map(|pair| partner(own.2, pair)) {
-            let by = memories.get(other).await?;
+        let Some(partners) = partners_of.get(&own.2) else { continue };
+        for (other, ..) in partners.iter().filter(|(_, rule, _)| rule.is_none()) {
+            let by = memories.get(*other).await?;
             if hit.state == HitState::Current
                 && by.is_some_and(|by| by.state == MemoryState::Active)
             {
                 hit.state = HitState::Conflicting;
-                hit.conflicts_with = Some(other);
+                hit.conflicts_with = Some(*other);
             }
         }
-        let pairs = certain.iter().chain(open.iter().map(|(pair, _)| pair));
-        let related = pairs.filter_map(|pair| partner(own.2, pair));
-        let others = related.filter_map(|id| ages.get(&id));
+        let others = partners.iter().filter_map(|(id, ..)| ages.get(id));
         let later = others.filter(|other| other.0 == own.0 && own < **other);
         hit.outdated_by = later.max().map(|other| other.2);
-        let is_closed = !matches!(hit.state, HitState::Current | HitState::Conflicting);
+        if !matches!(hit.state, HitState::Current | HitState::Conflicting) {
+            continue;
+        }
+        let is_open = hit.is_open();
         let mut related = Vec::new();
-        for (pair, rule) in open.iter().filter(|it| hit.is_open() || it.0.1 == own.2) {
-            let Some(ender) = partner(own.2, pair).filter(|_| !is_closed) else { continue };
-            let by = memories.get(ender).await?.filter(|by| by.state == MemoryState::Active);
+        for (ender, rule, is_ended) in partners {
+            let Some(rule) = rule.as_ref().filter(|_| is_open || !is_ended) else { continue };
+            let by = memories.get(*ender).await?.filter(|by| by.state == MemoryState::Active);
             let both = hit.memory.as_ref().zip(by.as_ref());
             let words = both.and_then(|(it, by)| suspicion(it, by, rule == PARTLY));
             related.extend(words.zip(by));
