@@ -16,6 +16,15 @@ const NEGATIVE_STEMS: [&str; 22] = [
 /// Words by which a claim excludes everything else.
 const EXCLUSIVE: [&str; 9] =
     ["only", "unless", "except", "nur", "außer", "seulement", "uniquement", "sólo", "solamente"];
+/// Nouns whose negation allows something, as in "that is no problem".
+const OBJECTIONS: [&str; 14] = [
+    "problem", "problems", "objection", "objections", "worries", "issue", "trouble", "einwand",
+    "einwände", "bedenken", "problème", "souci", "problema", "inconveniente",
+];
+/// Verbs by which a negation tells that something is not there: "there are no labels".
+const LACKS: [&str; 9] = ["have", "has", "had", "is", "are", "was", "were", "hat", "gibt"];
+/// Counts of nothing.
+const ZEROS: [&str; 2] = ["0", "zero"];
 /// Negations that follow the word they negate.
 const TRAILING_NEGATIONS: [&str; 3] = ["değil", "yok", "olmadan"];
 /// Negations of one thing among others: "without photos we lose" denies little else.
@@ -26,8 +35,10 @@ const SHARED_WORDS_MAX: usize = 2;
 const TURKISH_NEGATION_INFIXES: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor"];
 /// Number of words after a negation that it negates.
 const NEGATION_SCOPE_WORDS: usize = 2;
-/// Minimum share of a field's words in a sentence about the field, in percent.
+/// Minimum share of a field's words in a sentence about the field, in percent; all of them for a result of few words,
+/// such as `changed as asked`, which other sentences have by chance.
 const ABOUT_PERCENT_MIN: usize = 50;
+const FEW_WORDS: usize = 2;
 /// Same, for a sentence that affirms a word which another one negates.
 const AFFIRMING_PERCENT_MIN: usize = 33;
 
@@ -111,9 +122,15 @@ fn keys_of(text: &str) -> HashSet<u64> {
 /// True if the evidence has sentences about `text`, each negates one of its words, and none affirms that word.
 fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
     let wanted = keys_of(text);
+    let about_min = match field {
+        "result" if wanted.len() <= FEW_WORDS => 100,
+        _ => ABOUT_PERCENT_MIN,
+    };
     let ours = evidence.iter().filter(|it| it.field == field);
     let sentences = ours.flat_map(|it| whole_sentences(it, slice).split_inclusive(SENTENCE_ENDS));
     let (mut turned, mut affirmed) = (HashSet::default(), HashSet::default());
+    // Words of what is not there, unless the field is stated elsewhere.
+    let (mut missing, mut is_stated) = (HashSet::default(), false);
     for sentence in sentences {
         let mut held = HashSet::default();
         words(sentence, |word| {
@@ -126,15 +143,28 @@ fn is_contradicted(text: &str, field: &str, evidence: &[Evidence], slice: &Slice
             continue;
         }
         let said = negated_words(sentence, &held);
-        if is_about(ABOUT_PERCENT_MIN) && said.negated.is_empty() {
+        if is_about(about_min) && said.negated.is_empty() {
             return false;
         }
+        is_stated |= said.negated.is_empty();
         affirmed.extend(said.affirmed);
-        if is_about(ABOUT_PERCENT_MIN) {
-            turned.extend(said.negated);
+        if is_about(about_min) {
+            let of = if tells_lack(sentence) { &mut missing } else { &mut turned };
+            of.extend(said.negated);
         }
     }
+    if !is_stated {
+        turned.extend(missing);
+    }
     turned.difference(&affirmed).next().is_some()
+}
+
+/// True if every negation in the sentence tells that something is not there.
+fn tells_lack(sentence: &str) -> bool {
+    let words: Vec<&str> = plain(sentence).collect();
+    let mut negated = (0..words.len()).filter(|at| is_negation(words[*at]));
+    negated
+        .all(|at| at.checked_sub(1).is_some_and(|before| LACKS.contains(&&*lowered(words[before]))))
 }
 
 /// Words of `evidence`, extended back to the start of its first sentence.
@@ -172,8 +202,13 @@ fn negated_words(sentence: &str, held: &HashSet<u64>) -> HeldWords {
                     IF_NOT_EXISTS.iter().zip(it).all(|(a, b)| a.eq_ignore_ascii_case(b))
                 })
         };
-        let denies =
-            |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]) && !is_condition(*at);
+        let allows = |at: usize| {
+            clause.get(at + 1).is_some_and(|next| OBJECTIONS.contains(&&*lowered(next)))
+        };
+        let denies = |at: &usize| {
+            let word = clause[*at];
+            is_negation(word) && !is_partial(word) && !is_condition(*at) && !allows(*at)
+        };
         let denials: Vec<usize> = (0..clause.len()).filter(denies).collect();
         // "A doesn't block; B does" affirms the verb, of B.
         let elides = clause.last().is_some_and(|it| matches!(*it, "do" | "does" | "did"));
@@ -225,6 +260,7 @@ fn is_negative(text: &str) -> bool {
         let lower = lowered(word);
         is_negation(word)
             || EXCLUSIVE.contains(&&*lower)
+            || ZEROS.contains(&&*lower)
             || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
     })
 }

@@ -232,8 +232,10 @@ impl<'a> Grounder<'a> {
             ClaimSupport { words, is_foreign, is_translated, ..ClaimSupport::default() };
         proof.favoured = self.favoured(&claim, &proof.words);
         for (field, text) in &strings {
-            if *field == "rationale" {
-                proof.favoured = self.favoured_reason(&proof.evidence);
+            match field.as_str() {
+                "rationale" => proof.favoured = self.favoured_reason(&proof.evidence),
+                "result" => proof.favoured = self.favoured_result(&proof.evidence),
+                _ => {}
             }
             self.prove(claim.kind(), field, text, &mut proof);
         }

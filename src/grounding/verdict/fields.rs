@@ -29,7 +29,8 @@ const NEW_SHARE_MIN: f64 = 0.05;
 const PAIRED_SHARE_MIN: f64 = 0.3;
 /// Minimum share of the words of a path or an identifier in what names it.
 const NAMED_SHARE_MIN: f64 = 0.9;
-/// Weight of an action between the last words of a person and its result.
+/// Weight of an action between the last words of a person and its result, and of a result between the call and the
+/// next words of a person.
 const TURN_WEIGHT: f64 = 3.0;
 
 impl Grounder<'_> {
@@ -67,6 +68,19 @@ impl Grounder<'_> {
             }
             Claim::Discussion(_) | Claim::Request(_) => None,
         }
+    }
+
+    /// The result of an attempt behind the call that is quoted as its action, up to the answer of a person.
+    pub(super) fn favoured_result(&self, evidence: &[Evidence]) -> Option<(&'static str, Favour)> {
+        let actions = evidence.iter().filter(|it| it.field == "action");
+        let calls = actions.filter_map(|it| self.part_of(it));
+        let calls = calls.filter(|it| it.kind == EntryKind::ToolCall);
+        let start = calls.map(|it| it.span.end).max()?;
+        let mut behind = self.slice.parts.iter().filter(|it| start <= it.span.start);
+        let answer = behind.find(|it| it.speaker == Speaker::Person);
+        let end = answer.or(self.slice.parts.last())?.span.end;
+        let spans = std::iter::once(start..end).collect();
+        Some(("result", Favour { spans, weight: TURN_WEIGHT }))
     }
 
     /// The reason of a decision in the message of a person that chooses.

@@ -940,6 +940,23 @@ fn an_outcome_is_quoted_from_an_output_before_the_report_of_it() {
 }
 
 #[test]
+fn a_result_of_few_words_is_quoted_from_what_followed_the_call() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "ok. The hold should last 45 minutes."),
+        (Speaker::Assistant, EntryKind::ToolCall, "{\"command\": \"edit HoldFor 45 sweeper.go\"}"),
+        (Speaker::Tool, EntryKind::ToolResult, "ok  booking 0.3s"),
+        (Speaker::Person, EntryKind::Prompt, "Fine. And the mails?"),
+        (Speaker::Person, EntryKind::Prompt, "ok."),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Set HoldFor to 45 in sweeper.go".to_owned(),
+        result: "ok".to_owned(),
+        succeeded: true,
+    });
+    assert_eq!(words_of(&ground_one(&slice, claim), "result"), ["ok  booking 0.3s"]);
+}
+
+#[test]
 fn an_english_claim_is_compared_with_the_words_of_the_slices_language() {
     let slice = slice(&[
         (Speaker::Person, EntryKind::Prompt, "Guten Morgen, hier ist Ana, wir fangen gleich an."),
