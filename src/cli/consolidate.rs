@@ -10,10 +10,10 @@ use super::output::{
 use super::settings;
 use crate::adapters::{clock, process};
 use crate::config::{Config, namespace_name};
-use crate::consolidate::is_judged;
+use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
     BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, MemoryState, Merging, Operation,
-    Plan, RELATED, Settlement,
+    PARTLY, Plan, RELATED, Settlement,
 };
 use crate::memory_dir::OutputStyle;
 use crate::pipeline::{
@@ -357,7 +357,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         let Some(planned) = &it.planned else { continue };
         let findings = planned.findings.iter().map(|it| format!("{namespace}: {it}"));
         output::notes(findings, FINDINGS_MAX, "more findings: --json");
-        let open = planned.left_open.len();
+        let open = planned.left_open.iter().filter(|it| it.rule != PARTLY).count();
         let suspected = suspected(&planned.left_open).count();
         if open > 0 {
             let pairs = match (suspected as u64, (open - suspected) as u64) {
@@ -494,6 +494,11 @@ fn print_plan(
         let more = output::count(more as u64);
         output::line(&format!("  {DIM}… and {more} more; --json lists them{DIM:#}"))?;
     }
+    let changed = plan.left_open.iter().filter(|it| it.rule == PARTLY);
+    for open in changed.take(OPEN_MAX) {
+        let (record, other) = (short(&open.record), headline(planned, open.memory));
+        output::line(&format!("  ~ {other}  {DIM}in part replaced by record {record}{DIM:#}"))?;
+    }
     for open in suspected(&plan.left_open).take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
         output::line(&format!(
@@ -513,12 +518,12 @@ fn print_plan(
 /// True for an operation that only adds a memory, decided by rule.
 fn is_only_new(it: &Operation) -> bool {
     let is_new = matches!(it.disposition, Disposition::Add { .. }) && it.effects.is_empty();
-    is_new && !is_judged(&it.rule)
+    is_new && (it.rule == UNRELATED || !is_judged(&it.rule))
 }
 
-/// Filters out pairs that are merely related, and keeps suspected contradictions and consequences.
+/// Suspected contradictions and consequences among pairs, without those that are merely related, and changes of a part.
 fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
-    open.iter().filter(|it| it.rule != RELATED)
+    open.iter().filter(|it| it.rule != RELATED && it.rule != PARTLY)
 }
 
 fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {
@@ -528,6 +533,9 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     let rule = format!("{DIM}{}{DIM:#}", reason(&operation.rule));
     let of = |id: MemoryId| headline(planned, id);
     let line = match operation.disposition {
+        Disposition::Add { .. } if operation.rule == UNRELATED => {
+            format!("{GREEN}+ {kind} {text}{GREEN:#}")
+        }
         Disposition::Add { .. } => format!("{GREEN}+ {kind} {text}{GREEN:#}  {rule}"),
         Disposition::Merge { into, how } => {
             let learns = match how {
@@ -598,7 +606,7 @@ fn reason(rule: &str) -> String {
         return format!("by rule: {rule}");
     }
     let reason = match rule {
-        "judged-unrelated" => "it is about something else",
+        UNRELATED => "it is about something else",
         "judged-same" => "both say the same thing",
         "judged-conflict" => "they contradict each other, and no words say which one holds",
         "judged-replaced" => "the record's words state a change",

@@ -11,8 +11,8 @@ use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
-    MemoryState, OutputMode, Plan, Record, RecordId, Request, Severity, Speaker, Stage, Timestamp,
-    Tokens, ToolSpec, estimate_tokens,
+    MemoryState, OutputMode, PARTLY, Plan, Record, RecordId, Request, Severity, Speaker, Stage,
+    Timestamp, Tokens, ToolSpec, estimate_tokens,
 };
 use crate::llm::prompt::BatchPrompt;
 use crate::llm::tool::{schema_files_of, wire_of};
@@ -25,10 +25,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const BATCH_RECORDS_MAX: usize = 20;
+const BATCH_RECORDS_MAX: usize = 24;
 /// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
-const FURTHER_MAX: usize = 80;
-const FURTHER_TOKENS_MAX: Tokens = 2_400;
+const FURTHER_MAX: usize = 120;
+const FURTHER_TOKENS_MAX: Tokens = 3_000;
 const FURTHER_LETTERS_MAX: usize = 120;
 /// Maximum records of one memory under which an answer is filed. The first ones determined its
 /// words; a stored memory that loses one of them changes, and the answer is dropped.
@@ -253,10 +253,9 @@ fn judge(
     let mut shown =
         batch.records.iter().filter(|it| it.offer.own == Some(*target)).chain([offered]);
     // Where the memory is the later one, by the days that the model was shown, it may tell of the change.
-    let memory = offered.offer.targets.iter().find(|it| it.id == *target);
-    let is_told = memory.is_some_and(|it| {
-        let is_later = offered.offer.record.provenance.at.map(Timestamp::midnight) <= it.valid_from;
-        is_later && it.claim.strings().iter().any(|(_, text)| quotes(&evidence, &[folded(text)]))
+    let at = offered.offer.record.provenance.at.map(Timestamp::midnight);
+    let is_told = batch.texts.get(target).is_some_and(|(from, texts)| {
+        at <= *from && quotes(&evidence, &texts.iter().map(|it| folded(it)).collect::<Vec<_>>())
     });
     let changes = matches!(verdict, Verdict::Replaces { .. } | Verdict::Partly);
     if changes && !is_told && !shown.any(|it| it.shows(&evidence)) {
@@ -314,9 +313,13 @@ pub(crate) struct PairBatch {
     records: Vec<OfferedRecord>,
     /// Every memory of the batch with its short id, and those of its new records with theirs.
     shown: Vec<(String, MemoryId)>,
+    texts: ShownTexts,
     about: BTreeSet<Digest>,
     text: Redacted,
 }
+
+/// Since when each memory holds, and its texts as they are shown.
+type ShownTexts = BTreeMap<MemoryId, (Option<Timestamp>, Vec<String>)>;
 
 /// A record, the memories that it may touch, and the statements near it.
 #[derive(Clone, Debug)]
@@ -429,7 +432,9 @@ impl Undecided<'_> {
             self.records.iter().map(|it| (it.id, it)).collect();
         let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
         let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
-        let fresh = |left: &&LeftOpen| !asked.contains(&(left.record, left.memory));
+        // A part that a verdict changed was judged, whether or not the pair was asked about.
+        let fresh =
+            |left: &&LeftOpen| left.rule != PARTLY && !asked.contains(&(left.record, left.memory));
         for left in self.plan.left_open.iter().filter(fresh) {
             open.entry(left.record).or_default().extend(find(left.memory));
         }
@@ -517,17 +522,23 @@ impl<'a> ShownLine<'a> {
             ClaimKind::Discussion | ClaimKind::Request => Stage::Proposed,
         };
         ShownLine {
-            says: Some(truncate::letters(memory.words(), FURTHER_LETTERS_MAX)),
+            says: Some(shown_words(memory)),
             stage: Some(memory.stage).filter(|it| *it != usual).map(Stage::name),
             ..ShownLine::new(id, kind, memory.valid_from)
         }
     }
 }
 
+/// Words of a memory that is shown in short.
+fn shown_words(memory: &Memory) -> &str {
+    truncate::letters(memory.words(), FURTHER_LETTERS_MAX)
+}
+
 #[derive(Default)]
 struct Draft {
     records: Vec<OfferedRecord>,
     shown: BTreeMap<MemoryId, String>,
+    texts: ShownTexts,
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
@@ -545,7 +556,8 @@ impl Draft {
         self.text.push('\n');
     }
 
-    fn note(&mut self, memory: &Memory) {
+    fn note(&mut self, memory: &Memory, texts: Vec<String>) {
+        self.texts.entry(memory.id).or_insert((memory.valid_from, texts));
         self.about.insert(memory.id.0);
         self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
     }
@@ -582,12 +594,17 @@ impl Draft {
         lines.iter().for_each(|line| self.push(line));
         self.shown.extend(fresh);
         self.about.insert(record.id.0);
-        memories.iter().for_each(|memory| self.note(memory));
+        for memory in memories {
+            let texts = memory.current_claim();
+            let texts = texts.strings().into_iter().map(|(_, text)| text.to_owned()).collect();
+            self.note(memory, texts);
+        }
         self.records.push(OfferedRecord { offer, targets });
     }
 
     /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and not newer
-    /// than the new records: those that are open first, then decisions, each the newest first.
+    /// than the new records: those that are open first, then decisions, each the newest first. Nothing more happens to
+    /// a wish that was fulfilled.
     fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
         let new = self.records.iter().map(|it| &it.offer).filter(|it| it.own.is_some());
         let latest = new.clone().map(|it| it.record.provenance.at).max();
@@ -597,8 +614,8 @@ impl Draft {
             Some(None) => 0,
             Some(at) => further.partition_point(|it| it.valid_from > at),
         };
-        let older = further.iter().skip(newer).filter(|it| !own.contains(&it.id));
-        let mut older: Vec<&Memory> = older.copied().collect();
+        let older = further.iter().copied().skip(newer).filter(|it| !own.contains(&it.id));
+        let mut older: Vec<&Memory> = older.filter(|it| !it.is_fulfilled()).collect();
         older.sort_by_key(|it| (!it.is_open(), it.claim.kind() != ClaimKind::Decision));
         let mut left = FURTHER_TOKENS_MAX.min(BATCH_TOKENS_MAX.saturating_sub(self.tokens));
         for memory in older.into_iter().take(FURTHER_MAX) {
@@ -610,16 +627,16 @@ impl Draft {
             let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };
             left -= estimate_tokens(&line);
             self.push(&line);
-            self.note(memory);
+            self.note(memory, vec![shown_words(memory).to_owned()]);
             self.shown.insert(memory.id, id);
         }
         // Claims and evidence come from the store, which holds only redacted text.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
-        let Draft { records, shown, about, .. } = self;
+        let Draft { records, shown, texts, about, .. } = self;
         let new = (1..).zip(&records);
         let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.offer.own?)));
         let shown = shown.into_iter().map(|(memory, id)| (id, memory)).chain(new).collect();
-        (!records.is_empty()).then_some(PairBatch { records, shown, about, text })
+        (!records.is_empty()).then_some(PairBatch { records, shown, texts, about, text })
     }
 }
 

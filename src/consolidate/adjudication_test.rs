@@ -409,7 +409,7 @@ fn a_correction_adds_a_further_verdict_and_may_repeat_the_first() {
     let records = [new];
     let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
     let batch = pair_batches(&planned, &records, &memories).remove(0);
-    let ids: Vec<String> = batch.records[0].targets.iter().map(|it| it.0.clone()).collect();
+    let ids: Vec<String> = batch.shown.iter().map(|it| it.0.clone()).collect();
     let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
     let both = |evidence: &str| {
         let of = |id: &String, evidence| {
@@ -486,7 +486,10 @@ fn batches_are_bounded() {
 #[test]
 fn an_old_memory_that_still_holds_is_shown_before_newer_ones_that_have_ended() {
     let mut state = stored();
-    let names = ["kiwi", "plum", "pear", "fig", "lime", "date", "sloe", "medlar", "mango", "guava"];
+    let names = [
+        "kiwi", "plum", "pear", "fig", "lime", "date", "sloe", "medlar", "mango", "guava", "nut",
+        "olive",
+    ];
     let done = names.iter().flat_map(|one| names.map(|other| format!("Sorted {one} from {other}")));
     let done: Vec<Record> =
         done.map(|it| record(attempt(&it, "all in boxes", true), Speaker::Assistant, 3)).collect();

@@ -7,16 +7,19 @@ use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::parts::{before_reason, shared};
 use super::phrases::{
-    ONGOING, PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys, is_stop_word, says_no,
+    INTERIM, ONGOING, PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys,
+    is_stop_word, says_no,
 };
 use super::quantity::{quantity, words_of};
+use super::question::question;
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, SessionId, Speaker, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    PERSON_EDITED, Record, RecordId, SessionId, Speaker, Stage, WISH_GRANTED, WISH_REFUSED,
+    WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
@@ -132,7 +135,9 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     for (kind, earlier) in others(new.subject.search.kind) {
         // By words, an older answer must not close a question that was raised again since.
         let is_raised_again = !earlier && home.id != new.own;
-        let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
+        let active = |it: &Candidate<'_>| {
+            it.memory.state == MemoryState::Active && !it.memory.is_fulfilled()
+        };
         let mut found = Vec::new();
         if is_by_words(new.subject.search.kind, *kind) && !is_raised_again {
             let near = view.working.candidates(new, *kind).into_iter().filter(active);
@@ -144,7 +149,8 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         let mut strongest: Option<(f64, LeftOpen)> = None;
         for Candidate { memory, subject, near } in found {
             let again = view.again.get(&memory.id).filter(|it| it.session == new.place.session);
-            let again = again.filter(|_| new.subject.search.kind == ClaimKind::Discussion);
+            let is_asked = |it: ClaimKind| matches!(it, ClaimKind::Discussion | ClaimKind::Request);
+            let again = again.filter(|_| is_asked(new.subject.search.kind));
             let there = again.or(view.places.get(&memory.id)).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let mut link = Link::of(new, home, memory, is_together);
@@ -193,10 +199,42 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     }
     // A record's question may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
-    let solved: Vec<Effect> =
-        all.effects.iter().flat_map(|effect| overtaken(new, effect, view)).collect();
-    all.effects.extend(solved);
+    let ended = |effect| overtaken(new, effect, view).into_iter().chain(overruled(effect, view));
+    let ended: Vec<Effect> = all.effects.iter().flat_map(ended).collect();
+    all.effects.extend(ended);
     all
+}
+
+/// Effects on decisions of earlier conversations in whose place a model found the wish of a person that `effect`
+/// completes. A wish that is open has changed nothing yet.
+fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
+    let wish = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
+    let wish = wish.filter(|it| effect.stage == Some(Stage::Decided) && is_protected(it));
+    let Some(wish) = wish else { return Vec::new() };
+    let session = |id: MemoryId| view.places.get(&id).map(|place| place.session);
+    let is_overruled = |it: &&Memory| {
+        it.claim.kind() == ClaimKind::Decision
+            && it.state == MemoryState::Active
+            && it.id != effect.by
+            && it.valid_from < wish.valid_from
+            && !it.is_decided_after(wish.valid_from)
+            && (session(it.id).is_none() || session(it.id) != session(wish.id))
+    };
+    let replaces = |record: &RecordId| {
+        let verdict = |id| view.verdicts.get(*record, id);
+        let all = view.verdicts.memories_of(*record);
+        all.filter(|id| matches!(verdict(*id), Some(Verdict::Replaces { .. }))).collect::<Vec<_>>()
+    };
+    let judged = wish.sources.iter().flat_map(replaces);
+    let decisions = judged.filter_map(|id| view.working.get(id)).filter(is_overruled);
+    // What granted the wish says what holds now.
+    let granted = view.working.get(effect.by).filter(|it| it.claim.kind() == ClaimKind::Decision);
+    let by = granted.map_or(wish.id, |it| it.id);
+    let ended = |it: &Memory| {
+        let effect = Effect::new(it.id, by, wish.valid_from, "judged-replaced");
+        Effect { supersedes: true, ..effect }
+    };
+    decisions.map(ended).collect()
 }
 
 /// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
@@ -409,7 +447,7 @@ impl<'a> Link<'a> {
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let tells = self.tells_amount([&before.statement, &after.statement]);
-                let sure = (sure || tells) && is_same_day && !postpones();
+                let sure = (sure || tells) && is_same_day && !postpones() && !self.is_interim();
                 (if tells { 1.0 } else { covered }, sure)
             }
         }
@@ -509,9 +547,9 @@ impl<'a> Link<'a> {
     fn judged(&self, order: Order, agreed: bool) -> Option<Effect> {
         let asks_again = self.asks_again();
         if let Some(effect) = self.overruled(order).filter(|_| !asks_again) {
-            return Some(effect);
+            return Some(effect).filter(|_| !self.asked.is_open());
         }
-        if self.is_postponed() {
+        if self.is_postponed() || self.is_interim() {
             return None;
         }
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order.
@@ -528,6 +566,14 @@ impl<'a> Link<'a> {
     /// True if the decision only puts the request off: it stays open, whatever a model found.
     fn is_postponed(&self) -> bool {
         self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.claim(self.answer).headline()))
+    }
+
+    /// True if the decision answers a question only for now, which was not the question.
+    fn is_interim(&self) -> bool {
+        let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
+        matches!((&*asked, &*answer), (Claim::Discussion(_), Claim::Decision(_)))
+            && INTERIM.are_in(&folded(&text(&answer)))
+            && !INTERIM.are_in(&folded(question(asked.headline())))
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
@@ -555,14 +601,19 @@ impl<'a> Link<'a> {
         (is_of_deed && self.asked.stage == Stage::Proposed).then_some(settled)
     }
 
-    /// Consequence of a decision that a model found to end what a successful attempt left behind.
+    /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a
+    /// failed one was to reach.
     fn undone(&self) -> Option<Consequence> {
-        let is_of_deed = matches!(
-            (&self.asked.claim, &self.answer.claim),
-            (Claim::Attempt(it), Claim::Decision(_)) if it.succeeded
-        );
-        let (rule, open_rule) = ("replaced", "may-replace");
-        is_of_deed.then_some(Consequence { stage: None, supersedes: true, rule, open_rule })
+        let (Claim::Attempt(tried), Claim::Decision(_)) = (&self.asked.claim, &self.answer.claim)
+        else {
+            return None;
+        };
+        if tried.succeeded {
+            let (rule, open_rule) = ("replaced", "may-replace");
+            return Some(Consequence { stage: None, supersedes: true, rule, open_rule });
+        }
+        let solved = Consequence { stage: Some(Stage::Refuted), ..Consequence::done("solved") };
+        self.asked.is_open().then_some(solved)
     }
 
     fn consequence(&self) -> Option<Consequence> {

@@ -512,6 +512,8 @@ fn a_verdict_counts_whichever_of_two_records_it_names_first() {
 fn a_judged_wish_overrules_an_earlier_decision_and_a_judged_decision_fulfils_a_wish() {
     let chosen = record(decision(&[], "the service logs with zerolog", "for ECS"), Person, 1);
     let back = record(request("Go back to slog and take zerolog out again"), Person, 9);
+    let done = attempt("replaced all calls of the logger", "tests pass", true);
+    let done = record(done, Speaker::Assistant, 9);
     let rule = decision(&[], "documents go to main without a merge request", "it is a dance");
     let (rule, wish) =
         (record(rule, Person, 4), request("Push pure docs to main without a merge request"));
@@ -521,15 +523,23 @@ fn a_judged_wish_overrules_an_earlier_decision_and_a_judged_decision_fulfils_a_w
     let export = record(export, Person, 5);
     let id = |record: &Record| crate::domain::Memory::id_of(NAMESPACE, record.id);
     let mut verdicts = Verdicts::none();
-    for (one, other) in [(&back, &chosen), (&wish, &rule), (&dropped, &export)] {
+    let pairs = [(&back, &chosen), (&done, &back), (&wish, &rule), (&dropped, &export)];
+    for (one, other) in pairs {
         verdicts.insert(one.id, id(other), Verdict::Replaces { agreed: false });
     }
-    let records = [chosen, back, rule, wish, export, dropped];
+    // A wish that nobody fulfilled has changed nothing yet.
+    let open = [chosen.clone(), back.clone()];
+    let (plan, _) = consolidate(&open, &Memories::new(NAMESPACE), &verdicts);
+    let mut state = MemoryMap::new();
+    plan.apply(&mut state).unwrap();
+    assert_eq!(of(&state, &chosen).state, MemoryState::Active);
+
+    let records = [chosen, back, done, rule, wish, export, dropped];
     let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
     assert_eq!(plan.check(&records.each_ref().map(|it| it.id), &MemoryMap::new()), []);
     let mut state = MemoryMap::new();
     plan.apply(&mut state).unwrap();
-    let [chosen, back, rule, wish, export, dropped] = &records;
+    let [chosen, back, _, rule, wish, export, dropped] = &records;
     assert_eq!(of(&state, chosen).superseded_by, Some(id(back)));
     assert_eq!(of(&state, wish).settler(), Some(id(rule)));
     assert_eq!(of(&state, export).superseded_by, Some(id(dropped)));
@@ -568,6 +578,46 @@ fn a_verdict_does_not_end_a_wish_that_is_only_postponed_or_overrule_what_was_sai
     let mut state = MemoryMap::new();
     plan.apply(&mut state).unwrap();
     assert_eq!(of(&state, &chosen).state, MemoryState::Active);
+}
+
+#[test]
+fn a_verdict_does_not_let_an_answer_for_now_settle_a_question() {
+    let asked = "What do boats with two hulls pay? (left open)";
+    for (asked, chosen, stage) in [
+        (
+            asked,
+            "boats with two hulls pay 1.5 times for now; the harbour has to be asked",
+            Stage::Proposed,
+        ),
+        (asked, "boats with two hulls pay 1.5 times", Stage::Decided),
+        ("What do boats with two hulls pay for now?", "1.5 times for now", Stage::Decided),
+    ] {
+        let question = record(discussion(asked, &["the tariff has no word on it"]), Person, 1);
+        let answer = record(decision(&[], chosen, ""), Person, 2);
+        let mut verdicts = Verdicts::none();
+        let of_question = crate::domain::Memory::id_of(NAMESPACE, question.id);
+        verdicts.insert(answer.id, of_question, Verdict::Replaces { agreed: false });
+        let records = [question.clone(), answer];
+        let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &question).stage, stage, "{asked} {chosen}");
+    }
+}
+
+#[test]
+fn a_decision_that_gives_up_a_failed_attempt_solves_it_if_a_model_says_so() {
+    let tried = attempt("set the label in 6 pt", "nobody can read it", false);
+    let tried = record(tried, Speaker::Assistant, 1);
+    let given_up = record(decision(&[], "labels stay at 8 pt", ""), Person, 3);
+    let mut verdicts = Verdicts::none();
+    let of_try = crate::domain::Memory::id_of(NAMESPACE, tried.id);
+    verdicts.insert(given_up.id, of_try, Verdict::Replaces { agreed: false });
+    let (plan, _) = consolidate(&[tried.clone(), given_up], &Memories::new(NAMESPACE), &verdicts);
+    let mut state = MemoryMap::new();
+    plan.apply(&mut state).unwrap();
+    let tried = of(&state, &tried);
+    assert_eq!((tried.state, tried.stage), (MemoryState::Active, Stage::Refuted));
 }
 
 #[test]

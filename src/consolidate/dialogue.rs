@@ -296,7 +296,7 @@ impl Answer {
 }
 
 /// Maximum size of the records and memories of one batch; with more, models skip some.
-pub(super) const BATCH_TOKENS_MAX: Tokens = 6_000;
+pub(super) const BATCH_TOKENS_MAX: Tokens = 9_000;
 /// Maximum size of one record or memory as shown; a longer one is left out.
 const SHOWN_BYTES_MAX: usize = 6_000;
 

@@ -33,7 +33,7 @@ pub(crate) use dialogue::AskSpec;
 pub(crate) use history::{Event, as_of, forget, history};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
-pub(crate) use planner::{Draft, is_judged};
+pub(crate) use planner::{Draft, UNRELATED, is_judged};
 pub(crate) use retrospective::{
     Category, LessonBatch, LessonSpec, LessonTask, Made, Note, Retrospective, lesson_batches,
     reflect, reflect_schema_files, reflect_with, standing,

@@ -33,6 +33,8 @@ pub(super) static PREPARATION: Phrases = Phrases::named("preparation");
 pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
 /// Words by which a decision or a wish postpones something.
 pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
+/// Words by which a decision holds only until somebody decides.
+pub(super) static INTERIM: Phrases = Phrases::named("interim");
 /// Words by which a wish is for something that goes on.
 pub(super) static ONGOING: Phrases = Phrases::named("ongoing");
 /// Words saying that something is added to what holds already.

@@ -20,8 +20,10 @@ use std::rc::Rc;
 
 /// Maximum number of open pairs per record with a contradiction or repetition.
 const OPEN_MAX: usize = 3;
-/// Maximum number of open pairs per record that may be related.
+/// Maximum number of open pairs per record that may be related; a model is shown the other memories in short.
 const RELATED_MAX: usize = 3;
+/// Minimum share of the nearness of the nearest one for the others.
+const RELATED_SHARE_MIN: f64 = 0.9;
 
 /// Plans one operation for each of `records` that was not processed yet, in the namespace of `memories`. `verdicts`
 /// decide where the rules do not; without one, both sides are kept and the pair is left open.
@@ -386,6 +388,8 @@ impl<'a> Planner<'a> {
         let asked = self.verdicts.has(record);
         related.retain(|(near, id)| *near >= RELATED_NEAR && !asked && !open.contains(id));
         related.sort_by(|(one, id), (other, than)| other.total_cmp(one).then(id.cmp(than)));
+        let least = related.first().map_or(0.0, |(near, _)| near * RELATED_SHARE_MIN);
+        related.retain(|(near, _)| *near >= least);
         for (_, memory) in related.into_iter().take(RELATED_MAX.saturating_sub(open.len())) {
             self.open.insert(LeftOpen { record, memory, rule: Cow::Borrowed(RELATED) });
         }
@@ -445,7 +449,7 @@ const SAME: &str = "judged-same";
 const RESTATED: &str = "judged-restated";
 
 /// Rule of a memory that a model judged unrelated.
-const UNRELATED: &str = "judged-unrelated";
+pub(crate) const UNRELATED: &str = "judged-unrelated";
 
 /// True if a model decided by this rule.
 pub(crate) fn is_judged(rule: &str) -> bool {

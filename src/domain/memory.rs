@@ -190,6 +190,11 @@ impl Memory {
         matches!(self.stage, Stage::Proposed | Stage::Attempted)
     }
 
+    /// True for a request of which nothing remains to be done.
+    pub(crate) fn is_fulfilled(&self) -> bool {
+        self.claim.kind() == ClaimKind::Request && self.stage == Stage::Decided
+    }
+
     /// Text to show: a person's wording, or else the claim.
     pub(crate) fn words(&self) -> &str {
         shown_words(self.edited.as_deref(), &self.claim)
