@@ -3,21 +3,17 @@
 
 use super::measure::{Measure, Sums};
 use crate::adapters::files;
-use crate::adapters::walk::{Candidate, walk};
+use crate::adapters::walk::Candidate;
 use crate::domain::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{fs, io};
 
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
-/// Reply to the whole transcript, from which `--update` derives the recordings.
-pub(crate) const ANSWERS_FILE: &str = "answers.json";
 pub(crate) const CASSETTE: &str = "cassette";
-pub(crate) const EXPECTED: &str = "expected";
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
 const CASES_FOLDER: &str = "cases";
@@ -37,9 +33,6 @@ pub(crate) struct CaseFiles {
     pub case: String,
     pub gold: String,
     pub transcript: Candidate,
-    pub answers: Option<String>,
-    /// Files of `expected`, by relative path.
-    pub expected: Option<BTreeMap<String, Arc<str>>>,
 }
 
 /// Scope of a run: names and name prefixes, even of cases that do not exist.
@@ -161,18 +154,11 @@ fn find_below(
 
 /// Reads the files of a case.
 pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
-    let expected = folder.join(EXPECTED);
     Ok(CaseFiles {
         case: needed(&folder.join(CASE_FILE))?,
         gold: needed(&folder.join(GOLD_FILE))?,
         transcript: transcript(folder)?,
-        answers: text(&folder.join(ANSWERS_FILE))?,
-        expected: if expected.is_dir() { Some(directory(&expected)?) } else { None },
     })
-}
-
-fn needed(path: &Path) -> Result<String, String> {
-    text(path)?.ok_or_else(|| format!("{}: is missing", path.display()))
 }
 
 /// Checks that a transcript is a file.
@@ -184,7 +170,7 @@ pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
     }
 }
 
-fn text(path: &Path) -> Result<Option<String>, String> {
+fn needed(path: &Path) -> Result<String, String> {
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     if bytes > FILE_BYTES_MAX {
         return Err(format!(
@@ -193,7 +179,8 @@ fn text(path: &Path) -> Result<Option<String>, String> {
         ));
     }
     files::read_if_exists(path)
-        .map_err(|error| format!("{}: cannot be read: {error}", path.display()))
+        .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?
+        .ok_or_else(|| format!("{}: is missing", path.display()))
 }
 
 fn transcript(folder: &Path) -> Result<Candidate, String> {
@@ -214,21 +201,6 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
             other.file_name().unwrap_or_default().to_string_lossy()
         )),
     }
-}
-
-fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
-    let (found, problems) = walk(&[root.to_owned()]);
-    if let Some((path, error)) = problems.first() {
-        return Err(format!("{}: cannot be read: {error}", path.display()));
-    }
-    let paths = found.iter().map(|it| it.path.as_path());
-    let mut files = BTreeMap::new();
-    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "md")) {
-        let inside = path.strip_prefix(root).unwrap_or(path).iter();
-        let parts: Vec<_> = inside.map(|part| part.to_string_lossy()).collect();
-        files.insert(parts.join("/"), needed(path)?.into());
-    }
-    Ok(files)
 }
 
 /// Writes `text` to `path` and creates its folders; true if the file changed.
@@ -483,9 +455,7 @@ mod tests {
         }
         assert!(read(&folder).unwrap_err().contains("found none"));
         put(&folder, "transcript.md");
-        put(&folder, "expected/sessions/one.md");
-        let files = read(&folder).unwrap();
-        assert!(files.expected.unwrap().contains_key("sessions/one.md") && files.answers.is_none());
+        assert!(read(&folder).is_ok());
         put(&folder, "transcript.txt");
         let error = read(&folder).unwrap_err();
         assert!(error.contains("transcript.md") && error.contains("transcript.txt"), "{error}");

@@ -15,7 +15,6 @@ mod score;
 pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod testing;
-mod update;
 
 #[cfg(test)]
 pub(crate) use case::Tolerances;
@@ -37,7 +36,6 @@ pub(crate) use report::{
 pub(crate) use run::{
     EvalResult, EvalRun, LiveModel, TranscriptSummary, draft_gold, gold_item, summarize,
 };
-pub(crate) use update::update;
 
 use crate::llm::tool::published_of;
 

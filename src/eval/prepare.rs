@@ -7,9 +7,7 @@ use crate::domain::{Digest, Finding, Format, Session};
 use crate::extract::ExtractionSpec;
 use crate::llm::Cassette;
 use crate::llm::prompt::Prompts;
-use crate::memory_dir::Files;
 use crate::pipeline::extractor::{asking_digest, extraction_spec};
-use crate::pipeline::import::AnswerFile;
 use crate::pipeline::import::{Collected, collect};
 use crate::privacy::{Gate, Redacted};
 use crate::slicing::Cutting;
@@ -38,8 +36,6 @@ pub(super) struct CaseContents {
     pub(super) gold: Gold,
     pub(super) config: Config,
     pub(super) conversations: Vec<Collected>,
-    pub(super) answers: Option<AnswerFile>,
-    pub(super) expected: Option<Files>,
 }
 
 pub(super) struct PreparedCase {
@@ -125,7 +121,7 @@ pub(super) fn prepare(
     })
 }
 
-pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
+fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
     let files = case::read(folder)?;
     let path = |file: &str| folder.join(file).display().to_string();
     let case_file = path(case::CASE_FILE);
@@ -143,13 +139,9 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
     if let Some(language) = &case.language {
         config.language.clone_from(language);
     }
-    let answers = files.answers.map(|text| AnswerFile::read(&text)).transpose();
-    let answers =
-        answers.map_err(|what| broken(format!("{}: {what}", path(case::ANSWERS_FILE))))?;
-    let named = answers.as_ref().and_then(AnswerFile::conversation);
-    let wanted = case.conversation.clone().or(named);
-    let conversations = collect(&config, &files.transcript, wanted.as_deref()).map_err(broken)?;
-    Ok(CaseContents { case, gold, config, conversations, answers, expected: files.expected })
+    let wanted = case.conversation.as_deref();
+    let conversations = collect(&config, &files.transcript, wanted).map_err(broken)?;
+    Ok(CaseContents { case, gold, config, conversations })
 }
 
 /// Recordings of a folder; empty if it does not exist.

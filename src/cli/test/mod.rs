@@ -9,7 +9,7 @@ use super::settings;
 use crate::adapters::files;
 use crate::eval::{
     Answers, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, Recording, Report,
-    ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, update, write_if_changed,
+    ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, write_if_changed,
 };
 use clap::Subcommand;
 use live::{CASES, run_live, variations};
@@ -34,7 +34,6 @@ Examples:
                                                   ask both models, side by side
   annalist test --record && git status            record, review the changes
   annalist test new two-choices --from session.jsonl
-  annalist test --update                          regenerate recordings
 
 Offline runs call no model and open no store. Live answers are journaled in the store of the \
 settings and paid for once. --record overwrites the file of the model in cassette/ of every case \
@@ -96,9 +95,6 @@ struct RunArgs {
     /// Also describe cases that passed
     #[arg(short, long)]
     verbose: bool,
-    /// Regenerate recordings from answers.json, and expected/ where it exists; run no tests
-    #[arg(long, conflicts_with_all = ["live", "record", "baseline", "json", "junit", "html"])]
-    update: bool,
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
@@ -120,9 +116,6 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (cases, scope) = find_cases(&args.cases)?;
     let answers = if live { Answers::Live } else { Answers::Recorded };
     let run = EvalRun { config, variations, cases, answers };
-    if args.update {
-        return update_cases(&run);
-    }
     let written = [("--json", &args.json), ("--junit", &args.junit), ("--html", &args.html)];
     for (flag, path) in written {
         path.as_deref().map_or(Ok(()), |path| check_writable(flag, path))?;
@@ -289,36 +282,4 @@ fn record(recordings: &[Recording], command: &str) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-fn update_cases(run: &EvalRun) -> Result<(), Failure> {
-    let [variation] = run.variations.as_slice() else {
-        return Err(Failure::usage("--update: expected one model and one prompt at most"));
-    };
-    let (mut changed, mut failed) = (0, false);
-    for case in &run.cases {
-        match update(&run.config, case, variation) {
-            Ok(updated) => {
-                for path in &updated.written {
-                    output::line(&format!("wrote {}", path.display()))?;
-                }
-                for path in &updated.removed {
-                    output::line(&format!("removed {}", path.display()))?;
-                }
-                for finding in &updated.findings {
-                    output::note(&format!("{}: {finding}", case.name));
-                }
-                changed += updated.written.len() + updated.removed.len();
-            }
-            Err(what) => {
-                failed = true;
-                output::note(&output::error(&format!("{}: {what}", case.name)));
-            }
-        }
-    }
-    if changed == 0 && !failed {
-        let cases = counted(run.cases.len() as u64, "case");
-        output::note(&format!("{cases}: all derived files are up to date"));
-    }
-    output::fail_if(failed)
 }
