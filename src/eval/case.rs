@@ -1,4 +1,4 @@
-//! Cases: finds, names, reads and creates their folders, and parses `case.toml`: the purpose of a case, its settings,
+//! Cases: finds, names and reads their folders, and parses `case.toml`: the purpose of a case, its settings,
 //! and the rates that it must reach.
 
 use super::measure::{Measure, Sums};
@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// Advice for a folder without cases.
+pub(crate) const CASE_EXAMPLE: &str = "docs/evaluation.md shows an example of a case";
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
 pub(crate) const CASSETTE: &str = "cassette";
@@ -68,7 +70,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
         if found.is_empty() {
             return Err(format!(
                 "{shown}: contains no prompt test: a case is a folder with case.toml, transcript.* \
-                 and gold.json; `annalist test new` creates one"
+                 and gold.json; {CASE_EXAMPLE}"
             ));
         }
         let own = match found.first().filter(|it| it.path == *path) {
@@ -161,15 +163,6 @@ pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
     })
 }
 
-/// Checks that a transcript is a file.
-pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(Candidate::of(path.to_owned(), true, &meta)),
-        Ok(_) => Err(format!("{}: is not a file", path.display())),
-        Err(error) => Err(format!("{}: cannot be read: {error}", path.display())),
-    }
-}
-
 fn needed(path: &Path) -> Result<String, String> {
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     if bytes > FILE_BYTES_MAX {
@@ -192,7 +185,10 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
         .collect();
     found.sort();
     match found.as_slice() {
-        [path] => candidate(path),
+        [path] => match fs::metadata(path) {
+            Ok(meta) => Ok(Candidate::of(path.clone(), true, &meta)),
+            Err(error) => Err(format!("{}: cannot be read: {error}", path.display())),
+        },
         [] => Err(format!("{}: expected one transcript.*, found none", folder.display())),
         [one, other, ..] => Err(format!(
             "{}: expected one transcript.*, found {} and {}",
@@ -212,26 +208,6 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     fs::create_dir_all(files::folder_of(path)?)?;
     files::replace(path, text)?;
     Ok(true)
-}
-
-/// Creates the folder of a new case; false if it already exists.
-pub(crate) fn create(folder: &Path) -> io::Result<bool> {
-    fs::create_dir_all(files::folder_of(folder)?)?;
-    match fs::create_dir(folder) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Copies a transcript into the folder of a case.
-pub(crate) fn copy_transcript(from: &Path, folder: &Path) -> io::Result<PathBuf> {
-    let mut to = folder.join(TRANSCRIPT);
-    if let Some(extension) = from.extension() {
-        to.set_extension(extension);
-    }
-    fs::copy(from, &to)?;
-    Ok(to)
 }
 
 /// Tables of `config.toml` that a case may override: how the transcript is read, cut and presented.
@@ -448,7 +424,7 @@ mod tests {
     fn a_missing_file_is_named() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("case");
-        assert!(create(&folder).unwrap() && !create(&folder).unwrap());
+        fs::create_dir(&folder).unwrap();
         for (file, missing) in [("case.toml", "case.toml"), ("gold.json", "gold.json")] {
             assert!(read(&folder).unwrap_err().contains(missing));
             put(&folder, file);

@@ -23,11 +23,10 @@ pub(crate) struct Variation {
     pub prompts: Arc<Prompts>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answers {
+/// Source of the answers.
+#[derive(Clone, Copy)]
+pub(super) enum Answers {
     Recorded,
-    /// The recordings in this folder, for a case without its own.
-    From(PathBuf),
     Live,
 }
 
@@ -86,7 +85,7 @@ impl From<String> for Broken {
 
 pub(super) fn prepare(
     config: &Config,
-    answers: &Answers,
+    answers: Answers,
     folder: &CaseFolder,
     variation: &Variation,
 ) -> Result<PreparedCase, Broken> {
@@ -94,13 +93,12 @@ pub(super) fn prepare(
     let broken = |reason: String| Broken { about: contents.case.about.clone(), reason };
     let (cassette, cassette_findings) = match answers {
         Answers::Recorded => load_cassette(&folder.path.join(CASSETTE)).map_err(broken)?,
-        Answers::From(from) => load_cassette(from).map_err(broken)?,
         Answers::Live => (Cassette::default(), Vec::new()),
     };
     // A case names the model of its recordings; a live run uses that of the settings.
     let own = match answers {
         Answers::Live => None,
-        Answers::Recorded | Answers::From(_) => contents.case.model.as_deref().or(cassette.model()),
+        Answers::Recorded => contents.case.model.as_deref().or(cassette.model()),
     };
     let default = contents.config.model.model.clone();
     let model = variation.model.as_deref().or(own).unwrap_or(&default).to_owned();

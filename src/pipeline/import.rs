@@ -16,7 +16,7 @@ use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::llm::tool::published_of;
 use crate::llm::{CassetteFile, Origin};
-use crate::privacy::{Gate, Redacted, Report, Woven};
+use crate::privacy::{Gate, Redacted, Woven};
 use crate::slicing::Cutting;
 use crate::store::StoreError;
 use schemars::JsonSchema;
@@ -200,9 +200,7 @@ pub(crate) struct Collected {
     pub(crate) session: Arc<Session>,
     pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
     pub(crate) skipped: Vec<Entry>,
-    pub(crate) entries: u64,
     pub(crate) findings: Vec<Finding>,
-    pub(crate) masked: Report,
 }
 
 /// Reads one conversation by its id or number, or all conversations of the transcript. Fails with a one-line message if
@@ -265,9 +263,7 @@ impl SliceSink for Collector<'_> {
                     session,
                     slices: Vec::new(),
                     skipped: Vec::new(),
-                    entries: 0,
                     findings: Vec::new(),
-                    masked: Report::default(),
                 });
             }
             return Ok(ControlFlow::Continue(()));
@@ -277,10 +273,7 @@ impl SliceSink for Collector<'_> {
                 Work::Begin(_) | Work::Left => {}
                 Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
                 Work::Skipped(entry) => open.skipped.push(*entry),
-                Work::End(ended) => {
-                    open.entries = u64::from(ended.entries);
-                    (open.findings, open.masked) = (ended.findings, ended.masked);
-                }
+                Work::End(ended) => open.findings = ended.findings,
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -163,7 +163,7 @@ fn an_unreadable_case_is_broken_with_one_line_and_the_others_run() {
 #[test]
 fn wrong_usage_is_one_clear_line() {
     let place = with_cases(&["quick-question"]);
-    place.run(&["test"]).refused(2, &["tests/fixtures/cases", "annalist test new"]);
+    place.run(&["test"]).refused(2, &["tests/fixtures/cases", "docs/evaluation.md"]);
     place.run(&["test", "nowhere"]).refused(2, &["nowhere", "no such folder"]);
     place.write("empty/x.txt", "");
     place.run(&["test", "empty"]).refused(2, &["empty", "case.toml"]);
@@ -174,7 +174,39 @@ fn wrong_usage_is_one_clear_line() {
     place.run(&["test", "cases", "--baseline", "bad.json"]).refused(2, &["bad.json", "report"]);
     place.run(&["test", "--json", "cases"]).refused(2, &["tests/fixtures/cases"]);
     place.run(&["test", "cases", "--json", "empty"]).refused(2, &["--json empty", "folder"]);
-    place.run(&["test", "new", "../up", "--from", "x"]).refused(2, &["../up", "letters"]);
+}
+
+#[test]
+fn the_case_in_the_documentation_is_recorded_and_passes() {
+    let page = include_str!("../../docs/evaluation.md");
+    let mut place = Place::new();
+    for name in ["case.toml", "transcript.txt", "gold.json"] {
+        let (_, after) = page.split_once(&format!("`{name}`:\n\n```")).unwrap();
+        let (_, content) = after.split_once('\n').unwrap();
+        let (content, _) = content.split_once("```").unwrap();
+        place.write(&format!("tests/fixtures/cases/two-choices/{name}"), content);
+    }
+    let stub = Stub::new(|_| {
+        let decision = json!({
+            "options": ["SQLite", "MongoDB", "PostgreSQL"], "chosen": "PostgreSQL",
+            "rationale": "Two services write at once.",
+        });
+        let attempt = json!({
+            "action": "Deploy PostgreSQL", "result": "The deploy failed.", "succeeded": false,
+        });
+        Answer::Call(json!({
+            "decisions": [decision], "discussions": [], "attempts": [attempt], "requests": [],
+        }))
+    });
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    ok(&place.run(&["replay", "--dry-run", "tests/fixtures/cases/two-choices"]));
+    ok(&place.run(&["test", "--record", "two-choices"]));
+    let report = place.json(&["test", "two-choices", "--json"]);
+    let tally = &case(&report, "two-choices")["sums"]["tally"];
+    for kind in ["decisions", "attempts"] {
+        assert_eq!(tally[kind], json!({"items": 1, "records": 1, "answered": 1}), "{tally}");
+    }
+    assert_eq!(problems(case(&report, "two-choices")), "");
 }
 
 /// A model that finds nothing in a slice but one request, and puts a key into it.
@@ -352,40 +384,4 @@ fn a_baseline_fails_only_on_regressions() {
         format!("{before}[tolerances]\nrecall = 1.0\nf1 = 1.0\ncore_recall = 1.0\nsucceeded = 1.0\ngrounded = 1.0\n"),
     );
     ok(&place.run(&["test", "cases", "--baseline", "base.json"]));
-}
-
-#[test]
-fn a_new_case_has_what_it_needs_and_no_folder_is_written_over() {
-    let place = Place::new();
-    let root = env!("CARGO_MANIFEST_DIR");
-    let [session, cassette] = ["sessions/claude-code-queue.jsonl", "cassette"]
-        .map(|name| format!("{root}/examples/{name}"));
-    let new = ["test", "new", "queue", "--from", session.as_str()];
-    let made = place.run(&new);
-    ok(&made);
-    assert!(made.stderr.contains("the gate would mask in this transcript"), "{}", made.stderr);
-    let folder = place.path("tests/fixtures/cases/queue");
-    assert_eq!(read(&folder.join("transcript.jsonl")), read(Path::new(&session)));
-    place.write("tests/fixtures/cases/queue/gold.json", "{\"must\": []}\n");
-    place.run(&new).refused(2, &["queue", "already exists"]);
-    assert_eq!(text(&folder.join("gold.json")), "{\"must\": []}\n");
-    let report = place.json_with(1, &["test", "--json"]);
-    assert_eq!(case(&report, "queue")["outcome"], "stale", "it has no answers yet");
-
-    let drafted = [&["test", "new", "drafted"], &new[3..], &["--cassette", &cassette]].concat();
-    ok(&place.run(&drafted));
-    let report = place.json(&["test", "drafted", "--json"]);
-    let drafted = case(&report, "drafted");
-    let all = drafted["items"].as_array().unwrap();
-    assert!(all.len() > 3 && all.iter().all(|item| item["answered_by"].is_u64()), "{drafted}");
-    assert_eq!(drafted["answers"]["recorded"], 1);
-    let gold: Value =
-        serde_json::from_str(&text(&place.path("tests/fixtures/cases/drafted/gold.json"))).unwrap();
-    assert!(gold["must"][0]["quote"].as_str().is_some_and(|it| !it.is_empty()), "{gold}");
-    let several = shipped("japanese-two-chats");
-    let mut paths = Vec::new();
-    walk(&several, &mut |path| paths.push(path.to_owned()));
-    let transcript = paths.iter().find(|path| path.file_stem().unwrap() == "transcript").unwrap();
-    let args = ["test", "new", "two", "--from", transcript.to_str().unwrap()];
-    place.run(&args).refused(2, &["contains 2 conversations", "--conversation"]);
 }
