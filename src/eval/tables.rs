@@ -49,13 +49,6 @@ pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
     format!("{} {change}{allowed}", it.measure.label())
 }
 
-fn interval_text(variant: &Variant, measure: Measure) -> String {
-    let interval = variant.summary.intervals.iter().find(|it| it.measure == measure);
-    interval
-        .map(|it| it.interval)
-        .map_or(String::new(), |it| format!("{:.0}–{:.0}%", it.low * 100.0, it.high * 100.0))
-}
-
 pub(crate) fn by_kind(variant: &Variant) -> Table {
     let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
     let tally = &variant.summary.sums.tally;
@@ -63,25 +56,16 @@ pub(crate) fn by_kind(variant: &Variant) -> Table {
         table.row(&format!("{}s", kind.name()), tally.of(*kind).rates().map(rate_text));
     }
     table.row("all", tally.all().rates().map(rate_text));
-    let intervals = [Measure::Precision, Measure::Recall, Measure::F1];
-    let intervals = intervals.map(|it| interval_text(variant, it));
-    if intervals.iter().any(|it| !it.is_empty()) {
-        table.row("95% interval", intervals);
-    }
     table
 }
 
 pub(crate) fn other_measures(variant: &Variant) -> Table {
-    let mut table = Table::new(&["measure", "rate", "95% interval"]);
+    let mut table = Table::new(&["measure", "rate"]);
     for measure in Measure::OTHERS {
         let rate = variant.summary.sums.rate(measure);
         if rate.of > 0 {
-            table.row(measure.label(), [rate_text(rate), interval_text(variant, measure)]);
+            table.row(measure.label(), [rate_text(rate)]);
         }
-    }
-    if table.rows.iter().all(|row| row.last().is_none_or(String::is_empty)) {
-        table.header.truncate(2);
-        table.rows.iter_mut().for_each(|row| row.truncate(2));
     }
     table
 }

@@ -78,7 +78,7 @@ fn table_lines(table: &Table) -> Vec<String> {
     let mut grid = output::fitted(&header, rows, Wide::names(0), &spare);
     // Names of models keep their case.
     if spare.is_empty() {
-        let known = ["case", "measure", "rate", "95% interval"];
+        let known = ["case", "measure", "rate"];
         let is_known = |name: &String| known.contains(&name.as_str());
         let name = |name| if is_known(name) { name.to_uppercase() } else { one_line(name) };
         grid.set_header(table.header.iter().map(name));
