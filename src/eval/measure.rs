@@ -66,17 +66,6 @@ named! {
 }
 
 impl Measure {
-    /// Measures that the tables by kind omit.
-    pub(crate) const OTHERS: [Measure; 7] = [
-        Measure::CoreRecall,
-        Measure::Succeeded,
-        Measure::Grounded,
-        Measure::Restraint,
-        Measure::Found,
-        Measure::Quarantined,
-        Measure::Schema,
-    ];
-
     pub(crate) fn label(self) -> &'static str {
         match self {
             Measure::CoreRecall => "core recall",

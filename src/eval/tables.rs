@@ -55,38 +55,21 @@ pub(crate) fn by_kind(variant: &Variant) -> Table {
     for kind in ClaimKind::ALL {
         table.row(&format!("{}s", kind.name()), tally.of(*kind).rates().map(rate_text));
     }
-    table.row("all", tally.all().rates().map(rate_text));
     table
 }
 
-pub(crate) fn other_measures(variant: &Variant) -> Table {
-    let mut table = Table::new(&["measure", "rate"]);
-    for measure in Measure::OTHERS {
-        let rate = variant.summary.sums.rate(measure);
-        if rate.of > 0 {
-            table.row(measure.label(), [rate_text(rate)]);
-        }
-    }
-    table
-}
-
-pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
+/// Rates of each variant over all its cases.
+pub(crate) fn totals(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["measure"]);
-    table.header.extend(variants.iter().map(|it| it.name.clone()));
-    let mut add = |name: &str, rate: &dyn Fn(&Sums) -> Rate| {
-        let rates: Vec<Rate> = variants.iter().map(|it| rate(&it.summary.sums)).collect();
-        if rates.iter().any(|it| it.of > 0) {
-            table.row(name, rates.into_iter().map(rate_text));
-        }
-    };
-    for kind in ClaimKind::ALL {
-        let name = kind.name();
-        add(&format!("{name}s precision"), &|sums| sums.tally.of(*kind).precision());
-        add(&format!("{name}s recall"), &|sums| sums.tally.of(*kind).recall());
-        add(&format!("{name}s f1"), &|sums| sums.tally.of(*kind).f1());
+    match variants {
+        [_] => table.header.push("rate".to_owned()),
+        _ => table.header.extend(variants.iter().map(|it| it.name.clone())),
     }
     for measure in Measure::ALL {
-        add(measure.label(), &|sums| sums.rate(*measure));
+        let rates = variants.iter().map(|it| it.summary.sums.rate(*measure));
+        if rates.clone().any(|it| it.of > 0) {
+            table.row(measure.label(), rates.map(rate_text));
+        }
     }
     table
 }

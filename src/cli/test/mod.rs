@@ -10,9 +10,10 @@ use crate::eval::{
     CASE_EXAMPLE, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, Recording, Report,
     ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, write_if_changed,
 };
-use live::{CASES, run_live, variations};
+use live::{run_live, variations};
 use std::path::{Path, PathBuf};
 
+const CASES: &str = "tests/fixtures/cases";
 const STDOUT: &str = "-";
 
 #[derive(Debug, clap::Args)]
