@@ -16,12 +16,22 @@ page:
     cargo build
     cd tests/page && npm install --no-audit --no-fund && node test.mjs
 
-# regenerate schemas, generated docs, snapshots and the example cassette; a person reads the diff
+# regenerate schemas, generated docs, recordings that are not a model's, and snapshots; a person reads the diff
 bless:
     cargo run --quiet -- schema --write
-    INSTA_UPDATE=always cargo test --quiet
-    cargo run --quiet -- test --update
     cargo run --quiet -- cassette import examples/answers --transcripts examples/sessions --to examples/cassette --model recorded-2026-11
+    for case in tests/fixtures/cases/*/; do just recording "$(basename "$case")" || exit 1; done
+    INSTA_UPDATE=always cargo test --quiet
+
+# the hand-written recording of a prompt test, from its answers.json and the settings in its case.toml
+recording case:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    case=tests/fixtures/cases/{{case}} temp=$(mktemp -d)
+    trap 'rm -rf "$temp"' EXIT
+    sed '/^\[bars\]/,$d; /^\(about\|conversation\|model\) =/d; s/^\[settings\./[/' "$case/case.toml" > "$temp/config.toml"
+    cp "$case/answers.json" "$temp/{{case}}.json"
+    cargo run --quiet -- --config "$temp/config.toml" cassette import "$temp/{{case}}.json" --transcripts "$case" --to "$case/cassette" --model hand-written
 
 # licences, advisories, sources
 deny:

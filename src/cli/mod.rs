@@ -217,7 +217,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Privacy(args) => privacy::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
-        Command::Test(args) => test::run(args, file),
+        Command::Test(args) => test::run(&args, file),
         Command::Schema(args) => schema::run(&args, Cli::command()),
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file),

@@ -1,23 +1,21 @@
-//! Cases: finds, names, reads and creates their folders, and parses `case.toml`: the purpose of a case, its settings,
+//! Cases: finds, names and reads their folders, and parses `case.toml`: the purpose of a case, its settings,
 //! and the rates that it must reach.
 
 use super::measure::{Measure, Sums};
 use crate::adapters::files;
-use crate::adapters::walk::{Candidate, walk};
+use crate::adapters::walk::Candidate;
 use crate::domain::{Finding, Severity};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{fs, io};
 
+/// Advice for a folder without cases.
+pub(crate) const CASE_EXAMPLE: &str = "docs/evaluation.md shows an example of a case";
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
-/// Reply to the whole transcript, from which `--update` derives the recordings.
-pub(crate) const ANSWERS_FILE: &str = "answers.json";
 pub(crate) const CASSETTE: &str = "cassette";
-pub(crate) const EXPECTED: &str = "expected";
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
 const CASES_FOLDER: &str = "cases";
@@ -37,9 +35,6 @@ pub(crate) struct CaseFiles {
     pub case: String,
     pub gold: String,
     pub transcript: Candidate,
-    pub answers: Option<String>,
-    /// Files of `expected`, by relative path.
-    pub expected: Option<BTreeMap<String, Arc<str>>>,
 }
 
 /// Scope of a run: names and name prefixes, even of cases that do not exist.
@@ -75,7 +70,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), String
         if found.is_empty() {
             return Err(format!(
                 "{shown}: contains no prompt test: a case is a folder with case.toml, transcript.* \
-                 and gold.json; `annalist test new` creates one"
+                 and gold.json; {CASE_EXAMPLE}"
             ));
         }
         let own = match found.first().filter(|it| it.path == *path) {
@@ -161,30 +156,14 @@ fn find_below(
 
 /// Reads the files of a case.
 pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
-    let expected = folder.join(EXPECTED);
     Ok(CaseFiles {
         case: needed(&folder.join(CASE_FILE))?,
         gold: needed(&folder.join(GOLD_FILE))?,
         transcript: transcript(folder)?,
-        answers: text(&folder.join(ANSWERS_FILE))?,
-        expected: if expected.is_dir() { Some(directory(&expected)?) } else { None },
     })
 }
 
 fn needed(path: &Path) -> Result<String, String> {
-    text(path)?.ok_or_else(|| format!("{}: is missing", path.display()))
-}
-
-/// Checks that a transcript is a file.
-pub(crate) fn candidate(path: &Path) -> Result<Candidate, String> {
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(Candidate::of(path.to_owned(), true, &meta)),
-        Ok(_) => Err(format!("{}: is not a file", path.display())),
-        Err(error) => Err(format!("{}: cannot be read: {error}", path.display())),
-    }
-}
-
-fn text(path: &Path) -> Result<Option<String>, String> {
     let bytes = fs::metadata(path).map_or(0, |meta| meta.len());
     if bytes > FILE_BYTES_MAX {
         return Err(format!(
@@ -193,7 +172,8 @@ fn text(path: &Path) -> Result<Option<String>, String> {
         ));
     }
     files::read_if_exists(path)
-        .map_err(|error| format!("{}: cannot be read: {error}", path.display()))
+        .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?
+        .ok_or_else(|| format!("{}: is missing", path.display()))
 }
 
 fn transcript(folder: &Path) -> Result<Candidate, String> {
@@ -205,7 +185,10 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
         .collect();
     found.sort();
     match found.as_slice() {
-        [path] => candidate(path),
+        [path] => match fs::metadata(path) {
+            Ok(meta) => Ok(Candidate::of(path.clone(), true, &meta)),
+            Err(error) => Err(format!("{}: cannot be read: {error}", path.display())),
+        },
         [] => Err(format!("{}: expected one transcript.*, found none", folder.display())),
         [one, other, ..] => Err(format!(
             "{}: expected one transcript.*, found {} and {}",
@@ -214,21 +197,6 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
             other.file_name().unwrap_or_default().to_string_lossy()
         )),
     }
-}
-
-fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
-    let (found, problems) = walk(&[root.to_owned()]);
-    if let Some((path, error)) = problems.first() {
-        return Err(format!("{}: cannot be read: {error}", path.display()));
-    }
-    let paths = found.iter().map(|it| it.path.as_path());
-    let mut files = BTreeMap::new();
-    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "md")) {
-        let inside = path.strip_prefix(root).unwrap_or(path).iter();
-        let parts: Vec<_> = inside.map(|part| part.to_string_lossy()).collect();
-        files.insert(parts.join("/"), needed(path)?.into());
-    }
-    Ok(files)
 }
 
 /// Writes `text` to `path` and creates its folders; true if the file changed.
@@ -240,26 +208,6 @@ pub(crate) fn write_if_changed(path: &Path, text: &str) -> io::Result<bool> {
     fs::create_dir_all(files::folder_of(path)?)?;
     files::replace(path, text)?;
     Ok(true)
-}
-
-/// Creates the folder of a new case; false if it already exists.
-pub(crate) fn create(folder: &Path) -> io::Result<bool> {
-    fs::create_dir_all(files::folder_of(folder)?)?;
-    match fs::create_dir(folder) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Copies a transcript into the folder of a case.
-pub(crate) fn copy_transcript(from: &Path, folder: &Path) -> io::Result<PathBuf> {
-    let mut to = folder.join(TRANSCRIPT);
-    if let Some(extension) = from.extension() {
-        to.set_extension(extension);
-    }
-    fs::copy(from, &to)?;
-    Ok(to)
 }
 
 /// Tables of `config.toml` that a case may override: how the transcript is read, cut and presented.
@@ -476,16 +424,14 @@ mod tests {
     fn a_missing_file_is_named() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("case");
-        assert!(create(&folder).unwrap() && !create(&folder).unwrap());
+        fs::create_dir(&folder).unwrap();
         for (file, missing) in [("case.toml", "case.toml"), ("gold.json", "gold.json")] {
             assert!(read(&folder).unwrap_err().contains(missing));
             put(&folder, file);
         }
         assert!(read(&folder).unwrap_err().contains("found none"));
         put(&folder, "transcript.md");
-        put(&folder, "expected/sessions/one.md");
-        let files = read(&folder).unwrap();
-        assert!(files.expected.unwrap().contains_key("sessions/one.md") && files.answers.is_none());
+        assert!(read(&folder).is_ok());
         put(&folder, "transcript.txt");
         let error = read(&folder).unwrap_err();
         assert!(error.contains("transcript.md") && error.contains("transcript.txt"), "{error}");

@@ -241,14 +241,9 @@ impl Recorder {
         }
         let model = &case.asking.model;
         let name = file_name(model);
-        let origin = origin(results);
-        let about = match origin {
-            Origin::Recorded => format!("recorded from {model}"),
-            Origin::HandWritten => "written by hand".to_owned(),
-            Origin::Imported => "recorded elsewhere".to_owned(),
-        };
         let recording = self.0.entry((case.folder.clone(), name.clone())).or_insert_with(|| {
-            Recording { folder: case.folder.clone(), name, file: CassetteFile::new(origin, about) }
+            let file = CassetteFile::new(Origin::Recorded, format!("recorded from {model}"));
+            Recording { folder: case.folder.clone(), name, file }
         });
         for (request, reply) in results.iter().flat_map(|it| &it.exchanges) {
             recording.file.push(request, &redacted(reply, &case.gate));
@@ -277,20 +272,6 @@ fn file_name(model: &str) -> String {
     let name: String = letters.take(NAME_LETTERS_MAX).collect();
     let name = name.trim_start_matches('.');
     if name.is_empty() { "model".to_owned() } else { name.to_owned() }
-}
-
-/// The most frequent origin of the replies.
-fn origin(results: &[SliceResult]) -> Origin {
-    let sum = |of: fn(&SliceResult) -> u64| results.iter().map(of).sum::<u64>();
-    let by_hand = sum(|it| it.answers.hand_written);
-    let (recorded, imported) = (sum(|it| it.answers.recorded), sum(|it| it.answers.imported));
-    if recorded >= by_hand && recorded >= imported {
-        Origin::Recorded
-    } else if by_hand >= imported {
-        Origin::HandWritten
-    } else {
-        Origin::Imported
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Gold: the statements that an extraction must and must not contain. Gold is redacted like transcripts, so that it
 //! may be shown and matches redacted records.
 
-use crate::domain::{ClaimKind, Finding, Severity, named};
+use crate::domain::{Claim, ClaimKind, Finding, Severity, named};
 use crate::privacy::Gate;
 use crate::search::Query;
 use schemars::JsonSchema;
@@ -84,6 +84,30 @@ pub(crate) struct Item {
     /// Position of the quote, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_hint: Option<String>,
+}
+
+impl Item {
+    /// An item that matches this claim by its fields.
+    pub(crate) fn of(id: String, claim: &Claim, quote: Option<String>) -> Item {
+        let json = claim.to_json();
+        // Texts and lists of texts; no outcome, nothing that is missing.
+        let wanted = |value: &Value| serde_json::from_value(value.clone()).ok();
+        let fields = json.as_object().into_iter().flatten();
+        Item {
+            id,
+            kind: claim.kind(),
+            importance: Importance::Useful,
+            statement: claim.headline().to_owned(),
+            terms: Vec::new(),
+            fields: fields
+                .filter_map(|(name, value)| Some((name.clone(), wanted(value)?)))
+                .collect(),
+            succeeded: json.get("succeeded").and_then(Value::as_bool),
+            questions: Vec::new(),
+            quote,
+            entry_hint: None,
+        }
+    }
 }
 
 /// Expected text of a field.

@@ -9,7 +9,6 @@ use super::report::{
     CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, RecordReport,
 };
 use super::score::{Score, score};
-use super::update::differences;
 use crate::domain::{CoverageState, Record, RecordId, RecordState, Severity};
 use crate::llm::Origins;
 use crate::pipeline::import::Collected;
@@ -79,13 +78,10 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> CaseRepor
     if !is_stale && !is_broken {
         let missed = contents.case.bars.missed(&sums);
         problems.extend(missed.into_iter().map(|it| Problem::new("below-bar", true, it)));
-        problems.extend(differences(contents, &case.gate, &records));
     }
     let Gold { items, forbidden, .. } = &contents.gold;
-    let is_measured = !items.is_empty()
-        || !forbidden.is_empty()
-        || contents.expected.is_some()
-        || contents.case.bars != Bars::default();
+    let is_measured =
+        !items.is_empty() || !forbidden.is_empty() || contents.case.bars != Bars::default();
     let outcome = match (is_broken, is_stale, problems.iter().any(|it| it.fails)) {
         (true, ..) => CaseOutcome::Broken,
         (false, true, _) => CaseOutcome::Stale,

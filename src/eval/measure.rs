@@ -7,10 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-const INTERVAL_CASES_MIN: usize = 10;
-/// 97.5th percentile of the standard normal distribution, for 95 % intervals.
-const Z: f64 = 1.96;
-
 macro_rules! sum_fields {
     ($type:ident: $($field:ident),*) => {
         impl AddAssign for $type {
@@ -40,45 +36,6 @@ impl Rate {
         self.hits += u64::from(hit);
         self.of += 1;
     }
-
-    /// The 95 % Wilson score interval.
-    fn interval(self) -> Option<Interval> {
-        let (rate, trials) = (self.value()?, self.of as f64);
-        let (square, scale) = (Z * Z / trials, 1.0 + Z * Z / trials);
-        let centre = (rate + square / 2.0) / scale;
-        let half = (rate * (1.0 - rate) / trials + square / (4.0 * trials)).sqrt() * Z / scale;
-        let cut = |value: f64| (value.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
-        Some(Interval { low: cut(centre - half), high: cut(centre + half) })
-    }
-}
-
-/// A confidence interval of 95 %.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct Interval {
-    pub low: f64,
-    pub high: f64,
-}
-
-/// The confidence interval of a measure.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct MeasuredInterval {
-    pub measure: Measure,
-    #[serde(flatten)]
-    pub interval: Interval,
-}
-
-/// Intervals of the measures that at least [`INTERVAL_CASES_MIN`] of these cases have. F1 has none, as it is not a
-/// proportion of trials.
-pub(crate) fn intervals(cases: &[Sums]) -> Vec<MeasuredInterval> {
-    let mut all = Sums::default();
-    cases.iter().for_each(|case| all += *case);
-    let interval = |measure: &Measure| {
-        let with_rate = cases.iter().filter(|it| it.rate(*measure).of > 0).count();
-        let enough = *measure != Measure::F1 && with_rate >= INTERVAL_CASES_MIN;
-        let interval = all.rate(*measure).interval().filter(|_| enough)?;
-        Some(MeasuredInterval { measure: *measure, interval })
-    };
-    Measure::ALL.iter().filter_map(interval).collect()
 }
 
 named! {
@@ -109,17 +66,6 @@ named! {
 }
 
 impl Measure {
-    /// Measures that the tables by kind omit.
-    pub(crate) const OTHERS: [Measure; 7] = [
-        Measure::CoreRecall,
-        Measure::Succeeded,
-        Measure::Grounded,
-        Measure::Restraint,
-        Measure::Found,
-        Measure::Quarantined,
-        Measure::Schema,
-    ];
-
     pub(crate) fn label(self) -> &'static str {
         match self {
             Measure::CoreRecall => "core recall",
@@ -278,37 +224,3 @@ impl Sums {
 }
 
 sum_fields!(Sums: tally, asks, coverage);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn case(hits: u64) -> Sums {
-        let tally = Tally { core: Rate { hits, of: 2 }, ..Tally::default() };
-        Sums { tally, ..Sums::default() }
-    }
-
-    #[test]
-    fn an_interval_holds_the_rate_and_narrows_with_more_cases() {
-        let few: Vec<Sums> = [0, 1, 2, 2].map(case).repeat(3);
-        let [wide] = intervals(&few)[..] else { panic!("{:?}", intervals(&few)) };
-        let [narrow] = intervals(&few.repeat(10))[..] else { panic!() };
-        assert_eq!(wide.measure, Measure::CoreRecall);
-        for it in [wide.interval, narrow.interval] {
-            assert!(it.low < 0.625 && 0.625 < it.high, "{it:?}");
-        }
-        let width = |it: MeasuredInterval| it.interval.high - it.interval.low;
-        assert!(width(narrow) < width(wide));
-        // The reference value for 15 of 24.
-        assert_eq!((wide.interval.low, wide.interval.high), (0.4271, 0.7884));
-    }
-
-    #[test]
-    fn few_cases_have_no_interval() {
-        let mut some = vec![case(1); INTERVAL_CASES_MIN];
-        assert_eq!(intervals(&some).len(), 1);
-        some.pop();
-        some.push(Sums::default());
-        assert_eq!(intervals(&some), []);
-    }
-}

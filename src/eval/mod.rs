@@ -15,14 +15,10 @@ mod score;
 pub(crate) mod tables;
 #[cfg(test)]
 pub(crate) mod testing;
-mod update;
 
 #[cfg(test)]
 pub(crate) use case::Tolerances;
-pub(crate) use case::{
-    CASE_FILE, CASSETTE, CaseFolder, GOLD_FILE, Scope, candidate, copy_transcript, create, find,
-    write_if_changed,
-};
+pub(crate) use case::{CASE_EXAMPLE, CaseFolder, Scope, find, write_if_changed};
 pub(crate) use compare::{
     CaseComparison, Comparison, MeasureChange, ReportFile, Trend, VariantComparison, compare,
 };
@@ -30,14 +26,11 @@ pub(crate) use extraction::Recording;
 pub(crate) use gold::{Forbidden, Gold, Item, Why};
 pub(crate) use junit::junit;
 pub(crate) use page::page;
-pub(crate) use prepare::{Answers, Variation};
+pub(crate) use prepare::Variation;
 pub(crate) use report::{
     CaseOutcome, CaseReport, RecordReport, Report, SCHEMA_VERSION, Variant, headline,
 };
-pub(crate) use run::{
-    EvalResult, EvalRun, LiveModel, TranscriptSummary, draft_gold, gold_item, summarize,
-};
-pub(crate) use update::update;
+pub(crate) use run::{EvalResult, EvalRun, LiveModel};
 
 use crate::llm::tool::published_of;
 

@@ -4,9 +4,7 @@
 
 use super::compare::{Comparison, MeasureChange};
 use super::report::{CaseOutcome, CaseReport, Report, Variant};
-use super::tables::{
-    asked_text, by_kind, changes_by_kind, measure_change_text, other_measures, side_by_side,
-};
+use super::tables::{asked_text, by_kind, changes_by_kind, measure_change_text, totals};
 use crate::text::truncate;
 use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Value, context};
@@ -34,7 +32,7 @@ pub(crate) fn page(
         verdict => Value::from(Serde(comparison.map(Comparison::verdict))),
         uncompared => comparison.map(|it| it.uncompared().join(", ")),
         comparison => Value::from(Serde(comparison)),
-        side_by_side => Value::from(Serde(several.then(|| side_by_side(&report.variants)))),
+        totals => Value::from(Serde(totals(&report.variants))),
         variants => variants.collect::<Vec<Value>>(),
     })?;
     // HTML must not contain control characters.
@@ -74,7 +72,6 @@ fn variant_view(variant: &Variant, comparison: Option<&Comparison>) -> Value {
         answered => variant.answers().text(),
         asked => asked_text(&variant.summary.sums),
         by_kind => Value::from(Serde(by_kind(variant))),
-        other_measures => Value::from(Serde(other_measures(variant))),
         compared => Value::from(Serde(compared)),
         changes => Value::from(Serde(compared.map(changes_by_kind))),
         measures => compared.map(|it| measure_texts(&it.measures)),

@@ -7,9 +7,7 @@ use crate::domain::{Digest, Finding, Format, Session};
 use crate::extract::ExtractionSpec;
 use crate::llm::Cassette;
 use crate::llm::prompt::Prompts;
-use crate::memory_dir::Files;
 use crate::pipeline::extractor::{asking_digest, extraction_spec};
-use crate::pipeline::import::AnswerFile;
 use crate::pipeline::import::{Collected, collect};
 use crate::privacy::{Gate, Redacted};
 use crate::slicing::Cutting;
@@ -25,11 +23,10 @@ pub(crate) struct Variation {
     pub prompts: Arc<Prompts>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answers {
+/// Source of the answers.
+#[derive(Clone, Copy)]
+pub(super) enum Answers {
     Recorded,
-    /// The recordings in this folder, for a case without its own.
-    From(PathBuf),
     Live,
 }
 
@@ -38,8 +35,6 @@ pub(super) struct CaseContents {
     pub(super) gold: Gold,
     pub(super) config: Config,
     pub(super) conversations: Vec<Collected>,
-    pub(super) answers: Option<AnswerFile>,
-    pub(super) expected: Option<Files>,
 }
 
 pub(super) struct PreparedCase {
@@ -90,7 +85,7 @@ impl From<String> for Broken {
 
 pub(super) fn prepare(
     config: &Config,
-    answers: &Answers,
+    answers: Answers,
     folder: &CaseFolder,
     variation: &Variation,
 ) -> Result<PreparedCase, Broken> {
@@ -98,13 +93,12 @@ pub(super) fn prepare(
     let broken = |reason: String| Broken { about: contents.case.about.clone(), reason };
     let (cassette, cassette_findings) = match answers {
         Answers::Recorded => load_cassette(&folder.path.join(CASSETTE)).map_err(broken)?,
-        Answers::From(from) => load_cassette(from).map_err(broken)?,
         Answers::Live => (Cassette::default(), Vec::new()),
     };
     // A case names the model of its recordings; a live run uses that of the settings.
     let own = match answers {
         Answers::Live => None,
-        Answers::Recorded | Answers::From(_) => contents.case.model.as_deref().or(cassette.model()),
+        Answers::Recorded => contents.case.model.as_deref().or(cassette.model()),
     };
     let default = contents.config.model.model.clone();
     let model = variation.model.as_deref().or(own).unwrap_or(&default).to_owned();
@@ -125,7 +119,7 @@ pub(super) fn prepare(
     })
 }
 
-pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
+fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
     let files = case::read(folder)?;
     let path = |file: &str| folder.join(file).display().to_string();
     let case_file = path(case::CASE_FILE);
@@ -143,13 +137,9 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
     if let Some(language) = &case.language {
         config.language.clone_from(language);
     }
-    let answers = files.answers.map(|text| AnswerFile::read(&text)).transpose();
-    let answers =
-        answers.map_err(|what| broken(format!("{}: {what}", path(case::ANSWERS_FILE))))?;
-    let named = answers.as_ref().and_then(AnswerFile::conversation);
-    let wanted = case.conversation.clone().or(named);
-    let conversations = collect(&config, &files.transcript, wanted.as_deref()).map_err(broken)?;
-    Ok(CaseContents { case, gold, config, conversations, answers, expected: files.expected })
+    let wanted = case.conversation.as_deref();
+    let conversations = collect(&config, &files.transcript, wanted).map_err(broken)?;
+    Ok(CaseContents { case, gold, config, conversations })
 }
 
 /// Recordings of a folder; empty if it does not exist.

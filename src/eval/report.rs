@@ -2,7 +2,7 @@
 //! Contains no times and no paths, so that equal runs give equal bytes.
 
 use super::gold::{Importance, Why};
-use super::measure::{MeasuredInterval, Sums, intervals};
+use super::measure::Sums;
 use crate::domain::{ClaimKind, Match, RecordState, Speaker, named};
 use crate::llm::Origins;
 use schemars::JsonSchema;
@@ -59,8 +59,6 @@ pub(crate) struct Summary {
     pub cases: CaseCounts,
     /// Counts of all cases that were measured.
     pub sums: Sums,
-    /// Confidence intervals of rates that at least ten cases have.
-    pub intervals: Vec<MeasuredInterval>,
 }
 
 impl Summary {
@@ -75,11 +73,10 @@ impl Summary {
                 CaseOutcome::Broken => &mut summary.cases.broken,
                 CaseOutcome::NotMeasured => &mut summary.cases.not_measured,
             } += 1;
+            if case.is_measured() {
+                summary.sums += case.sums;
+            }
         }
-        let measured = cases.iter().filter(|it| it.is_measured()).map(|it| it.sums);
-        let measured: Vec<Sums> = measured.collect();
-        measured.iter().for_each(|sums| summary.sums += *sums);
-        summary.intervals = intervals(&measured);
         summary
     }
 }

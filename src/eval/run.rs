@@ -1,27 +1,20 @@
-//! A run: every case with every model and prompt, on recordings or with an endpoint. Also drafts the gold of a new case
-//! from the records of a run.
+//! A run: every case with every model and prompt, on recordings or with an endpoint.
 
 use super::case::{CaseFolder, Tolerances};
 use super::extraction::{Recorder, Recording, SliceResult, from_model, from_recordings};
-use super::gold::{Gold, Importance, Item, Wanted};
 use super::judge::{broken, judge};
 use super::prepare::{Answers, Broken, PreparedCase, Variation, prepare};
-use super::report::{
-    CaseReport, PromptName, RecordReport, Report, SCHEMA_VERSION, Summary, Variant, headline,
-};
-use crate::adapters::walk::Candidate;
+use super::report::{CaseReport, PromptName, Report, SCHEMA_VERSION, Summary, Variant};
 use crate::config::Config;
-use crate::domain::{ClaimKind, Format, OutputMode, RecordState, Timestamp};
+use crate::domain::{OutputMode, Timestamp};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::llm::Endpoint;
 use crate::pipeline::ModelSource;
-use crate::pipeline::import::collect;
 use crate::pipeline::model_client::{Model, ModelClient, OutputModeFallback};
 use crate::pipeline::retrying_store::RetryPolicy;
 use crate::pipeline::tally::Tally;
 use crate::store::{Store, StoreError};
 use futures_util::future::try_join_all;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,14 +31,13 @@ pub(crate) struct EvalRun {
     pub config: Config,
     pub variations: Vec<Variation>,
     pub cases: Vec<CaseFolder>,
-    pub answers: Answers,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct EvalResult {
     pub report: Report,
     pub tolerances: BTreeMap<String, Tolerances>,
-    /// Recordings of the completely answered cases, unless the replies are the cases' own recordings.
+    /// Recordings of the cases that a live run answered completely.
     pub recordings: Vec<Recording>,
     /// Reason why a live run stopped early.
     pub stopped: Option<String>,
@@ -87,17 +79,13 @@ impl EvalRun {
         let total = self.variations.len() * self.cases.len();
         let next = AtomicUsize::new(0);
         let done: Mutex<BTreeMap<usize, JudgedCase>> = Mutex::default();
-        let recorder = Mutex::new(Recorder::default());
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let work = || {
             // Ends after `total` rounds over all threads.
             while let Some((at, variation, folder)) = self.nth(next.fetch_add(1, Ordering::Relaxed))
             {
-                let case = prepare(&self.config, &self.answers, folder, variation);
+                let case = prepare(&self.config, Answers::Recorded, folder, variation);
                 let results = case.as_ref().map(from_recordings).unwrap_or_default();
-                if let (Ok(case), Answers::From(_)) = (&case, &self.answers) {
-                    recorder.lock().unwrap_or_else(PoisonError::into_inner).add(case, &results);
-                }
                 let judged = JudgedCase::of(&folder.name, case, results);
                 done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, judged);
             }
@@ -106,8 +94,7 @@ impl EvalRun {
             (0..threads.min(THREADS_MAX).min(total)).for_each(|_| drop(scope.spawn(work)));
         });
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let recorder = recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.result(done, recorder, None)
+        self.result(done, Vec::new(), None)
     }
 
     /// Runs every case with every variation on an endpoint, using the journal and the caps of the settings.
@@ -128,7 +115,7 @@ impl EvalRun {
         let pairs = (0..).map_while(|at| self.nth(at));
         let cases: Vec<(&CaseFolder, Prepared)> = pairs
             .map(|(_, variation, folder)| {
-                (folder, prepare(&self.config, &self.answers, folder, variation))
+                (folder, prepare(&self.config, Answers::Live, folder, variation))
             })
             .collect();
         let case_slices =
@@ -165,7 +152,7 @@ impl EvalRun {
             judged.insert(at, JudgedCase::of(&folder.name, case, results));
         }
         let reason = breaker.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(self.result(judged, recorder, reason))
+        Ok(self.result(judged, recorder.finish(), reason))
     }
 
     /// The `at`th pair of variation and case.
@@ -191,7 +178,7 @@ impl EvalRun {
     fn result(
         &self,
         judged: BTreeMap<usize, JudgedCase>,
-        recorder: Recorder,
+        recordings: Vec<Recording>,
         stopped: Option<String>,
     ) -> EvalResult {
         let (mut variants, mut tolerances) = (Vec::new(), BTreeMap::new());
@@ -218,7 +205,7 @@ impl EvalRun {
         }
         let annalist = env!("CARGO_PKG_VERSION").to_owned();
         let report = Report { report: SCHEMA_VERSION, annalist, variants };
-        EvalResult { report, tolerances, recordings: recorder.finish(), stopped }
+        EvalResult { report, tolerances, recordings, stopped }
     }
 }
 
@@ -245,89 +232,5 @@ impl Breaker {
             }
             self.cancel.cancel();
         }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct TranscriptSummary {
-    pub format: Format,
-    /// Ids of the conversations that have slices.
-    pub conversations: Vec<String>,
-    pub entries: u64,
-    pub slices: usize,
-    pub masked: BTreeMap<&'static str, u64>,
-}
-
-/// Reads a transcript as a case would.
-pub(crate) fn summarize(
-    config: &Config,
-    transcript: &Candidate,
-    conversation: Option<&str>,
-) -> Result<TranscriptSummary, String> {
-    let found = collect(config, transcript, conversation)?;
-    let mut masked: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for (rule, times) in found.iter().flat_map(|it| &it.masked.counts) {
-        *masked.entry(rule).or_default() += times;
-    }
-    Ok(TranscriptSummary {
-        format: found.first().map_or(Format::Plain, |it| it.session.format),
-        conversations: found.iter().map(|it| it.session.native_id.as_str().to_owned()).collect(),
-        entries: found.iter().map(|it| it.entries).sum(),
-        slices: found.iter().map(|it| it.slices.len()).sum(),
-        masked,
-    })
-}
-
-/// Drafts gold from the staged records of the only case of a run: items with fields, without terms.
-pub(crate) fn draft_gold(result: &EvalResult) -> Gold {
-    let case = result.report.variants.first().and_then(|variant| variant.cases.first());
-    let mut numbers: BTreeMap<ClaimKind, usize> = BTreeMap::new();
-    let records = case.into_iter().flat_map(|case| &case.records);
-    let items = records.filter(|it| it.state == RecordState::Staged).map(|record| {
-        let number = numbers.entry(record.kind).or_default();
-        *number += 1;
-        item(record, *number)
-    });
-    Gold { items: items.collect(), ..Gold::default() }
-}
-
-fn item(record: &RecordReport, number: usize) -> Item {
-    let first = record.evidence.first();
-    let initial = match record.kind {
-        ClaimKind::Decision => 'd',
-        // For "topic".
-        ClaimKind::Discussion => 't',
-        ClaimKind::Attempt => 'a',
-        ClaimKind::Request => 'r',
-    };
-    Item {
-        id: format!("{initial}{number}"),
-        entry_hint: first.map(|it| it.entry.to_string()),
-        ..gold_item(record.kind, &record.claim, first.map(|it| it.words.clone()))
-    }
-}
-
-/// An item that matches this claim by its fields; its id is empty.
-pub(crate) fn gold_item(kind: ClaimKind, claim: &Value, quote: Option<String>) -> Item {
-    let field = |(name, value): (&String, &Value)| {
-        let texts =
-            |all: &[Value]| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        match value {
-            Value::String(text) => Some((name.clone(), Wanted::Text(text.clone()))),
-            Value::Array(all) => Some((name.clone(), Wanted::Texts(texts(all)))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        }
-    };
-    Item {
-        id: String::new(),
-        kind,
-        importance: Importance::Useful,
-        statement: headline(kind, claim).to_owned(),
-        terms: Vec::new(),
-        fields: claim.as_object().into_iter().flatten().filter_map(field).collect(),
-        succeeded: claim.get("succeeded").and_then(Value::as_bool),
-        questions: Vec::new(),
-        quote,
-        entry_hint: None,
     }
 }

@@ -49,60 +49,27 @@ pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
     format!("{} {change}{allowed}", it.measure.label())
 }
 
-fn interval_text(variant: &Variant, measure: Measure) -> String {
-    let interval = variant.summary.intervals.iter().find(|it| it.measure == measure);
-    interval
-        .map(|it| it.interval)
-        .map_or(String::new(), |it| format!("{:.0}–{:.0}%", it.low * 100.0, it.high * 100.0))
-}
-
 pub(crate) fn by_kind(variant: &Variant) -> Table {
     let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
     let tally = &variant.summary.sums.tally;
     for kind in ClaimKind::ALL {
         table.row(&format!("{}s", kind.name()), tally.of(*kind).rates().map(rate_text));
     }
-    table.row("all", tally.all().rates().map(rate_text));
-    let intervals = [Measure::Precision, Measure::Recall, Measure::F1];
-    let intervals = intervals.map(|it| interval_text(variant, it));
-    if intervals.iter().any(|it| !it.is_empty()) {
-        table.row("95% interval", intervals);
-    }
     table
 }
 
-pub(crate) fn other_measures(variant: &Variant) -> Table {
-    let mut table = Table::new(&["measure", "rate", "95% interval"]);
-    for measure in Measure::OTHERS {
-        let rate = variant.summary.sums.rate(measure);
-        if rate.of > 0 {
-            table.row(measure.label(), [rate_text(rate), interval_text(variant, measure)]);
-        }
-    }
-    if table.rows.iter().all(|row| row.last().is_none_or(String::is_empty)) {
-        table.header.truncate(2);
-        table.rows.iter_mut().for_each(|row| row.truncate(2));
-    }
-    table
-}
-
-pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
+/// Rates of each variant over all its cases.
+pub(crate) fn totals(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["measure"]);
-    table.header.extend(variants.iter().map(|it| it.name.clone()));
-    let mut add = |name: &str, rate: &dyn Fn(&Sums) -> Rate| {
-        let rates: Vec<Rate> = variants.iter().map(|it| rate(&it.summary.sums)).collect();
-        if rates.iter().any(|it| it.of > 0) {
-            table.row(name, rates.into_iter().map(rate_text));
-        }
-    };
-    for kind in ClaimKind::ALL {
-        let name = kind.name();
-        add(&format!("{name}s precision"), &|sums| sums.tally.of(*kind).precision());
-        add(&format!("{name}s recall"), &|sums| sums.tally.of(*kind).recall());
-        add(&format!("{name}s f1"), &|sums| sums.tally.of(*kind).f1());
+    match variants {
+        [_] => table.header.push("rate".to_owned()),
+        _ => table.header.extend(variants.iter().map(|it| it.name.clone())),
     }
     for measure in Measure::ALL {
-        add(measure.label(), &|sums| sums.rate(*measure));
+        let rates = variants.iter().map(|it| it.summary.sums.rate(*measure));
+        if rates.clone().any(|it| it.of > 0) {
+            table.row(measure.label(), rates.map(rate_text));
+        }
     }
     table
 }

@@ -80,12 +80,6 @@ impl CassetteFile {
         self.exchanges.iter().map(|it| it.request.digest)
     }
 
-    /// The first model that a request names.
-    pub fn model(&self) -> Option<&str> {
-        let named = self.exchanges.iter().map(|exchange| exchange.request.model.as_str());
-        named.into_iter().find(|model| !model.is_empty())
-    }
-
     /// Serialises the file.
     pub fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();

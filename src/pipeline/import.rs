@@ -16,7 +16,7 @@ use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::llm::tool::published_of;
 use crate::llm::{CassetteFile, Origin};
-use crate::privacy::{Gate, Redacted, Report, Woven};
+use crate::privacy::{Gate, Redacted, Woven};
 use crate::slicing::Cutting;
 use crate::store::StoreError;
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub(crate) const MODEL_UNKNOWN: &str = "recorded-elsewhere";
 /// An answer to a whole transcript as its file has it; other fields are for people.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct AnswerFile {
-    /// The transcript, relative to the folder of transcripts; a case has its own.
+    /// The transcript, relative to the folder of transcripts.
     #[serde(default)]
     pub transcript: Option<PathBuf>,
     /// Conversation of the transcript, by its id or its number; all of it by default.
@@ -92,16 +92,6 @@ pub(crate) fn import(
 ) -> Result<Imported, String> {
     let wanted = answer.conversation();
     let conversations = collect(config, transcript, wanted.as_deref())?;
-    Ok(spread(config, &conversations, answer, model))
-}
-
-/// Distributes an answer over the slices of `conversations`, with requests that name `model`.
-pub(crate) fn spread(
-    config: &Config,
-    conversations: &[Collected],
-    answer: &AnswerFile,
-    model: &str,
-) -> Imported {
     let asking = extraction_spec(config, model);
     let name = answer.transcript.as_deref().map(|it| it.display().to_string());
     let about = answer.about.clone().unwrap_or_else(|| {
@@ -132,7 +122,7 @@ pub(crate) fn spread(
         let (_, request) = Exchange::start(&asking, &cutting.slice, before.as_ref(), rung, 0);
         file.push(&request, &reply(claims, &gate));
     }
-    Imported { file, claims: count, slices: slices.len(), findings }
+    Ok(Imported { file, claims: count, slices: slices.len(), findings })
 }
 
 /// Bonus of the slice with most of a claim's words in one window; less than the 1 for grounding the claim.
@@ -210,9 +200,7 @@ pub(crate) struct Collected {
     pub(crate) session: Arc<Session>,
     pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
     pub(crate) skipped: Vec<Entry>,
-    pub(crate) entries: u64,
     pub(crate) findings: Vec<Finding>,
-    pub(crate) masked: Report,
 }
 
 /// Reads one conversation by its id or number, or all conversations of the transcript. Fails with a one-line message if
@@ -275,9 +263,7 @@ impl SliceSink for Collector<'_> {
                     session,
                     slices: Vec::new(),
                     skipped: Vec::new(),
-                    entries: 0,
                     findings: Vec::new(),
-                    masked: Report::default(),
                 });
             }
             return Ok(ControlFlow::Continue(()));
@@ -287,10 +273,7 @@ impl SliceSink for Collector<'_> {
                 Work::Begin(_) | Work::Left => {}
                 Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
                 Work::Skipped(entry) => open.skipped.push(*entry),
-                Work::End(ended) => {
-                    open.entries = u64::from(ended.entries);
-                    (open.findings, open.masked) = (ended.findings, ended.masked);
-                }
+                Work::End(ended) => open.findings = ended.findings,
             }
         }
         Ok(ControlFlow::Continue(()))

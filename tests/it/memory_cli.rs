@@ -2,6 +2,7 @@
 
 use super::place::{Place, read, walk};
 use super::shared::{beside, json_of};
+use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,6 +73,24 @@ fn change_memories(place: &Place) {
 
 fn believed(place: &Place) -> Value {
     place.json(&["memory", "list", "--namespace", "home/dev/ledger", "--json"])
+}
+
+#[test]
+fn records_become_these_very_files() {
+    let today = Regex::new(r"(?m)^\*(Session|Last updated): [\d-]+\*$").unwrap();
+    for name in ["after-a-compaction", "choice-taken-back"] {
+        let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name);
+        let [transcript, cassette] =
+            ["transcript.jsonl", "cassette"].map(|it| case.join(it).display().to_string());
+        let place = Place::new();
+        fs::create_dir_all(place.path(DIR)).unwrap();
+        let replay = ["replay", &transcript, "--cassette", &cassette, "--namespace", "shop"];
+        place.json(&[&replay[..], &["--model", "hand-written", "--json"]].concat());
+        place.json(&["memory", "sync", "--namespace", "shop", "--json"]);
+        let file = |(path, text): (String, String)| format!("== {path}\n{text}");
+        let texts: String = files(&place).into_iter().map(file).collect();
+        insta::assert_snapshot!(name, today.replace_all(&texts, "*$1: TODAY*") + "== end");
+    }
 }
 
 #[test]

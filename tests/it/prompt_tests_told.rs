@@ -4,9 +4,6 @@ use super::place::{Place, read, walk};
 use serde_json::Value;
 use std::path::Path;
 
-/// A case with an expected directory.
-const EXPECTED: &str = "choice-taken-back";
-
 /// A place with a copy of a shipped case in `cases`.
 fn with_case(name: &str) -> Place {
     let place = Place::new();
@@ -16,29 +13,6 @@ fn with_case(name: &str) -> Place {
         place.write(&format!("cases/{}", inside.display()), read(path));
     });
     place
-}
-
-/// Writes every expected file anew; says how many there are.
-fn rewrite(place: &Place, change: impl Fn(&str) -> String) -> usize {
-    let mut files = Vec::new();
-    walk(&place.path(&format!("cases/{EXPECTED}/expected")), &mut |path| {
-        files.push((path.to_owned(), String::from_utf8(read(path)).unwrap()));
-    });
-    for (path, text) in &files {
-        place.write(&path.display().to_string(), change(text));
-    }
-    files.len()
-}
-
-#[test]
-fn ends_of_lines_that_a_checkout_changes_are_no_difference() {
-    let place = with_case(EXPECTED);
-    assert!(rewrite(&place, |text| text.replace('\n', "\r\n")) > 0);
-    let run = place.run(&["test", "cases"]);
-    assert_eq!(run.code, 0, "{}", run.stdout);
-    rewrite(&place, |text| text.replace("\r\n", " \r\n"));
-    let run = place.run(&["test", "cases"]);
-    assert!(run.code == 1 && run.stdout.contains("differs:"), "{}", run.stdout);
 }
 
 #[test]

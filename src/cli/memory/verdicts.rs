@@ -10,7 +10,7 @@ use crate::cli::settings;
 use crate::config::namespace_name;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{BY_PERSON, Digest, Memory, MemoryId, Plan};
-use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
+use crate::eval::{Forbidden, Gold, Item, Why, write_if_changed};
 use crate::pipeline::{Consolidator, DecisionOutcome, Question, questions};
 use crate::privacy::Gate;
 use crate::store::Store;
@@ -352,8 +352,7 @@ impl Drafted {
             let records = store.records_of(first).await?;
             let evidence = records.first().and_then(|record| record.evidence.first());
             let quote = evidence.map(|it| it.words.as_str().to_owned());
-            let (kind, claim) = (memory.claim.kind(), memory.claim.to_json());
-            self.gold.items.push(Item { id, ..gold_item(kind, &claim, quote) });
+            self.gold.items.push(Item::of(id, &memory.claim, quote));
         }
         Ok(())
     }

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(super) const CASES: &str = "tests/fixtures/cases";
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {wide_msg}";
 
 pub(super) fn variations(

@@ -1,24 +1,22 @@
 //! `annalist test`: prompt tests against gold, with recorded or live answers.
 
 mod live;
-mod new;
 mod print;
 
 use super::output::{self, DIM, Failure, GREEN, RED, counted};
 use super::settings;
 use crate::adapters::files;
 use crate::eval::{
-    Answers, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, Recording, Report,
-    ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, update, write_if_changed,
+    CASE_EXAMPLE, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, Recording, Report,
+    ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, write_if_changed,
 };
-use clap::Subcommand;
-use live::{CASES, run_live, variations};
+use live::{run_live, variations};
 use std::path::{Path, PathBuf};
 
+const CASES: &str = "tests/fixtures/cases";
 const STDOUT: &str = "-";
 
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 A case is a folder with case.toml, transcript.*, gold.json and cassette/. Select it by its folder, \
 by its name in tests/fixtures/cases, or by a folder above it.
@@ -33,8 +31,6 @@ Examples:
   annalist test --live --model small --model large --prompt prompts
                                                   ask both models, side by side
   annalist test --record && git status            record, review the changes
-  annalist test new two-choices --from session.jsonl
-  annalist test --update                          regenerate recordings
 
 Offline runs call no model and open no store. Live answers are journaled in the store of the \
 settings and paid for once. --record overwrites the file of the model in cassette/ of every case \
@@ -43,20 +39,6 @@ Exit codes: 0 all pass, 1 a case failed, is stale or broken, none has gold or ba
 from a folder on the command line, or no case of a model and prompt could be compared, 2 wrong \
 usage.")]
 pub(super) struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    run: RunArgs,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Create a case from a transcript, with a commented case.toml and a gold.json to fill in
-    New(new::Args),
-}
-
-#[derive(Debug, clap::Args)]
-struct RunArgs {
     /// Cases or folders of cases; tests/fixtures/cases by default
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
@@ -96,19 +78,9 @@ struct RunArgs {
     /// Also describe cases that passed
     #[arg(short, long)]
     verbose: bool,
-    /// Regenerate recordings from answers.json, and expected/ where it exists; run no tests
-    #[arg(long, conflicts_with_all = ["live", "record", "baseline", "json", "junit", "html"])]
-    update: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
-    match args.command {
-        Some(Command::New(args)) => new::run(&args, file),
-        None => run_cases(&args.run, file),
-    }
-}
-
-fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let mut config = settings::load(file)?;
     if let Some(concurrency) = args.concurrency {
         config.model.concurrency = concurrency as usize;
@@ -118,11 +90,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     let variations = variations(&config, &args.models, &args.prompts)?;
     let model = config.model.model.clone();
     let (cases, scope) = find_cases(&args.cases)?;
-    let answers = if live { Answers::Live } else { Answers::Recorded };
-    let run = EvalRun { config, variations, cases, answers };
-    if args.update {
-        return update_cases(&run);
-    }
+    let run = EvalRun { config, variations, cases };
     let written = [("--json", &args.json), ("--junit", &args.junit), ("--html", &args.html)];
     for (flag, path) in written {
         path.as_deref().map_or(Ok(()), |path| check_writable(flag, path))?;
@@ -152,7 +120,7 @@ fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(!good)
 }
 
-impl RunArgs {
+impl Args {
     /// The command that tests the recordings of this run, which are of `model` unless models are named.
     fn replaying(&self, model: &str) -> String {
         let quoted = |word: &str| match word.contains(char::is_whitespace) {
@@ -178,8 +146,7 @@ fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
     let default = Path::new(CASES);
     if named.is_empty() && !default.is_dir() {
         return Err(Failure::usage(format!(
-            "{CASES}: no such folder: name a case or a folder of cases, or create a case with \
-             `annalist test new`"
+            "{CASES}: no such folder: name a case or a folder of cases; {CASE_EXAMPLE}"
         )));
     }
     let resolve = |path: &PathBuf| {
@@ -211,7 +178,7 @@ fn read_baseline(path: &Path) -> Result<Report, Failure> {
 
 /// Writes the reports, and prints the table unless the JSON goes to stdout.
 fn write_reports(
-    args: &RunArgs,
+    args: &Args,
     result: &EvalResult,
     comparison: Option<&Comparison>,
 ) -> Result<(), Failure> {
@@ -289,36 +256,4 @@ fn record(recordings: &[Recording], command: &str) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-fn update_cases(run: &EvalRun) -> Result<(), Failure> {
-    let [variation] = run.variations.as_slice() else {
-        return Err(Failure::usage("--update: expected one model and one prompt at most"));
-    };
-    let (mut changed, mut failed) = (0, false);
-    for case in &run.cases {
-        match update(&run.config, case, variation) {
-            Ok(updated) => {
-                for path in &updated.written {
-                    output::line(&format!("wrote {}", path.display()))?;
-                }
-                for path in &updated.removed {
-                    output::line(&format!("removed {}", path.display()))?;
-                }
-                for finding in &updated.findings {
-                    output::note(&format!("{}: {finding}", case.name));
-                }
-                changed += updated.written.len() + updated.removed.len();
-            }
-            Err(what) => {
-                failed = true;
-                output::note(&output::error(&format!("{}: {what}", case.name)));
-            }
-        }
-    }
-    if changed == 0 && !failed {
-        let cases = counted(run.cases.len() as u64, "case");
-        output::note(&format!("{cases}: all derived files are up to date"));
-    }
-    output::fail_if(failed)
 }

@@ -4,8 +4,8 @@
 use super::super::output::{self, BOLD, DIM, GREEN, RED, Wide, YELLOW, count, counted};
 use crate::domain::RecordState;
 use crate::eval::tables::{
-    Table, asked_text, by_kind, changes_by_kind, measure_change_text, other_measures, rate_text,
-    record_text, side_by_side,
+    Table, asked_text, by_kind, changes_by_kind, measure_change_text, rate_text, record_text,
+    totals,
 };
 use crate::eval::{
     CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordReport, Report,
@@ -24,36 +24,27 @@ pub(super) fn run_lines(
     verbose: bool,
 ) -> Vec<String> {
     let several = report.variants.len() > 1;
-    let mut lines = Vec::new();
-    match report.variants.as_slice() {
-        [] => lines.push("nothing was run".to_owned()),
-        [variant] => lines.extend(table_lines(&cases(variant))),
-        variants => lines.extend(table_lines(&cases_side_by_side(variants))),
-    }
+    let mut lines = table_lines(&match report.variants.as_slice() {
+        [variant] => cases(variant),
+        variants => cases_side_by_side(variants),
+    });
     for variant in &report.variants {
         let described = described_cases(variant, verbose);
         let is_named = several && !described.is_empty();
         lines.extend(is_named.then(|| format!("\n{BOLD}{}{BOLD:#}", one_line(&variant.name))));
         lines.extend(described);
     }
-    match report.variants.as_slice() {
-        // Omits an empty table.
-        [variant] if variant.summary.sums.asks.slices > 0 => {
-            lines.push(String::new());
-            lines.extend(table_lines(&by_kind(variant)));
-            lines.push(String::new());
-            lines.extend(table_lines(&other_measures(variant)));
-        }
-        [] | [_] => {}
-        variants => {
-            lines.push(String::new());
-            lines.extend(table_lines(&side_by_side(variants)));
-        }
+    let totals = totals(&report.variants);
+    if !totals.rows.is_empty() {
+        lines.push(String::new());
+        lines.extend(table_lines(&totals));
     }
     for variant in &report.variants {
         lines.push(String::new());
         lines.extend(several.then(|| format!("{BOLD}{}{BOLD:#}", one_line(&variant.name))));
         if variant.summary.sums.asks.slices > 0 {
+            lines.extend(table_lines(&by_kind(variant)));
+            lines.push(String::new());
             lines.push(asked_text(&variant.summary.sums));
             let answers = variant.answers();
             let models = variant.cases.iter().map(|it| it.model.as_str());
@@ -78,7 +69,7 @@ fn table_lines(table: &Table) -> Vec<String> {
     let mut grid = output::fitted(&header, rows, Wide::names(0), &spare);
     // Names of models keep their case.
     if spare.is_empty() {
-        let known = ["case", "measure", "rate", "95% interval"];
+        let known = ["case", "measure", "rate"];
         let is_known = |name: &String| known.contains(&name.as_str());
         let name = |name| if is_known(name) { name.to_uppercase() } else { one_line(name) };
         grid.set_header(table.header.iter().map(name));

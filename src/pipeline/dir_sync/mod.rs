@@ -14,8 +14,7 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
-    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, Record, RecordId, Session, SessionId,
-    Timestamp,
+    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, RecordId, SessionId, Timestamp,
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
@@ -594,37 +593,20 @@ pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
 }
 
 /// Session of each record, and the time spans of the sessions.
-pub(crate) struct Sources {
+struct Sources {
     sessions: BTreeMap<RecordId, SessionId>,
     known: BTreeMap<SessionId, SessionSpan>,
 }
 
-impl Sources {
-    /// Sources of records that are not in a store.
-    pub(crate) fn of(records: &[Record], sessions: Vec<&Session>) -> Sources {
-        let span = |session: &Session| {
-            let of = records.iter().filter(|record| record.provenance.session == session.id);
-            let times = || of.clone().filter_map(|record| record.provenance.at);
-            let began = session.started_at.or(times().min());
-            (session.id, SessionSpan { title: session.title.clone(), began, ended: times().max() })
-        };
-        let of_record = |record: &Record| (record.id, record.provenance.session);
-        Sources {
-            sessions: records.iter().map(of_record).collect(),
-            known: sessions.into_iter().map(span).collect(),
-        }
-    }
-}
-
 /// Reads the sources of all session notes.
-pub(crate) async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
+async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
     let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
     let known = store.session_spans(namespace).await?.into_iter().collect();
     Ok(Sources { sessions, known })
 }
 
 /// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be named.
-pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
+fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
     let mut of_session: BTreeMap<SessionId, BTreeMap<MemoryId, &Memory>> = BTreeMap::new();
     for memory in memories {
         let sessions = memory.sources.iter().filter_map(|id| sources.sessions.get(id));
