@@ -10,7 +10,7 @@ mod decide;
 #[cfg(test)]
 mod golden;
 mod input;
-mod layout;
+mod json_edit;
 #[cfg(test)]
 mod laws;
 mod servers;

@@ -3,8 +3,8 @@
 
 use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member, object_of};
 use crate::domain::{Finding, Severity};
-use jsonc_parser::cst::{CstInputValue, CstObjectProp, CstStringLit};
-use serde_json::Value;
+use jsonc_parser::ast::{ObjectProp, StringLit};
+use serde_json::{Map, Value, json};
 use toml::Table;
 
 const SERVERS: &str = "mcpServers";
@@ -15,24 +15,19 @@ const NAME: &str = "annalist";
 /// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
 /// entry and keeps its other fields; an entry of the same name for another program stays.
 pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
-    edit(existing_or_new(existing), comments, |top| {
+    edit(existing_or_new(existing), comments, |top, edits| {
         let servers = object_of(top, SERVERS)?;
-        let servers = servers.unwrap_or_else(|| top.object_value_or_set(SERVERS));
-        match member(&servers, NAME) {
-            None => {
-                let arguments = CstInputValue::Array(vec!["mcp".into()]);
-                let entry = [("command", program.into()), ("args", arguments)];
-                let entry = entry.map(|(name, value)| (name.to_owned(), value));
-                servers.append(NAME, CstInputValue::Object(entry.into()));
+        if let Some(entry) = servers.and_then(|servers| member(servers, NAME)) {
+            if let Some(text) = command(entry).filter(|it| it.value != program) {
+                edits.replace(text.range, Value::from(program));
             }
-            Some(entry) => {
-                if let Some((text, line)) = command(&entry)
-                    && is_annalist(&line)
-                    && line != program
-                {
-                    text.set_raw_value(Value::from(program).to_string());
-                }
-            }
+            return Ok(());
+        }
+        let entry = json!({"command": program, "args": ["mcp"]});
+        let entry = Map::from_iter([(NAME.to_owned(), entry)]);
+        match servers {
+            Some(servers) => edits.add_members(servers, &entry),
+            None => edits.add_members(top, &Map::from_iter([(SERVERS.to_owned(), entry.into())])),
         }
         Ok(())
     })
@@ -40,24 +35,19 @@ pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) ->
 
 /// Removes annalist's entry, and the list if it is then empty.
 pub(super) fn unregister(existing: &str) -> Merged {
-    edit(existing, true, |top| {
+    edit(existing, true, |top, edits| {
         let Some(servers) = object_of(top, SERVERS)? else { return Ok(()) };
-        let ours = member(&servers, NAME)
-            .filter(|entry| command(entry).is_some_and(|(_, line)| is_annalist(&line)));
-        let Some(ours) = ours else { return Ok(()) };
-        ours.remove();
-        if servers.properties().is_empty() {
-            member(top, SERVERS).into_iter().for_each(CstObjectProp::remove);
+        if member(servers, NAME).and_then(command).is_some() && !edits.cut_member(servers, NAME) {
+            edits.cut_member_anyway(top, SERVERS);
         }
         Ok(())
     })
 }
 
-/// Command of an entry, as a syntax node and as the decoded text.
-fn command(entry: &CstObjectProp) -> Option<(CstStringLit, String)> {
-    let text = member(&entry.object_value()?, "command")?.value()?.as_string_lit()?;
-    let line = text.decoded_value().ok()?;
-    Some((text, line))
+/// Command of an entry, if it runs annalist.
+fn command<'a, 't>(entry: &'a ObjectProp<'t>) -> Option<&'a StringLit<'t>> {
+    let command = member(entry.value.as_object()?, "command")?.value.as_string_lit()?;
+    is_annalist(&command.value).then_some(command)
 }
 
 /// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist

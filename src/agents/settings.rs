@@ -2,15 +2,11 @@
 //! every byte.
 
 use super::input::Event;
-use super::layout::{with_layout_of, without_comments};
+use super::json_edit::{Edits, parse};
 use crate::domain::{Finding, Severity};
 use crate::privacy::{Gate, Redacted};
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{
-    CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode, CstStringLit,
-};
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value as Node};
+use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
 const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
@@ -48,14 +44,22 @@ pub(crate) struct HookSettings {
 /// `program`, a name or path. An existing entry is updated and keeps its flags; a second one for
 /// the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
-    edit(existing_or_new(existing), settings.comments, |top| {
-        let hooks = object_of(top, "hooks")?.unwrap_or_else(|| top.object_value_or_set("hooks"));
+    edit(existing_or_new(existing), settings.comments, |top, edits| {
+        let hooks = object_of(top, "hooks")?;
+        let mut new = Map::new();
         for event in Event::ALL {
             let Some(name) = (settings.name)(event) else { continue };
-            let list = list_of(&hooks, name)?;
-            let list = list.unwrap_or_else(|| hooks.array_value_or_set(name));
             let line = format!("{} hook {}", quoted(program), event.argument());
-            install_event(&list, &line, settings.timeout);
+            let hook = json!({"type": "command", "command": line, "timeout": settings.timeout});
+            let group = json!({"hooks": [hook]});
+            match hooks.map(|hooks| list_of(hooks, name)).transpose()?.flatten() {
+                Some(list) => install_event(edits, list, &line, &group),
+                None => drop(new.insert(name.to_owned(), json!([group]))),
+            }
+        }
+        match hooks {
+            Some(hooks) => edits.add_members(hooks, &new),
+            None => edits.add_members(top, &Map::from_iter([("hooks".to_owned(), new.into())])),
         }
         Ok(())
     })
@@ -69,24 +73,20 @@ pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
 
 /// Removes annalist's hooks from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
-    edit(existing, true, |top| {
+    edit(existing, true, |top, edits| {
         let Some(hooks) = object_of(top, "hooks")? else { return Ok(()) };
-        let mut removed = 0;
-        for property in hooks.properties() {
-            let name = property.decoded_name().unwrap_or_default();
-            if Event::ALL.iter().any(|event| event.is_called(&name)) {
-                list_of(&hooks, &name)?;
+        let mut is_cut = Vec::new();
+        for property in &hooks.properties {
+            let name = property.name.as_str();
+            if Event::ALL.iter().any(|event| event.is_called(name)) {
+                list_of(hooks, name)?;
             }
-            let Some(list) = property.array_value() else { continue };
-            let ours = entries(&list).into_iter().filter(|entry| entry.command.is_ours);
-            let count = ours.map(Entry::remove).count();
-            if count > 0 && list.elements().is_empty() {
-                property.remove();
-            }
-            removed += count;
+            let list = property.value.as_array();
+            let is_ours = |command: Command, _: &StringLit<'_>| command.is_ours;
+            is_cut.push(list.is_some_and(|list| !cut_hooks(edits, list, is_ours)));
         }
-        if removed > 0 && hooks.properties().is_empty() {
-            member(top, "hooks").into_iter().for_each(CstObjectProp::remove);
+        if !edits.cut(hooks.range, &hooks.properties, &is_cut) {
+            edits.cut_member_anyway(top, "hooks");
         }
         Ok(())
     })
@@ -113,7 +113,7 @@ pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
 pub(super) fn edit(
     existing: &str,
     comments: bool,
-    change: impl FnOnce(&CstObject) -> Result<(), String>,
+    change: impl FnOnce(&Object<'_>, &mut Edits<'_>) -> Result<(), String>,
 ) -> Merged {
     match edited(existing, comments, change) {
         Ok(text) if text == existing => Merged::Unchanged,
@@ -125,20 +125,18 @@ pub(super) fn edit(
 fn edited(
     existing: &str,
     comments: bool,
-    change: impl FnOnce(&CstObject) -> Result<(), String>,
+    change: impl FnOnce(&Object<'_>, &mut Edits<'_>) -> Result<(), String>,
 ) -> Result<String, String> {
     let text = existing.strip_prefix('\u{feff}').unwrap_or(existing);
     let mark = &existing[..existing.len() - text.len()];
     let wrong = |found: &str| expected("the file", "one JSON object", found);
-    let bare = if comments { without_comments(text) } else { text.to_owned() };
-    // The client reads JSON without other extensions, and serde_json bounds its depth.
-    serde_json::from_str::<IgnoredAny>(&bare).map_err(|error| {
-        wrong(&format!("invalid JSON at line {}, column {}", error.line(), error.column()))
+    let (root, mut edits) = parse(text, comments).map_err(|error| {
+        let (line, column) = (error.line_display(), error.column_display());
+        wrong(&format!("invalid JSON at line {line}, column {column}"))
     })?;
-    let root = CstRootNode::parse(text, &ParseOptions::default());
-    let root = root.map_err(|_| wrong("invalid JSON"))?;
-    change(&root.object_value().ok_or_else(|| wrong("other JSON"))?)?;
-    Ok(format!("{mark}{}", with_layout_of(text, &root.to_string())))
+    let top = root.as_ref().and_then(Node::as_object).ok_or_else(|| wrong("other JSON"))?;
+    change(top, &mut edits)?;
+    Ok(format!("{mark}{}", edits.apply()))
 }
 
 pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
@@ -146,84 +144,63 @@ pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
 }
 
 /// Returns the object in a member, if there is such a member.
-pub(super) fn object_of(top: &CstObject, name: &str) -> Result<Option<CstObject>, String> {
-    let Some(found) = member(top, name) else { return Ok(None) };
-    let found = found.object_value();
-    found.map(Some).ok_or_else(|| expected(&format!("`{name}`"), "an object", "something else"))
+pub(super) fn object_of<'a, 't>(
+    top: &'a Object<'t>,
+    name: &str,
+) -> Result<Option<&'a Object<'t>>, String> {
+    let wrong = || expected(&format!("`{name}`"), "an object", "something else");
+    member(top, name).map(|it| it.value.as_object().ok_or_else(wrong)).transpose()
 }
 
-fn list_of(hooks: &CstObject, event: &str) -> Result<Option<CstArray>, String> {
-    let Some(list) = member(hooks, event) else { return Ok(None) };
-    let place = format!("`hooks.{event}`");
-    list.array_value().map(Some).ok_or_else(|| expected(&place, "a list", "something else"))
+fn list_of<'a, 't>(hooks: &'a Object<'t>, event: &str) -> Result<Option<&'a Array<'t>>, String> {
+    let wrong = || expected(&format!("`hooks.{event}`"), "a list", "something else");
+    member(hooks, event).map(|it| it.value.as_array().ok_or_else(wrong)).transpose()
 }
 
 /// Returns the last member of that name, which is the one the client reads.
-pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
-    let is_named = |it: &CstObjectProp| it.decoded_name().as_deref() == Some(name);
-    object.properties().into_iter().rev().find(is_named)
+pub(super) fn member<'a, 't>(object: &'a Object<'t>, name: &str) -> Option<&'a ObjectProp<'t>> {
+    object.properties.iter().rfind(|it| it.name.as_str() == name)
 }
 
-/// Command in the list of an event: `[{"hooks": [{"command": "…"}]}]`.
-struct Entry {
-    command: Command,
-    text: CstStringLit,
-    hook: CstNode,
-    hooks: CstArray,
-    group: CstNode,
-}
-
-fn entries(list: &CstArray) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    for group in list.elements() {
-        let hooks = group.as_object().and_then(|it| member(&it, "hooks")?.array_value());
-        let Some(hooks) = hooks else { continue };
-        for hook in hooks.elements() {
-            let command = hook.as_object().and_then(|it| member(&it, "command")?.value());
-            let Some(text) = command.and_then(|it| it.as_string_lit()) else { continue };
-            let Ok(line) = text.decoded_value() else { continue };
-            let command = Command::read(&line);
-            let (hooks, group) = (hooks.clone(), group.clone());
-            entries.push(Entry { command, text, hook, hooks, group });
-        }
+/// Cuts hooks from the list of an event, `[{"hooks": [{"command": "…"}]}]`, and groups that become
+/// empty. Returns false, and cuts none, if the whole list becomes empty.
+fn cut_hooks<'a>(
+    edits: &mut Edits<'_>,
+    list: &'a Array<'_>,
+    mut is_cut: impl FnMut(Command, &'a StringLit<'a>) -> bool,
+) -> bool {
+    let mut groups = Vec::new();
+    for group in &list.elements {
+        let hooks = group.as_object().and_then(|it| member(it, "hooks")?.value.as_array());
+        groups.push(hooks.is_some_and(|hooks| {
+            let is_cut = hooks.elements.iter().map(|hook| {
+                let text =
+                    hook.as_object().and_then(|it| member(it, "command")?.value.as_string_lit());
+                text.is_some_and(|text| is_cut(Command::read(&text.value), text))
+            });
+            let is_cut: Vec<bool> = is_cut.collect();
+            !edits.cut(hooks.range, &hooks.elements, &is_cut)
+        }));
     }
-    entries
+    edits.cut(list.range, &list.elements, &groups)
 }
 
-impl Entry {
-    /// Removes the entry, and its group if it becomes empty.
-    fn remove(self) {
-        self.hook.remove();
-        if self.hooks.elements().is_empty() {
-            self.group.remove();
+/// Adds a group that runs `line` to the list of an event, or updates annalist's entry in it.
+fn install_event(edits: &mut Edits<'_>, list: &Array<'_>, line: &str, group: &Value) {
+    let (mut runs_us, mut updates) = (false, Vec::new());
+    cut_hooks(edits, list, |command, text| {
+        let is_second = command.is_ours && runs_us;
+        runs_us |= command.runs_us;
+        if command.is_ours && !is_second && !command.runs(line) {
+            updates.push((text.range, Value::from(command.with(line))));
         }
-    }
-}
-
-/// Adds `line` to the list of an event, or updates annalist's entry in it.
-fn install_event(list: &CstArray, line: &str, timeout: u32) {
-    let mut runs_us = false;
-    for entry in entries(list) {
-        if entry.command.is_ours && runs_us {
-            entry.remove();
-            continue;
-        }
-        runs_us |= entry.command.runs_us;
-        if entry.command.is_ours && !entry.command.runs(line) {
-            entry.text.set_raw_value(Value::from(entry.command.with(line)).to_string());
-        }
+        is_second
+    });
+    for (range, command) in updates {
+        edits.replace(range, command);
     }
     if !runs_us {
-        let object = |members: Vec<(&str, CstInputValue)>| {
-            let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
-            CstInputValue::Object(members.collect())
-        };
-        let hook = object(vec![
-            ("type", "command".into()),
-            ("command", line.into()),
-            ("timeout", CstInputValue::Number(timeout.to_string())),
-        ]);
-        list.append(object(vec![("hooks", CstInputValue::Array(vec![hook]))]));
+        edits.add_element(list, group);
     }
 }
 

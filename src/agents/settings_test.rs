@@ -95,14 +95,32 @@ fn comments_stay_where_the_client_reads_them() {
     for theirs in [
         "// one\n{\n  // two\n  \"a\": \"http://x/*y*/\", /* three */\n  \"b\": 1 // four\n  // five\n}\n// six",
         "{\n  \"hooks\": {\n    // one\n    \"Stop\": [\n      // two\n      { \"hooks\": [ { \"command\": \"x\" } ] } // three\n      /* four */\n    ] // five\n  }\n}",
+        "{ // one\n}",
+        "{\n  \"hooks\": { /* one */\n    \"PreToolUse\": [1, // two\n      2] // five\n  }\n}",
     ] {
         let Merged::Changed(text) = install(&hooks, Some(theirs), "annalist") else {
             panic!("{theirs}")
         };
-        let bare = without_comments(&text);
+        let words = ["one", "two", "three", "four", "five", "six"];
+        let bare = words.iter().fold(text.clone(), |text, word| {
+            text.replace(&format!("// {word}"), "").replace(&format!("/* {word} */"), "")
+        });
         assert_eq!(commands(&bare, "Stop").last().unwrap(), "annalist hook stop", "{text}");
         assert_eq!(install(&hooks, Some(&text), "annalist"), Merged::Unchanged, "{text}");
         assert_eq!(removed(&text), theirs);
+    }
+}
+
+#[test]
+fn comments_around_entries_of_ours_stay_where_they_are() {
+    let ours = r#"{"hooks": [{"command": "annalist hook stop"}]}"#;
+    for (theirs, left) in [
+        ("[ // one, two\n OURS, {\"a\": 1} // three\n]", "[ // one, two\n  {\"a\": 1} // three\n]"),
+        ("[\n  OURS, // one\n  OURS, /* two */ 3]", "[ // one\n   /* two */ 3]"),
+        ("[ 1, // one\n  OURS, /* two */ OURS\n]", "[ 1 // one\n   /* two */\n]"),
+    ] {
+        let text = format!("{{\"hooks\": {{\"Stop\": {}}}}}", theirs.replace("OURS", ours));
+        assert_eq!(removed(&text), format!("{{\"hooks\": {{\"Stop\": {left}}}}}"));
     }
 }
 

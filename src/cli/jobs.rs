@@ -1,17 +1,14 @@
-//! `annalist jobs`: lists, shows, retries, cancels and drops jobs.
+//! `annalist jobs`: lists, retries, cancels and drops jobs.
 
 use super::arguments::{named, one, prefix, session_of};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, json_row, lasting,
-    numbers, pairs, short, time,
+    self, Failure, GREEN, Wide, YELLOW, count, json_row, lasting, numbers, short, time,
 };
-use super::records::RunRow;
 use super::settings;
 use crate::adapters::clock;
 use crate::config::namespace_name;
 use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
-use crate::privacy::Redacted;
-use crate::store::{JobChange, JobFilter, JobPage, JobSelection, Store, StoredJob, StoredRun};
+use crate::store::{JobChange, JobFilter, JobSelection, Store, StoredJob};
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +23,7 @@ const LISTED_MAX: u32 = 200;
     after_help = "\
 Examples:
   annalist jobs --state dead
-  annalist jobs show 3fa9
+  annalist jobs 3fa9
   annalist jobs retry --all-dead --kind refused
   annalist jobs cancel 3fa9 77c0"
 )]
@@ -41,14 +38,6 @@ pub(super) struct Args {
 enum Command {
     /// List open and dead jobs, oldest first (default)
     List(List),
-    /// Show one job in full, and what can be done with it
-    Show {
-        /// ID or ID prefix
-        id: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
     /// Retry dead and cancelled jobs, and make waiting ones ready at once
     Retry(Retry),
     /// Cancel open jobs; their entries are skipped, with the reason
@@ -59,6 +48,9 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct List {
+    /// List only these, in any state, with their errors: IDs or ID prefixes
+    #[arg(value_name = "ID", conflicts_with_all = ["state", "namespace", "session", "limit"])]
+    ids: Vec<String>,
     /// Only jobs in this state; can be repeated
     #[arg(long, value_parser = named(JobState::ALL, JobState::name))]
     state: Vec<JobState>,
@@ -82,7 +74,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     runtime.block_on(async {
         match args.command.unwrap_or(Command::List(args.list)) {
             Command::List(args) => list(&store, &args, now).await,
-            Command::Show { id, json } => show(&store, &id, json, now).await,
             Command::Retry(args) => retry(&store, &args, now).await,
             Command::Cancel(args) => cancel(&store, &args, now).await,
             Command::Drop(args) => drop_jobs(&store, &args).await,
@@ -99,7 +90,10 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
         session: session_of(store, args.session.as_deref()).await?.map(|it| it.id.0.into()),
         limit,
     };
-    let jobs = store.jobs(filter).await?;
+    let jobs = match args.ids.as_slice() {
+        [] => store.jobs(filter).await?,
+        ids => resolve(store, ids).await?,
+    };
     if args.json {
         return output::json(&jobs.iter().map(JobRow::of).collect::<Vec<_>>());
     }
@@ -113,6 +107,11 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
     }
     let shown = args.limit.unwrap_or(LISTED_MAX) as usize;
     print_table(jobs.iter().take(shown), now)?;
+    for it in jobs.iter().filter(|_| !args.ids.is_empty()) {
+        if let Some(detail) = &it.detail {
+            output::line(&format!("{YELLOW}{}{YELLOW:#} {detail}", short(&it.id)))?;
+        }
+    }
     if jobs.len() > shown {
         output::note("more jobs not shown: --limit N shows more, --json all");
     }
@@ -140,7 +139,7 @@ fn print_table<'a>(
             lasting(now.since(it.enqueued_at)),
         ]
     };
-    // A narrow terminal drops priority, tokens, namespace and tries.
+    // A narrow terminal hides priority, tokens, namespace and tries.
     let rows = jobs.map(row).collect();
     output::print_table(&output::fitted(&header, rows, Wide::paths(6), &[4, 8, 5, 3]))
 }
@@ -181,135 +180,6 @@ json_row! {
         since: String = it.since.to_string(),
         until: Option<String> = time(it.until),
         finished_at: Option<String> = time(it.finished_at),
-    }
-}
-
-/// A job with its session, its last run and the commands for it, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct JobDetails<'a> {
-    #[serde(flatten)]
-    job: JobRow<'a>,
-    native_id: &'a Redacted,
-    title: Option<&'a Redacted>,
-    run: Option<RunRow<'a>>,
-    next: Vec<String>,
-}
-
-async fn show(store: &Store, id: &str, as_json: bool, now: Timestamp) -> Result<(), Failure> {
-    let page = one(store.job(prefix(id)?).await?, "job", id)?;
-    let next = next(&page.stored);
-    if as_json {
-        return output::json(&JobDetails {
-            job: JobRow::of(&page.stored),
-            native_id: &page.session.native_id,
-            title: page.session.title.as_ref(),
-            run: page.run.as_ref().map(RunRow::of),
-            next: next.into_iter().map(|(command, _)| command).collect(),
-        });
-    }
-    print_page(&page, now)?;
-    for (command, effect) in next {
-        output::note(&format!("{DIM}{command}{DIM:#}  {effect}"));
-    }
-    Ok(())
-}
-
-fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
-    let JobPage { stored: it, session, run } = page;
-    let style = match it.state {
-        JobState::Dead => RED,
-        JobState::Waiting | JobState::Cancelled => YELLOW,
-        JobState::Done => GREEN,
-        JobState::Ready | JobState::Leased | JobState::Cut => BOLD,
-    };
-    let why = why(it, now);
-    let why = if why.is_empty() { why } else { format!(", {why}") };
-    output::line(&format!("{style}{}{style:#}{why}  {}", it.state.name(), it.id))?;
-    if let Some(detail) = &it.detail {
-        output::line(&format!("  {YELLOW}{detail}{YELLOW:#}"))?;
-    }
-    let when = |at: Timestamp| format!("{at} ({} ago)", lasting(now.since(at)));
-    let title = session.title.as_ref().map(|title| format!(" “{}”", title.as_str()));
-    let part = |(ordinal, part): (u32, u32)| match part {
-        0 => ordinal.to_string(),
-        part => format!("{ordinal} (part {})", part + 1),
-    };
-    let afresh = match it.generation {
-        0 => String::new(),
-        times => format!(", restarted {times} times"),
-    };
-    let slice = format!(
-        "number {}, entries {}–{}, about {} tokens",
-        it.index + 1,
-        part(it.first),
-        part(it.last),
-        count(u64::from(it.tokens))
-    );
-    let holder = if it.state == JobState::Leased { "held by" } else { "last held by" };
-    let since = format!("{} since", it.state.name());
-    let rows = [
-        (
-            "session",
-            format!("{} {}{}", short(&session.id), session.format, title.unwrap_or_default()),
-        ),
-        ("namespace", it.namespace.clone()),
-        ("file", it.path.clone()),
-        ("slice", slice),
-        ("tries", format!("{}{afresh}", it.attempts)),
-        ("priority", it.priority.to_string()),
-        ("enqueued", when(it.enqueued_at)),
-        (since.as_str(), when(it.since)),
-        ("until", it.until.map(|until| until.to_string()).unwrap_or_default()),
-        (holder, it.holder.clone().unwrap_or_default()),
-        ("run", run.as_ref().map(run_line).unwrap_or_default()),
-    ];
-    pairs(rows)
-}
-
-fn run_line(StoredRun { run, current }: &StoredRun) -> String {
-    let state = if *current { run.state.name() } else { "replaced" };
-    format!(
-        "{} {state}, {}, {}, {}, {} tokens, ${:.4}",
-        short(&run.id),
-        run.model,
-        run.prompt(),
-        counted(run.calls.into(), "call"),
-        count(run.usage.prompt_tokens + run.usage.completion_tokens),
-        dollars(run.cost_micros)
-    )
-}
-
-fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
-    let id = short(&it.id);
-    let jobs = |verb: &str| format!("annalist jobs {verb} {id}");
-    match it.state {
-        JobState::Waiting => vec![
-            (jobs("retry"), "makes it ready now"),
-            (jobs("cancel"), "cancels it; its entries are skipped"),
-        ],
-        JobState::Ready => vec![
-            ("annalist worker".to_owned(), "processes it in turn"),
-            (jobs("cancel"), "cancels it; its entries are skipped"),
-        ],
-        JobState::Leased => {
-            vec![(jobs("cancel"), "cancels it; its worker's results are rejected")]
-        }
-        JobState::Dead => vec![
-            (jobs("retry"), "asks the model again"),
-            (jobs("drop"), "deletes it; its entries stay failed"),
-        ],
-        JobState::Cancelled => vec![
-            (jobs("retry"), "retries it"),
-            (jobs("drop"), "deletes it; its entries stay skipped"),
-        ],
-        JobState::Done => {
-            let session = short(&it.session);
-            vec![(format!("annalist records --session {session}"), "lists the records")]
-        }
-        JobState::Cut => {
-            let session = short(&it.session);
-            vec![(format!("annalist jobs --session {session}"), "lists the two that replaced it")]
-        }
     }
 }
 
@@ -411,7 +281,7 @@ impl Order {
 async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<(), Failure> {
     let which = match args.all_dead {
         true => JobSelection::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
-        false => JobSelection::Ids(resolve(store, &args.ids).await?),
+        false => JobSelection::Ids(selected(store, &args.ids).await?),
     };
     let steered = store.retry(which, now).await?;
     if steered.is_empty() && !args.json {
@@ -421,7 +291,7 @@ async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<(), Failur
 }
 
 async fn cancel(store: &Store, args: &Cancel, now: Timestamp) -> Result<(), Failure> {
-    let steered = store.cancel(resolve(store, &args.ids).await?, now).await?;
+    let steered = store.cancel(selected(store, &args.ids).await?, now).await?;
     tell(Order::Cancel, false, &steered, args.json)
 }
 
@@ -431,7 +301,7 @@ async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure> {
     } else if args.all_cancelled {
         JobSelection::Cancelled
     } else {
-        JobSelection::Ids(resolve(store, &args.ids).await?)
+        JobSelection::Ids(selected(store, &args.ids).await?)
     };
     let steered = store.drop_jobs(which).await?;
     if steered.is_empty() && !args.json {
@@ -440,11 +310,15 @@ async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure> {
     tell(Order::Drop, args.all_dead || args.all_cancelled, &steered, args.json)
 }
 
+async fn selected(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
+    Ok(resolve(store, ids).await?.iter().map(|it| it.id).collect())
+}
+
 /// Resolves id prefixes to distinct jobs; fails before any change if one is ambiguous.
-async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
+async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<StoredJob>, Failure> {
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
-        let job = one(store.job_id(prefix(id)?).await?, "job", id)?;
+        let job = one(store.job(prefix(id)?).await?, "job", id)?;
         if !found.contains(&job) {
             found.push(job);
         }

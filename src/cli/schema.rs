@@ -123,7 +123,6 @@ fn cli_schemas() -> String {
         "forget-dry-run": forget::ForgetPreview<'static>,
         "jobs-change": Vec<jobs::JobChangeRow<'static>>,
         "jobs-list": Vec<jobs::JobRow<'static>>,
-        "jobs-show": jobs::JobDetails<'static>,
         "memory-history": Vec<memory::HistoryRow>,
         "memory-lint": memory::LintReport<'static>,
         "memory-list": Vec<MemoryRow<'static>>,

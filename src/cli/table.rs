@@ -2,8 +2,6 @@
 
 use super::output::{self, Failure, commas, json, note, tail, window};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
-use textwrap::core::Word;
-use textwrap::{Options, WordSeparator};
 
 /// Defines a JSON object with the type and the value of each field, and `of`, which makes it.
 macro_rules! json_row {
@@ -26,7 +24,7 @@ pub(super) use json_row;
 /// Row of a table, and element of the same list as JSON.
 pub(super) trait Row: serde::Serialize {
     const HEADER: &'static [&'static str];
-    /// Columns that a narrow terminal drops, in this order.
+    /// Columns that a narrow terminal hides, in this order.
     const SPARE: &'static [usize] = &[];
 
     fn cells(&self) -> Vec<String>;
@@ -42,32 +40,8 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
         return Ok(());
     }
     let cells: Vec<Vec<String>> = rows.iter().map(R::cells).collect();
-    let last = R::HEADER.len().saturating_sub(1);
-    let dropped = window().map_or(0, |(width, _)| {
-        let words = Wide { least: WORDS_MIN, ..Wide::paths(last) };
-        fit(&columns(R::HEADER, &cells), words, R::SPARE, width).0
-    });
-    let gone = &R::SPARE[..dropped];
-    print_table(&without(R::HEADER, cells, gone))
-}
-
-fn columns(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
-    let letters = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
-        cells.chain([header[at].len()]).max().unwrap_or_default()
-    };
-    (0..header.len()).map(letters).collect()
-}
-
-/// Builds a table without the columns `gone`.
-fn without(header: &[&str], rows: Vec<Vec<String>>, gone: &[usize]) -> Table {
-    let kept = |at: &usize| !gone.contains(at);
-    let header: Vec<&str> = (0..header.len()).filter(kept).map(|at| header[at]).collect();
-    let mut table = table(&header);
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().filter(|(at, _)| kept(at)).map(|(_, it)| it));
-    }
-    table
+    let words = Wide::words(R::HEADER.len().saturating_sub(1));
+    print_table(&fitted(R::HEADER, cells, words, R::SPARE))
 }
 
 /// Prints names with their values; omits those without a value.
@@ -94,30 +68,29 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Builds a table that fits the terminal. If it is too wide, drops columns in the order of `spare`, then narrows the
-/// cells of `wide`, and only then others.
+/// Builds a table that fits the terminal. If it is too wide, hides columns in the order of `spare` and says so, then
+/// narrows the cells of `wide`, and only then others.
 pub(super) fn fitted(
     header: &[&str],
     mut rows: Vec<Vec<String>>,
     wide: Wide,
     spare: &[usize],
 ) -> Table {
-    let mut gone = &[][..];
-    if let Some((width, _)) = window() {
-        let (dropped, letters) = fit(&columns(header, &rows), wide, spare, width);
-        gone = &spare[..dropped];
-        rows.iter_mut()
-            .filter_map(|row| row.get_mut(wide.column))
-            .for_each(|it| *it = (wide.narrowed)(it, letters));
+    let mut whole = table(header);
+    whole.add_rows(rows.clone());
+    let Some((width, _)) = window() else { return whole };
+    let (hidden, letters) = fit(&whole.column_max_content_widths(), wide, spare, width);
+    for cell in rows.iter_mut().filter_map(|row| row.get_mut(wide.column)) {
+        *cell = (wide.narrowed)(cell, letters);
     }
-    if !gone.is_empty() {
-        let names = commas(gone.iter().map(|at| header[*at].to_uppercase()));
+    let mut table = table(header);
+    table.add_rows(rows);
+    for column in &spare[..hidden] {
+        table.column_mut(*column).map(|it| it.set_constraint(ColumnConstraint::Hidden));
+    }
+    if hidden > 0 {
+        let names = commas(spare[..hidden].iter().map(|at| header[*at].to_uppercase()));
         note(&format!("a wider terminal shows {names} too"));
-    }
-    let mut table = without(header, rows, gone);
-    let before = gone.iter().filter(|at| **at < wide.column).count();
-    if let Some(column) = table.column_mut(wide.column - before) {
-        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
 }
@@ -140,33 +113,34 @@ impl Wide {
         Wide { column, least: PATH_LETTERS_MIN, narrowed: tail }
     }
 
-    /// Names, wrapped at hyphens and slashes.
+    /// Names, wrapped at hyphens.
     pub(super) fn names(column: usize) -> Wide {
-        Wide { column, least: NAME_LETTERS_MIN, narrowed: wrapped }
+        Wide {
+            column,
+            least: NAME_LETTERS_MIN,
+            narrowed: |name, letters| textwrap::fill(name, letters),
+        }
+    }
+
+    /// Sentences, wrapped by the table.
+    fn words(column: usize) -> Wide {
+        Wide { column, least: WORDS_MIN, narrowed: |text, _| text.to_owned() }
     }
 }
 
-fn wrapped(name: &str, letters: usize) -> String {
-    fn pieces(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-        Box::new(line.split_inclusive(['/', '-', ' ']).map(Word::from))
-    }
-    let options = Options::new(letters).word_separator(WordSeparator::Custom(pieces));
-    textwrap::fill(name, options)
-}
-
-/// Returns the number of `spare` columns to drop for a table of `width`, and the letters left for `wide`.
-fn fit(columns: &[usize], wide: Wide, spare: &[usize], width: usize) -> (usize, usize) {
+/// Returns the number of `spare` columns to hide for a table of `width`, and the letters left for `wide`.
+fn fit(columns: &[u16], wide: Wide, spare: &[usize], width: usize) -> (usize, usize) {
     const BLANKS: usize = 2;
-    let Wide { column, least, .. } = wide;
-    let all: usize = columns.iter().map(|letters| letters + BLANKS).sum();
-    let mut others = all - (columns[column] + BLANKS);
-    let least_column = columns[column].min(least) + BLANKS;
-    let mut dropped = 0;
-    while let Some(at) = spare.get(dropped).filter(|_| others + least_column > width) {
-        others -= columns[*at] + BLANKS;
-        dropped += 1;
+    let letters = |at: usize| usize::from(columns[at]);
+    let mut others = (0..columns.len()).map(|at| letters(at) + BLANKS).sum::<usize>();
+    others -= letters(wide.column);
+    let least = letters(wide.column).min(wide.least);
+    let mut hidden = 0;
+    while let Some(at) = spare.get(hidden).filter(|_| others + least > width) {
+        others -= letters(*at) + BLANKS;
+        hidden += 1;
     }
-    (dropped, width.saturating_sub(others + BLANKS).max(least))
+    (hidden, width.saturating_sub(others).max(wide.least))
 }
 
 /// Prints a table without trailing blanks.
@@ -181,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {
+    fn narrow_terminals_hide_spare_columns_and_then_the_beginnings_of_paths() {
         // Columns: id, path, tokens, age.
         let wide = Wide::paths(1);
         let fit = |width| fit(&[4, 31, 6, 5], wide, &[2, 3], width);

@@ -31,7 +31,7 @@ pub(crate) struct Snapshot {
     read: Option<MessageCount>,
     messages: Vec<SavedMessage>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<SavedSummary>,
+    summary: Option<SummaryState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     entities: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,15 +58,6 @@ enum SavedTime {
     Millis(i64),
 }
 
-#[derive(Deserialize, JsonSchema, Serialize)]
-#[serde(deny_unknown_fields)]
-struct SavedSummary {
-    text: Option<Redacted>,
-    before: Option<u64>,
-    of: Option<MessageCount>,
-    tried_at: Option<u64>,
-}
-
 impl ConversationMemory {
     /// Serialises the memory for [`from_json`].
     pub fn to_json(&self) -> String {
@@ -89,12 +80,7 @@ impl ConversationMemory {
             limits: named,
             read: Some(history.read),
             messages: history.in_order().map(SavedMessage::of).collect(),
-            summary: (*kind == MemoryType::Summary).then(|| SavedSummary {
-                text: summary.text.clone(),
-                before: Some(summary.before),
-                of: Some(summary.count),
-                tried_at: summary.tried_at,
-            }),
+            summary: (*kind == MemoryType::Summary).then(|| summary.clone()),
             entities: is_entity.then(|| entities.entities.clone()),
             entities_evicted: is_entity.then_some(entities.evicted),
         }
@@ -170,16 +156,15 @@ impl Snapshot {
         if has_entities && kind != MemoryType::Entity {
             return Err(wrong("entities", "expected only in a memory of type entity"));
         }
-        if let Some(saved) = self.summary {
-            let (history, before) = (&memory.history, saved.before.unwrap_or(0));
+        if let Some(mut summary) = self.summary {
+            let history = &memory.history;
             let first = history.others.front().map_or(history.read.messages, |it| it.ordinal);
-            if before > first {
+            if summary.before > first {
                 let expected = "expected no place behind a message that is not in it";
                 return Err(wrong("summary.before", expected));
             }
-            let text = saved.text.map(|text| gate.redact(text.as_str()));
-            let (count, tried_at) = (saved.of.unwrap_or_default(), saved.tried_at);
-            memory.summary = SummaryState { text, before, count, tried_at };
+            summary.text = summary.text.map(|text| gate.redact(text.as_str()));
+            memory.summary = summary;
         }
         memory.entities.evicted = self.entities_evicted.unwrap_or(0);
         restore_entities(&mut memory, &self.entities.unwrap_or_default(), gate)?;

@@ -6,6 +6,8 @@ use crate::llm::prompt::SummaryPrompt;
 use crate::privacy::{Gate, Redacted, Woven};
 use crate::text::names::sentences;
 use crate::text::truncate::words_within;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 const LABEL: &str = "Previous conversation summary: ";
 /// Maximum bytes of a rule-based summary: about 350 tokens, to leave room for newer messages.
@@ -90,11 +92,13 @@ pub enum Absorbed {
     Stale,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct SummaryState {
     pub(super) text: Option<Redacted>,
     /// Messages before this ordinal are in it.
     pub(super) before: u64,
+    #[serde(rename = "of")]
     pub(super) count: MessageCount,
     /// Number of messages read when the last reply was empty.
     pub(super) tried_at: Option<u64>,

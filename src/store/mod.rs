@@ -51,8 +51,8 @@ pub(crate) use namespace::{NamespaceTotals, Token, TokenRight};
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use queue::{
     ABANDONED, BatchJob, BatchPart, CallEnd, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge,
-    DeadJobs, Gathering, JobChange, JobFilter, JobPage, JobRelease, JobSelection, OpenJobs,
-    Overdue, PartEnd, QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
+    DeadJobs, Gathering, JobChange, JobFilter, JobRelease, JobSelection, OpenJobs, Overdue,
+    PartEnd, QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub use record::RecordFilter;

@@ -96,11 +96,11 @@ fn the_queue_and_its_workers_keep_to_their_schemas() {
     let jobs = run(&place, "jobs-list", &["jobs", "--json"]);
     let id = text(&jobs[0]["job"]);
     run(&place, "status", &["status", "--json"]);
-    run(&place, "jobs-show", &["jobs", "show", id, "--json"]);
+    run(&place, "jobs-list", &["jobs", id, "--json"]);
     run(&place, "jobs-change", &["jobs", "cancel", id, "--json"]);
     run(&place, "jobs-change", &["jobs", "retry", id, "--json"]);
     run(&place, "worker", &["worker", "--drain", "--cassette", &cassette, "--json"]);
-    run(&place, "jobs-show", &["jobs", "show", id, "--json"]);
+    run(&place, "jobs-list", &["jobs", id, "--json"]);
     run(&place, "jobs-change", &["jobs", "drop", id, "--json"]);
     run(&place, "replay", &["replay", &sessions, "--cassette", &cassette, "--json"]);
     let status = run(&place, "status", &["status", "--json"]);

@@ -206,22 +206,15 @@ async fn jobs_are_listed_with_what_they_wait_for() {
 }
 
 #[tokio::test]
-async fn a_job_is_shown_with_the_very_command_that_comes_next() {
+async fn named_jobs_are_listed_in_any_state_with_their_errors() {
     let queue = full().await;
-    let shown = queue.run(&["jobs", "show", &id("dead-1")]);
+    let [dead, off] = [id("dead-1"), id("off")];
+    let shown = queue.run(&["jobs", &dead, &off]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     insta::assert_snapshot!("job", timeless(&shown.stdout));
-    let next = format!("annalist jobs retry {}", id("dead-1"));
-    assert!(shown.stderr.contains(&next), "{}", shown.stderr);
-    for (name, verb) in [("leased", "cancel"), ("cap-1", "retry"), ("off", "drop")] {
-        let shown = queue.place.json(&["jobs", "show", &id(name), "--json"]);
-        let next: Vec<&str> =
-            shown["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        let command = format!("annalist jobs {verb} {}", id(name));
-        assert!(next.contains(&command.as_str()), "{next:?}");
-        let args: Vec<&str> = command.split(' ').skip(1).collect();
-        assert_eq!(queue.run(&args).code, 0, "what is said can be done: {command}");
-    }
+    let states = queue.place.json(&["jobs", "list", &off, &dead, "--json"]);
+    assert_eq!((&states[0]["state"], &states[1]["state"]), (&"cancelled".into(), &"dead".into()));
+    queue.run(&["jobs", &dead, "--state", "dead"]).refused(2, &["--state"]);
 }
 
 #[tokio::test]
@@ -309,7 +302,7 @@ async fn orders_say_what_was_done_and_why_the_rest_was_left() {
 async fn an_invalid_order_is_one_line_and_changes_nothing() {
     let queue = full().await;
     let good = id("dead-1");
-    for verb in ["show", "retry", "cancel", "drop"] {
+    for verb in ["list", "retry", "cancel", "drop"] {
         queue.run(&["jobs", verb, "xyz"]).refused(2, &["xyz", "hex digits"]);
         queue.run(&["jobs", verb, "ffffffffff"]).refused(2, &["no job", "annalist jobs"]);
     }
@@ -329,12 +322,12 @@ async fn an_invalid_order_is_one_line_and_changes_nothing() {
         (&["drop"], "--all-cancelled"),
         (&["drop", "--all-dead", "--all-cancelled"], "--all-cancelled"),
         (&["cancel"], "ID"),
-        (&["lsit"], "list"),
+        (&["lsit"], "hex digits"),
     ] {
         let output = queue.run(&[&["jobs"], args].concat());
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}");
         assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
     }
-    let shown = queue.place.json(&["jobs", "show", &good, "--json"]);
-    assert_eq!(shown["state"], "dead", "nothing was done");
+    let shown = queue.place.json(&["jobs", &good, "--json"]);
+    assert_eq!(shown[0]["state"], "dead", "nothing was done");
 }

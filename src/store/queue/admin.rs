@@ -1,13 +1,12 @@
-//! Lists, shows, retries, cancels and drops jobs. Each change is one idempotent transaction.
+//! Lists, retries, cancels and drops jobs. Each change is one idempotent transaction.
 
 use super::claim::{QUEUED_COLUMNS, QueuedJob, close_gathering};
 use crate::domain::{
-    CoverageState, Digest, ErrorKind, JobId, JobState, Session, SessionId, SliceId, Timestamp,
-    Tokens,
+    CoverageState, Digest, ErrorKind, JobId, JobState, SessionId, SliceId, Timestamp, Tokens,
 };
 use crate::store::{
-    CoverageReason, Db, IdPrefix, PrefixLookup, Result, Run, Store, StoreResult, StoredRun, Value,
-    entry, row_of, run, session, values,
+    CoverageReason, Db, IdPrefix, PrefixLookup, Result, Run, Store, StoreResult, Value, entry,
+    row_of, values,
 };
 use std::collections::HashMap;
 
@@ -52,14 +51,6 @@ pub(crate) struct StoredJob {
     pub tokens: Tokens,
 }
 
-/// A job with its session and latest run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct JobPage {
-    pub stored: StoredJob,
-    pub session: Session,
-    pub run: Option<StoredRun>,
-}
-
 impl Store {
     pub(crate) async fn jobs(&self, filter: JobFilter) -> StoreResult<Vec<StoredJob>> {
         self.read("reading jobs", move |db| {
@@ -93,12 +84,11 @@ impl Store {
         .await
     }
 
-    pub(crate) async fn job(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<JobPage>> {
-        self.lookup("looking up a job", "jobs", prefix, |db, id| page(db, JobId(id))).await
-    }
-
-    pub(crate) async fn job_id(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<JobId>> {
-        self.lookup("looking up a job", "jobs", prefix, |_, id| Ok(Some(JobId(id)))).await
+    pub(crate) async fn job(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<StoredJob>> {
+        self.lookup("looking up a job", "jobs", prefix, |db, id| {
+            db.first(&format!("SELECT {COLUMNS} WHERE j.id = ?1"), values![&id])
+        })
+        .await
     }
 
     /// Makes waiting jobs ready, and reopens dead and cancelled ones as if never tried, reverting
@@ -177,18 +167,6 @@ const STATE_PARTITIONS: [(&str, &[JobState]); 3] = [
     ("j.state IN ('dead', 'cancelled')", &[JobState::Dead, JobState::Cancelled]),
     ("j.finished_at IS NOT NULL", &[JobState::Done, JobState::Cut]),
 ];
-
-fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>> {
-    let sql = format!("SELECT {COLUMNS} WHERE j.id = ?1");
-    let Some(stored) = db.first::<StoredJob>(&sql, values![&id.0])? else { return Ok(None) };
-    let sql = "SELECT r.id FROM jobs j JOIN runs r ON r.session_no = j.session_no
-            AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
-            AND r.slice = j.slice
-        WHERE j.id = ?1 ORDER BY r.current DESC, r.no DESC LIMIT 1";
-    let run = db.first(sql, values![&id])?.map(|id| run::find(db, id)).transpose()?.flatten();
-    let session = session::find(db, stored.session)?;
-    Ok(session.map(|session| JobPage { stored, session, run }))
-}
 
 /// Skip reason for entries of a cancelled job.
 pub(crate) const CANCELLED: &str = "cancelled";

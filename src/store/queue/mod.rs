@@ -12,7 +12,7 @@ mod share_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use admin::{JobChange, JobFilter, JobPage, JobSelection, StoredJob};
+pub(crate) use admin::{JobChange, JobFilter, JobSelection, StoredJob};
 pub(crate) use claim::{ABANDONED, JobRelease};
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding};
 pub use intake::Intake;
