@@ -17,7 +17,7 @@ use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use super::units::{item_of, with_marks};
 use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
-    Stage,
+    Speaker, Stage,
 };
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
@@ -376,6 +376,7 @@ impl<'a> Placing<'a> {
         let paths = [kind::ACTIVE_CONTEXT, kind::PROGRESS, kind::PATTERNS, kind::GLOSSARY];
         let mut pages = paths.map(Page::new).to_vec();
         let mut counts: BTreeMap<List, usize> = BTreeMap::new();
+        let overflow = self.overflow();
         for memory in self.in_time.clone().into_iter().rev() {
             if let Some((text, digits)) = self.focus(memory)
                 && counts.get(&CURRENT_FOCUS).is_none_or(|count| *count < CURRENT_FOCUS.entries_max)
@@ -385,6 +386,9 @@ impl<'a> Placing<'a> {
                 push(&mut pages, CURRENT_FOCUS, entry(Shape::Bullet, &text, None, Some(&tag)));
             }
             let Some((list, entry)) = self.place(memory) else { continue };
+            if overflow.contains(&memory.id) {
+                continue;
+            }
             let count = counts.entry(list).or_default();
             if *count < list.entries_max
                 && let Some(entry) = entry()
@@ -397,6 +401,22 @@ impl<'a> Placing<'a> {
             }
         }
         pages
+    }
+
+    /// Decisions for which their list has no room. The newest half of it stays; of the others, those that were said
+    /// again go last, and those that have a record of their own go before those of people and before older ones.
+    fn overflow(&self) -> BTreeSet<MemoryId> {
+        let decisions = self.in_time.iter().rev().copied();
+        let decisions = decisions.filter(|it| it.claim.kind() == ClaimKind::Decision);
+        let listed = |it: &&Memory| self.place(it).is_some_and(|(list, _)| list == DECISIONS);
+        let mut older: Vec<&Memory> =
+            decisions.filter(listed).skip(DECISIONS.entries_max / 2).collect();
+        older.sort_by_key(|it| {
+            let has_record = self.names.records.contains_key(&it.id);
+            let is_persons = it.confirmed || it.said_by == Speaker::Person;
+            (it.sources.len() < 2, has_record, !is_persons)
+        });
+        older.iter().skip(DECISIONS.entries_max.div_ceil(2)).map(|it| it.id).collect()
     }
 
     /// Text of a request in progress, and the digits of its tag.

@@ -377,6 +377,29 @@ fn lines_that_contradict_one_another_name_each_other() {
 }
 
 #[test]
+fn an_old_decision_that_was_said_again_stays_in_a_full_list_and_one_with_a_record_goes_first() {
+    let of = |n: i64| {
+        let options: &[&str] = if n % 2 == 0 { &["blue", "red"] } else { &[] };
+        memory(
+            &format!("m{n}"),
+            n,
+            decision(&format!("berth {n} is blue"), options, "it shows less dirt"),
+            Stage::Decided,
+        )
+    };
+    let mut memories: Vec<Memory> = (0..80).map(of).collect();
+    memories[0].sources.push(RecordId(Digest::of(&["again"])));
+    let all = rendered(&memories, &[], &Files::new(), &Files::new());
+    let lines = entries(&all.files, "active-context.md", "Recent Decisions");
+    let has = |n: i64| lines.iter().any(|it| it.contains(&format!("berth {n} is blue")));
+    // The newest thirty, the one that was said again, and those without a record before those with one.
+    assert_eq!(lines.len(), 60);
+    assert!((50..80).all(has) && has(0) && (1..50).filter(|n| n % 2 == 1).all(has));
+    assert!(has(48) && !has(2));
+    assert!(all.files.contains_key("decisions/ADR-002-berth-2-is-blue.md"));
+}
+
+#[test]
 fn what_a_list_has_no_room_for_stands_in_the_archive_of_its_month() {
     let of =
         |n: i64| memory(&format!("m{n}"), n, request(&format!("Do thing {n}")), Stage::Proposed);
