@@ -15,7 +15,7 @@ use crate::eval;
 use crate::extract::schema_files;
 use crate::llm;
 use crate::memory_card::Card;
-use crate::memory_dir::{Hit, TagCounts};
+use crate::memory_dir::Hit;
 use crate::pipeline::{IntakeReport, Totals, answers_schema_file};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::server::openapi;
@@ -133,8 +133,6 @@ fn cli_schemas() -> String {
         "memory-show": MemoryRow<'static>,
         "memory-sync": memory::SyncWithPlans<'static>,
         "memory-verdict": memory::VerdictRow,
-        "memory-tags": TagCounts,
-        "memory-tokens": memory::TokensReport<'static>,
         "memory-verify": Vec<memory::MissingRow>,
         "namespace-list": Vec<NamespaceTotals>,
         "namespace-move": namespace::MovedNamespace<'static>,

@@ -463,20 +463,6 @@ fn a_folder_that_is_missing_is_an_error_until_it_is_made() {
 }
 
 #[test]
-fn counts_are_printed_as_tables_and_as_json() {
-    let place = filled();
-    let tags = place.json(&["memory", "tags", "--json"]);
-    assert!(tags["categories"]["decision"].as_u64().unwrap() >= 2, "{tags}");
-    let tokens = place.json(&["memory", "tokens", "--json"]);
-    assert_eq!(
-        (&tokens["budget"], &tokens["start_tokens_max"]),
-        (&json!("standard"), &json!(4000))
-    );
-    assert!(place.run(&["memory", "tokens"]).stdout.contains("active-context.md"));
-    assert!(place.run(&["memory", "tags"]).stdout.contains("decision"));
-}
-
-#[test]
 fn history_is_shown_as_it_was_believed() {
     let place = filled();
     let now = believed(&place);
