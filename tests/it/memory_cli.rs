@@ -552,7 +552,7 @@ fn a_retrospective_is_written_once_beside_the_sessions() {
     let place = filled();
     let args = ["memory", "reflect", "--write", "--namespace", "home/dev/ledger", "--json"];
     let told = place.json(&args);
-    assert_eq!((&told[0]["sessions"], &told[0]["made"]["by"]), (&json!(1), &json!("rule")));
+    assert_eq!(told[0]["sessions"], 1);
     place.json(&args);
     let all = files(&place);
     let retros: Vec<&String> = all.keys().filter(|path| path.ends_with("-retro.md")).collect();

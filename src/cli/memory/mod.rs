@@ -9,7 +9,6 @@ mod verdicts;
 
 pub(super) use directory::LintReport;
 pub(super) use memories::{HistoryRow, MissingRow, headline, settled, undecided};
-pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
 
