@@ -22,8 +22,7 @@ Examples:
   annalist init --claude-code --remove   remove them
 
 The prompts extract.md, slice.md and retry.md extract records, consolidate.md compares records \
-with memories, reflect.md draws lessons from records. Keep those that you change and set `prompts` \
-to their folder.
+with memories. Keep those that you change and set `prompts` to their folder.
 
 A client gets hooks that run `annalist hook`, the server `annalist mcp`, and the commands \
 /memory-sync, /memory-search, /memory-reflect and /memory-init; Codex has no command files. \

@@ -7,9 +7,7 @@ use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Session, Usage};
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
-use crate::pipeline::{
-    Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Reflector, Summariser,
-};
+use crate::pipeline::{Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Summariser};
 use crate::privacy::{Gate, Only};
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
@@ -52,7 +50,7 @@ impl ModelArgs {
     }
 }
 
-/// Flags of commands that adjudicate or look back.
+/// Flags of commands that adjudicate.
 #[derive(Debug, clap::Args)]
 pub(super) struct AdjudicationArgs {
     /// Ask this model, instead of consolidate.model
@@ -76,8 +74,12 @@ impl AdjudicationArgs {
         store: &Store,
         dry_run: bool,
     ) -> Result<Option<Arc<Adjudicator>>, Failure> {
-        let named = self.named(config)?;
-        let set = config.consolidate.model_name(&config.model.model).filter(|_| !self.no_model);
+        let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
+        let set = config.consolidate.model_name(&config.model.model);
+        let named = (cassette.is_some() || named.is_some())
+            .then(|| model(config, cassette, named, set.unwrap_or(&config.model.model)))
+            .transpose()?;
+        let set = set.filter(|_| !self.no_model);
         if let (None, Some(name)) = (&named, set) {
             match unpriced_cap(config, name) {
                 Some(what) if dry_run => output::note(&output::warning(&what)),
@@ -101,30 +103,6 @@ impl AdjudicationArgs {
         };
         let adjudicator = Adjudicator::new(source(config, store, model, &name)?, mode).await?;
         Ok(Some(Arc::new(adjudicator)))
-    }
-
-    /// Creates the writer of lessons, if a model is named. Ctrl-C stops its calls.
-    pub(super) async fn reflector(
-        &self,
-        config: &Config,
-        store: &Store,
-    ) -> Result<Option<Reflector>, Failure> {
-        let set = config.consolidate.model.as_deref();
-        let set = set.filter(|_| !self.no_model && !config.consolidate.is_auto());
-        let (model, name) = match (self.named(config)?, set) {
-            (Some(named), _) => named,
-            (None, Some(name)) => (of_endpoint(endpoint(config)?), name.to_owned()),
-            (None, None) => return Ok(None),
-        };
-        Ok(Some(Reflector::new(source(config, store, model, &name)?).await?))
-    }
-
-    fn named(&self, config: &Config) -> Result<Option<(Model, String)>, Failure> {
-        let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
-        let otherwise = config.consolidate.model_name(&config.model.model);
-        let otherwise = otherwise.unwrap_or(&config.model.model);
-        let is_named = cassette.is_some() || named.is_some();
-        is_named.then(|| model(config, cassette, named, otherwise)).transpose()
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::adapters::files;
 use crate::config::DEFAULT;
+use crate::consolidate::Retrospective;
 use crate::context::Block;
 use crate::conversation_memory::Snapshot;
 use crate::domain::Message;
@@ -15,7 +16,7 @@ use crate::eval;
 use crate::extract::schema_files;
 use crate::llm;
 use crate::memory_card::Card;
-use crate::memory_dir::{Hit, TagCounts};
+use crate::memory_dir::Hit;
 use crate::pipeline::{IntakeReport, Totals, answers_schema_file};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::server::openapi;
@@ -78,7 +79,6 @@ pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
 fn chosen(args: &Args, program: Command) -> Result<Vec<(PathBuf, String)>, Failure> {
     let mut schemas: Vec<(String, String)> = schema_files();
     schemas.extend(crate::consolidate::schema_files());
-    schemas.extend(crate::consolidate::reflect_schema_files());
     schemas.extend([schema_file(), llm::schema_file(), answers_schema_file()]);
     schemas.extend(eval::schema_files());
     schemas.push((CLI_SCHEMAS.to_owned(), cli_schemas()));
@@ -126,14 +126,12 @@ fn cli_schemas() -> String {
         "memory-history": Vec<memory::HistoryRow>,
         "memory-lint": memory::LintReport<'static>,
         "memory-list": Vec<MemoryRow<'static>>,
-        "memory-reflect": Vec<memory::RetrospectiveRow<'static>>,
+        "memory-reflect": Vec<Retrospective>,
         "memory-render": memory::SyncReport<'static>,
         "memory-search": Vec<Hit>,
         "memory-show": MemoryRow<'static>,
         "memory-sync": memory::SyncWithPlans<'static>,
         "memory-verdict": memory::VerdictRow,
-        "memory-tags": TagCounts,
-        "memory-tokens": memory::TokensReport<'static>,
         "memory-verify": Vec<memory::MissingRow>,
         "namespace-list": Vec<NamespaceTotals>,
         "namespace-move": namespace::MovedNamespace<'static>,

@@ -1,31 +1,32 @@
 //! Adjudication: a model's verdicts on pairs that the rules left open, batch by batch. Every id, and the evidence
 //! for every change, is checked; forged, missing or unproven answers are asked for again, then left open.
 
+use super::answer::{Answer, Judgement, SCHEMA_VERSION, tool};
 use super::candidates::Memories;
-use super::dialogue::{
-    Answer, AskSpec, BATCH_TOKENS_MAX, BatchTask, Dialogue, DialogueSummary, record_index,
-    shown_line,
-};
 use super::incoming::said_by;
 use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
-    MemoryState, OutputMode, PARTLY, Plan, Record, RecordId, Request, Severity, Speaker, Stage,
-    Timestamp, Tokens, ToolSpec, estimate_tokens,
+    MemoryState, OutputMode, PARTLY, Plan, Record, RecordId, Severity, Speaker, Stage, Timestamp,
+    Tokens, ToolSpec, estimate_tokens,
 };
-use crate::llm::prompt::BatchPrompt;
-use crate::llm::tool::{schema_files_of, wire_of};
+use crate::llm::prompt::{BatchPrompt, Form};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
 use crate::text::truncate;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const BATCH_RECORDS_MAX: usize = 24;
+/// Maximum size of the records and memories of one batch; with more, models skip some.
+const BATCH_TOKENS_MAX: Tokens = 9_000;
+/// Maximum size of one record or memory as shown; a longer one is left out.
+const SHOWN_BYTES_MAX: usize = 6_000;
+/// Maximum length of an answer: two dozen entries with evidence, and room to spare.
+const REPLY_TOKENS_DEFAULT: u32 = 4_000;
 /// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
 const FURTHER_MAX: usize = 120;
 const FURTHER_TOKENS_MAX: Tokens = 3_000;
@@ -36,47 +37,20 @@ const SOURCES_MAX: usize = 64;
 /// Minimum length of evidence, folded.
 const EVIDENCE_BYTES_MIN: usize = 6;
 
-const TOOL_NAME: &str = "write_consolidated";
-/// Version of the published schema. A breaking change increments it.
-const SCHEMA_VERSION: u32 = 1;
-const TOOL_DESCRIPTION: &str = "Hands over how each record stands to the memories that it may touch. Call it once, with every record.";
-const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
+// A shown line always fits into a batch in ASCII; in other scripts it may fill one alone.
+const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
 
-/// How records stand to memories.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(deny_unknown_fields)]
-struct WriteConsolidated {
-    /// One entry for each record, or one for each of its memories that something happens to.
-    dispositions: Vec<Judgement>,
-}
-
-/// How one record stands to its memories.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Judgement {
-    /// The record's id, such as R1.
-    record: String,
-    /// What becomes of it.
-    #[schemars(extend("enum" = ["add", "duplicate", "merge", "supersede", "amend", "conflict", "discard"]))]
-    disposition: String,
-    /// The memory's id, such as M1; null for add and discard.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    target: Option<String>,
-    /// For supersede and amend: words of the record, or beside it, that show the change, copied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    evidence: Option<String>,
-}
-
-/// Published schema files: name and content.
-pub(crate) fn schema_files() -> Vec<(String, String)> {
-    schema_files_of::<WriteConsolidated>(TOOL_NAME, SCHEMA_VERSION)
-}
-
-/// Model, prompt and schema of adjudication.
+/// Model, prompt and tool of adjudication.
 #[derive(Debug)]
 pub(crate) struct AdjudicationSpec {
-    /// Model, prompt and tool.
-    pub ask: AskSpec,
+    pub model: String,
+    pub reply_tokens_max: u32,
+    /// Sampling temperature; `None` leaves it to the endpoint.
+    pub temperature: Option<f32>,
+    pub(super) prompt: Arc<BatchPrompt>,
+    pub(super) tool: Arc<ToolSpec>,
+    pub(super) rules_tool: Redacted,
+    pub(super) rules_json: Redacted,
     /// Digest of model, prompt, schema and language.
     digest: Digest,
 }
@@ -90,9 +64,17 @@ impl AdjudicationSpec {
     ) -> AdjudicationSpec {
         let (model, schema) = (model.into(), SCHEMA_VERSION.to_string());
         let digest = Digest::of(&["judging", &model, prompt.line(), &schema, language]);
-        let description = TOOL_DESCRIPTION.to_owned();
-        let tool = ToolSpec::new(TOOL_NAME, description, wire_of::<WriteConsolidated>());
-        AdjudicationSpec { ask: AskSpec::new(model, language, prompt, tool), digest }
+        let tool = tool();
+        AdjudicationSpec {
+            model,
+            reply_tokens_max: REPLY_TOKENS_DEFAULT,
+            temperature: None,
+            rules_tool: prompt.rules(language, Form::Tool, tool.schema()),
+            rules_json: prompt.rules(language, Form::Json, tool.schema()),
+            prompt,
+            tool: Arc::new(tool),
+            digest,
+        }
     }
 
     /// Digest of the question how `record` relates to `memory`. It changes with the memory, the
@@ -106,15 +88,25 @@ impl AdjudicationSpec {
 
 /// The adjudication of one batch.
 #[derive(Debug)]
-pub(crate) struct Adjudication {
-    spec: Arc<AdjudicationSpec>,
-    batch: PairBatch,
+pub(super) struct Adjudication {
+    pub(super) spec: Arc<AdjudicationSpec>,
+    pub(super) batch: PairBatch,
     done: BTreeSet<usize>,
     /// Accepted entries, by record and memory.
     judged: BTreeMap<(usize, Option<MemoryId>), Verdict>,
     /// Records with a rejected verdict.
     refused: BTreeSet<usize>,
     verdicts: Verdicts,
+}
+
+/// Findings and costs of a finished dialogue.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DialogueSummary {
+    pub findings: Vec<Finding>,
+    pub rung: OutputMode,
+    pub asks: u32,
+    /// False if no reply was an answer.
+    pub is_usable: bool,
 }
 
 /// Outcome of one batch. Pairs without a verdict stay open.
@@ -127,41 +119,24 @@ pub(crate) struct Adjudicated {
 }
 
 impl Adjudication {
-    /// Starts with `rung`, the best output mode that the endpoint is known to support.
-    pub(crate) fn start(
-        spec: &Arc<AdjudicationSpec>,
-        batch: PairBatch,
-        rung: OutputMode,
-    ) -> (Dialogue<Adjudication>, Request) {
+    pub(super) fn new(spec: &Arc<AdjudicationSpec>, batch: PairBatch) -> Adjudication {
         let (done, judged, refused) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let (spec, verdicts) = (Arc::clone(spec), Verdicts::none());
-        Dialogue::start(Adjudication { spec, batch, done, judged, refused, verdicts }, rung)
-    }
-}
-
-impl BatchTask for Adjudication {
-    type Outcome = Adjudicated;
-    const LIST: &'static str = "dispositions";
-
-    fn spec(&self) -> &AskSpec {
-        &self.spec.ask
+        Adjudication { spec, batch, done, judged, refused, verdicts }
     }
 
-    fn text(&self) -> &Redacted {
-        &self.batch.text
-    }
-
-    fn accepted(&self) -> usize {
+    /// Number of records with a verdict.
+    pub(super) fn accepted(&self) -> usize {
         self.done.len()
     }
 
-    /// Takes verdicts from valid entries for undecided records. Problems name ids, no words.
-    fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
-        let Some(answer) = answer else { return Vec::new() };
+    /// Takes verdicts from valid entries for undecided records, and returns what the model must correct. Problems name
+    /// ids, no words.
+    pub(super) fn check(&mut self, answer: &mut Answer) -> Vec<String> {
         let mut problems = Vec::new();
         let mut met = BTreeSet::new();
         for (n, entry) in std::mem::take(&mut answer.entries).into_iter().enumerate() {
-            let Some(judgement) = answer.parse::<Judgement>(entry, &FIELDS) else {
+            let Some(judgement) = answer.parse(entry) else {
                 let expected = "not an entry with `record` and `disposition`";
                 problems.push(format!("dispositions[{n}]: {expected}"));
                 continue;
@@ -210,7 +185,7 @@ impl BatchTask for Adjudication {
         problems
     }
 
-    fn outcome(&mut self, mut summary: DialogueSummary) -> Adjudicated {
+    pub(super) fn outcome(&mut self, mut summary: DialogueSummary) -> Adjudicated {
         let open = self.batch.len() - self.done.len();
         if open > 0 {
             let detail = format!("{open} of {} records have no verdict", self.batch.len());
@@ -315,7 +290,7 @@ pub(crate) struct PairBatch {
     shown: Vec<(String, MemoryId)>,
     texts: ShownTexts,
     about: BTreeSet<Digest>,
-    text: Redacted,
+    pub(super) text: Redacted,
 }
 
 /// Since when each memory holds, and its texts as they are shown.
@@ -534,6 +509,17 @@ fn shown_words(memory: &Memory) -> &str {
     truncate::letters(memory.words(), FURTHER_LETTERS_MAX)
 }
 
+/// One line of JSON, so that no text can imitate another record; `None` if it is too long.
+fn shown_line(shown: &impl Serialize) -> Option<String> {
+    serde_json::to_string(shown).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
+}
+
+/// Index of a record from its id in a batch, such as `R1`.
+fn record_index(id: &str) -> Option<usize> {
+    let number: usize = id.trim().strip_prefix(['R', 'r'])?.parse().ok()?;
+    number.checked_sub(1)
+}
+
 #[derive(Default)]
 struct Draft {
     records: Vec<OfferedRecord>,
@@ -637,27 +623,6 @@ impl Draft {
         let new = new.filter_map(|(n, it): (usize, _)| Some((format!("R{n}"), it.offer.own?)));
         let shown = shown.into_iter().map(|(memory, id)| (id, memory)).chain(new).collect();
         (!records.is_empty()).then_some(PairBatch { records, shown, texts, about, text })
-    }
-}
-
-#[cfg(test)]
-mod schema_tests {
-    use super::*;
-    use crate::llm::tool::check_strict;
-    use std::path::Path;
-
-    #[test]
-    fn the_wire_schema_to_consolidate_is_strict() {
-        check_strict(&wire_of::<WriteConsolidated>(), "root");
-    }
-
-    #[test]
-    fn published_schemas_to_consolidate_are_the_types() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
-        for (name, content) in schema_files() {
-            let published = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
-            assert_eq!(published, content, "schemas/{name}: run `just bless`, read the change");
-        }
     }
 }
 

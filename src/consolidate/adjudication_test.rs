@@ -1,7 +1,9 @@
+use super::super::answer::TOOL_NAME;
 use super::super::consolidate;
+use super::super::dialogue::Dialogue;
 use super::super::fixture::*;
 use super::*;
-use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Reply, Usage};
+use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Reply, Request, Usage};
 use crate::llm::{ModelDialogue, Step};
 use crate::privacy::Redacted;
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ fn open_pair(by: Speaker) -> [Record; 2] {
 }
 
 fn spec() -> Arc<AdjudicationSpec> {
-    Arc::new(AdjudicationSpec::new("m", "English", Arc::new(BatchPrompt::to_consolidate())))
+    Arc::new(AdjudicationSpec::new("m", "English", Arc::new(BatchPrompt::built_in())))
 }
 
 /// Batches of the pairs that `plan` left open.
@@ -40,12 +42,12 @@ fn says(record: &str, disposition: &str, target: Option<&str>, evidence: Option<
     json!({"dispositions": [{"record": record, "disposition": disposition, "target": target, "evidence": evidence}]})
 }
 
-fn start(records: &[Record]) -> (Dialogue<Adjudication>, Request) {
+fn start(records: &[Record]) -> (Dialogue, Request) {
     let memories = Memories::new(NAMESPACE);
     let (plan, _) = consolidate(records, &memories, &Verdicts::none());
     let mut batches = pair_batches(&plan, records, &memories);
     assert_eq!(batches.len(), 1, "{plan:#?}");
-    Adjudication::start(&spec(), batches.remove(0), OutputMode::ForcedTool)
+    Dialogue::start(&spec(), batches.remove(0), OutputMode::ForcedTool)
 }
 
 /// Answers the question about `records`, plans with the verdicts, and checks dispositions and findings.
@@ -109,7 +111,7 @@ fn a_new_record_may_touch_a_stored_memory_in_quite_other_words() {
     let shown: Value = serde_json::from_str(shown).unwrap();
     let target = shown["id"].as_str();
     let asked = Asked { records: batch.records().collect(), ..Asked::default() };
-    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
     let answer = says("R1", "supersede", target, Some("from now on the skipper"));
     let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("not done") };
     let (planned, refused) = consolidate(&records, &memories, &judged.verdicts);
@@ -152,7 +154,7 @@ fn a_batch_shows_what_the_same_plan_made_of_earlier_records() {
     let text = batches[0].text.as_str();
     assert!(text.contains("Tuesdays") && !text.contains("\"says\":\"the skipper"), "{text}");
     let batch = batches.into_iter().next().unwrap();
-    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
     let mut answer = says("R1", "add", None, None);
     let opposed = says("R2", "conflict", Some("R1"), None)["dispositions"][0].clone();
     answer["dispositions"].as_array_mut().unwrap().push(opposed);
@@ -178,7 +180,7 @@ fn a_memory_names_the_record_of_the_batch_that_it_was_made_of() {
     let lines: Vec<Value> =
         batch.text.as_str().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     assert_eq!(lines.iter().find(|it| it["id"] == id.as_str()).unwrap()["of"], "R1");
-    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
     let mut answer = says("R1", "merge", Some(&id), None);
     let other = says("R2", "add", None, None)["dispositions"][0].clone();
     answer["dispositions"].as_array_mut().unwrap().push(other);
@@ -320,7 +322,7 @@ fn a_memory_of_the_same_day_may_tell_of_the_change() {
         let records = [record(request("no updates at night"), Speaker::Person, day)];
         let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
         let batch = pair_batches(&planned, &records, &memories).remove(0);
-        let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+        let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
         let step = exchange.reply(&reply(&says(
             "R1",
             "supersede",
@@ -410,7 +412,7 @@ fn a_correction_adds_a_further_verdict_and_may_repeat_the_first() {
     let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
     let batch = pair_batches(&planned, &records, &memories).remove(0);
     let ids: Vec<String> = batch.shown.iter().map(|it| it.0.clone()).collect();
-    let (mut exchange, _) = Adjudication::start(&spec(), batch, OutputMode::ForcedTool);
+    let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
     let both = |evidence: &str| {
         let of = |id: &String, evidence| {
             says("R1", "supersede", Some(id), Some(evidence))["dispositions"][0].clone()

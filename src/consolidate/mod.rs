@@ -2,6 +2,7 @@
 //! changes anything; keeps both sides when in doubt.
 
 mod adjudication;
+mod answer;
 mod candidates;
 mod cross_kind;
 mod deed;
@@ -23,21 +24,17 @@ mod retraction;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{
-    Adjudicated, Adjudication, AdjudicationSpec, Asked, PairBatch, Undecided, schema_files,
-};
+pub(crate) use adjudication::{Adjudicated, AdjudicationSpec, Asked, PairBatch, Undecided};
+pub(crate) use answer::schema_files;
 pub use candidates::Memories;
 pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};
 pub(crate) use cross_kind::looked_up_keys;
-pub(crate) use dialogue::AskSpec;
+pub(crate) use dialogue::Dialogue;
 pub(crate) use history::{Event, as_of, forget, history};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
 pub(crate) use planner::{Draft, UNRELATED, is_judged};
-pub(crate) use retrospective::{
-    Category, LessonBatch, LessonSpec, LessonTask, Made, Note, Retrospective, lesson_batches,
-    reflect, reflect_schema_files, reflect_with, standing,
-};
+pub(crate) use retrospective::{Category, Note, Retrospective, reflect, standing};
 pub(crate) use subject::SearchKeys;
 pub use verdict::Verdicts;
 pub(crate) use verdict::{NearbyStatement, OpenPair};

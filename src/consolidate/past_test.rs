@@ -1,7 +1,11 @@
 use super::fixture::*;
-use super::{Category, as_of, forget, history, reflect};
+use super::{Category, Retrospective, as_of, forget, history, standing};
 use crate::domain::{MemoryMap, MemoryState, Record, Speaker, Stage};
 use std::collections::BTreeSet;
+
+fn reflect(records: &[Record]) -> Retrospective {
+    super::reflect(NAMESPACE.to_owned(), records)
+}
 
 fn chosen(name: &str, by: &str, on: i64) -> Record {
     let claim = decision(&["Redis", "Postgres"], name, "the queue must survive a restart");
@@ -163,4 +167,19 @@ fn a_question_that_was_raised_again_is_not_closed_by_an_older_answer() {
     plan(&[chosen("Redis", "Redis it is", 1), again.clone()], &mut state);
     plan(&[raise(Speaker::Assistant, 1)], &mut state);
     assert_eq!(of(&state, &again).state, MemoryState::Active);
+}
+
+#[test]
+fn what_was_taken_back_is_not_looked_back_at() {
+    let records = [
+        chosen("Redis", "Redis it is", 1),
+        record(request("Make the export button wider"), Speaker::Person, 4),
+    ];
+    let mut state = MemoryMap::new();
+    plan(&records, &mut state);
+    let id = of(&state, &records[0]).id;
+    state.get_mut(&id).unwrap().state = MemoryState::Superseded;
+    assert_eq!(standing(records.to_vec(), &state).len(), 2, "what gave way did happen");
+    state.get_mut(&id).unwrap().state = MemoryState::Retracted;
+    assert_eq!(standing(records.to_vec(), &state), records[1..]);
 }

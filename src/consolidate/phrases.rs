@@ -221,11 +221,6 @@ fn is_lettered(word: &str) -> bool {
     last.len() == 1 && last.as_bytes()[0].is_ascii_alphabetic() && !is_stop_word(word)
 }
 
-/// Hashes of the words of `folded` that are exact names, in order.
-pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
-    folded.split(' ').map(bare).filter(|word| is_exact(word)).map(hash)
-}
-
 pub(super) fn says_no(folded: &str) -> bool {
     let inside = || NEGATION_SUBSTRINGS.iter().any(|word| folded.contains(*word));
     folded.split(' ').map(bare).any(|word| is_no(word) || NOBODY.contains(&word))

@@ -18,7 +18,7 @@ named! {
         Extract = "extract",
         /// Consolidation into memory.
         Consolidate = "consolidate",
-        /// Lessons of the records.
+        /// Lessons of the records, in bills of earlier versions.
         Reflect = "reflect",
         /// Summaries of a conversation memory.
         Summarise = "summarise",

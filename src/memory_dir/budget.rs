@@ -1,13 +1,9 @@
-//! Token budgets: presets, the share of each kind of file, and counts of tokens and tags. The
-//! tables come from the ConKeeper schema; upper ends are limits, lower ends advice.
+//! Token budgets: presets, the share of each kind of file, and counts of tokens. The limits come from
+//! the ConKeeper schema.
 
-use super::document::Document;
 use super::kind::{Files, Kind};
 use crate::domain::{Tokens, named};
 use crate::privacy::{is_private_file, strip_private};
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Letters per token in the directory's budgets (§4.2 no. 4).
 pub(crate) const LETTERS_PER_TOKEN: usize = 4;
@@ -32,15 +28,15 @@ impl Preset {
         [2_000, 3_000, 4_000, 6_000][self as usize]
     }
 
-    /// Minimum and maximum tokens of a file; `None` without a limit. Each record and session counts by itself.
-    pub fn range(self, kind: Kind) -> Option<(Tokens, Tokens)> {
+    /// Maximum tokens of a file; `None` without a limit. Each record and session counts by itself.
+    pub fn file_max(self, kind: Kind) -> Option<Tokens> {
         let by_preset = match kind {
-            Kind::ActiveContext => [(200, 400), (300, 500), (400, 600), (500, 800)],
-            Kind::ProductContext => [(300, 600), (400, 700), (500, 900), (700, 1_200)],
-            Kind::Progress | Kind::Patterns => [(200, 400), (250, 450), (350, 550), (450, 700)],
-            Kind::Glossary => [(100, 300), (150, 350), (200, 450), (300, 500)],
-            Kind::Decision => [(300, 500), (400, 600), (500, 800), (700, 1_000)],
-            Kind::Session => [(200, 400), (400, 700), (600, 1_000), (900, 1_500)],
+            Kind::ActiveContext => [400, 500, 600, 800],
+            Kind::ProductContext => [600, 700, 900, 1_200],
+            Kind::Progress | Kind::Patterns => [400, 450, 550, 700],
+            Kind::Glossary => [300, 350, 450, 500],
+            Kind::Decision => [500, 600, 800, 1_000],
+            Kind::Session => [400, 700, 1_000, 1_500],
             Kind::Retrospective | Kind::Config | Kind::Other => return None,
         };
         Some(by_preset[self as usize])
@@ -53,94 +49,19 @@ pub(crate) fn tokens_of(text: &str) -> Tokens {
     Tokens::try_from(letters.div_ceil(LETTERS_PER_TOKEN)).unwrap_or(Tokens::MAX)
 }
 
-/// Number of uses of each tag in public text.
-#[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
-pub(crate) struct TagCounts {
-    /// Values of `@category`.
-    pub categories: BTreeMap<String, u64>,
-    /// Values of `@tag` but those that say where an entry came from.
-    pub tags: BTreeMap<String, u64>,
-    /// Tags that say where an entry came from.
-    pub sources: u64,
+/// Number of tokens of a file without what is private.
+pub(crate) fn public_tokens(text: &str) -> Tokens {
+    if is_private_file(text) { 0 } else { tokens_of(&strip_private(text)) }
 }
 
-/// Counts tags in public text.
-pub(crate) fn tags(files: &Files) -> TagCounts {
-    let mut counts = TagCounts::default();
-    for (path, text) in files {
-        let (document, _) = Document::parse(Kind::of_path(path), text);
-        if document.is_private() {
-            continue;
-        }
-        for tag in document.blocks.iter().flat_map(|block| document.tags(block)) {
-            if tag.ours().is_some() {
-                counts.sources += 1;
-                continue;
-            }
-            let list = match tag.name {
-                "category" => &mut counts.categories,
-                "tag" => &mut counts.tags,
-                _ => continue,
-            };
-            *list.entry(tag.value.to_owned()).or_default() += 1;
-        }
-    }
-    counts
-}
-
-/// Tokens of a file.
-#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
-pub(crate) struct TokenRow {
-    /// The file.
-    pub path: String,
-    /// Its kind.
-    pub kind: Kind,
-    /// Its tokens, without what is private.
-    pub tokens: Tokens,
-    /// Its advised minimum and its maximum; none without a limit.
-    pub range: Option<(Tokens, Tokens)>,
-    /// True for a private file, which counts nothing.
-    pub is_private: bool,
-}
-
-impl TokenRow {
-    pub(crate) fn is_over(&self) -> bool {
-        self.range.is_some_and(|(_, most)| self.tokens > most)
-    }
-}
-
-/// Tokens of the directory.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(crate) struct TokenTable {
-    /// Each file, by path.
-    pub rows: Vec<TokenRow>,
-    /// All files together.
-    pub tokens: Tokens,
-    /// Size of a session start before truncation: the top-level files and the newest session.
-    pub start_tokens: Tokens,
-    /// Maximum size of a session start.
-    pub total_max: Tokens,
-}
-
-/// Counts the tokens of each file.
-pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
-    let row = |(path, text): (&String, &Arc<str>)| {
-        let kind = Kind::of_path(path);
-        let is_private = is_private_file(text);
-        let tokens = if is_private { 0 } else { tokens_of(&strip_private(text)) };
-        TokenRow { path: path.clone(), kind, tokens, range: preset.range(kind), is_private }
-    };
-    let rows: Vec<TokenRow> = files.iter().map(row).collect();
-    // Top-level files and the newest session.
-    let is_base = |row: &&TokenRow| {
-        use Kind::{ActiveContext, Glossary, Patterns, ProductContext, Progress};
-        matches!(row.kind, ActiveContext | ProductContext | Progress | Patterns | Glossary)
-    };
-    let newest = rows.iter().rev().find(|row| row.kind == Kind::Session);
-    let add = |sum: Tokens, row: &TokenRow| sum.saturating_add(row.tokens);
-    let start_tokens = rows.iter().filter(is_base).chain(newest).fold(0, add);
-    let tokens = rows.iter().fold(0, add);
-    TokenTable { tokens, start_tokens, total_max: preset.total(), rows }
+/// Size of a session start before truncation: the top-level files and the newest session.
+pub(crate) fn start_tokens(files: &Files) -> Tokens {
+    use Kind::{ActiveContext, Glossary, Patterns, ProductContext, Progress};
+    let is_base =
+        |kind| matches!(kind, ActiveContext | ProductContext | Progress | Patterns | Glossary);
+    let base = files.iter().filter(|(path, _)| is_base(Kind::of_path(path)));
+    let newest = files.iter().rfind(|(path, _)| Kind::of_path(path) == Kind::Session);
+    base.chain(newest).fold(0, |sum, (_, text)| sum.saturating_add(public_tokens(text)))
 }
 
 #[cfg(test)]
@@ -157,7 +78,7 @@ mod budget_tests {
             Kind::Glossary,
         ];
         let sum = |preset: &Preset| -> Tokens {
-            base.iter().filter_map(|kind| preset.range(*kind)).map(|(_, most)| most).sum()
+            base.iter().filter_map(|kind| preset.file_max(*kind)).sum()
         };
         let sums: Vec<Tokens> = Preset::ALL.iter().map(sum).collect();
         assert_eq!(sums, [2_100, 2_450, 3_050, 3_900]);
@@ -170,41 +91,17 @@ mod budget_tests {
             [0, 1, 2, 2]
         );
     }
-}
-
-#[cfg(test)]
-mod tally_tests {
-    use super::*;
-
-    fn files() -> Files {
-        let files = [
-            (
-                "active-context.md",
-                "- a\n<!-- @category: decision -->\n<!-- @tag: payments -->\n<!-- @tag: src-0123abcd -->\n<private>\n- b\n<!-- @tag: hidden -->\n</private>\n",
-            ),
-            ("patterns.md", "---\nprivate: true\n---\n- c\n<!-- @tag: hidden -->\n"),
-            ("sessions/2026-01-02-a.md", "- old"),
-            ("sessions/2026-01-03-b.md", "- newest\n<!-- @category: decision -->"),
-        ];
-        files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect()
-    }
-
-    #[test]
-    fn tags_that_can_be_seen_are_counted() {
-        let counts = tags(&files());
-        assert_eq!(counts.categories, BTreeMap::from([("decision".to_owned(), 2)]));
-        assert_eq!(counts.tags, BTreeMap::from([("payments".to_owned(), 1)]));
-        assert_eq!(counts.sources, 1);
-    }
 
     #[test]
     fn a_session_starts_with_the_files_at_the_top_and_the_newest_session() {
-        let table = tokens(&files(), Preset::Standard);
-        let rows: Vec<(Tokens, bool)> =
-            table.rows.iter().map(|row| (row.tokens, row.is_private)).collect();
-        assert_eq!(rows, [(22, false), (0, true), (2, false), (10, false)]);
-        assert_eq!((table.tokens, table.start_tokens, table.total_max), (34, 32, 4_000));
-        assert!(table.rows.iter().all(|row| !row.is_over()));
-        assert_eq!(table.rows[0].range, Some((400, 600)));
+        let files = [
+            ("active-context.md", "- a\n<private>\n- b\n</private>\n"),
+            ("patterns.md", "---\nprivate: true\n---\n- c\n"),
+            ("progress.md", "- a task"),
+            ("sessions/2026-01-02-a.md", "- old and long"),
+            ("sessions/2026-01-03-b.md", "- newest"),
+        ];
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect();
+        assert_eq!(start_tokens(&files), 1 + 2 + 2);
     }
 }

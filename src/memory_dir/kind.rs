@@ -23,8 +23,6 @@ pub(crate) const LESSONS: &str = "Lessons";
 
 named! {
     /// Kind of a file of the directory.
-    #[derive(schemars::JsonSchema)]
-    #[schemars(rename = "FileKind")]
     pub Kind {
         /// Current work.
         ActiveContext = "active-context",

@@ -31,8 +31,8 @@ mod edit_test;
 #[cfg(test)]
 mod laws;
 
+pub(crate) use budget::LETTERS_PER_TOKEN;
 pub use budget::Preset;
-pub(crate) use budget::{LETTERS_PER_TOKEN, TagCounts, TokenRow, tags, tokens};
 pub(crate) use config::{MemoryConfig, OutputStyle};
 pub use document::Document;
 pub(crate) use document::{Block, Part};

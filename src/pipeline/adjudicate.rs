@@ -8,9 +8,7 @@ use super::join_result;
 use super::model_client::{Billing, CallContext, CallRetry, ModelClient, Spending, estimate};
 use super::retrying_store::RetryPolicy;
 use crate::config::Config;
-use crate::consolidate::{
-    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, Asked, PairBatch, Verdicts,
-};
+use crate::consolidate::{Adjudicated, AdjudicationSpec, Asked, Dialogue, PairBatch, Verdicts};
 use crate::domain::{
     Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
@@ -125,21 +123,6 @@ impl BatchClient {
         let ended = self.client.run(&mut dialogue, first, context, &mut spent).await?;
         Ok((ended, spent))
     }
-
-    pub(super) async fn learn(
-        &self,
-        model: &str,
-        worked: OutputMode,
-        spent: Spending,
-    ) -> Result<(), StoreError> {
-        self.client.learn(model, worked, spent.refused).await
-    }
-}
-
-/// Overrides a task's defaults with the settings.
-pub(super) fn configure(spec: &mut AskSpec, config: &Config) {
-    spec.reply_tokens_max = spec.reply_tokens_max.min(config.model.reply_tokens_max);
-    spec.temperature = config.model.temperature;
 }
 
 /// Role of the model in a plan.
@@ -211,7 +194,8 @@ impl Adjudicator {
         let client = BatchClient::with_client(client, config);
         let prompt = config.prompts.consolidate();
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
-        configure(&mut spec.ask, config);
+        spec.reply_tokens_max = spec.reply_tokens_max.min(config.model.reply_tokens_max);
+        spec.temperature = config.model.temperature;
         let (in_flight, spec) = (config.model.concurrency, Arc::new(spec));
         let mode = if config.consolidate.is_auto() { AskMode::Optional } else { AskMode::Required };
         Adjudicator {
@@ -283,7 +267,7 @@ impl Adjudicator {
                     self.unusable.fetch_add(1, Ordering::Relaxed);
                     if self.is_unusable() {
                         progress.is_over = true;
-                        let line = || format!("{}: {UNUSABLE}", self.spec.ask.model);
+                        let line = || format!("{}: {UNUSABLE}", self.spec.model);
                         halt = Some(Halt::Needs(self.needs.get_or_init(line).clone()));
                     }
                 }
@@ -325,7 +309,7 @@ impl Adjudicator {
     }
 
     fn price(&self, batch: &PairBatch, progress: &mut Progress) {
-        let (_, request) = Adjudication::start(&self.spec, batch.clone(), self.client.rung());
+        let (_, request) = Dialogue::start(&self.spec, batch.clone(), self.client.rung());
         let pairs = batch.pairs().count();
         let usage = Usage {
             prompt_tokens: estimate(&request),
@@ -346,14 +330,14 @@ impl Adjudicator {
     ) -> Result<BatchResult, StoreError> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
         let records = batch.records().collect();
-        let (dialogue, request) =
-            Adjudication::start(&self.spec, batch.clone(), self.client.rung());
+        let (dialogue, request) = Dialogue::start(&self.spec, batch.clone(), self.client.rung());
         let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
         let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
         if let DialogueEnd::Done(adjudicated) = &ended
             && !adjudicated.verdicts.is_empty()
         {
-            self.client.learn(&self.spec.ask.model, adjudicated.summary.rung, spent).await?;
+            let worked = adjudicated.summary.rung;
+            self.client.client.learn(&self.spec.model, worked, spent.refused).await?;
         }
         let is_too_long = matches!(ended, DialogueEnd::TooLong(_));
         let halves = if is_too_long { batch.halves() } else { None };
@@ -370,7 +354,12 @@ impl Progress {
         let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
         match answered(ended) {
             Ok(adjudicated) => {
-                self.findings.extend(located(adjudicated.summary.findings, &here));
+                let located = |it: Finding| Finding {
+                    line: 0,
+                    detail: format!("{here}: {}", it.detail),
+                    ..it
+                };
+                self.findings.extend(adjudicated.summary.findings.into_iter().map(located));
                 if !adjudicated.summary.is_usable && !was_usable {
                     return self.skip(pairs, records);
                 }
@@ -425,14 +414,5 @@ pub(super) fn answered<T>(ended: DialogueEnd<T>) -> Result<T, NoAnswer> {
             NoAnswer::Halted(Halt::Needs(error.to_string()))
         }
         DialogueEnd::Deferred(Deferral::Stopped) => NoAnswer::Halted(Halt::Stopped),
-    })
-}
-
-/// Prefixes findings with the name of their batch.
-pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item = Finding> + '_ {
-    findings.into_iter().map(move |finding| Finding {
-        line: 0,
-        detail: format!("{here}: {}", finding.detail),
-        ..finding
     })
 }

@@ -20,7 +20,6 @@ mod directories;
 mod origin;
 mod preamble;
 mod reader;
-mod retrospective;
 mod replay;
 mod review;
 mod searching;
@@ -54,7 +53,6 @@ pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
-pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pair_questions, pairs, questions};
 pub(crate) use searching::{
     DayHits, Embedder, HitState, Note, SearchHit, SearchRequest, hit_of_memory, marked, search,

@@ -77,8 +77,6 @@ fn memory_keeps_to_its_schemas() {
     run(&place, "memory-lint", &["memory", "lint", "--format", "json"]);
     run(&place, "search", &["search", "--all", "--json"]);
     run(&place, "memory-search", &["memory", "search", "queue", "--json"]);
-    run(&place, "memory-tags", &["memory", "tags", "--json"]);
-    run(&place, "memory-tokens", &["memory", "tokens", "--json"]);
     run(&place, "memory-reflect", &["memory", "reflect", "--json"]);
     let plan = text(&log.as_array().unwrap().last().unwrap()["plan"]);
     run(&place, "consolidate-undo", &["consolidate", "--undo", plan, "--json"]);

@@ -46,7 +46,6 @@ mod redacted_answers;
 #[path = "../../src/store/fixture/server.rs"]
 mod server;
 mod reflecting;
-mod reflecting_badly;
 mod searching;
 mod serving;
 mod settings;

@@ -482,20 +482,6 @@ fn a_folder_that_is_missing_is_an_error_until_it_is_made() {
 }
 
 #[test]
-fn counts_are_printed_as_tables_and_as_json() {
-    let place = filled();
-    let tags = place.json(&["memory", "tags", "--json"]);
-    assert!(tags["categories"]["decision"].as_u64().unwrap() >= 2, "{tags}");
-    let tokens = place.json(&["memory", "tokens", "--json"]);
-    assert_eq!(
-        (&tokens["budget"], &tokens["start_tokens_max"]),
-        (&json!("standard"), &json!(4000))
-    );
-    assert!(place.run(&["memory", "tokens"]).stdout.contains("active-context.md"));
-    assert!(place.run(&["memory", "tags"]).stdout.contains("decision"));
-}
-
-#[test]
 fn history_is_shown_as_it_was_believed() {
     let place = filled();
     let now = believed(&place);
@@ -585,7 +571,7 @@ fn a_retrospective_is_written_once_beside_the_sessions() {
     let place = filled();
     let args = ["memory", "reflect", "--write", "--namespace", "home/dev/ledger", "--json"];
     let told = place.json(&args);
-    assert_eq!((&told[0]["sessions"], &told[0]["made"]["by"]), (&json!(1), &json!("rule")));
+    assert_eq!(told[0]["sessions"], 1);
     place.json(&args);
     let all = files(&place);
     let retros: Vec<&String> = all.keys().filter(|path| path.ends_with("-retro.md")).collect();

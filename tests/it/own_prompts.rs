@@ -1,23 +1,18 @@
 //! Prompts of one's own, as a process: each reaches the model that is asked with it, and changes nothing else.
 
-use super::judging::{BY_MODEL, CHOICES, all, check, place, says, states};
+use super::judging::{BY_MODEL, all, check, judge, opposed, says, states};
 use super::place::{Place, read};
-use super::reflecting;
 use super::stub::{Answer, Ask, Stub};
 use serde_json::json;
 
 /// What prompts of one's own say beside the built-in words.
 const OWN: &str = "We build roofs; a later choice of a roof holds.";
 /// All that `init --prompts` writes.
-const FILES: [&str; 5] = ["extract.md", "slice.md", "retry.md", "consolidate.md", "reflect.md"];
+const FILES: [&str; 4] = ["extract.md", "slice.md", "retry.md", "consolidate.md"];
 
-/// A server that extracts and looks back well, and takes the later choice only where it is told so.
+/// A server that extracts well, and takes the later choice only where it is told so.
 fn roofer() -> Stub {
-    Stub::new(|ask| match ask.tool() {
-        "write_consolidated" => verdict(ask),
-        "write_reflection" => reflecting::good(ask),
-        _ => ask.good(),
-    })
+    judge(verdict)
 }
 
 fn verdict(ask: &Ask) -> Answer {
@@ -29,11 +24,6 @@ fn verdict(ask: &Ask) -> Answer {
         // Not of what a person said: the host refuses it, and the pair stays open.
         None => all(&[says("R1", "discard", None, None)]),
     }
-}
-
-/// Two choices that contradict one another, extracted with the built-in prompts.
-fn chosen(stub: &Stub) -> Place {
-    place(stub, &CHOICES.map(|words| ("user", words)))
 }
 
 /// Puts [`OWN`] into a prompt that was written out, before these words.
@@ -51,9 +41,8 @@ fn runs(place: &Place) -> i64 {
 #[test]
 fn prompts_that_are_written_out_and_used_as_they_are_ask_nothing_anew() {
     let stub = roofer();
-    let mut place = chosen(&stub);
+    let mut place = opposed(&stub);
     place.json(&BY_MODEL);
-    let reflected = place.json(&reflecting::BY_MODEL);
     let seen = (stub.count(), runs(&place));
     let output = place.run(&["init", "--prompts", "own"]);
     let expected: Vec<String> = FILES.iter().map(|name| format!("wrote own/{name}")).collect();
@@ -65,14 +54,16 @@ fn prompts_that_are_written_out_and_used_as_they_are_ask_nothing_anew() {
     place.set("ANNALIST__PROMPTS", "own");
     place.json(&["replay", "t", "--json"]);
     assert_eq!(place.json(&BY_MODEL), json!([]));
-    assert_eq!(place.json(&reflecting::BY_MODEL)[0]["notes"], reflected[0]["notes"]);
+    // The prompt for lessons of earlier versions is not read, whatever is in it.
+    place.write("own/reflect.md", "---\nid: reflect\n---\n{{ weather }}\n");
+    assert_eq!(place.json(&BY_MODEL), json!([]));
     assert_eq!((stub.count(), runs(&place)), seen);
 }
 
 #[test]
 fn a_changed_prompt_to_consolidate_asks_anew_and_changes_no_run_of_extraction() {
     let stub = roofer();
-    let mut place = chosen(&stub);
+    let mut place = opposed(&stub);
     check(&place.json(&BY_MODEL), &["add new", "conflict reversal"]);
     place.run(&["init", "--prompts", "own"]);
     for name in FILES.iter().filter(|name| **name != "consolidate.md") {
@@ -92,40 +83,21 @@ fn a_changed_prompt_to_consolidate_asks_anew_and_changes_no_run_of_extraction() 
 }
 
 #[test]
-fn a_changed_prompt_to_reflect_is_what_the_endpoint_receives() {
-    let stub = Stub::new(|ask| match (ask.tool(), ask.said(OWN)) {
-        ("write_reflection", Some(_)) => reflecting::good(ask),
-        ("write_reflection", None) => reflecting::lessons(&[]),
-        _ => ask.good(),
-    });
-    let mut place = chosen(&stub);
-    assert_eq!(place.json(&reflecting::BY_MODEL)[0]["notes"], json!([]));
-    place.run(&["init", "--prompts", "own"]);
-    change(&place, "own/reflect.md", "An empty list is a good answer");
-    place.set("ANNALIST__PROMPTS", "own/reflect.md");
-    let seen = stub.count();
-    let told = place.json(&reflecting::BY_MODEL);
-    assert_eq!(told[0]["notes"][0]["headline"], reflecting::LESSON);
-    assert_eq!(stub.count(), seen + 1);
-}
-
-#[test]
 fn a_prompt_that_cannot_be_used_is_one_line_that_names_it() {
     let mut place = Place::new();
     place.run(&["init", "--prompts", "own"]);
     place.set("ANNALIST__PROMPTS", "own");
-    for (name, id) in [("consolidate.md", "`consolidate`"), ("reflect.md", "`reflect`")] {
-        let path = format!("own/{name}");
-        let good = read(&place.path(&path));
-        place.write(&path, [&good[..], b"{{ weather }}"].concat());
-        for args in [&["consolidate"][..], &["memory", "reflect"], &["status"], &["test"]] {
-            place.run(args).refused(2, &["prompts: own: prompt", id, "`weather`"]);
-        }
-        place.write(&path, good);
+    let good = read(&place.path("own/consolidate.md"));
+    place.write("own/consolidate.md", [&good[..], b"{{ weather }}"].concat());
+    for args in [&["consolidate"][..], &["memory", "reflect"], &["status"], &["test"]] {
+        place.run(args).refused(2, &["prompts: own: prompt `consolidate`", "`weather`"]);
     }
-    place.set("ANNALIST__PROMPTS", "own/summary.md");
-    place.write("own/summary.md", "---\nid: summary\nversion: 1\ninputs: []\n---\n");
-    place.run(&["status"]).refused(2, &["own/summary.md", "no command asks a model with"]);
+    for name in ["summary.md", "reflect.md"] {
+        let path = format!("own/{name}");
+        place.set("ANNALIST__PROMPTS", &path);
+        place.write(&path, "---\nid: summary\nversion: 1\ninputs: []\n---\n");
+        place.run(&["status"]).refused(2, &[&path, "no command asks a model with"]);
+    }
 }
 
 #[test]
@@ -134,7 +106,7 @@ fn a_prompt_test_asks_with_prompts_of_extraction_alone() {
     place.run(&["init", "--prompts", "own"]);
     place.write("memory/consolidate.md", read(&place.path("own/consolidate.md")));
     let words = ["not an extraction prompt", "extract.md, slice.md, retry.md"];
-    for path in ["own/consolidate.md", "own/reflect.md", "memory"] {
+    for path in ["own/consolidate.md", "memory"] {
         let words = [&[path][..], &words].concat();
         place.run(&["test", "--prompt", path]).refused(2, &words);
     }

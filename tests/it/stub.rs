@@ -77,8 +77,7 @@ impl Ask {
     /// The tool that is offered, or asked for in another way.
     pub(crate) fn tool(&self) -> &str {
         let offered = self.body["tools"][0]["function"]["name"].as_str();
-        let known = ["write_consolidated", "write_reflection"];
-        let named = || known.into_iter().find(|tool| self.said(&format!("{tool}(")).is_some());
+        let named = || self.said("write_consolidated(").map(|_| "write_consolidated");
         offered.or_else(named).unwrap_or("write_extracted")
     }
 

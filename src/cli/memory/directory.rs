@@ -1,19 +1,16 @@
-//! `annalist memory lint`, `search`, `tags` and `tokens`: commands on the files of the directory.
+//! `annalist memory lint` and `search`: commands on the files of the directory.
 
 use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::cli::arguments::{date, limit};
-use crate::cli::output::{self, BOLD, DIM, Failure, Wide, YELLOW, count, counted};
+use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, counted};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
 use crate::memory_dir::{
-    CONFIG, Category, Files, HITS_MAX, Hit, Issue, Linting, LiteralQuery, MemoryConfig, Query,
-    TokenRow, fix, literal, print_text,
-};
-use crate::memory_dir::{
-    lint as issues_of, search as hits_of, tags as tags_of, tokens as tokens_of,
+    Category, Files, HITS_MAX, Hit, Issue, Linting, LiteralQuery, Query, fix, lint as issues_of,
+    literal, print_text, search as hits_of,
 };
 use crate::privacy::Gate;
 use clap::ValueEnum;
@@ -212,80 +209,4 @@ fn print_hit(hit: &Hit) -> Result<(), Failure> {
         output::line(&format!("  {DIM}{number:>4}{DIM:#}  {}", line.as_str()))?;
     }
     output::line("")
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct CountArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    dir: DirArgs,
-}
-
-/// Tokens of the directory, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct TokensReport<'a> {
-    budget: &'static str,
-    files: &'a [TokenRow],
-    over: Vec<&'a str>,
-    tokens: u32,
-    start_tokens: u32,
-    start_tokens_max: u32,
-}
-
-pub(super) fn tags(args: &CountArgs) -> Result<(), Failure> {
-    let counts = tags_of(&read(&args.dir.find()?)?.files);
-    if args.json {
-        return output::json(&counts);
-    }
-    let mut table = output::table(&["tag", "kind", "entries"]);
-    for (kind, list) in [("category", &counts.categories), ("tag", &counts.tags)] {
-        let mut rows: Vec<(&String, &u64)> = list.iter().collect();
-        rows.sort_by(|one, other| other.1.cmp(one.1).then(one.0.cmp(other.0)));
-        for (name, number) in rows {
-            table.add_row([name.clone(), kind.to_owned(), count(*number)]);
-        }
-    }
-    table.add_row(["src-…".to_owned(), "memories".to_owned(), count(counts.sources)]);
-    output::print_table(&table)
-}
-
-pub(super) fn tokens(args: &CountArgs) -> Result<(), Failure> {
-    let files = read(&args.dir.find()?)?.files;
-    let (config, _) = MemoryConfig::parse(files.get(CONFIG).map_or("", |it| &**it));
-    let counts = tokens_of(&files, config.token_budget);
-    let over = counts.rows.iter().filter(|row| row.is_over()).map(|row| row.path.as_str());
-    let report = TokensReport {
-        budget: config.token_budget.name(),
-        files: &counts.rows,
-        over: over.collect(),
-        tokens: counts.tokens,
-        start_tokens: counts.start_tokens,
-        start_tokens_max: counts.total_max,
-    };
-    if args.json {
-        return output::json(&report);
-    }
-    let number = |tokens: u32| count(u64::from(tokens));
-    let cells = |row: &TokenRow| {
-        let range = row.range.map(|(least, most)| format!("{}–{}", number(least), number(most)));
-        let remark = match row.is_private {
-            true => "private: not counted",
-            false if row.is_over() => "over",
-            false => "",
-        };
-        let range = range.unwrap_or_default();
-        vec![row.path.clone(), number(row.tokens), range, remark.to_owned()]
-    };
-    let header = ["file", "tokens", "allowed", ""];
-    let rows = report.files.iter().map(cells).collect();
-    output::print_table(&output::fitted(&header, rows, Wide::names(0), &[]))?;
-    output::line(&format!(
-        "\na session starts with {} of {} tokens (budget {}); all files together have {}",
-        number(report.start_tokens),
-        number(report.start_tokens_max),
-        report.budget,
-        number(report.tokens)
-    ))
 }

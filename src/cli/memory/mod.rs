@@ -7,9 +7,8 @@ mod reflect;
 mod sync;
 mod verdicts;
 
-pub(super) use directory::{LintReport, TokensReport};
+pub(super) use directory::LintReport;
 pub(super) use memories::{HistoryRow, MissingRow, headline, settled, undecided};
-pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
 
@@ -51,10 +50,6 @@ enum Command {
     Lint(directory::LintArgs),
     /// Search the entries of the directory
     Search(directory::SearchArgs),
-    /// Count the tags of the directory
-    Tags(directory::CountArgs),
-    /// Count the tokens of each file in the directory, and compare them with its budget
-    Tokens(directory::CountArgs),
     /// List memories
     #[command(after_help = "Example: annalist memory list --all --namespace roofs")]
     List(memories::ListArgs),
@@ -90,8 +85,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         Command::Render(args) => sync::render(args, file),
         Command::Lint(args) => directory::lint(args, file),
         Command::Search(args) => directory::search(args, file),
-        Command::Tags(args) => directory::tags(args),
-        Command::Tokens(args) => directory::tokens(args),
         Command::List(args) => in_pages(|| memories::list(args, file)),
         Command::Show(args) => in_pages(|| memories::show(args, file)),
         Command::History(args) => in_pages(|| memories::history(args, file)),

@@ -1,6 +1,6 @@
 //! Custom prompts: the files of a prompts folder. The built-in prompt replaces a missing file.
 
-use super::sets::{BUILT_IN, BatchPrompt, CONSOLIDATE, ExtractionTexts, Prompts, REFLECT};
+use super::sets::{BUILT_IN, BatchPrompt, CONSOLIDATE, ExtractionTexts, Prompts};
 use super::template::{PromptError, PromptText, with_version};
 use crate::adapters::files;
 use crate::domain::named;
@@ -17,7 +17,6 @@ named! {
         Slice = "slice.md",
         Retry = "retry.md",
         Consolidate = "consolidate.md",
-        Reflect = "reflect.md",
     }
 }
 
@@ -44,7 +43,6 @@ impl PromptFile {
             PromptFile::Slice => BUILT_IN.slice,
             PromptFile::Retry => BUILT_IN.retry,
             PromptFile::Consolidate => CONSOLIDATE,
-            PromptFile::Reflect => REFLECT,
         }
     }
 }
@@ -60,7 +58,6 @@ pub(crate) type CustomTexts = BTreeMap<PromptFile, String>;
 pub struct CustomPrompts {
     extraction: Option<Arc<Prompts>>,
     consolidate: Option<Arc<BatchPrompt>>,
-    reflect: Option<Arc<BatchPrompt>>,
 }
 
 impl CustomPrompts {
@@ -68,14 +65,10 @@ impl CustomPrompts {
     ///
     /// Fails with the file and the reason, as [`Prompts::read`] does.
     pub fn read(texts: &CustomTexts) -> Result<CustomPrompts, PromptError> {
-        let batch = |file: PromptFile| {
-            let text = texts.get(&file);
-            text.map(|text| BatchPrompt::read(file.id(), text).map(Arc::new)).transpose()
-        };
+        let consolidate = texts.get(&PromptFile::Consolidate);
         Ok(CustomPrompts {
             extraction: extraction_prompts(texts)?.map(Arc::new),
-            consolidate: batch(PromptFile::Consolidate)?,
-            reflect: batch(PromptFile::Reflect)?,
+            consolidate: consolidate.map(|text| BatchPrompt::read(text)).transpose()?.map(Arc::new),
         })
     }
 
@@ -97,12 +90,7 @@ impl CustomPrompts {
 
     /// Prompt that relates records to memories.
     pub fn consolidate(&self) -> Arc<BatchPrompt> {
-        self.consolidate.clone().unwrap_or_else(|| Arc::new(BatchPrompt::to_consolidate()))
-    }
-
-    /// Prompt for lessons.
-    pub fn reflect(&self) -> Arc<BatchPrompt> {
-        self.reflect.clone().unwrap_or_else(|| Arc::new(BatchPrompt::to_reflect()))
+        self.consolidate.clone().unwrap_or_else(|| Arc::new(BatchPrompt::built_in()))
     }
 }
 
@@ -123,8 +111,10 @@ fn extraction_prompts(own: &CustomTexts) -> Result<Option<Prompts>, PromptError>
     .map(Some)
 }
 
-/// The summary prompt, which no command sends to a model.
-const NEVER_ASKED: &str = "summary.md";
+/// Former prompt for lessons, which is not read; users' folders may still have it.
+const FORMER_LESSONS_NAME: &str = "reflect.md";
+/// Prompts that no command sends to a model.
+const NEVER_ASKED: [&str; 2] = ["summary.md", FORMER_LESSONS_NAME];
 /// Maximum size of a prompt, in bytes: ten times what models follow well.
 const BYTES_MAX: u64 = 1024 * 1024;
 
@@ -138,7 +128,7 @@ pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
         for &file in PromptFile::ALL {
             own.extend(text_of(&path_of(file, path))?.map(|text| (file, text)));
         }
-        if own.is_empty() {
+        if own.is_empty() && !path.join(FORMER_LESSONS_NAME).exists() {
             return Err(format!("{shown}: contains none of {all}"));
         }
     } else {
@@ -148,7 +138,7 @@ pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
             ));
         };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name == NEVER_ASKED {
+        if NEVER_ASKED.contains(&name) {
             return Err(format!(
                 "{shown}: no command asks a model with {name}: expected one of {all}, or a folder of them"
             ));
@@ -228,7 +218,6 @@ mod tests {
         let all = CustomPrompts::read(&all).unwrap();
         assert_eq!(all.extraction(), none.extraction());
         assert_eq!(all.consolidate().line(), none.consolidate().line());
-        assert_eq!(all.reflect().line(), none.reflect().line());
         assert_eq!(CustomPrompts::read(&CustomTexts::new()).unwrap(), none);
     }
 
@@ -241,11 +230,9 @@ mod tests {
             let changed = [
                 own.extraction() != built_in.extraction(),
                 own.consolidate() != built_in.consolidate(),
-                own.reflect() != built_in.reflect(),
             ];
             let extracts = PromptFile::EXTRACTION.contains(&file);
-            let (judges, reflects) = (file == PromptFile::Consolidate, file == PromptFile::Reflect);
-            assert_eq!(changed, [extracts, judges, reflects], "{file:?}");
+            assert_eq!(changed, [extracts, !extracts], "{file:?}");
             assert_eq!(own.own_extraction().is_some(), extracts, "{file:?}");
         }
     }
@@ -263,10 +250,11 @@ mod tests {
 
     #[test]
     fn other_prompts_of_extraction_leave_the_rest_of_ones_own() {
-        let text = format!("{}\nBe kind.\n", PromptFile::Reflect.built_in());
-        let own = CustomPrompts::read(&CustomTexts::from([(PromptFile::Reflect, text)])).unwrap();
+        let text = format!("{}\nBe kind.\n", PromptFile::Consolidate.built_in());
+        let own = CustomTexts::from([(PromptFile::Consolidate, text)]);
+        let own = CustomPrompts::read(&own).unwrap();
         let tried = own.clone().with_extraction(own.extraction());
-        assert_eq!(tried.reflect(), own.reflect());
+        assert_eq!(tried.consolidate(), own.consolidate());
         assert!(tried.own_extraction().is_some());
     }
 }
@@ -286,7 +274,7 @@ mod file_tests {
         assert_eq!((by_folder.version(), by_folder.digest()), (7, by_file.digest()));
         assert_ne!(*by_folder, Prompts::built_in());
         let (written, there) = write_built_in(folder.path()).unwrap();
-        assert_eq!((written.len(), there), (4, vec![path]));
+        assert_eq!((written.len(), there), (3, vec![path]));
         let error = read_prompts(folder.path()).unwrap_err();
         assert!(error.contains("version 6, but the set has version 7"), "{error}");
     }
@@ -314,7 +302,6 @@ mod file_tests {
             (read_prompts(folder.path()).unwrap(), CustomPrompts::default());
         assert_eq!(*read_back.extraction(), Prompts::built_in());
         assert_eq!(read_back.consolidate(), built_in.consolidate());
-        assert_eq!(read_back.reflect(), built_in.reflect());
         assert!(read_prompts(&folder.path().join("no.md")).unwrap_err().contains("does not exist"));
     }
 
@@ -353,13 +340,26 @@ mod file_tests {
     }
 
     #[test]
-    fn the_prompt_that_no_command_asks_with_is_refused_alone_and_left_alone_in_a_folder() {
+    fn a_prompt_that_no_command_asks_with_is_refused_alone_and_left_alone_in_a_folder() {
+        for name in NEVER_ASKED {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(name);
+            files::create(&path, "not even a prompt").unwrap();
+            let error = read_prompts(&path).unwrap_err();
+            assert!(
+                error.contains(&format!("no command asks a model with {name}: expected one of")),
+                "{error}"
+            );
+            write_built_in(folder.path()).unwrap();
+            assert!(read_prompts(folder.path()).is_ok());
+            assert_eq!(files::read_to_string(&path).unwrap(), "not even a prompt");
+        }
+    }
+
+    #[test]
+    fn a_folder_with_nothing_but_the_former_prompt_for_lessons_asks_with_the_built_in_ones() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(NEVER_ASKED);
-        files::create(&path, "not even a prompt").unwrap();
-        let error = read_prompts(&path).unwrap_err();
-        assert!(error.contains("no command asks a model with summary.md"), "{error}");
-        write_built_in(folder.path()).unwrap();
-        assert!(read_prompts(folder.path()).is_ok());
+        files::create(&folder.path().join(FORMER_LESSONS_NAME), "---\nid: reflect\n---\n").unwrap();
+        assert_eq!(read_prompts(folder.path()), Ok(CustomPrompts::default()));
     }
 }

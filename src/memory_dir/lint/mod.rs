@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use fix::fix;
 
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp, Tokens};
-use crate::memory_dir::budget::{tokens, tokens_of};
+use crate::memory_dir::budget::{public_tokens, start_tokens, tokens_of};
 use crate::memory_dir::config::MemoryConfig;
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::{
@@ -473,22 +473,24 @@ impl Checker<'_> {
     fn budgets(&mut self) {
         let files = self.linting.files;
         let config = files.get(CONFIG).map(|text| MemoryConfig::parse(text).0).unwrap_or_default();
-        let table = tokens(files, config.token_budget);
-        for row in table.rows.iter().filter(|row| row.is_over()) {
-            let Some((path, text)) = files.get_key_value(&row.path) else { continue };
-            self.path = path;
+        let preset = config.token_budget;
+        for (path, text) in files {
+            let Some(most) = preset.file_max(Kind::of_path(path)) else { continue };
+            if public_tokens(text) <= most {
+                continue;
+            }
             let tokens = written_tokens(path, text);
-            let most = row.range.map_or(0, |(_, most)| most);
             if tokens > most {
+                self.path = path;
                 let message = format!(
                     "{tokens} tokens, expected at most {most}: move old entries to another file"
                 );
                 self.add("over-budget", 0, message);
             }
         }
-        if table.start_tokens > table.total_max {
+        let (start, most) = (start_tokens(files), preset.total());
+        if start > most {
             self.path = ".";
-            let (start, most) = (table.start_tokens, table.total_max);
             let message = format!(
                 "a session would start with {start} tokens, expected at most {most}: the rest is omitted"
             );
