@@ -45,10 +45,10 @@ Examples:
   annalist consolidate --undo 3fa9        undo a plan
 
 Where no rule decides, both sides are kept, and a suspected contradiction or consequence is \
-listed as left open. A model is asked about such pairs and about the three nearest memories of \
-each new record; it also sees other memories of the project in short, because people rephrase. It is \
-the extraction model, unless --model, --cassette or consolidate.model names another or --no-model \
-turns it off. It gives verdicts; the rules decide what may change: only a person, or something a \
+listed as left open. A model is asked about such pairs and about the nearest memory of each new \
+record, or several that are as near; it also sees other memories of the project in short, because \
+people rephrase. It is the extraction model, unless --model, --cassette or consolidate.model names \
+another or --no-model turns it off. It gives verdicts; the rules decide what may change: only a person, or something a \
 person approved, overrides a person, and nothing changes unless the record's words state a \
 change. If no model answers, consolidation uses rules alone and asks later. --dry-run estimates \
 the cost of the questions, and asks only a model named by a flag. Answers are stored before they \
