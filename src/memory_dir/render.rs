@@ -568,8 +568,9 @@ impl<'a> Placing<'a> {
     /// Failures that another attempt solved: what failed, and what worked.
     fn lesson(&self, memory: &Memory) -> Option<NewEntry> {
         let Claim::Attempt(it) = &memory.claim else { return None };
-        let solved = self.solver(memory).map(|solver| &solver.claim);
-        let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
+        let solver = self.solver(memory).filter(|_| !it.succeeded)?;
+        let Claim::Attempt(by) = &solver.claim else { return None };
+        let worked = if is_active(solver) { "what worked" } else { "what worked then" };
         let later = self.lessons.get(&memory.id).into_iter().flatten();
         let all: Vec<&Memory> = std::iter::once(memory).chain(later.copied()).collect();
         let letters_max = FAILURE_LETTERS_MAX / if all.len() == 1 { 1 } else { 2 };
@@ -583,18 +584,19 @@ impl<'a> Placing<'a> {
         let failed: Vec<String> = all.iter().take(FAILURES_MAX).filter_map(failure).collect();
         let more = all.len() - failed.len();
         let more = if more > 0 { format!("; then {more} more") } else { String::new() };
-        let text = format!("{}{more}; what worked: {}", failed.join("; then "), with_result(by));
+        let text = format!("{}{more}; {worked}: {}", failed.join("; then "), with_result(by));
         let words = words_line(&text, LESSON_LETTERS_MAX, self.facts.gate);
         self.marked(Shape::Bullet, words, Some(Category::Learning), memory)
     }
 
-    /// The active successful attempt at the end of the memories that replaced or solved a failed one.
+    /// The first successful attempt among the memories that replaced or solved a failed one.
     fn solver(&self, memory: &'a Memory) -> Option<&'a Memory> {
         let mut at = memory;
         for _ in 0..SUCCESSORS_MAX {
             at = self.by_id.get(&at.superseded_by.or(at.settler())?).copied()?;
             let is_success = matches!(&at.claim, Claim::Attempt(it) if it.succeeded);
-            if is_success && is_active(at) && at.stage != Stage::Refuted {
+            let is_void = at.state == MemoryState::Retracted || at.stage == Stage::Refuted;
+            if is_success && !is_void {
                 return Some(at);
             }
         }

@@ -291,6 +291,19 @@ fn a_lesson_says_what_worked_in_the_end_however_many_attempts_that_took() {
 }
 
 #[test]
+fn a_lesson_keeps_what_worked_then_though_something_else_took_its_place() {
+    let mut failed = memory("failed", 1, attempt("Ran gcc", "not found", false), Stage::Refuted);
+    let mut cure = memory("cure", 2, attempt("Took a driver in Go", "ok", true), Stage::Decided);
+    let later = memory("later", 9, attempt("Moved to a server", "ok", true), Stage::Decided);
+    failed.settled_by = Some(cure.id);
+    (cure.state, cure.superseded_by) = (MemoryState::Superseded, Some(later.id));
+    let files = rendered(&[failed, cure, later], &[], &Files::new(), &Files::new()).files;
+    let lessons = entries(&files, "patterns.md", "Lessons");
+    let expected = "- Ran gcc – not found; what worked then: Took a driver in Go (2026-01-03)";
+    assert_eq!(lessons, [expected]);
+}
+
+#[test]
 fn a_result_is_shown_although_it_repeats_words_of_the_action() {
     let tried = attempt("Tried 7 rows of 3 on a sheet", "all rows are on the sheet", false);
     let failed = memory("rows", 1, tried, Stage::Attempted);
