@@ -256,7 +256,7 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     if failed > 0 {
         output::line(&format!("{} failed, counted at no cost", counted(failed, "call")))?;
     }
-    let asked = [Purpose::Extract, Purpose::Unanswered, Purpose::Failed];
+    let asked = [Purpose::Extract, Purpose::Cancelled, Purpose::Unanswered, Purpose::Failed];
     let others = status.bill.iter().filter(|it| !asked.contains(&it.purpose));
     let (mut calls, mut micros) = (BTreeMap::<Purpose, u64>::new(), 0);
     for line in others {

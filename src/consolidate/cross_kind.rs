@@ -552,13 +552,16 @@ impl<'a> Link<'a> {
         if self.is_postponed() || self.is_interim() {
             return None;
         }
-        // In one conversation, a wish and the decision that grants it rest on the same words, in either order.
-        let is_granted = self.is_together && self.is_wish_and_decision() || asks_again;
-        let order = if order == Order::Same || is_granted { Order::Later } else { order };
+        // In one conversation, a wish and the decision that grants it rest on the same words, in either order, and a
+        // question may be quoted from where it was settled.
+        let is_question = matches!(self.asked.claim, Claim::Discussion(_));
+        let is_one = self.is_together && (self.is_wish_and_decision() || is_question);
+        let is_later = order == Order::Same || is_one || asks_again;
+        let order = if is_later { Order::Later } else { order };
         let consequence = self.granted().or_else(|| self.found_out()).or_else(|| self.undone());
         let consequence = consequence.or_else(|| self.consequence());
         // Whether a question is settled is a fact, whoever settled it.
-        let agreed = agreed || matches!(self.asked.claim, Claim::Discussion(_));
+        let agreed = agreed || is_question;
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
         Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }

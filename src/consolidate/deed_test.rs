@@ -606,6 +606,24 @@ fn a_verdict_does_not_let_an_answer_for_now_settle_a_question() {
 }
 
 #[test]
+fn a_question_that_is_quoted_from_behind_its_answer_is_settled_in_one_conversation() {
+    let answer = record(decision(&[], "the export goes out as JSON", ""), Person, 1);
+    let answer = at_entries(answer, &[("chosen", 3)], 1);
+    for (on, stage) in [(1, Stage::Decided), (2, Stage::Proposed)] {
+        let asked = record(discussion("Which form for the partners?", &["CSV breaks"]), Person, on);
+        let asked = at_entries(asked, &[("topic", 9)], on);
+        let mut verdicts = Verdicts::none();
+        let of_answer = crate::domain::Memory::id_of(NAMESPACE, answer.id);
+        verdicts.insert(asked.id, of_answer, Verdict::Replaces { agreed: false });
+        let records = [asked.clone(), answer.clone()];
+        let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        plan.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &asked).stage, stage, "{on}");
+    }
+}
+
+#[test]
 fn a_decision_that_gives_up_a_failed_attempt_solves_it_if_a_model_says_so() {
     let tried = attempt("set the label in 6 pt", "nobody can read it", false);
     let tried = record(tried, Speaker::Assistant, 1);

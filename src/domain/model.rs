@@ -26,6 +26,8 @@ named! {
         Search = "search",
         /// To try a prompt or a model.
         Test = "test",
+        /// Extraction whose job was cancelled meanwhile.
+        Cancelled = "cancelled",
         /// Any, but no answer was received: counted as the worst case.
         Unanswered = "unanswered",
         /// Any, but the endpoint refused it or was not there: counted at no cost.

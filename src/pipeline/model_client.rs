@@ -233,7 +233,7 @@ impl ModelClient {
         context: CallContext<'_>,
         spent: &mut Spending,
     ) {
-        if matches!(context.billing, Billing::Run(run) if run == kept.run) {
+        if matches!(context.billing, Billing::Run(run) if run == kept.run && !kept.is_billed) {
             let usage = counted(&kept.reply, request);
             spent.add(usage, cost(usage, self.price));
         }

@@ -4,7 +4,7 @@
 use super::session::{is_forgotten, lock_session};
 use super::{Db, Result, Store, StoreResult, json, row_of, values};
 use crate::domain::{
-    Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, SessionId, Timestamp, Usage,
+    Digest, JobId, OutputMode, Purpose, Reply, RequestDigest, RunId, SessionId, Timestamp, Usage,
 };
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,9 +26,11 @@ pub(crate) struct JournalEntry {
 pub(crate) struct Journaled {
     pub run: RunId,
     pub reply: Reply,
+    /// True if it was billed when its job was cancelled.
+    pub is_billed: bool,
 }
 
-row_of! { Journaled { run, reply } }
+row_of! { Journaled { run, reply, is_billed } }
 
 /// Result of storing an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,8 +43,10 @@ pub(crate) enum Journaling {
 }
 
 pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>> {
-    let sql = "SELECT run, reply FROM journal WHERE digest = ?1";
-    db.first(sql, values![&digest.0])
+    let sql = "SELECT run, reply, EXISTS (
+            SELECT 1 FROM bills b WHERE b.digest = journal.digest AND b.purpose = ?2)
+        FROM journal WHERE digest = ?1";
+    db.first(sql, values![&digest.0, Purpose::Cancelled])
 }
 
 /// Cost of a call outside any run, written with its answer.
@@ -93,6 +97,15 @@ pub(crate) struct KeptAnswer {
 
 row_of! { KeptAnswer { at, model, reply } }
 
+struct PaidAnswer {
+    digest: Digest,
+    model: String,
+    at: Timestamp,
+    reply: Reply,
+}
+
+row_of! { PaidAnswer { digest, model, at, reply } }
+
 /// Maximum number of answers to one request that are bought in a row without a usable one.
 const PURCHASES_MAX: u32 = 2;
 
@@ -117,6 +130,33 @@ impl Store {
                 if db.execute(sql, values![digest, end, PURCHASES_MAX])? > 0 {
                     db.run("DELETE FROM answers_about WHERE digest = ?1", values![digest])?;
                 }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Bills the answers for `run` since `from` that `job` does not pay, because it was cancelled meanwhile.
+    pub(crate) async fn bill_cancelled(
+        &self,
+        job: JobId,
+        run: RunId,
+        from: Timestamp,
+        cost: impl Fn(Usage) -> u64 + Send + Sync + 'static,
+    ) -> StoreResult<()> {
+        self.write("billing a cancelled job", move |db| {
+            let sql = "SELECT s.namespace FROM jobs j JOIN sessions s ON s.no = j.session_no
+                WHERE j.id = ?1 AND j.state = 'cancelled'";
+            let Some(namespace) = db.first::<String>(sql, values![&job.0])? else { return Ok(()) };
+            let sql = "SELECT digest, model, at, reply FROM journal WHERE run = ?1 AND ?2 <= at";
+            let answers: Vec<PaidAnswer> = db.all(sql, values![&run.0, from])?;
+            for PaidAnswer { digest, model, at, reply } in answers {
+                let usage = reply.usage;
+                let cost_micros = cost(usage);
+                let (namespace, about) = (namespace.clone(), Vec::new());
+                let purpose = Purpose::Cancelled;
+                let bill = Bill { namespace, purpose, usage, cost_micros, about };
+                write_bill(db, RequestDigest(digest), &model, at, &bill)?;
             }
             Ok(())
         })

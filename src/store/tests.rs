@@ -315,7 +315,7 @@ async fn the_first_answer_to_a_question_wins() {
             bill: None,
         };
         assert_eq!(store.journaled(digest).await.unwrap(), None);
-        let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
+        let kept = Journaled { run: RunId(digest.0), reply: reply("one"), is_billed: false };
         assert_eq!(store.journal(entry("one")).await.unwrap(), Journaling::Kept);
         assert_eq!(store.journal(entry("two")).await.unwrap(), Journaling::Earlier(kept.clone()));
         assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));

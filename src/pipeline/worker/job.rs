@@ -7,7 +7,7 @@ use crate::domain::{
     Claimed, ErrorKind, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait,
 };
 use crate::llm::back_off;
-use crate::pipeline::budget::{CapOwner, key};
+use crate::pipeline::budget::{CapOwner, cost, key};
 use crate::pipeline::dialogue::Deferral;
 use crate::pipeline::extractor::{
     CUT_IN_TWO, FailedExtraction, Outcome, RunAttempt, SliceRequest, job_of, run_id,
@@ -89,6 +89,7 @@ impl WorkerState {
         let outcome = self.write(&claimed, end).await?;
         if outcome == JobOutcome::Lost {
             self.note_forgotten(&claimed).await?;
+            self.bill_cancelled(&claimed, began).await?;
         }
         self.counts.ended(outcome);
         let is_over = !matches!(outcome, JobOutcome::Retried | JobOutcome::Released);
@@ -171,6 +172,14 @@ impl WorkerState {
             );
         }
         Ok(())
+    }
+
+    /// Bills the answers of an attempt that began at `began`, if its job was cancelled.
+    async fn bill_cancelled(&self, claimed: &Claimed, began: Timestamp) -> Result<(), StoreError> {
+        let run = run_id(self.extractor.asking, claimed.job.slice);
+        let (job, price) = (claimed.lease.subject, self.extractor.client.price);
+        let cost = move |usage| cost(usage, price);
+        self.store().retry(|store| store.bill_cancelled(job, run, began, cost)).await
     }
 
     /// Loads the job's slice as it was cut. Returns a message if it cannot be rebuilt.

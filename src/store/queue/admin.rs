@@ -263,10 +263,11 @@ fn reopen_jobs(db: &mut Db, targets: &[&QueuedJob], now: Timestamp) -> Result<()
                 AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
         db.run(sql, values![target.no])?;
         entry::uncover_without_run(db, target.session_no, target.ordinals)?;
-        // A stale job was never sent to a model, so there is no answer to avoid.
+        // Neither a cancelled nor a stale job has an answer to avoid.
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
                 since = ?2, finished_at = NULL, attempts = 0,
-                generation = generation + CASE WHEN reason = ?3 THEN 0 ELSE 1 END
+                generation = generation
+                    + CASE WHEN state = 'cancelled' OR reason = ?3 THEN 0 ELSE 1 END
             WHERE no = ?1";
         db.run(sql, values![target.no, now, ErrorKind::Stale.name()])?;
     }

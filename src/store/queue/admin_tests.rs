@@ -4,7 +4,8 @@ use super::super::{ClaimRequest, Gathering, Intake, JobEnding, JobFilter, JobRel
 use super::*;
 use crate::domain::*;
 use crate::domain::{Claimed, Coverage, Digest, Job, RunId, Session};
-use crate::store::{Staging, StoreErrorKind};
+use crate::privacy::Redacted;
+use crate::store::{JournalEntry, Staging, StoreErrorKind};
 use proptest::prelude::*;
 
 const NOW: Timestamp = Timestamp(100);
@@ -94,7 +95,52 @@ async fn who_holds_a_cancelled_job_finds_the_commit_refused() {
                 retry(&store, claimed.job.id).await.done || coverage(&store).await.pending == 1
             );
         }
-        assert_eq!(take(&store).await.generation, 1);
+        // No answer is to be avoided: what was asked already is not asked again.
+        assert_eq!(take(&store).await.generation, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_answers_about_a_cancelled_job_are_billed_once() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a"])).await.unwrap();
+        let claimed = take(&store).await;
+        let (digest, run) = (RequestDigest(Digest::of(&["asked"])), RunId(Digest::of(&["run"])));
+        let usage = Usage { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 10 };
+        let reply = Reply {
+            calls: vec![],
+            content: Redacted::default(),
+            refusal: None,
+            finish: Finish::Stop,
+            usage,
+        };
+        let answer = JournalEntry {
+            digest,
+            run,
+            session: Some(session.id),
+            model: "small".to_owned(),
+            rung: OutputMode::Text,
+            at: NOW,
+            reply,
+            bill: None,
+            spare_bill: None,
+        };
+        store.journal(answer).await.unwrap();
+        let bill = async || {
+            let cost = |usage: Usage| usage.prompt_tokens + usage.completion_tokens;
+            store.bill_cancelled(claimed.job.id, run, NOW, cost).await.unwrap();
+            let lines = store.status().await.unwrap().bill;
+            lines.iter().map(|it| (it.purpose, it.spent.cost_micros)).collect::<Vec<_>>()
+        };
+        // The job pays for its own answers as long as it goes on.
+        assert_eq!(bill().await, []);
+        cancel(&store, claimed.job.id).await;
+        for _ in 0..2 {
+            assert_eq!(bill().await, [(Purpose::Cancelled, 110)]);
+        }
+        assert!(store.journaled(digest).await.unwrap().unwrap().is_billed);
     })
     .await;
 }
