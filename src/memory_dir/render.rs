@@ -375,42 +375,38 @@ impl<'a> Placing<'a> {
     fn lists(&mut self) -> Vec<Page> {
         let paths = [kind::ACTIVE_CONTEXT, kind::PROGRESS, kind::PATTERNS, kind::GLOSSARY];
         let mut pages = paths.map(Page::new).to_vec();
+        let focus = self.in_time.iter().rev().filter_map(|it| self.focus(it)).take(FOCUS_MAX);
+        for (text, digits) in focus {
+            let tag = format!("{FOCUS}{digits}");
+            push(&mut pages, CURRENT_FOCUS, entry(Shape::Bullet, &text, None, Some(&tag)));
+        }
+        let newest = self.in_time.iter().rev().copied();
+        let placed: Vec<_> = newest.filter_map(|it| Some((it, self.place(it)?))).collect();
+        let decisions = placed.iter().filter(|(_, (list, _))| *list == DECISIONS);
+        let overflow = self.overflow(decisions.map(|(memory, _)| *memory));
         let mut counts: BTreeMap<List, usize> = BTreeMap::new();
-        let overflow = self.overflow();
-        for memory in self.in_time.clone().into_iter().rev() {
-            if let Some((text, digits)) = self.focus(memory)
-                && counts.get(&CURRENT_FOCUS).is_none_or(|count| *count < CURRENT_FOCUS.entries_max)
-            {
-                *counts.entry(CURRENT_FOCUS).or_default() += 1;
-                let tag = format!("{FOCUS}{digits}");
-                push(&mut pages, CURRENT_FOCUS, entry(Shape::Bullet, &text, None, Some(&tag)));
-            }
-            let Some((list, entry)) = self.place(memory) else { continue };
-            if overflow.contains(&memory.id) {
-                continue;
-            }
+        let mut shown = Vec::new();
+        for (memory, (list, entry)) in placed {
             let count = counts.entry(list).or_default();
             if *count < list.entries_max
+                && !overflow.contains(&memory.id)
                 && let Some(entry) = entry()
             {
                 *count += 1;
-                self.shown.insert(memory.id);
                 let later = self.lessons.get(&memory.id).into_iter().flatten();
-                self.shown.extend(later.map(|later| later.id));
+                shown.extend(later.map(|later| later.id).chain([memory.id]));
                 push(&mut pages, list, entry);
             }
         }
+        self.shown.extend(shown);
         pages
     }
 
-    /// Decisions for which their list has no room. The newest half of it stays; of the others, those that were said
-    /// again go last, and those that have a record of their own go before those of people and before older ones.
-    fn overflow(&self) -> BTreeSet<MemoryId> {
-        let decisions = self.in_time.iter().rev().copied();
-        let decisions = decisions.filter(|it| it.claim.kind() == ClaimKind::Decision);
-        let listed = |it: &&Memory| self.place(it).is_some_and(|(list, _)| list == DECISIONS);
-        let mut older: Vec<&Memory> =
-            decisions.filter(listed).skip(DECISIONS.entries_max / 2).collect();
+    /// Those of the `newest` decisions for which their list has no room. The newest half of it stays; of the others,
+    /// those that were said again go last, and those that have a record of their own go before those of people and
+    /// before older ones.
+    fn overflow<'m>(&self, newest: impl Iterator<Item = &'m Memory>) -> BTreeSet<MemoryId> {
+        let mut older: Vec<&Memory> = newest.skip(DECISIONS.entries_max / 2).collect();
         older.sort_by_key(|it| {
             let has_record = self.names.records.contains_key(&it.id);
             let is_persons = it.confirmed || it.said_by == Speaker::Person;
