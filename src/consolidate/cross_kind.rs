@@ -11,7 +11,7 @@ use super::phrases::{
     is_stop_word, says_no,
 };
 use super::quantity::{quantity, words_of};
-use super::question::question;
+use super::question::{is_left_open, question};
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
@@ -447,7 +447,8 @@ impl<'a> Link<'a> {
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let tells = self.tells_amount([&before.statement, &after.statement]);
-                let sure = (sure || tells) && is_same_day && !postpones() && !self.is_interim();
+                let is_open = postpones() || self.is_interim() || self.is_left_open();
+                let sure = (sure || tells) && is_same_day && !is_open;
                 (if tells { 1.0 } else { covered }, sure)
             }
         }
@@ -549,7 +550,7 @@ impl<'a> Link<'a> {
         if let Some(effect) = self.overruled(order).filter(|_| !asks_again) {
             return Some(effect).filter(|_| !self.asked.is_open());
         }
-        if self.is_postponed() || self.is_interim() {
+        if self.is_postponed() || self.is_interim() || self.is_left_open() {
             return None;
         }
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order, and a
@@ -569,6 +570,12 @@ impl<'a> Link<'a> {
     /// True if the decision only puts the request off: it stays open, whatever a model found.
     fn is_postponed(&self) -> bool {
         self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.claim(self.answer).headline()))
+    }
+
+    /// True if the question was left open at the end of the conversation in which the answer was given, too.
+    fn is_left_open(&self) -> bool {
+        self.is_together
+            && matches!(&*self.claim(self.asked), Claim::Discussion(it) if is_left_open(it))
     }
 
     /// True if the decision answers a question only for now, which was not the question.

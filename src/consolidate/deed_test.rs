@@ -609,8 +609,12 @@ fn a_verdict_does_not_let_an_answer_for_now_settle_a_question() {
 fn a_question_that_is_quoted_from_behind_its_answer_is_settled_in_one_conversation() {
     let answer = record(decision(&[], "the export goes out as JSON", ""), Person, 1);
     let answer = at_entries(answer, &[("chosen", 3)], 1);
-    for (on, stage) in [(1, Stage::Decided), (2, Stage::Proposed)] {
-        let asked = record(discussion("Which form for the partners?", &["CSV breaks"]), Person, on);
+    for (topic, on, stage) in [
+        ("Which form for the partners?", 1, Stage::Decided),
+        ("Which form for the partners? (left open till they have met)", 1, Stage::Proposed),
+        ("Which form for the partners?", 2, Stage::Proposed),
+    ] {
+        let asked = record(discussion(topic, &["CSV breaks"]), Person, on);
         let asked = at_entries(asked, &[("topic", 9)], on);
         let mut verdicts = Verdicts::none();
         let of_answer = crate::domain::Memory::id_of(NAMESPACE, answer.id);
@@ -619,7 +623,7 @@ fn a_question_that_is_quoted_from_behind_its_answer_is_settled_in_one_conversati
         let (plan, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
         let mut state = MemoryMap::new();
         plan.apply(&mut state).unwrap();
-        assert_eq!(of(&state, &asked).stage, stage, "{on}");
+        assert_eq!(of(&state, &asked).stage, stage, "{topic} {on}");
     }
 }
 

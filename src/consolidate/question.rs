@@ -12,11 +12,20 @@ static OPEN: WordList = WordList::named("question open");
 /// Characters before a remark that has no parentheses.
 const BEFORE_REMARK: [char; 6] = ['?', '.', ';', '–', '—', ','];
 
-/// True if the last remark on it says that it was settled.
-pub(super) fn is_settled(it: &Discussion) -> bool {
-    let of_topic = is_remark_of_end(&it.topic);
+/// True if the last remark on it says that it was settled; `None` if none says how it ended.
+fn end(it: &Discussion) -> Option<bool> {
     let of_last = || it.points.last().and_then(|point| is_remark_of_end(point));
-    of_topic.or_else(of_last).unwrap_or(false)
+    is_remark_of_end(&it.topic).or_else(of_last)
+}
+
+/// True if its own record says that it was settled.
+pub(super) fn is_settled(it: &Discussion) -> bool {
+    end(it) == Some(true)
+}
+
+/// True if its own record says that it was left open.
+pub(super) fn is_left_open(it: &Discussion) -> bool {
+    end(it) == Some(false)
 }
 
 /// The topic without a remark in parentheses on how it ended.

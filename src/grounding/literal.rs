@@ -343,6 +343,14 @@ mod tests {
         assert!(there("both run at half past two", "2:30") && there("quarter to three", "2:45"));
         assert!(there("der Bus kommt um halb drei", "14:30") && there("at two thirty", "2:30"));
         assert!(!there("both run at half past two", "3:30") && !there("half of two", "2:30"));
+        assert!(there("à 19 h 15 (fin 22 h inchangée)", "22:00") && there("19h15", "19:15"));
+        assert!(there("we close at 5:30 pm", "17:30") && there("ab 9 Uhr", "9:00"));
+        assert!(there("12 am", "0:00") && there("12 pm", "12:00") && !there("5 pm", "5:00"));
+        assert!(
+            !there("à 19 h 15", "19:45")
+                && !there("22 hosts", "22:00")
+                && !there("1.22 h", "22:00")
+        );
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl SpokenNumbers {
                 }
             }
         }
+        found.extend(clock_times(text));
         SpokenNumbers(found)
     }
 
@@ -87,6 +88,46 @@ impl SpokenNumbers {
         let found = self.0.iter().filter(move |(other, _)| Some(*other) == value);
         found.map(|(_, place)| place.clone())
     }
+}
+
+/// Times of the day, such as `03:00`, `22 h`, `19 h 15`, `9 uhr` and `5 pm`.
+fn clock_times(text: &str) -> Vec<(f64, Range<usize>)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find(|letter: char| letter.is_ascii_digit()) {
+        let start = from + at;
+        from = start + digits(&text[start..]);
+        let is_part =
+            text[..start].ends_with(|it: char| it.is_alphanumeric() || ".,:".contains(it));
+        let hour = text[start..from].parse::<u32>().ok().filter(|hour| *hour <= 24 && !is_part);
+        let Some(hour) = hour else { continue };
+        let minutes_of = |text: &str| -> Option<u32> {
+            let minutes = text.get(..2).filter(|_| digits(text) == 2)?.parse().ok()?;
+            (minutes < 60).then_some(minutes)
+        };
+        let mut rest = &text[from..];
+        let mut minutes = rest.strip_prefix([':', '.']).and_then(minutes_of);
+        let is_time = minutes.is_some() && rest.starts_with(':');
+        if minutes.is_some() {
+            rest = &rest[3..];
+        }
+        rest = rest.trim_start_matches(' ');
+        let end = rest.find(|letter: char| !letter.is_alphabetic()).unwrap_or(rest.len());
+        let hour = match &rest[..end] {
+            "am" => hour % 12,
+            "pm" => hour % 12 + 12,
+            "h" | "uhr" | "heures" | "horas" => hour,
+            _ if is_time => hour,
+            _ => continue,
+        };
+        minutes = minutes.or_else(|| minutes_of(rest[end..].trim_start_matches(' ')));
+        let end = if is_time { 0 } else { end };
+        let place = start..text.len() - rest.len() + end;
+        let value = format!("{hour}.{:02}", minutes.unwrap_or_default()).parse();
+        found.extend(value.ok().map(|value| (value, place)));
+    }
+    found
 }
 
 fn is_number(word: &str) -> bool {
