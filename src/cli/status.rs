@@ -31,6 +31,7 @@ const PATH_LETTERS: usize = 48;
 const NUMBERS_FROM: usize = 3;
 const SESSIONS_MAX: usize = 20;
 const FAILED_MAX: usize = 10;
+const SPOOLED_MAX: usize = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -173,7 +174,14 @@ fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
         "{RED}spooled{RED:#} {count} from hooks since {}: {problem}; retried automatically, or run {}",
         oldest.at,
         hand_over::remedy(oldest)
-    ))
+    ))?;
+    for it in spooled.iter().take(SPOOLED_MAX).skip(1) {
+        output::line(&format!("  and {}", hand_over::remedy(it)))?;
+    }
+    match spooled.len().saturating_sub(SPOOLED_MAX) {
+        0 => Ok(()),
+        more => output::line(&format!("  … and {more} more: --json lists them")),
+    }
 }
 
 fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
