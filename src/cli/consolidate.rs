@@ -12,10 +12,10 @@ use crate::adapters::{clock, process};
 use crate::config::{Config, namespace_name};
 use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
-    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, MemoryState, Merging, Operation,
-    PARTLY, Plan, RELATED, Settlement,
+    BY_PERSON, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState, Merging,
+    Operation, PARTLY, Plan, RELATED, Settlement,
 };
-use crate::memory_dir::OutputStyle;
+use crate::memory_dir::{OutputStyle, source_tag, suspicion};
 use crate::pipeline::{
     Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation, RedoOutcome,
 };
@@ -31,6 +31,7 @@ use std::sync::Arc;
 const FINDINGS_MAX: usize = 20;
 const OPERATIONS_MAX: usize = 200;
 const OPEN_MAX: usize = 10;
+const PLANS_MAX: usize = 10;
 const LINE_LETTERS: usize = 90;
 
 #[derive(Debug, clap::Args)]
@@ -120,6 +121,11 @@ impl NamespaceResult {
     pub(super) fn is_something(&self) -> bool {
         let is_something = |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.was_used();
         self.problem.is_some() || self.planned.as_ref().is_some_and(is_something)
+    }
+
+    /// True if something is to be said although nothing was done, as without a reachable model.
+    fn has_findings(&self) -> bool {
+        self.planned.as_ref().is_some_and(|it| !it.findings.is_empty())
     }
 }
 
@@ -240,11 +246,14 @@ async fn consolidate(
         }
     }
     if args.namespace.is_none() {
-        results.retain(NamespaceResult::is_something);
+        results.retain(|it| it.is_something() || it.has_findings());
     }
     match args.json {
         true => output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?,
-        false => print(&results, args.dry_run, OutputStyle::Normal)?,
+        false if results.iter().any(NamespaceResult::is_something) => {
+            print(&results, args.dry_run, OutputStyle::Normal)?;
+        }
+        false => note_nothing(&consolidator.store, args.namespace.as_deref()).await?,
     }
     notes(&results);
     if !args.dry_run {
@@ -336,12 +345,24 @@ pub(super) fn print(
             print_plan(planned, dry_run, style)?;
         }
     }
-    if !results.iter().any(NamespaceResult::is_something) {
-        let more = "`annalist replay PATH` reads more";
-        output::note(&format!("nothing to consolidate: every record is in memory; {more}"));
-    } else if dry_run {
+    if dry_run && results.iter().any(NamespaceResult::is_something) {
         output::note("dry run: nothing was changed");
     }
+    Ok(())
+}
+
+/// Notes that no record waits, and the records that undone plans set aside.
+async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Failure> {
+    let aside = store.set_aside(namespace).await?;
+    let every = if aside.is_empty() { "every record" } else { "every other record" };
+    let lines = aside.iter().map(|it| {
+        let (records, plan) = (counted(it.records, "record"), short(&it.plan));
+        let again = format!("`annalist consolidate --redo {plan}` consolidates them again");
+        format!("set aside by an undo: {records}; {again}")
+    });
+    output::notes(lines, PLANS_MAX, "more undone plans: `annalist consolidate log`");
+    let more = "`annalist replay PATH` reads more";
+    output::note(&format!("nothing to consolidate: {every} is in memory; {more}"));
     Ok(())
 }
 
@@ -500,11 +521,7 @@ fn print_plan(
         output::line(&format!("  ~ {other}  {DIM}in part replaced by record {record}{DIM:#}"))?;
     }
     for open in suspected(&plan.left_open).take(OPEN_MAX) {
-        let (record, other) = (short(&open.record), headline(planned, open.memory));
-        output::line(&format!(
-            "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}open ({}): both are kept{DIM:#}",
-            open.rule
-        ))?;
+        print_open(planned, open)?;
     }
     match suspected(&plan.left_open).count().saturating_sub(OPEN_MAX) as u64 {
         0 => Ok(()),
@@ -513,6 +530,29 @@ fn print_plan(
             output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))
         }
     }
+}
+
+/// Prints both sides of an open pair, each with the ID of a record of it.
+fn print_open(planned: &PlannedConsolidation, open: &LeftOpen) -> Result<(), Failure> {
+    let operations = planned.plan.operations.iter();
+    let home =
+        operations.filter(|it| it.record == open.record).find_map(|it| it.disposition.home());
+    let sides =
+        home.and_then(|id| planned.memories.get(&id)).zip(planned.memories.get(&open.memory));
+    // A plan cannot leave a pair open without the memories of both.
+    let Some((home, other)) = sides else { return Ok(()) };
+    let named = |it: &Memory| {
+        let record = if it.id == home.id { Some(&open.record) } else { it.sources.first() };
+        let id = record.map_or_else(|| source_tag(it.id), short);
+        let words = shorten(it.words(), LINE_LETTERS);
+        format!("{} {words}  {DIM}{id}{DIM:#}", it.claim.kind().name())
+    };
+    let (one, by, words) = match (suspicion(other, home, false), suspicion(home, other, false)) {
+        (Some(words), _) => (other, home, words),
+        (None, Some(words)) => (home, other, words),
+        (None, None) => (other, home, "possibly related to"),
+    };
+    output::line(&format!("  {YELLOW}?{YELLOW:#} {}\n      {words}: {}", named(one), named(by)))
 }
 
 /// True for an operation that only adds a memory, decided by rule.

@@ -104,6 +104,13 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let unset = "neither XDG_CONFIG_HOME nor HOME is set: use `annalist init --print`";
     let path = path.ok_or_else(|| Failure::usage(unset))?;
     list()?;
+    if let Some(above) = settings::above().filter(|_| !args.user) {
+        return Err(Failure::usage(format!(
+            "{} already has the settings of this project and is unchanged: `annalist init --print` \
+             shows the defaults, for a file of this folder's own",
+            above.display()
+        )));
+    }
     let written = files::create(&path, DEFAULT).map_err(output::unwritable(&path))?;
     if !written {
         let path = path.display();

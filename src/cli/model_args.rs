@@ -177,6 +177,9 @@ fn of_endpoint(endpoint: Endpoint) -> Model {
     Model::Endpoint(Box::new(endpoint))
 }
 
+/// Label of the number of answers that come from a cassette instead of calls.
+pub(super) const RECORDED: &str = "answers recorded";
+
 pub(super) const PRICE_UNKNOWN: &str =
     "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
 

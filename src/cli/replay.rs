@@ -321,7 +321,7 @@ fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
 fn calls(totals: &Totals, is_recorded: bool) -> [(&'static str, String); 2] {
     let journaled = remark(totals.journaled, "from the journal");
     let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
-    let calls = if is_recorded { "answers recorded" } else { "calls" };
+    let calls = if is_recorded { model_args::RECORDED } else { "calls" };
     [
         (calls, format!("{}{journaled}", count(totals.calls))),
         ("tokens", format!("{sent} sent, {answered} answered")),

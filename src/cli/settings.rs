@@ -86,6 +86,13 @@ fn shown(path: &Path) -> String {
     inside.unwrap_or_else(|| path.to_owned()).display().to_string()
 }
 
+/// Nearest settings file of the project in a folder above the current one.
+pub(super) fn above() -> Option<PathBuf> {
+    let own = |it: &PathBuf| [it.join(PROJECT_FILE), it.join(FOLDER).join(FILE_NAME)];
+    let files = project_folders().into_iter().skip(1).flat_map(|it| own(&it));
+    files.into_iter().find(|path| path.is_file())
+}
+
 /// Finds the nearest settings file of the project, else the user's.
 fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
     for (distance, folder) in folders.iter().enumerate() {

@@ -82,15 +82,11 @@ impl Row for CopiesRow {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
-    let config = settings::load(file)?;
-    let store = settings::known_store(&config)?;
-    if args.clear
-        && let Some(store) = &store
-        && !clear(store, &config, args.yes)?
-    {
+    let (config, store) = settings::existing_store(file)?;
+    if args.clear && !clear(&store, &config, args.yes)? {
         return output::fail_if(true);
     }
-    let report = report(&config, store.as_ref())?;
+    let report = report(&config, &store)?;
     if args.json {
         return output::json(&report);
     }
@@ -110,11 +106,8 @@ pub(super) fn note(evicted: u64, failed: u64) {
     }
 }
 
-fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure> {
-    let clients = match store {
-        Some(store) => settings::runtime()?.block_on(store.vault_totals())?,
-        None => Default::default(),
-    };
+fn report(config: &Config, store: &Store) -> Result<VaultReport, Failure> {
+    let clients = settings::runtime()?.block_on(store.vault_totals())?;
     let clients: Vec<CopiesRow> = clients.into_iter().map(CopiesRow::of).collect();
     let bytes = clients.iter().map(|it| it.bytes).sum();
     let enabled = config.vault.enabled;

@@ -1,7 +1,7 @@
 //! `annalist worker`: processes the queue, continuously or until it is empty.
 
 use super::enqueue::enqueuer_of;
-use super::model_args::{ModelArgs, refuse_unpriced_cap};
+use super::model_args::{ModelArgs, RECORDED, refuse_unpriced_cap};
 use super::output::{self, Failure, GREEN, RED, YELLOW, count, counted, json_row, pairs, remark};
 use super::progress::{self, OFTEN, Progress, SELDOM, cancelled_with_note};
 use super::serve::{meters, status_pages};
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     if args.json {
         output::json(&summary)?;
     } else if until != Until::Stopped {
-        summary.print()?;
+        summary.print(args.model.is_recorded())?;
     }
     summary.notes();
     output::warn_of_empty_answers(&totals);
@@ -344,12 +344,13 @@ impl Summary {
         }
     }
 
-    fn print(&self) -> Result<(), Failure> {
+    fn print(&self, is_recorded: bool) -> Result<(), Failure> {
         let jobs = &self.jobs;
         let some = |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() };
         let known = remark(jobs.known, "extracted before");
         let journaled = remark(self.journaled, "from the journal");
         let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));
+        let calls = if is_recorded { RECORDED } else { "calls" };
         pairs([
             ("jobs done", format!("{}{known}", count(jobs.done + jobs.known))),
             ("  split in two", some(jobs.cut)),
@@ -360,7 +361,7 @@ impl Summary {
             ("records", count(jobs.staged)),
             ("quarantined", count(jobs.quarantined)),
             ("messages rejected", some(self.rejected)),
-            ("calls", format!("{}{journaled}", count(self.calls))),
+            (calls, format!("{}{journaled}", count(self.calls))),
             ("tokens", format!("{sent} sent, {answered} answered")),
             ("cost", self.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
         ])

@@ -213,8 +213,22 @@ impl Memory {
         self.claim_at(Some(Timestamp(i64::MAX)))
     }
 
+    /// True for a question whose answer took its place: it is settled, not superseded.
+    pub(crate) fn is_answered(&self) -> bool {
+        let is_question = self.claim.kind() == ClaimKind::Discussion;
+        is_question && self.superseded_by.is_some() && self.superseded_by == self.settler()
+    }
+
+    /// The memory that took its place; `None` for a question that was answered.
+    pub(crate) fn replaced_by(&self) -> Option<MemoryId> {
+        self.superseded_by.filter(|_| !self.is_answered())
+    }
+
     /// State in a word or two, for people.
     pub(crate) fn standing(&self) -> &'static str {
+        if self.is_answered() {
+            return self.stage_in_words();
+        }
         self.state.in_words(self.reason.as_deref()).unwrap_or(self.stage_in_words())
     }
 

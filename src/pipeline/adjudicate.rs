@@ -55,7 +55,7 @@ impl ModelUsage {
     }
 
     pub(super) fn add(&mut self, pairs: usize, spent: Spending) {
-        self.pairs += pairs as u64;
+        self.pairs += if spent.asks > 0 { pairs as u64 } else { 0 };
         self.questions += u64::from(spent.asks);
         self.calls += u64::from(spent.calls);
         self.journaled += u64::from(spent.journaled);

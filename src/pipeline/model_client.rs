@@ -192,7 +192,11 @@ impl ModelClient {
         };
         let called = match endpoint {
             Ok(endpoint) => self.call(endpoint, request, context).await,
-            Err(error) => Err(AskError::Model(error)),
+            Err(error) => {
+                // Only the journal was looked at.
+                spent.asks -= 1;
+                Err(AskError::Model(error))
+            }
         };
         spent.answered |= called.as_ref().map_or_else(is_response, |_| true);
         let (reply, reservation) = called?;

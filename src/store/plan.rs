@@ -39,6 +39,15 @@ pub(crate) struct PlanEntry {
 
 row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
 
+/// Records that the undo of a plan set aside.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SetAside {
+    pub plan: PlanId,
+    pub records: u64,
+}
+
+row_of! { SetAside { plan, records } }
+
 /// Statements that undo plan `?1`, after its changes to memories.
 const UNDO: [&str; 7] = [
     "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
@@ -143,6 +152,16 @@ impl Store {
             None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
         };
         self.all("reading plans", sql, values![namespace.unwrap_or_default()]).await
+    }
+
+    /// Returns what undone plans of a namespace, or of all, set aside, earliest first.
+    pub(crate) async fn set_aside(&self, namespace: Option<&str>) -> StoreResult<Vec<SetAside>> {
+        let sql = "SELECT p.id, count(*) FROM plans p
+            JOIN dispositions d ON d.plan_no = p.no AND d.undone_no = p.no
+            JOIN records c ON c.id = d.record
+            WHERE ?1 IN ('', p.namespace) GROUP BY p.no, p.id ORDER BY p.no";
+        self.all("reading which records are set aside", sql, values![namespace.unwrap_or_default()])
+            .await
     }
 
     /// Returns the size of all plans of a namespace, in bytes.

@@ -272,3 +272,82 @@ fn a_newer_reading_withdraws_what_it_lacks_and_keeps_ids_of_the_rest() {
     let both = ["Postgres active", "Redis active"].map(str::to_owned).to_vec();
     assert_eq!(kept(&place), (before, both));
 }
+
+#[test]
+fn records_that_an_undo_set_aside_are_told_with_the_command_that_brings_them_back() {
+    let place = opposed(&Stub::good());
+    let done = place.json(&BY_RULE);
+    let plan = &done[0]["plan"]["id"].as_str().unwrap()[..10];
+    place.json(&["consolidate", "--undo", plan, "--json"]);
+    let aside = format!("2 records; `annalist consolidate --redo {plan}`");
+    let told = |args: &[&str]| place.run(&[&["consolidate"], args].concat()).stderr;
+    for args in [&[][..], &["--dry-run"], &["--namespace", "home/dev/roofs"]] {
+        let told = told(args);
+        assert!(told.contains(&aside) && told.contains("every other record"), "{told}");
+    }
+    assert!(!told(&["--namespace", "other"]).contains("set aside"));
+    place.json(&["consolidate", "--redo", plan, "--json"]);
+    let told = told(&[]);
+    assert!(told.contains("every record is in memory") && !told.contains("aside"), "{told}");
+}
+
+#[test]
+fn an_open_pair_is_printed_with_the_words_of_both_sides_and_ids_for_why() {
+    let place = Place::with_examples();
+    for args in [&["consolidate", "--dry-run"][..], &["consolidate"]] {
+        let printed = place.run(args).stdout;
+        let lines: Vec<&str> = printed.lines().collect();
+        let at = lines.iter().position(|it| it.starts_with("  ? request Switch")).unwrap();
+        let by = lines[at + 1].trim();
+        assert!(by.starts_with("possibly done by: attempt Applied the same limit"), "{printed}");
+        assert!(!printed.contains("(may-"), "{printed}");
+        for line in [lines[at], by] {
+            let id = line.split_whitespace().next_back().unwrap();
+            assert_eq!(place.run(&["why", id]).code, 0, "{line}");
+        }
+    }
+}
+
+#[test]
+fn without_a_reachable_model_nothing_is_said_to_have_been_asked() {
+    let mut place = Place::with_examples();
+    place.set("ANNALIST__CONSOLIDATE__MODEL", "auto");
+    place.set("ANNALIST__MODEL__BASE_URL", "http://127.0.0.1:9/v1");
+    // The second run finds only pairs that the first one left open.
+    for _ in 0..2 {
+        let output = place.run(&["consolidate", "--json"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let asked = &output.json()[0]["asked"];
+        assert_eq!((&asked["pairs"], &asked["questions"]), (&json!(0), &json!(0)));
+        assert!(!output.stderr.contains("asked about 5"), "{}", output.stderr);
+        assert!(!output.stderr.contains("calls"), "{}", output.stderr);
+        assert!(output.stderr.contains("no model answers at"), "{}", output.stderr);
+        assert!(output.stderr.contains("pairs left open"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_question_that_was_answered_is_settled_everywhere() {
+    let place = Place::with_examples();
+    place.json(&BY_RULE);
+    let all = place.json(&["memory", "list", "--all", "--json"]);
+    let is_settled = |it: &&Value| it["kind"] == "discussion" && it["state"] == "superseded";
+    let question = all.as_array().unwrap().iter().find(is_settled).unwrap();
+    let tag = |id: &Value| format!("src-{}", &id.as_str().unwrap()[..8]);
+    let (question, answer) = (tag(&question["id"]), tag(&question["settled_by"]));
+    let listed = place.run(&["memory", "list", "--all"]).stdout;
+    let found = place.run(&["search", "--all", "--state", "superseded"]).stdout;
+    for text in [&listed, &found] {
+        assert!(text.contains(&format!("settled by {answer}")), "{text}");
+        assert!(!text.contains("superseded"), "{text}");
+    }
+    let shown = place.run(&["memory", "show", &question]).stdout;
+    assert!(shown.lines().next().unwrap().ends_with("  settled"), "{shown}");
+    let why = place.run(&["why", &question]).stdout;
+    assert!(why.contains(&format!("{question}, settled\n")), "{why}");
+    for text in [&shown, &why] {
+        assert!(text.contains("settled by") && !text.contains("replaced by"), "{text}");
+    }
+    let why = place.run(&["why", &answer]).stdout;
+    assert!(why.contains(" settles ") && !why.contains("replaces"), "{why}");
+}

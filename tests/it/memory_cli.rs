@@ -644,3 +644,27 @@ fn what_annalist_writes_itself_needs_no_repair() {
     assert_eq!(place.run(&["memory", "lint", "--fix"]).code, 0);
     assert_eq!(files(&place), before);
 }
+
+#[test]
+fn init_below_a_project_with_a_directory_adds_to_that_one_unless_a_folder_is_named() {
+    let place = Place::new();
+    place.run(&["memory", "init"]);
+    let below = |folder: &str, args: &[&str]| {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+        place.command(args).current_dir(place.path(folder)).output().unwrap()
+    };
+    for folder in ["sub/deep", ".claude/memory", ".claude/memory/sessions"] {
+        let again = below(folder, &["memory", "init"]);
+        let told = String::from_utf8(again.stderr).unwrap();
+        assert!(again.status.success() && told.contains("no file is missing"), "{told}");
+        assert!(!place.path(folder).join(".claude").exists(), "{folder}");
+    }
+    assert!(below("sub/deep", &["memory", "init", "--dir", "."]).status.success());
+    assert!(place.path("sub/deep/.claude/memory").is_dir());
+    // Settings, too, are those of the project.
+    assert_eq!(place.run(&["init"]).code, 0);
+    let again = below("sub/deep", &["init"]);
+    let told = String::from_utf8(again.stderr).unwrap();
+    assert!(again.status.code() == Some(2) && told.contains("annalist.toml already"), "{told}");
+    assert!(!place.path("sub/deep/annalist.toml").exists());
+}

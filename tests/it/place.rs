@@ -78,6 +78,13 @@ impl Place {
         Place { folder, env: self.env.clone(), schema: None }
     }
 
+    /// The folder under another name.
+    pub(crate) fn moved(self) -> Place {
+        let moved = self.copied();
+        drop(self);
+        moved
+    }
+
     /// With the store on a PostgreSQL server from now on, where there is one.
     pub(crate) fn on_server(mut self) -> Option<Place> {
         let schema = Schema::new(server::url()?);

@@ -117,3 +117,25 @@ fn each_namespace_is_looked_back_at_by_itself() {
     let expected = [("home/dev/cellars", "Postgres"), ("home/dev/roofs", "Redis")];
     assert_eq!(json!(found), json!(expected));
 }
+
+#[test]
+fn a_project_that_was_moved_is_looked_back_at_and_its_new_namespace_is_told() {
+    let place = Place::with_examples();
+    let namespace = |it: &Place| it.json(&["namespace", "list", "--json"])[0]["namespace"].clone();
+    let name = namespace(&place);
+    let name = name.as_str().unwrap();
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--namespace", name, "--json"]);
+    let moved = place.moved();
+    let told = moved.run(&["memory", "sync"]).stderr;
+    assert!(told.contains(&format!("`annalist namespace move {name} ")), "{told}");
+    let written = moved.run(&["memory", "reflect", "--write"]);
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    assert!(written.stdout.starts_with(name) && written.stderr.contains("wrote"), "{written:?}");
+    // Another project that shares the store was not moved.
+    let other = moved.copied();
+    std::fs::remove_dir_all(other.path(".claude")).unwrap();
+    other.run(&["memory", "init"]);
+    let none = other.run(&["memory", "reflect", "--write"]);
+    assert!(none.stderr.contains("no records to look back at"), "{}", none.stderr);
+}

@@ -78,6 +78,7 @@ fn enqueue(place: &Place, path: &str) -> Value {
 fn nothing_is_kept_unless_the_settings_say_so() {
     let mut place = offline();
     place.unset("ANNALIST__VAULT__ENABLED");
+    place.run(&["vault"]).refused(1, &["no store there yet"]);
     place.write("s.jsonl", claude(0..3));
     enqueue(&place, "s.jsonl");
     assert_eq!((copies(&place), kept(&place).len()), (0, 0));

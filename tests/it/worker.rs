@@ -211,3 +211,15 @@ fn running_workers_are_listed() {
     assert_eq!(running.wait().code, 0);
     assert!(in_store(&place, |store| async move { store.workers().await.unwrap() }).is_empty());
 }
+
+#[test]
+fn answers_from_a_cassette_are_not_called_calls() {
+    let (place, root) = (Place::new(), env!("CARGO_MANIFEST_DIR"));
+    let session = format!("{root}/examples/sessions/plain-retro.txt");
+    assert_eq!(place.run(&["enqueue", &session, "--flush"]).code, 0);
+    let cassette = format!("{root}/examples/cassette");
+    let done = place.run(&["worker", "--drain", "--cassette", &cassette]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stdout.contains("answers recorded  1"), "{}", done.stdout);
+    assert!(!done.stdout.contains("calls"), "{}", done.stdout);
+}

@@ -213,6 +213,7 @@ pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     let state = match memory.state {
         MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
+        _ if memory.is_answered() => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         MemoryState::Superseded | MemoryState::Retracted => {
             let stage = memory.stage_in_words();
             format!("{YELLOW}{}{YELLOW:#}, was: {stage}", memory.standing())
@@ -238,7 +239,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         None if memory.confirmed => "by a person, in the directory".to_owned(),
         None => String::new(),
     };
-    let replaced_by = headline(store, memory.superseded_by).await?;
+    let replaced_by = headline(store, memory.replaced_by()).await?;
     let settled_by = headline(store, memory.settler()).await?;
     let undecided = undecided(store, memory).await?;
     let rows = [

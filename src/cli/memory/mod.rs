@@ -18,7 +18,7 @@ use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::consolidate::PersonVerdict;
 use crate::memory_dir::{Initial, initial_files};
 use clap::Subcommand;
-use folder::{DirArgs, unreadable};
+use folder::{DirArgs, project_directory, unreadable};
 use std::path::Path;
 
 #[derive(Debug, clap::Args)]
@@ -101,7 +101,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist memory init --all")]
+#[command(after_help = "\
+Examples:
+  annalist memory init --all
+  annalist memory init --dir .  a directory of this folder's own
+
+Below a project that has a directory, this adds the missing files to that one.")]
 struct InitArgs {
     /// Create every file of the schema, and the directory's settings
     #[arg(long)]
@@ -111,7 +116,10 @@ struct InitArgs {
 }
 
 fn init(args: &InitArgs) -> Result<(), Failure> {
-    let root = args.dir.root();
+    let mut root = args.dir.root();
+    if let Some(above) = project_directory(&root)?.filter(|_| !args.dir.is_named()) {
+        root = above.project().to_owned();
+    }
     let folder = MemoryFolder::make(&root).map_err(|error| unreadable(&root, &error))?;
     let which = if args.all { Initial::All } else { Initial::Required };
     let mut made = 0;

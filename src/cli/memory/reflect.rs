@@ -1,6 +1,6 @@
 //! `annalist memory reflect`: writes a retrospective of the records.
 
-use super::folder::{DirArgs, namespace_of, unreadable};
+use super::folder::{DirArgs, dir_sync_of, failure, namespace_of, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::cli::arguments::date;
@@ -52,7 +52,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let retrospectives = settings::runtime()?.block_on(async {
         let mut named = args.namespace.clone();
         if let (None, Some(folder)) = (&named, &folder) {
-            named = Some(namespace_of(&store, &config, folder).await?);
+            let own = namespace_of(&store, &config, folder).await?;
+            let moved = match config.namespace.is_none() && !store.has_namespace(&own).await? {
+                true => dir_sync_of(store.clone(), &config).moved_from(folder).await,
+                false => Ok(None),
+            };
+            named = moved.map_err(|error| failure(folder, error))?.or(Some(own));
         }
         look_back(&store, named, args.since).await
     })?;

@@ -93,10 +93,19 @@ impl DirectorySync {
         Ok(DirectorySync { config, dir_sync, folder, namespace, output_style })
     }
 
-    /// Notes namespaces with waiting records if this one has no memories.
+    /// Notes the namespace before a move, or namespaces with waiting records, if this one has no memories.
     async fn note_others(&self) -> Result<(), Failure> {
         let store = &self.dir_sync.store;
         if store.has_memories(&self.namespace).await? {
+            return Ok(());
+        }
+        let moved = self.dir_sync.moved_from(&self.folder).await;
+        if let Some(old) = moved.map_err(|error| failure(&self.folder, error))? {
+            let new = &self.namespace;
+            output::note(&format!(
+                "namespace `{new}` has no records; before it was moved, this project was `{old}`: \
+                 `annalist namespace move {old} {new}` brings its memory along"
+            ));
             return Ok(());
         }
         let others = store.backlog().await?;

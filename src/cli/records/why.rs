@@ -181,16 +181,16 @@ async fn print_standing(
         (memory, _) => memory,
     };
     let Some(memory) = memory else { return Ok(()) };
-    let state = memory.state.in_words(memory.reason.as_deref()).unwrap_or(memory.state.name());
-    let standing = format!("{}, {state}", source_tag(memory.id));
+    let standing = format!("{}, {}", source_tag(memory.id), memory.standing());
     let mut rows = vec![
         ("memory", standing),
         ("edited", memory.edited.as_ref().map(|_| memory.words().to_owned()).unwrap_or_default()),
-        ("replaced by", headline(store, memory.superseded_by).await?),
+        ("replaced by", headline(store, memory.replaced_by()).await?),
         (settled(&memory), headline(store, memory.settler()).await?),
     ];
     for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
-        rows.push(("replaces", headline(store, Some(old.id)).await?));
+        let what = if old.is_answered() { "settles" } else { "replaces" };
+        rows.push((what, headline(store, Some(old.id)).await?));
     }
     rows.extend(undecided(store, &memory).await?);
     output::line("")?;

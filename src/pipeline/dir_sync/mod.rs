@@ -174,16 +174,40 @@ impl DirSync {
         if all.contains(here) {
             return Ok(());
         }
-        for old in absent(all).filter(|old| old.host == here.host) {
+        let Some(old) = self.earlier(folder, all).await? else { return Ok(()) };
+        let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
+        Ok(self.store.move_directory(&old, keys.collect()).await?)
+    }
+
+    /// The one of `all` that is gone from this machine and whose entries `folder` still has.
+    async fn earlier(
+        &self,
+        folder: &MemoryFolder,
+        all: Vec<Directory>,
+    ) -> Result<Option<Directory>, SyncError> {
+        for old in absent(all).filter(|old| old.host == process::host()) {
             let before = self.store.rendered(&old.dir).await?;
             let (before, disk) = (tags_of_memories(&before), read(folder)?.files);
             let still = tags_of_memories(&disk).intersection(&before).count();
             if still > 0 && before.len() <= still.saturating_mul(2) {
-                let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
-                return Ok(self.store.move_directory(&old, keys.collect()).await?);
+                return Ok(Some(old));
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Returns the namespace that `folder` showed before its project was moved here.
+    pub(crate) async fn moved_from(
+        &self,
+        folder: &MemoryFolder,
+    ) -> Result<Option<String>, SyncError> {
+        for namespace in self.store.namespaces().await? {
+            let all = self.store.directories(&namespace).await?;
+            if self.earlier(folder, all).await?.is_some() {
+                return Ok(Some(namespace));
+            }
+        }
+        Ok(None)
     }
 
     /// Drops the state of directories that cannot be synced from here, so that it keeps no erased words.

@@ -35,7 +35,7 @@ named! {
 }
 
 /// Words for the end of a memory that say more than the state of its hit.
-const ENDS: [&str; 4] = ["solved", "decided", WISH_WITHDRAWN, WISH_REFUSED];
+const ENDS: [&str; 5] = ["solved", "settled", "decided", WISH_WITHDRAWN, WISH_REFUSED];
 
 impl HitState {
     /// True if nobody has to take it into account any more.

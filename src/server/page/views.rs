@@ -77,6 +77,7 @@ fn tone(memory: &Memory) -> &'static str {
         }
     };
     match &memory.claim {
+        _ if memory.is_answered() => "good",
         _ if is_bad || memory.state != MemoryState::Active => "bad",
         Claim::Request(_) | Claim::Discussion(_) if memory.is_open() => "",
         Claim::Decision(_) | Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => "good",
