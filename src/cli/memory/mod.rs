@@ -14,7 +14,7 @@ pub(super) use verdicts::VerdictRow;
 
 use super::output::{self, Failure, in_pages};
 use crate::adapters::clock;
-use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
+use crate::adapters::memory_files::{MemoryFolder, PLACES, WriteOutcome};
 use crate::consolidate::PersonVerdict;
 use crate::memory_dir::{Initial, initial_files};
 use clap::Subcommand;
@@ -112,7 +112,9 @@ struct InitArgs {
 
 fn init(args: &InitArgs) -> Result<(), Failure> {
     let root = args.dir.root();
-    let folder = MemoryFolder::make(&root).map_err(|error| unreadable(&root, &error))?;
+    let there = MemoryFolder::find(&root).ok().flatten();
+    let place = there.map_or_else(|| root.join(PLACES[0]), |it| it.path().to_owned());
+    let folder = MemoryFolder::make(&root).map_err(output::unwritable(&place))?;
     let which = if args.all { Initial::All } else { Initial::Required };
     let mut made = 0;
     let files = initial_files(which, &clock::now().day());
