@@ -41,14 +41,10 @@ pub(super) fn parse(
     };
     let parsed = parse_to_ast(text, &collect, &options)?;
     let tokens = parsed.tokens.unwrap_or_default();
-    let (mut commas, mut comments) = (Vec::new(), Vec::new());
-    for token in &tokens {
-        match token.token {
-            Token::Comma => commas.push(token.start()),
-            Token::CommentLine(_) | Token::CommentBlock(_) => comments.push(token.range),
-            _ => {}
-        }
-    }
+    let commas = tokens.iter().filter(|it| it.token == Token::Comma).map(Ranged::start).collect();
+    let is_comment =
+        |token: &Token<'_>| matches!(token, Token::CommentLine(_) | Token::CommentBlock(_));
+    let comments = tokens.iter().filter(|it| is_comment(&it.token)).map(|it| it.range).collect();
     Ok((parsed.value, Edits { text, commas, comments, edits: Vec::new() }))
 }
 

@@ -37,7 +37,7 @@ fn commented_settings() -> impl Strategy<Value = String> {
     let part = |name: &'static str, full: Value| {
         prop::option::of(value.clone()).prop_map(move |other| {
             let mut full = full.clone();
-            other.map(|other| full["other"] = other);
+            full["other"] = other.unwrap_or_else(|| json!("none"));
             (name, full)
         })
     };
@@ -101,7 +101,9 @@ fn write_value<'a>(value: Value, gaps: &mut impl Iterator<Item = &'a str>, text:
             }
             text.push(']');
         }
-        other => text.push_str(&other.to_string()),
+        leaf @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            text.push_str(&leaf.to_string());
+        }
     }
 }
 
@@ -109,9 +111,9 @@ fn write_value<'a>(value: Value, gaps: &mut impl Iterator<Item = &'a str>, text:
 fn settings_edited(flag: &str, text: &str, edit: impl Fn(&Content, &str) -> Merged) -> String {
     let client = CLIENTS.iter().find(|it| it.flag == flag).unwrap();
     let parts = client.contents().into_iter().filter(|(path, _)| path == SETTINGS);
-    parts.fold(text.to_owned(), |text, (_, content)| match edit(&content, &text) {
-        Merged::Changed(text) => text,
-        other => panic!("{other:?}: {text}"),
+    parts.fold(text.to_owned(), |text, (_, content)| {
+        let Merged::Changed(text) = edit(&content, &text) else { panic!("{text}") };
+        text
     })
 }
 

@@ -4,7 +4,7 @@
 use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member, object_of};
 use crate::domain::{Finding, Severity};
 use jsonc_parser::ast::ObjectProp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use toml::Table;
 
 const SERVERS: &str = "mcpServers";
@@ -158,6 +158,7 @@ fn theirs(mut table: Table) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[track_caller]
     fn registered(existing: Option<&str>, program: &str) -> String {

@@ -24,7 +24,7 @@ pub(crate) enum Merged {
     Changed(String),
     /// Contained only annalist's part; to be deleted.
     Removed,
-    /// A user's file in the place of one of annalist's; left alone.
+    /// A user's file or entry in the place of one of annalist's; left alone.
     NotOurs,
     /// Not readable by the client, and left alone. The finding has the rule `bad-settings` and
     /// gives the position.
@@ -132,14 +132,12 @@ fn edited(
     let wrong = |found: &str| expected("the file", "one JSON object", found);
     let (root, mut edits) = parse(text, comments).map_err(|error| {
         let place = format!("at line {}, column {}", error.line_display(), error.column_display());
-        wrong(&match error.kind() {
-            ParseErrorKind::CommentsNotAllowed => {
-                format!("a comment, which this client does not read, {place}: delete it")
-            }
-            ParseErrorKind::TrailingCommasNotAllowed => {
-                format!("a comma behind the last entry {place}: delete it")
-            }
-            _ => format!("invalid JSON {place}"),
+        let is_comment = matches!(error.kind(), ParseErrorKind::CommentsNotAllowed);
+        let is_comma = matches!(error.kind(), ParseErrorKind::TrailingCommasNotAllowed);
+        wrong(&match (is_comment, is_comma) {
+            (true, _) => format!("a comment, which this client does not read, {place}: delete it"),
+            (_, true) => format!("a comma behind the last entry {place}: delete it"),
+            (false, false) => format!("invalid JSON {place}"),
         })
     })?;
     let top = root.as_ref().and_then(Node::as_object).ok_or_else(|| wrong("other JSON"))?;

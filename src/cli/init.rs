@@ -206,7 +206,9 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
                     "{name}: the server `annalist` contains what you added and is unchanged: \
                      delete it there if nothing needs it"
                 ),
-                _ => format!("{name} is not ours and is unchanged"),
+                Content::Hooks(_) | Content::OpencodePlugin | Content::Command(..) => {
+                    format!("{name} is not ours and is unchanged")
+                }
             }),
             Merged::Malformed(finding) => {
                 return Err(Failure::failed(format!("{name}: {}", finding.detail)));

@@ -123,7 +123,7 @@ fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     for (path, text) in files {
         let written = folder.write(path, None, Some(&text));
-        match written.map_err(|error| unreadable(&folder.path().join(path), &error))? {
+        match written.map_err(output::unwritable(&folder.path().join(path)))? {
             WriteOutcome::Written => {
                 made += 1;
                 output::line(&format!("created {}", folder.path().join(path).display()))?;
