@@ -107,7 +107,11 @@ fn temporary(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     #[cfg(not(unix))]
     let _ = mode;
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| {
+        // The caller names the file that the user knows; the path of this one has no other source.
+        let text = error.to_string();
+        io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or_default())
+    })
 }
 
 /// Deletes temporary files in `folder` of processes that were killed while writing.
@@ -234,6 +238,15 @@ mod tests {
         let is_told =
             process::is_gone(&process::name().replace(&format!(":{own}:"), &format!(":{gone}:")));
         assert_eq!(is_there(&others[0]), !is_told, "where the system tells nothing, nothing goes");
+    }
+
+    #[test]
+    fn an_error_names_no_temporary_file() {
+        let path = tempfile::tempdir().unwrap().path().join("gone/a.md");
+        for error in [replace(&path, "").unwrap_err(), temporary(&path, PUBLIC).unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
+            assert!(!error.to_string().contains("annalist"), "{error}");
+        }
     }
 
     #[test]

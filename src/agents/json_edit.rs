@@ -1,5 +1,5 @@
 //! Edits of a JSON file that belongs to a user, at the offsets of its syntax tree: every other byte
-//! stays.
+//! stays. White space is that of JSON: a comment may end with other white space.
 
 use jsonc_parser::ast::{Array, Object, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 pub(super) struct Edits<'t> {
     text: &'t str,
     commas: Vec<usize>,
+    comments: Vec<Range>,
     edits: Vec<(Range, String)>,
 }
 
@@ -20,7 +21,12 @@ pub(super) fn parse(
     text: &str,
     comments: bool,
 ) -> Result<(Option<Node<'_>>, Edits<'_>), ParseError> {
-    let collect = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: true };
+    // As tokens, comments would be accepted in any case.
+    let strategy = match comments {
+        true => CommentCollectionStrategy::AsTokens,
+        false => CommentCollectionStrategy::Off,
+    };
+    let collect = CollectOptions { comments: strategy, tokens: true };
     let options = ParseOptions {
         allow_comments: comments,
         allow_loose_object_property_names: false,
@@ -36,7 +42,10 @@ pub(super) fn parse(
     let parsed = parse_to_ast(text, &collect, &options)?;
     let tokens = parsed.tokens.unwrap_or_default();
     let commas = tokens.iter().filter(|it| it.token == Token::Comma).map(Ranged::start).collect();
-    Ok((parsed.value, Edits { text, commas, edits: Vec::new() }))
+    let is_comment =
+        |token: &Token<'_>| matches!(token, Token::CommentLine(_) | Token::CommentBlock(_));
+    let comments = tokens.iter().filter(|it| is_comment(&it.token)).map(|it| it.range).collect();
+    Ok((parsed.value, Edits { text, commas, comments, edits: Vec::new() }))
 }
 
 impl Edits<'_> {
@@ -74,7 +83,7 @@ impl Edits<'_> {
         let unit = self.text.lines().map(indent).find(|it| !it.is_empty()).unwrap_or("  ");
         let outer = indent(self.line_before(container.start));
         let own = children.last().map(|it| self.line_before(it.start()));
-        let own = own.filter(|line| line.trim().is_empty());
+        let own = own.filter(|line| indent(line) == *line);
         let inner = own.map_or_else(|| format!("{outer}{unit}"), str::to_owned);
         let line = |line: &str| {
             let depth = indent(line).len() / 2;
@@ -83,12 +92,14 @@ impl Edits<'_> {
         let new = new.iter().map(|it| it.lines().map(line).collect::<String>());
         let mut new = new.collect::<Vec<_>>().join(",");
         let end = container.end - 1;
-        let at = self.text[..end].trim_end().len();
+        let at = without_space(&self.text[..end]).len();
         match children.last() {
             Some(last) => {
                 self.replace(Range::from_byte_index(last.end()), ",");
                 self.replace(Range::from_byte_index(at), new);
             }
+            // Behind a comment, all stays as it is, so that it can come back.
+            None if container.start + 1 < at => self.replace(Range::from_byte_index(at), new),
             None => {
                 new.extend([line_end, outer]);
                 self.replace(Range::new(at, end), new);
@@ -97,66 +108,85 @@ impl Edits<'_> {
     }
 
     /// Cuts the chosen children of a container with their commas. Returns false, and cuts none, if
-    /// all are chosen: the caller cuts the container instead.
+    /// no other child and no comment is in `whole`, the container or what holds it: the caller cuts
+    /// that. Nothing tells whether it was empty before.
     #[must_use]
     pub(super) fn cut(
         &mut self,
+        whole: Range,
         container: Range,
         children: &[impl Ranged],
         chosen: &[bool],
     ) -> bool {
+        let is_in = |comment: &Range, range: Range| {
+            range.start <= comment.start && comment.end <= range.end
+        };
+        let is_commented = |range: Range| {
+            self.comments.iter().any(|comment| {
+                let mut children = children.iter();
+                is_in(comment, range) && !children.any(|child| is_in(comment, child.range()))
+            })
+        };
         if !children.is_empty() && !chosen.contains(&false) {
-            return false;
-        }
-        let (mut before, mut is_first) = (container.start + 1, true);
-        for (child, is_chosen) in children.iter().zip(chosen) {
-            if *is_chosen {
-                let from = if is_first { child.end() } else { before };
-                if let Some(comma) = self.commas.iter().find(|comma| from <= **comma) {
-                    self.replace(Range::new(*comma, comma + 1), "");
-                }
-                self.cut_one(before, child.range());
+            if !is_commented(whole) {
+                return false;
             }
-            is_first &= *is_chosen;
-            before = child.end();
+            if !is_commented(container) {
+                self.empty(container);
+                return true;
+            }
+        }
+        let last_kept = chosen.iter().rposition(|is_chosen| !is_chosen);
+        for (at, child) in children.iter().enumerate().filter(|(at, _)| chosen[*at]) {
+            // The last children lose the comma in front, and others the one behind.
+            let from = match last_kept.is_some_and(|kept| at < kept) {
+                true => Some(child.end()),
+                false => at.checked_sub(1).map(|before| children[before].end()),
+            };
+            let comma = from.and_then(|from| self.commas.iter().find(|comma| from <= **comma));
+            self.cut_one(child.range(), comma.copied());
         }
         true
     }
 
     /// Cuts the last member of that name, as [`Edits::cut`] does.
     #[must_use]
-    pub(super) fn cut_member(&mut self, object: &Object<'_>, name: &str) -> bool {
+    pub(super) fn cut_member(&mut self, whole: Range, object: &Object<'_>, name: &str) -> bool {
         let at = object.properties.iter().rposition(|it| it.name.as_str() == name);
         let chosen: Vec<bool> =
             (0..object.properties.len()).map(|index| Some(index) == at).collect();
-        self.cut(object.range, &object.properties, &chosen)
+        self.cut(whole, object.range, &object.properties, &chosen)
     }
 
-    /// Cuts the last member of that name, even if the object is empty then.
+    /// Cuts the last member of that name, even if the object is empty then: `{}`.
     pub(super) fn cut_member_anyway(&mut self, object: &Object<'_>, name: &str) {
-        if self.cut_member(object, name) {
-            return;
+        if !self.cut_member(object.range, object, name) {
+            self.empty(object.range);
         }
-        let (start, end) = (object.range.start + 1, object.range.end - 1);
-        for only in object.properties.iter().map(Ranged::range) {
-            let around = [&self.text[start..only.start], &self.text[only.end..end]];
-            match around.concat().trim().is_empty() {
-                true => self.replace(Range::new(start, end), ""),
-                false => self.cut_one(start, only),
+    }
+
+    fn empty(&mut self, container: Range) {
+        self.replace(Range::new(container.start + 1, container.end - 1), "");
+    }
+
+    /// Cuts a child with a comma and the white space in front, unless the rest of its line would
+    /// become part of a comment.
+    fn cut_one(&mut self, child: Range, comma: Option<usize>) {
+        let mut from = child.start;
+        if let Some(comma) = comma {
+            match self.text.get(comma + 1..from).is_some_and(|it| without_space(it).is_empty()) {
+                true => from = comma,
+                false => self.replace(Range::new(comma, comma + 1), ""),
             }
         }
-    }
-
-    /// Cuts a child and the white space in front of it, unless the rest of its line would become
-    /// part of a comment. `before` is the end of what precedes it.
-    fn cut_one(&mut self, before: usize, child: Range) {
+        let start = without_space(&self.text[..from]).len();
+        let mut comments = self.comments.iter();
+        let is_in_comment = comments.any(|it| {
+            self.text[it.start..].starts_with("//") && it.start < start && start <= it.end
+        });
         let rest = self.text[child.end..].trim_start_matches([' ', '\t', ',']);
-        let is_commented = self.text[before..child.start].contains("//");
-        let start = match is_commented && !rest.starts_with(['\r', '\n']) {
-            true => child.start,
-            false => self.text[..child.start].trim_end().len(),
-        };
-        self.replace(Range::new(start, child.end), "");
+        let is_joined = is_in_comment && !rest.starts_with(['\r', '\n']);
+        self.replace(Range::new(if is_joined { from } else { start }, child.end), "");
     }
 
     /// Part in front of an offset of the line that it is in.
@@ -167,5 +197,10 @@ impl Edits<'_> {
 }
 
 fn indent(line: &str) -> &str {
-    &line[..line.len() - line.trim_start().len()]
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Text without the white space at its end.
+fn without_space(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\r', '\n'])
 }

@@ -4,7 +4,7 @@ use super::tests::Session;
 use super::*;
 use crate::domain::Timestamp;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Steps of a session: event, prompt, window use, and minutes since the previous step.
 fn steps() -> impl Strategy<Value = Vec<(Event, &'static str, Option<u32>, i64)>> {
@@ -19,7 +19,118 @@ fn input(event: Event, word: &str) -> Input {
     Input::read(&told.to_string(), event).0.unwrap()
 }
 
+/// Settings that people wrote: JSON with comments in any layout, none of whose lists is empty.
+fn commented_settings() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<i32>().prop_map(Value::from),
+        prop::sample::select(vec!["", "//", "a, b", "/*", "é\"}"]).prop_map(Value::from),
+        Just(json!({})),
+        Just(json!([])),
+    ];
+    let value = leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a-c]", inner, 0..3)
+                .prop_map(|members| members.into_iter().collect()),
+        ]
+    });
+    let part = |name: &'static str, full: Value| {
+        prop::option::of(value.clone()).prop_map(move |other| {
+            let mut full = full.clone();
+            full["other"] = other.unwrap_or_else(|| json!("none"));
+            (name, full)
+        })
+    };
+    let group = json!({"hooks": [{"type": "command", "command": "say done"}]});
+    let members = prop::sample::subsequence(vec![0, 1, 2], 0..=3);
+    let parts = (
+        part("theme", json!({"z": 1})),
+        part("hooks", json!({"AfterAgent": [group]})),
+        part("mcpServers", json!({"x": {"command": "y"}})),
+    );
+    let gaps = prop::sample::select(vec![
+        "", "", " ", "\n", "\n  ", "\r\n\t", " // why, }\n", "// x \u{a0}\n", "// y\t \r\n",
+        " /* // {, */ ", "\n/* a\n b */\n",
+    ]);
+    let gaps = prop::collection::vec(gaps, 1..12);
+    let last = (value, any::<bool>());
+    (members, parts, last, gaps).prop_map(|(members, parts, (last, has_last), gaps)| {
+        let parts = [parts.0, parts.1, parts.2];
+        let mut all: Vec<(&str, &Value)> = Vec::new();
+        all.extend(members.iter().map(|at| (parts[*at].0, &parts[*at].1)));
+        if has_last || all.is_empty() {
+            all.push(("last", &last));
+        }
+        let mut gaps = gaps.iter().copied().cycle();
+        let members = all.into_iter().map(|(name, value)| (name, value.clone()));
+        let mut text = gaps.next().unwrap_or_default().to_owned();
+        write_object(members, &mut gaps, &mut text);
+        text + gaps.next().unwrap_or_default()
+    })
+}
+
+fn write_object<'a>(
+    members: impl Iterator<Item = (impl AsRef<str>, Value)>,
+    gaps: &mut impl Iterator<Item = &'a str>,
+    text: &mut String,
+) {
+    text.push('{');
+    for (at, (name, value)) in members.enumerate() {
+        text.push_str(if at == 0 { "" } else { "," });
+        text.extend(gaps.next());
+        text.push_str(&json!(name.as_ref()).to_string());
+        text.extend(gaps.next());
+        text.push(':');
+        text.extend(gaps.next());
+        write_value(value, gaps, text);
+        text.extend(gaps.next());
+    }
+    text.push('}');
+}
+
+fn write_value<'a>(value: Value, gaps: &mut impl Iterator<Item = &'a str>, text: &mut String) {
+    match value {
+        Value::Object(members) => write_object(members.into_iter(), &mut *gaps, text),
+        Value::Array(elements) => {
+            text.push('[');
+            for (at, element) in elements.into_iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { "," });
+                text.extend(gaps.next());
+                write_value(element, &mut *gaps, text);
+                text.extend(gaps.next());
+            }
+            text.push(']');
+        }
+        leaf @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            text.push_str(&leaf.to_string());
+        }
+    }
+}
+
+/// Adds all parts of a client to its settings, or removes them.
+fn settings_edited(flag: &str, text: &str, edit: impl Fn(&Content, &str) -> Merged) -> String {
+    let client = CLIENTS.iter().find(|it| it.flag == flag).unwrap();
+    let parts = client.contents().into_iter().filter(|(path, _)| path == SETTINGS);
+    parts.fold(text.to_owned(), |text, (_, content)| {
+        let Merged::Changed(text) = edit(&content, &text) else { panic!("{text}") };
+        text
+    })
+}
+
 proptest! {
+    #[test]
+    fn settings_with_comments_are_as_before_once_our_parts_are_removed(text in commented_settings()) {
+        for flag in ["gemini", "qwen"] {
+            let added = settings_edited(flag, &text, |it, text| it.add(Some(text), "annalist"));
+            for (path, content) in CLIENTS.iter().find(|it| it.flag == flag).unwrap().contents() {
+                let again = content.add(Some(&added), "annalist");
+                prop_assert!(path != SETTINGS || again == Merged::Unchanged, "{again:?}: {added}");
+            }
+            let removed = settings_edited(flag, &added, |it, text| it.remove(text));
+            prop_assert_eq!(&removed, &text, "{}", added);
+        }
+    }
+
     #[test]
     fn a_prompt_is_held_up_only_from_hard_on_after_a_sync_was_asked_for(steps in steps()) {
         let (mut state, mut now, mut asked) = (State::default(), 0, false);

@@ -3,8 +3,8 @@
 
 use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member, object_of};
 use crate::domain::{Finding, Severity};
-use jsonc_parser::ast::{ObjectProp, StringLit};
-use serde_json::{Map, Value, json};
+use jsonc_parser::ast::ObjectProp;
+use serde_json::{Map, json};
 use toml::Table;
 
 const SERVERS: &str = "mcpServers";
@@ -12,15 +12,11 @@ const CODEX_SERVERS: &str = "mcp_servers";
 /// Name of annalist's entry; clients name its tools after it.
 const NAME: &str = "annalist";
 
-/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
-/// entry and keeps its other fields; an entry of the same name for another program stays.
+/// Registers `program mcp` in a file or a new one. An existing entry of the name stays.
 pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
     edit(existing_or_new(existing), comments, |top, edits| {
         let servers = object_of(top, SERVERS)?;
-        if let Some(entry) = servers.and_then(|servers| member(servers, NAME)) {
-            if let Some(text) = command(entry).filter(|it| it.value != program) {
-                edits.replace(text.range, Value::from(program));
-            }
+        if servers.is_some_and(|servers| member(servers, NAME).is_some()) {
             return Ok(());
         }
         let entry = json!({"command": program, "args": ["mcp"]});
@@ -33,58 +29,66 @@ pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) ->
     })
 }
 
-/// Removes annalist's entry, and the list if it is then empty.
+/// Removes annalist's entry, and the list if it is then empty. An entry to which a person added
+/// anything but a path is theirs, and stays.
 pub(super) fn unregister(existing: &str) -> Merged {
-    edit(existing, true, |top, edits| {
+    let mut is_theirs = false;
+    let merged = edit(existing, true, |top, edits| {
         let Some(servers) = object_of(top, SERVERS)? else { return Ok(()) };
-        if member(servers, NAME).and_then(command).is_some() && !edits.cut_member(servers, NAME) {
+        let is_as_written = member(servers, NAME).and_then(is_as_written);
+        is_theirs = is_as_written == Some(false);
+        let whole = member(top, SERVERS).map_or(servers.range, |it| it.range);
+        if is_as_written == Some(true) && !edits.cut_member(whole, servers, NAME) {
             edits.cut_member_anyway(top, SERVERS);
         }
         Ok(())
-    })
+    });
+    if is_theirs { Merged::NotOurs } else { merged }
 }
 
-/// Command of an entry, if it runs annalist.
-fn command<'a, 't>(entry: &'a ObjectProp<'t>) -> Option<&'a StringLit<'t>> {
-    let command = member(entry.value.as_object()?, "command")?.value.as_string_lit()?;
-    is_annalist(&command.value).then_some(command)
+/// True for an entry that is as annalist writes it, with any path; `None` for one that runs another
+/// program.
+fn is_as_written(entry: &ObjectProp<'_>) -> Option<bool> {
+    let entry = entry.value.as_object()?;
+    let command = member(entry, "command")?.value.as_string_lit()?;
+    let args = member(entry, "args").and_then(|it| it.value.as_array());
+    let is_mcp = args.is_some_and(|args| match args.elements.as_slice() {
+        [only] => only.as_string_lit().is_some_and(|it| it.value == "mcp"),
+        _ => false,
+    });
+    is_annalist(&command.value).then_some(is_mcp && entry.properties.len() == 2)
 }
 
-/// Registers `program mcp` in a file or a new one. Updates the program of an existing annalist
-/// entry and keeps its other fields; an entry of the same name for another program stays.
+/// Registers `program mcp` in a file or a new one. An existing entry of the name stays.
 pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged {
     let text = existing.unwrap_or_default();
     edit_toml(text, |before| {
+        if entry(before).is_some() {
+            return None;
+        }
         let line = toml::Value::from(program).to_string();
-        let Some(entry) = entry(before) else {
-            let gap = match text {
-                "" => "",
-                // Without a blank line, the entry is removed with the line end in front of it.
-                _ => "\n",
-            };
-            let added =
-                format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
-            let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
-            return Some(format!("{text}{added}"));
+        let gap = match text {
+            "" => "",
+            // Without a blank line, the entry is removed with the line end in front of it.
+            _ => "\n",
         };
-        let older =
-            entry.get("command")?.as_str().filter(|it| is_annalist(it) && *it != program)?;
-        let is_command = |line: &str| line.trim_start().starts_with("command");
-        let lines = sections(text).map(|(is_ours, own)| match is_ours && is_command(own) {
-            true => own.replace(&toml::Value::from(older).to_string(), &line),
-            false => own.to_owned(),
-        });
-        Some(lines.collect())
+        let added = format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
+        let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
+        Some(format!("{text}{added}"))
     })
 }
 
-/// Removes annalist's entry, including the user's additions to it.
+/// Removes annalist's entry, but not comments. An entry to which a person added anything but a path
+/// is theirs, and stays.
 pub(super) fn unregister_in_codex(existing: &str) -> Merged {
-    edit_toml(existing, |before| {
-        entry(before)?.get("command")?.as_str().filter(|it| is_annalist(it))?;
+    let mut is_theirs = false;
+    let merged = edit_toml(existing, |before| {
+        let entry = entry(before)?;
+        entry.get("command")?.as_str().filter(|it| is_annalist(it))?;
         let (mut left, mut end) = (String::new(), 0);
         let mut is_in_ours = false;
         for (is_ours, line) in sections(existing) {
+            let is_ours = is_ours && !line.trim_start().starts_with('#');
             if is_ours && !is_in_ours {
                 // The blank line above the entry.
                 let above = left.strip_suffix("\r\n").or_else(|| left.strip_suffix('\n'));
@@ -99,8 +103,11 @@ pub(super) fn unregister_in_codex(existing: &str) -> Merged {
             }
         }
         left.truncate(end);
-        Some(left)
-    })
+        let is_mcp = entry.get("args").is_some_and(|args| *args == toml::Value::from(vec!["mcp"]));
+        is_theirs = !is_mcp || entry.len() != 2 || left == existing;
+        (!is_theirs).then_some(left)
+    });
+    if is_theirs { Merged::NotOurs } else { merged }
 }
 
 /// Returns each line, and true for lines of annalist's entry.
@@ -151,6 +158,7 @@ fn theirs(mut table: Table) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[track_caller]
     fn registered(existing: Option<&str>, program: &str) -> String {
@@ -182,8 +190,23 @@ mod tests {
         assert!(text.contains("{\"command\" : \"caf\\u00e9\"}"), "{text}");
         assert_eq!(unregister(&text), Merged::Changed(theirs.to_owned()));
         let changed = text.replace("\"mcp\"", "\"mcp\", \"--config\", \"c.toml\"");
-        let updated = registered(Some(&changed), "annalist");
-        assert_eq!(updated, changed.replace("/old/annalist", "annalist"));
+        assert_eq!(register(Some(&changed), false, "annalist"), Merged::Unchanged);
+        assert_eq!(unregister(&changed), Merged::NotOurs, "what a person added is theirs");
+        let env = text.replace("\"command\": \"/old", "\"env\": {}, \"command\": \"/old");
+        assert_eq!(unregister(&env), Merged::NotOurs);
+    }
+
+    #[test]
+    fn servers_that_hold_a_comment_stay() {
+        for theirs in [
+            "{\n  // servers\n  \"mcpServers\": {\n    // \"old\": {}\n  }\n}",
+            "{\"mcpServers\": /* none */ {}, \"a\": 1}",
+        ] {
+            let Merged::Changed(text) = register(Some(theirs), true, "annalist") else {
+                panic!("{theirs}")
+            };
+            assert_eq!(unregister(&text), Merged::Changed(theirs.to_owned()));
+        }
     }
 
     #[test]
@@ -228,13 +251,15 @@ mod codex_tests {
         check("a = 1");
         check("[a]\r\nb = 2\r\n");
         let text = check("[projects.\"/p\"]\ntrust_level = \"trusted\"\n");
-        let more = format!("{text}env = {{ A = \"b\" }}\n\n[mcp_servers.annalist.tools]\n\n[z]\n");
+        let more = format!("{text}\n# theirs\n[z]\n");
         let Merged::Changed(left) = unregister_in_codex(&more) else { panic!() };
-        assert_eq!(left, "[projects.\"/p\"]\ntrust_level = \"trusted\"\n[z]\n");
-        let Merged::Changed(moved) = register_in_codex(Some(&more), "/o p/annalist") else {
-            panic!()
-        };
-        assert_eq!(moved, more.replace("command = \"annalist\"", "command = \"/o p/annalist\""));
+        assert_eq!(left, "[projects.\"/p\"]\ntrust_level = \"trusted\"\n# theirs\n[z]\n");
+        let own = text.replace("\"annalist\"", "\"/o p/annalist\"");
+        assert_eq!(register_in_codex(Some(&own), "annalist"), Merged::Unchanged);
+        assert!(matches!(unregister_in_codex(&own), Merged::Changed(_)));
+        let env = format!("{own}\n[mcp_servers.annalist.env]\nA = \"b\"\n");
+        assert_eq!(register_in_codex(Some(&env), "annalist"), Merged::Unchanged);
+        assert_eq!(unregister_in_codex(&env), Merged::NotOurs, "what a person added is theirs");
     }
 
     #[test]
@@ -249,7 +274,7 @@ mod codex_tests {
                 "{wrong}"
             );
         }
-        let inline = "mcp_servers = { annalist = { command = \"/old/annalist\" } }\n";
-        assert_eq!(unregister_in_codex(inline), Merged::Unchanged);
+        let inline = "mcp_servers = { annalist = { command = \"annalist\" } }\n";
+        assert_eq!(unregister_in_codex(inline), Merged::NotOurs);
     }
 }

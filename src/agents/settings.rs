@@ -6,6 +6,8 @@ use super::json_edit::{Edits, parse};
 use crate::domain::{Finding, Severity};
 use crate::privacy::{Gate, Redacted};
 use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value as Node};
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::errors::ParseErrorKind;
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
@@ -22,7 +24,7 @@ pub(crate) enum Merged {
     Changed(String),
     /// Contained only annalist's part; to be deleted.
     Removed,
-    /// A user's file in the place of one of annalist's; left alone.
+    /// A user's file or entry in the place of one of annalist's; left alone.
     NotOurs,
     /// Not readable by the client, and left alone. The finding has the rule `bad-settings` and
     /// gives the position.
@@ -41,19 +43,20 @@ pub(crate) struct HookSettings {
 }
 
 /// Adds annalist's hooks to a settings file or a new one: one entry per event, which runs
-/// `program`, a name or path. An existing entry is updated and keeps its flags; a second one for
-/// the same event is removed.
+/// `program`, a name or path. An entry that runs annalist already stays, with its own path and
+/// flags; a second one for the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), settings.comments, |top, edits| {
         let hooks = object_of(top, "hooks")?;
         let mut new = Map::new();
         for event in Event::ALL {
             let Some(name) = (settings.name)(event) else { continue };
-            let line = format!("{} hook {}", quoted(program), event.argument());
+            let argument = event.argument();
+            let line = format!("{} hook {argument}", quoted(program));
             let hook = json!({"type": "command", "command": line, "timeout": settings.timeout});
             let group = json!({"hooks": [hook]});
             match hooks.map(|hooks| list_of(hooks, name)).transpose()?.flatten() {
-                Some(list) => install_event(edits, list, &line, &group),
+                Some(list) => install_event(edits, list, &argument, &group),
                 None => drop(new.insert(name.to_owned(), json!([group]))),
             }
         }
@@ -71,21 +74,18 @@ pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
     existing.filter(|text| !text.trim_matches(blank).is_empty()).unwrap_or("{}\n")
 }
 
-/// Removes annalist's hooks from a settings file, and lists that become empty.
+/// Removes the hooks that only run annalist from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
     edit(existing, true, |top, edits| {
         let Some(hooks) = object_of(top, "hooks")? else { return Ok(()) };
         let mut is_cut = Vec::new();
         for property in &hooks.properties {
-            let name = property.name.as_str();
-            if Event::ALL.iter().any(|event| event.is_called(name)) {
-                list_of(hooks, name)?;
-            }
             let list = property.value.as_array();
             let is_ours = |command: Command, _: &StringLit<'_>| command.is_ours;
-            is_cut.push(list.is_some_and(|list| !cut_hooks(edits, list, is_ours)));
+            is_cut.push(list.is_some_and(|it| !cut_hooks(edits, property.range, it, is_ours)));
         }
-        if !edits.cut(hooks.range, &hooks.properties, &is_cut) {
+        let whole = member(top, "hooks").map_or(hooks.range, |it| it.range);
+        if !edits.cut(whole, hooks.range, &hooks.properties, &is_cut) {
             edits.cut_member_anyway(top, "hooks");
         }
         Ok(())
@@ -131,8 +131,14 @@ fn edited(
     let mark = &existing[..existing.len() - text.len()];
     let wrong = |found: &str| expected("the file", "one JSON object", found);
     let (root, mut edits) = parse(text, comments).map_err(|error| {
-        let (line, column) = (error.line_display(), error.column_display());
-        wrong(&format!("invalid JSON at line {line}, column {column}"))
+        let place = format!("at line {}, column {}", error.line_display(), error.column_display());
+        let is_comment = matches!(error.kind(), ParseErrorKind::CommentsNotAllowed);
+        let is_comma = matches!(error.kind(), ParseErrorKind::TrailingCommasNotAllowed);
+        wrong(&match (is_comment, is_comma) {
+            (true, _) => format!("a comment, which this client does not read, {place}: delete it"),
+            (_, true) => format!("a comma behind the last entry {place}: delete it"),
+            (false, false) => format!("invalid JSON {place}"),
+        })
     })?;
     let top = root.as_ref().and_then(Node::as_object).ok_or_else(|| wrong("other JSON"))?;
     change(top, &mut edits)?;
@@ -163,9 +169,10 @@ pub(super) fn member<'a, 't>(object: &'a Object<'t>, name: &str) -> Option<&'a O
 }
 
 /// Cuts hooks from the list of an event, `[{"hooks": [{"command": "…"}]}]`, and groups that become
-/// empty. Returns false, and cuts none, if the whole list becomes empty.
+/// empty. Returns false, and cuts none, if nothing would be left of `whole`, the list's member.
 fn cut_hooks<'a>(
     edits: &mut Edits<'_>,
+    whole: Range,
     list: &'a Array<'_>,
     mut is_cut: impl FnMut(Command, &'a StringLit<'a>) -> bool,
 ) -> bool {
@@ -179,20 +186,21 @@ fn cut_hooks<'a>(
                 text.is_some_and(|text| is_cut(Command::read(&text.value), text))
             });
             let is_cut: Vec<bool> = is_cut.collect();
-            !edits.cut(hooks.range, &hooks.elements, &is_cut)
+            !edits.cut(group.range(), hooks.range, &hooks.elements, &is_cut)
         }));
     }
-    edits.cut(list.range, &list.elements, &groups)
+    edits.cut(whole, list.range, &list.elements, &groups)
 }
 
-/// Adds a group that runs `line` to the list of an event, or updates annalist's entry in it.
-fn install_event(edits: &mut Edits<'_>, list: &Array<'_>, line: &str, group: &Value) {
+/// Adds a group to the list of an event, unless an entry runs annalist: that gets the argument of
+/// the event if it has another.
+fn install_event(edits: &mut Edits<'_>, list: &Array<'_>, argument: &str, group: &Value) {
     let (mut runs_us, mut updates) = (false, Vec::new());
-    cut_hooks(edits, list, |command, text| {
+    cut_hooks(edits, list.range, list, |command, text| {
         let is_second = command.is_ours && runs_us;
         runs_us |= command.runs_us;
-        if command.is_ours && !is_second && !command.runs(line) {
-            updates.push((text.range, Value::from(command.with(line))));
+        if command.is_ours && !is_second && command.words.get(2).is_none_or(|it| it != argument) {
+            updates.push((text.range, Value::from(command.with(argument))));
         }
         is_second
     });
@@ -231,14 +239,11 @@ impl Command {
         }
     }
 
-    fn runs(&self, line: &str) -> bool {
-        self.words.iter().take(3).eq(shlex::split(line).unwrap_or_default().iter())
-    }
-
-    /// Returns the command `line` with the flags of this one.
-    fn with(&self, line: &str) -> String {
-        let flags = self.words.iter().skip(3).map(|word| quoted(word));
-        [line.to_owned()].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
+    /// Returns this command with another argument, and its own program and flags.
+    fn with(&self, argument: &str) -> String {
+        let mut words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        words.splice(2..words.len().min(3), [argument.to_owned()]);
+        words.join(" ")
     }
 }
 

@@ -112,6 +112,42 @@ fn comments_stay_where_the_client_reads_them() {
 }
 
 #[test]
+fn lists_that_hold_a_comment_stay_and_others_that_become_empty_go() {
+    let hooks = HookSettings { comments: true, ..COMMON_HOOKS };
+    for (theirs, left) in [
+        ("{\n  \"hooks\": { // none\n  }\n}", None),
+        ("{ /* nothing */ }", None),
+        ("{\"hooks\": {\"Stop\": [ /* none */ ], \"a\": 1}}", None),
+        ("{\n  // hooks\n  \"hooks\": /* ours */ {}\n}\n", None),
+        ("{\n    \"a\": 1\n  , \"hooks\": {\"b\": []}\n}", None),
+        ("{\"a\": 1, \"hooks\": {\"Stop\": []}}\r\n", Some("{\"a\": 1}\r\n")),
+        ("{\n    \"a\": 1\n  , \"hooks\": {}\n}", Some("{\n    \"a\": 1\n}")),
+        ("{\n}", Some("{}")),
+    ] {
+        let Merged::Changed(text) = install(&hooks, Some(theirs), "annalist") else {
+            panic!("{theirs}")
+        };
+        assert_eq!(install(&hooks, Some(&text), "annalist"), Merged::Unchanged, "{text}");
+        assert_eq!(removed(&text), left.unwrap_or(theirs));
+    }
+    let group =
+        r#"{"hooks": {"Stop": [{ /* mine */ "hooks": [{"command": "annalist hook stop"}]}]}}"#;
+    let left = r#"{"hooks": {"Stop": [{ /* mine */ "hooks": []}]}}"#;
+    assert_eq!(removed(group), left);
+}
+
+#[test]
+fn an_event_that_is_not_ours_is_no_reason_to_fail() {
+    let hooks = HookSettings { name: Event::gemini_name, ..COMMON_HOOKS };
+    for theirs in [r#"{"hooks":{"Stop":{"a":1}}}"#, r#"{"hooks":{"Stop":null}}"#] {
+        let Merged::Changed(text) = install(&hooks, Some(theirs), "annalist") else {
+            panic!("{theirs}")
+        };
+        assert_eq!(removed(&text), theirs);
+    }
+}
+
+#[test]
 fn comments_around_entries_of_ours_stay_where_they_are() {
     let ours = r#"{"hooks": [{"command": "annalist hook stop"}]}"#;
     for (theirs, left) in [
@@ -134,24 +170,21 @@ fn line_ends_of_windows_and_a_mark_at_the_beginning_stay() {
 }
 
 #[test]
-fn an_older_entry_of_ours_is_brought_up_to_date_and_a_second_one_goes() {
+fn an_entry_that_runs_us_keeps_its_path_and_flags_and_a_second_one_goes() {
     let older = r#"{"hooks": {
   "SessionStart": [
-    {"matcher": "startup", "hooks": [{"type": "command", "command": "/old/annalist hook session-start --budget light", "timeout": 3}]},
+    {"matcher": "startup", "hooks": [{"type": "command", "command": "OUR hook session-start --budget light", "timeout": 3}]},
     {"hooks": [{"type": "command", "command": "annalist hook session-start"}, {"type": "command", "command": "x"}]}
   ],
-  "Stop": [{"hooks": [{"type": "command", "command": "annalist hook session-end"}]}],
+  "Stop": [{"hooks": [{"type": "command", "command": "'/my tools/annalist' hook session-end --a"}]}],
   "SessionEnd": [{"hooks": [{"type": "command", "command": "cd /x && annalist hook session-end | tee log"}]}]
 }}"#;
-    let Merged::Changed(text) = install(&COMMON_HOOKS, Some(older), "/opt/my tools/annalist")
-    else {
-        panic!()
-    };
-    assert_eq!(install(&COMMON_HOOKS, Some(&text), "/opt/my tools/annalist"), Merged::Unchanged);
-    let start = ["'/opt/my tools/annalist' hook session-start --budget light", "x"];
+    let older = &older.replace("OUR", "/opt/bin/annalist");
+    let text = installed(Some(older));
+    let start = ["/opt/bin/annalist hook session-start --budget light", "x"];
     assert_eq!(commands(&text, "SessionStart"), start);
     assert!(text.contains("\"matcher\": \"startup\"") && text.contains("\"timeout\": 3"), "{text}");
-    assert_eq!(commands(&text, "Stop"), ["'/opt/my tools/annalist' hook stop"]);
+    assert_eq!(commands(&text, "Stop"), ["'/my tools/annalist' hook stop --a"]);
     let theirs = ["cd /x && annalist hook session-end | tee log"];
     assert_eq!(commands(&text, "SessionEnd"), theirs, "a person's own way to run us stays");
     let without = removed(&text);
@@ -176,8 +209,8 @@ fn a_program_that_only_sounds_like_us_is_not_ours() {
 fn what_cannot_be_read_is_not_changed() {
     for (text, says) in [
         ("{", "line 1, column 1"),
-        ("{\"a\": 1,}", "invalid JSON at line 1"),
-        ("// x\n{}", "invalid JSON at line 1"),
+        ("{\"a\": 1,}", "a comma behind the last entry at line 1, column 8: delete it"),
+        ("// x\n{}", "a comment, which this client does not read, at line 1, column 1: delete it"),
         ("[]", "found other JSON"),
         (r#"{"hooks": []}"#, "`hooks`: expected an object"),
         (r#"{"hooks": {"Stop": {}}}"#, "`hooks.Stop`: expected a list"),

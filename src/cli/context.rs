@@ -255,7 +255,11 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
         output::line(gate.redact(&difference(&before, &after)).as_str().trim_end())?;
     }
     output::note(&match (changed, args.check) {
-        (false, _) if there.is_none() && !args.remove => {
+        (false, _) if args.remove => match there {
+            Some(_) => format!("{shown} contains no block to remove"),
+            None => format!("{shown} does not exist: there is no block to remove"),
+        },
+        (false, _) if there.is_none() => {
             "nothing to publish: the memory directory has no rules or decisions; \
              `annalist memory sync` fills it"
                 .to_owned()

@@ -199,7 +199,7 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
         match merged {
             Merged::Unchanged => {}
             Merged::Changed(text) => {
-                // Deletes a file that is empty without our part, as we create files.
+                // Without our part, as we create it: whether it existed before is unknown.
                 let is_bare = wanted.remove && ["", "{}\n"].contains(&text.as_str());
                 change.after = (!is_bare).then_some(text);
             }
@@ -208,7 +208,15 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
                 let problem = "is not ours and is unchanged: move it to set up";
                 return Err(Failure::failed(format!("{name} {problem} {}", client.name)));
             }
-            Merged::NotOurs => output::note(&format!("{name} is not ours and is unchanged")),
+            Merged::NotOurs => output::note(&match content {
+                Content::Servers | Content::ProjectServers | Content::CodexServers => format!(
+                    "{name}: the server `annalist` contains what you added and is unchanged: \
+                     delete it there if nothing needs it"
+                ),
+                Content::Hooks(_) | Content::OpencodePlugin | Content::Command(..) => {
+                    format!("{name} is not ours and is unchanged")
+                }
+            }),
             Merged::Malformed(finding) => {
                 return Err(Failure::failed(format!("{name}: {}", finding.detail)));
             }

@@ -76,6 +76,13 @@ fn believed(place: &Place) -> Value {
 }
 
 #[test]
+fn a_directory_that_cannot_be_created_is_named() {
+    let place = Place::new();
+    place.write(".claude", "");
+    place.run(&["memory", "init"]).refused(1, &[".claude/memory: cannot be written: Not a"]);
+}
+
+#[test]
 fn records_become_these_very_files() {
     let today = Regex::new(r"(?m)^\*(Session|Last updated): [\d-]+\*$").unwrap();
     for name in ["after-a-compaction", "choice-taken-back"] {

@@ -38,6 +38,10 @@ fn the_block_is_written_once_checked_renewed_and_removed_and_all_around_it_stays
     assert_eq!(text(&place, "CLAUDE.md"), first.replace("vendor", "driver"));
     assert_eq!(publish(&["--remove"]).code, 0);
     assert_eq!(text(&place, "CLAUDE.md"), own);
+    let again = publish(&["--remove"]);
+    assert!(again.code == 0 && again.stderr.contains("CLAUDE.md contains no block"));
+    let missing = place.run(&["publish", "--remove"]);
+    assert!(missing.code == 0 && missing.stderr.contains("AGENTS.md does not exist"));
 }
 
 #[test]

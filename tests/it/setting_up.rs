@@ -16,6 +16,7 @@ const CLIENTS: &[(&str, &[(&str, &str)])] = &[
     ("--qwen", &[(".qwen/settings.json", THEIRS)]),
     ("--claude-code", &[(".claude/settings.json", "{}")]),
     ("--codex", &[(".codex/config.toml", "model = 'x'")]),
+    ("--gemini", &[(".gemini/settings.json", "{\n  \"theme\": \"dark\" // why\n}\n")]),
     ("--opencode", &[(".opencode/plugin/mine.js", "export const Mine = 1\n")]),
 ];
 const THEIRS: &str =
@@ -45,6 +46,37 @@ fn each_client_is_set_up_once_and_left_as_it_was() {
         assert_eq!(place.files(), set_up, "{flag}");
         assert_eq!(place.run(&["init", flag, "--remove", "--yes"]).code, 0, "{flag}");
         assert_eq!(place.files(), before, "{flag}");
+    }
+}
+
+#[test]
+fn an_entry_with_a_path_and_additions_of_a_person_stays() {
+    let place = Place::new();
+    let hook = r#"{"hooks": {"Stop": [{"hooks": [{"command": "/opt/bin/annalist hook stop"}]}]}}"#;
+    let server = r#"{"mcpServers": {"annalist": {"command": "/opt/annalist", "args": ["mcp"], "env": {"A": "b"}}}}"#;
+    let codex = "[mcp_servers.annalist]\ncommand = \"/opt/annalist\"\nargs = [\"mcp\", \"-v\"]\n";
+    place.write(".claude/settings.json", hook);
+    place.write(".mcp.json", server);
+    place.write(".codex/config.toml", codex);
+    let run = |more: &[&str]| {
+        let output = place.run(&[&["init", "--claude-code", "--codex", "--yes"], more].concat());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(
+            (text(&place, ".mcp.json"), text(&place, ".codex/config.toml")),
+            (server.into(), codex.into())
+        );
+        output
+    };
+    run(&[]);
+    let settings = text(&place, ".claude/settings.json");
+    assert!(
+        settings.contains("\"/opt/bin/annalist hook stop\"") && settings.contains("PreCompact")
+    );
+    assert_eq!(settings.matches("hook stop\"").count(), 1, "{settings}");
+    let removed = run(&["--remove"]);
+    for file in [".mcp.json", "config.toml"] {
+        let note = format!("{file}: the server `annalist` contains what you added");
+        assert!(removed.stderr.contains(&note), "{}", removed.stderr);
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) use verdicts::VerdictRow;
 
 use super::output::{self, Failure, in_pages};
 use crate::adapters::clock;
-use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
+use crate::adapters::memory_files::{MemoryFolder, PLACES, WriteOutcome};
 use crate::consolidate::PersonVerdict;
 use crate::memory_dir::{Initial, initial_files};
 use clap::Subcommand;
@@ -120,7 +120,9 @@ fn init(args: &InitArgs) -> Result<(), Failure> {
     if let Some(above) = project_directory(&root)?.filter(|_| !args.dir.is_named()) {
         root = above.project().to_owned();
     }
-    let folder = MemoryFolder::make(&root).map_err(|error| unreadable(&root, &error))?;
+    let there = MemoryFolder::find(&root).ok().flatten();
+    let place = there.map_or_else(|| root.join(PLACES[0]), |it| it.path().to_owned());
+    let folder = MemoryFolder::make(&root).map_err(output::unwritable(&place))?;
     let which = if args.all { Initial::All } else { Initial::Required };
     let mut made = 0;
     let files = initial_files(which, &clock::now().day());
@@ -129,7 +131,7 @@ fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     for (path, text) in files {
         let written = folder.write(path, None, Some(&text));
-        match written.map_err(|error| unreadable(&folder.path().join(path), &error))? {
+        match written.map_err(output::unwritable(&folder.path().join(path)))? {
             WriteOutcome::Written => {
                 made += 1;
                 output::line(&format!("created {}", folder.path().join(path).display()))?;
