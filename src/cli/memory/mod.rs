@@ -117,7 +117,9 @@ struct InitArgs {
 
 fn init(args: &InitArgs) -> Result<(), Failure> {
     let mut root = args.dir.root();
-    if let Some(above) = project_directory(&root)?.filter(|_| !args.dir.is_named()) {
+    // What cannot be read cannot be written either, with an error that names the folder.
+    let above = project_directory(&root).ok().flatten();
+    if let Some(above) = above.filter(|_| !args.dir.is_named()) {
         root = above.project().to_owned();
     }
     let there = MemoryFolder::find(&root).ok().flatten();
