@@ -297,11 +297,11 @@ fn an_open_pair_is_printed_with_the_words_of_both_sides_and_ids_for_why() {
     for args in [&["consolidate", "--dry-run"][..], &["consolidate"]] {
         let printed = place.run(args).stdout;
         let lines: Vec<&str> = printed.lines().collect();
-        let at = lines.iter().position(|it| it.starts_with("  ? request Switch")).unwrap();
-        let by = lines[at + 1].trim();
-        assert!(by.starts_with("possibly done by: attempt Applied the same limit"), "{printed}");
+        let possibly = "possibly done by: attempt Applied the same limit";
+        let by = lines.iter().position(|it| it.trim().starts_with(possibly)).unwrap();
+        assert!(lines[by - 1].starts_with("  ? request Switch"), "{printed}");
         assert!(!printed.contains("(may-"), "{printed}");
-        for line in [lines[at], by] {
+        for line in &lines[by - 1..=by] {
             let id = line.split_whitespace().next_back().unwrap();
             assert_eq!(place.run(&["why", id]).code, 0, "{line}");
         }
