@@ -346,6 +346,7 @@ mod tests {
         assert!(there("à 19 h 15 (fin 22 h inchangée)", "22:00") && there("19h15", "19:15"));
         assert!(there("we close at 5:30 pm", "17:30") && there("ab 9 Uhr", "9:00"));
         assert!(there("12 am", "0:00") && there("12 pm", "12:00") && !there("5 pm", "5:00"));
+        assert!(!there("at 5:30 pm", "17.3 s") && !there("um 22 Uhr 30", "22.3 s"));
         assert!(
             !there("à 19 h 15", "19:45")
                 && !there("22 hosts", "22:00")

@@ -25,6 +25,8 @@ const OBJECTIONS: [&str; 14] = [
 const LACKS: [&str; 9] = ["have", "has", "had", "is", "are", "was", "were", "hat", "gibt"];
 /// Counts of nothing.
 const ZEROS: [&str; 2] = ["0", "zero"];
+/// Words before a zero that is a status.
+const STATUS_WORDS: [&str; 3] = ["exit", "code", "status"];
 /// Negations that follow the word they negate.
 const TRAILING_NEGATIONS: [&str; 3] = ["değil", "yok", "olmadan"];
 /// Negations of one thing among others: "without photos we lose" denies little else.
@@ -256,11 +258,18 @@ fn is_negation(word: &str) -> bool {
 }
 
 fn is_negative(text: &str) -> bool {
-    plain(text).any(|word| {
-        let lower = lowered(word);
-        is_negation(word)
-            || EXCLUSIVE.contains(&&*lower)
-            || ZEROS.contains(&&*lower)
-            || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
-    })
+    // In `exit 0: tests pass` and `0.3 s` nothing is counted.
+    let counted: Vec<&str> = text.split_whitespace().collect();
+    let counts_nothing = |at: usize| {
+        ZEROS.iter().any(|zero| zero.eq_ignore_ascii_case(counted[at]))
+            && counted.get(at + 1).is_some_and(|next| next.starts_with(char::is_alphabetic))
+            && at.checked_sub(1).is_none_or(|before| !STATUS_WORDS.contains(&counted[before]))
+    };
+    (0..counted.len()).any(counts_nothing)
+        || plain(text).any(|word| {
+            let lower = lowered(word);
+            is_negation(word)
+                || EXCLUSIVE.contains(&&*lower)
+                || NEGATIVE_STEMS.iter().any(|stem| lower.starts_with(stem))
+        })
 }

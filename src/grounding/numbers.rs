@@ -34,7 +34,11 @@ pub(super) fn unit_after(text: &str) -> Option<Unit> {
 
 /// Values and positions of the numbers in words of one text.
 #[derive(Debug)]
-pub(super) struct SpokenNumbers(Vec<(f64, Range<usize>)>);
+pub(super) struct SpokenNumbers {
+    numbers: Vec<(f64, Range<usize>)>,
+    /// Times of the day in digits, which are no numbers: `10:00` is not 10.
+    times: Vec<(f64, Range<usize>)>,
+}
 
 impl SpokenNumbers {
     /// Parses `text`, which is folded.
@@ -78,14 +82,15 @@ impl SpokenNumbers {
                 }
             }
         }
-        found.extend(clock_times(text));
-        SpokenNumbers(found)
+        SpokenNumbers { numbers: found, times: clock_times(text) }
     }
 
     /// Positions of `number`, which may be a time of the day.
-    pub(super) fn find(&self, number: &str) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn find<'n>(&'n self, number: &'n str) -> impl Iterator<Item = Range<usize>> + 'n {
         let value: Option<f64> = number.replacen(':', ".", 1).parse().ok();
-        let found = self.0.iter().filter(move |(other, _)| Some(*other) == value);
+        let times = self.times.iter().filter(|_| number.contains(':'));
+        let all = self.numbers.iter().chain(times);
+        let found = all.filter(move |(other, _)| Some(*other) == value);
         found.map(|(_, place)| place.clone())
     }
 }
