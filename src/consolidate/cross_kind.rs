@@ -1,6 +1,7 @@
 //! Effects between memories of different kinds: an attempt completes a request; a decision, or as a model finds also an
-//! attempt, settles a question; a decision withdraws a request, or as a model finds ends the result of an attempt. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
-//! request's stage; to supersede what a person asked, a person must have decided.
+//! attempt, settles a question; a decision withdraws a request, or as a model finds ends the result of an attempt. The
+//! later one changes the earlier one, in whatever order they arrive. Completion only changes a request's stage; to
+//! supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
@@ -594,8 +595,11 @@ impl<'a> Link<'a> {
         }
         let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
         let (asked, answer) = (&*asked, &*answer);
-        let says_no = |claim: &Claim| Subject::of(claim).statement.says_no;
-        let denies = says_no(answer) && !says_no(asked);
+        let denies_any = |claim: &Claim| Subject::of(claim).statement.says_no;
+        // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
+        let forbids = denies_any(asked)
+            || matches!(asked, Claim::Request(it) if says_no(first_clause(&folded(&it.intent))));
+        let denies = denies_any(answer) && !forbids;
         let drops =
             WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
         (!denies && !drops).then(|| Consequence::done(WISH_GRANTED))

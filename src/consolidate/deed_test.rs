@@ -170,6 +170,30 @@ fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid
 }
 
 #[test]
+fn a_ban_that_only_the_intent_words_as_one_is_granted_by_the_decision_that_says_no() {
+    for (intent, expected) in [
+        ("tokens never in the repository", "decided"),
+        ("find the tokens quickly, so that nobody asks", "withdrawn"),
+    ] {
+        let mut wish = request("Put the tokens into /etc/tokens.env beside the repository");
+        if let Claim::Request(it) = &mut wish {
+            it.intent = intent.to_owned();
+        }
+        let wish = record(wish, Person, 1);
+        let rule = decision(&[], "tokens do not go into the repository", "leaks");
+        let rule = later(rule, Person);
+        let mut verdicts = Verdicts::none();
+        let home = Memory::id_of(NAMESPACE, wish.id);
+        verdicts.insert(rule.id, home, Verdict::Replaces { agreed: true });
+        let records = [wish.clone(), rule];
+        let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        planned.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).standing(), expected, "{intent}");
+    }
+}
+
+#[test]
 fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
     let wish = record(request("Add a weather widget to the planner"), Person, 1);
     let chosen = |chosen: &str, by| record(decision(&[], chosen, "as was said"), by, 2);
