@@ -5,10 +5,10 @@
 
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
-use super::incoming::{Incoming, Order, RecordPlace};
+use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
 use super::parts::{before_reason, shared};
 use super::phrases::{
-    INTERIM, ONGOING, PARTS, POSTPONED, REMOVALS, WITHDRAWN, WordList, all_topic_keys,
+    INTERIM, ONGOING, PARTS, POSTPONED, REFUSALS, REMOVALS, WITHDRAWN, WordList, all_topic_keys,
     is_stop_word, says_no,
 };
 use super::quantity::{quantity, words_of};
@@ -602,7 +602,11 @@ impl<'a> Link<'a> {
         let denies = denies_any(answer) && !forbids;
         let drops =
             WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
-        (!denies && !drops).then(|| Consequence::done(WISH_GRANTED))
+        // A wish may tell its own end: "Prisma for the queries; refused by Marta".
+        let wish = folded(asked.headline());
+        let mut ends = wish.split([',', ';', '(']).skip(1).map(|end| end.trim_start().split(' '));
+        let is_refused = ends.any(|mut end| end.next().is_some_and(|word| REFUSALS.has(word)));
+        (!denies && !drops && !is_refused).then(|| Consequence::done(WISH_GRANTED))
     }
 
     /// Consequence of an attempt that a model found to settle a question, by success or by failure.
@@ -668,10 +672,12 @@ impl<'a> Link<'a> {
         agreed: bool,
     ) -> Option<Result<Effect, LeftOpen>> {
         let Link { new, memory, asked, answer, earlier, .. } = *self;
-        let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);
         let (at, person, hearsay) = match earlier {
             true => (new.facts.at, new.person, new.hearsay),
-            false => (memory.valid_from, is_protected(memory), by_tools),
+            false => {
+                let hearsay = is_hearsay(memory.claim.kind(), memory.said_by);
+                (memory.valid_from, is_protected(memory), hearsay)
+            }
         };
         // A person's edit tells nothing about the stage; any other decision does.
         let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);

@@ -170,6 +170,17 @@ fn a_wish_that_is_granted_in_the_same_breath_is_not_withdrawn_and_a_rule_is_laid
 }
 
 #[test]
+fn a_deed_that_only_tools_show_is_proven_and_one_that_a_web_page_tells_of_is_not() {
+    let wish = record(request("Add a weather widget to the planner"), Person, 1);
+    let deed = attempt("added a weather widget to the planner", "it shows", true);
+    for (by, is_done) in [(Speaker::Tool, true), (Speaker::Web, false)] {
+        let mut state = MemoryMap::new();
+        plan(&[wish.clone(), record(deed.clone(), by, 2)], &mut state);
+        assert_eq!(of(&state, &wish).stage == Stage::Decided, is_done, "{by:?}");
+    }
+}
+
+#[test]
 fn a_ban_that_only_the_intent_words_as_one_is_granted_by_the_decision_that_says_no() {
     for (intent, expected) in [
         ("tokens never in the repository", "decided"),
@@ -198,11 +209,14 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
     let wish = record(request("Add a weather widget to the planner"), Person, 1);
     let chosen = |chosen: &str, by| record(decision(&[], chosen, "as was said"), by, 2);
     let deed = attempt("added a weather widget to the planner", "it shows", true);
-    for (answer, agreed, expected) in [
-        (record(deed, Assistant, 2), false, "done"),
-        (chosen("the planner shows the weather in its head", Person), false, "decided"),
-        (chosen("there is no weather widget in the planner", Person), false, "withdrawn"),
-        (chosen("there is no weather widget in the planner", Assistant), true, "refused"),
+    let refused = request("Add a weather widget to the planner; refused by Marta");
+    let refused = record(refused, Person, 1);
+    for (wish, answer, agreed, expected) in [
+        (&wish, record(deed, Assistant, 2), false, "done"),
+        (&wish, chosen("the planner shows the weather in its head", Person), false, "decided"),
+        (&wish, chosen("there is no weather widget in the planner", Person), false, "withdrawn"),
+        (&wish, chosen("there is no weather widget in the planner", Assistant), true, "refused"),
+        (&refused, chosen("the planner keeps its list of weather", Person), false, "withdrawn"),
     ] {
         let mut verdicts = Verdicts::none();
         let home = Memory::id_of(NAMESPACE, wish.id);
@@ -211,7 +225,7 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
         let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
         let mut state = MemoryMap::new();
         planned.apply(&mut state).unwrap();
-        assert_eq!(of(&state, &wish).standing(), expected, "{:?}", answer.claim);
+        assert_eq!(of(&state, wish).standing(), expected, "{:?}", answer.claim);
         planned.undo(&mut state).unwrap();
         assert_eq!(state, MemoryMap::new());
     }

@@ -40,13 +40,12 @@ impl<'a> Incoming<'a> {
         let (at, claim) = (record.provenance.at, record.claim.clone());
         let by = |speaker: Speaker| record.evidence.iter().any(|it| it.speaker == speaker);
         let mut speakers = record.evidence.iter().map(|it| it.speaker);
-        let heard = |speaker| matches!(speaker, Speaker::Tool | Speaker::Web);
         Incoming {
             own,
             subject: Rc::new(Subject::of(&claim)),
             facts: Facts { stage: stage(&claim), said_by: said_by(record), at, claim },
             person: by(Speaker::Person),
-            hearsay: speakers.all(heard),
+            hearsay: speakers.all(|speaker| is_hearsay(record.claim.kind(), speaker)),
             change_by: change_by(record),
             retraction: retraction(record),
             place: record_place(record),
@@ -81,6 +80,11 @@ impl RecordPlace {
             && wish.start <= self.start
             && (wish.start + 1..=within).contains(&self.end)
     }
+}
+
+/// True if what the speaker says decides nothing. A tool decides nothing, but proves a deed.
+pub(super) fn is_hearsay(kind: ClaimKind, speaker: Speaker) -> bool {
+    speaker == Speaker::Web || speaker == Speaker::Tool && kind != ClaimKind::Attempt
 }
 
 pub(super) fn said_by(record: &Record) -> Speaker {

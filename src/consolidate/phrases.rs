@@ -45,6 +45,8 @@ pub(super) static LIMITS: Phrases = Phrases::named("limits");
 pub(super) static PARTS: Phrases = Phrases::named("a part");
 /// Words by which an attempt removes something.
 pub(super) static REMOVALS: Phrases = Phrases::named("removals");
+/// Words saying that a proposal was rejected.
+pub(super) static REFUSALS: WordList = WordList::named("refusals");
 
 /// Words for a person's permission.
 pub(super) static PERMISSION: WordList = WordList::named("permission");

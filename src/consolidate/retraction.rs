@@ -3,7 +3,7 @@
 
 use super::parts::{both, sort, without};
 use super::phrases::{
-    REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
+    REFUSALS, REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
 };
 use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
@@ -44,8 +44,6 @@ static ALONE: WordList = WordList::named("alone");
 static NOBODY_ELSE: WordList = WordList::named("nobody else");
 /// Phrases saying that something is as it was.
 static AS_EVER: WordList = WordList::named("as ever");
-/// Words saying that a proposal was rejected.
-static REFUSALS: WordList = WordList::named("refusals");
 
 /// A text, with what it retracts.
 #[derive(Clone, Debug, Default)]
