@@ -19,8 +19,7 @@ use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, RecordId, SessionId, Speaker, Stage, WISH_GRANTED, WISH_REFUSED,
-    WISH_WITHDRAWN,
+    PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;

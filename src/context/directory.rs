@@ -5,8 +5,8 @@ use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
     ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, IN_PART_REPLACED_BY, Kind, LESSONS,
-    Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, meta, readable,
-    search,
+    PAST_END, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, meta,
+    readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
@@ -190,6 +190,9 @@ impl Reader<'_> {
             (false, false) => format!("{label}: {words}"),
         };
         let top = meta(&document);
+        if top.mark.is_some_and(is_past) {
+            return None;
+        }
         let behind: Vec<&str> =
             top.date.map(|(date, _)| date).into_iter().chain(top.mark).collect();
         let behind =
@@ -242,6 +245,9 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
     if entry.tag.as_ref().is_some_and(|tag| tag.starts_with(FOCUS)) {
         return None;
     }
+    if is_past(entry.text.as_str()) {
+        return None;
+    }
     match (kind, entry.section.as_str()) {
         (Kind::Patterns, LESSONS) => Some(Part::Lessons),
         (Kind::Patterns, _) => Some(Part::Rules),
@@ -258,6 +264,12 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
             None
         }
     }
+}
+
+/// True if a mark says that the end of what the text states is past.
+fn is_past(text: &str) -> bool {
+    // As rendered; a person may use the same words.
+    text.contains(&format!("{PAST_END} 2"))
 }
 
 fn is_ticked(text: &str) -> bool {

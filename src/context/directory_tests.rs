@@ -85,6 +85,17 @@ fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
 }
 
 #[test]
+fn what_named_its_own_end_is_left_out_once_that_is_past() {
+    let active = "## Recent Decisions\n- debug logs until Friday (2026-02-01; past: until 2026-02-06)\n\
+        - info logs (2026-02-02)\n";
+    let record =
+        "# ADR-001: Freeze until Friday\n\n**Status:** Accepted (past: until 2026-02-06)\n";
+    let files = [("active-context.md", active), ("decisions/ADR-001-freeze.md", record)];
+    let block = shown(&self::files(&files), None);
+    assert!(block.contains("- info logs (2026-02-02)") && !block.contains("Friday"), "{block}");
+}
+
+#[test]
 fn a_directory_that_says_nothing_gives_no_block() {
     let template: Files =
         crate::memory_dir::initial_files(crate::memory_dir::Initial::All, "2026-01-02")

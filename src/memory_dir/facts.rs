@@ -6,7 +6,9 @@ use crate::domain::{
     Timestamp, named,
 };
 use crate::privacy::{Gate, Redacted};
+use crate::text::ends::named_end;
 use crate::text::wording;
+use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
 /// Everything that the directory shows.
@@ -51,6 +53,22 @@ impl Contradiction {
 
 /// Text between an entry and the tag of the entry that changes a part of it.
 pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
+
+/// Text before the last day on which a decision holds by its own words, once that is past.
+pub(crate) const PAST_END: &str = "past: until";
+
+/// Mark of a decision that was said on `said` and whose own words end before `today`.
+pub(crate) fn past_end(
+    claim: &Claim,
+    words: &str,
+    said: Option<Timestamp>,
+    today: Timestamp,
+) -> Option<String> {
+    let on = |at: Timestamp| at.date_in(&TimeZone::UTC);
+    let end = said.filter(|_| claim.kind() == ClaimKind::Decision);
+    let end = end.and_then(|said| named_end(words, on(said)))?;
+    (end < on(today)).then(|| format!("{PAST_END} {end}"))
+}
 
 /// Text between a discussion and the tag of the entry that settled it.
 pub(super) const SETTLED_BY: &str = "settled by";

@@ -8,7 +8,7 @@ use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{
-    Facts, IN_PART_REPLACED_BY, SETTLED_BY, SessionNote, ending, is_standing_rule, marks,
+    Facts, IN_PART_REPLACED_BY, SETTLED_BY, SessionNote, ending, is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
@@ -312,6 +312,10 @@ impl<'a> Placing<'a> {
             let by = memory.settled_by.map(|by| format!(" by {}", placing.tag(by)));
             let mark = "decided".to_owned() + &by.unwrap_or_default();
             placing.marks.entry(memory.id).or_default().push(mark);
+        }
+        for memory in facts.memories.iter().filter(|it| is_active(it)) {
+            let past = past_end(&memory.claim, memory.words(), memory.valid_from, facts.today);
+            past.into_iter().for_each(|it| placing.marks.entry(memory.id).or_default().push(it));
         }
         for (id, words) in facts.missing {
             let mark = words_inline(words, MARK_LETTERS_MAX, facts.gate);

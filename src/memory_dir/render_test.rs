@@ -221,6 +221,26 @@ fn each_kind_of_memory_has_its_place() {
 }
 
 #[test]
+fn a_decision_whose_own_words_end_before_today_is_marked() {
+    let until = |key: &str, text: &str| memory(key, 0, decision(text, &[], ""), Stage::Decided);
+    let asked = memory("asked", 0, request("List the debts until 3 January"), Stage::Proposed);
+    let memories = [
+        until("past", "Debug logs until 3 January"),
+        until("lasting", "Freeze the prices until 3 December"),
+        asked,
+    ];
+    let files = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    let decisions = entries(&files, "active-context.md", "Recent Decisions").join("\n");
+    assert!(
+        decisions.contains("Debug logs until 3 January (2026-01-02; past: until 2026-01-03)"),
+        "{decisions}"
+    );
+    assert!(decisions.contains("Freeze the prices until 3 December (2026-01-02)"), "{decisions}");
+    let open = entries(&files, "progress.md", "Backlog").join("\n");
+    assert!(open.contains("List the debts until 3 January (2026-01-02)"), "{open}");
+}
+
+#[test]
 fn rules_terms_and_lessons_have_lists_of_their_own() {
     let mut failed =
         memory("failed", 3, attempt("Pack it with tar", "It leaked", false), Stage::Attempted);

@@ -3,6 +3,7 @@
 
 pub(crate) mod code_names;
 pub(crate) mod diff;
+pub(crate) mod ends;
 pub(crate) mod front_matter;
 pub(crate) mod lenient_json;
 pub(crate) mod lexicon;

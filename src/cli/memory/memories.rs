@@ -1,6 +1,7 @@
 //! `annalist memory list`, `show`, `history`, `at` and `verify`: the memories behind the directory.
 
 use super::folder::{DirArgs, namespace_of, tag_or_id};
+use crate::adapters::clock;
 use crate::cli::arguments::{date_end, limit, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
@@ -11,7 +12,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, past_end, source_tag};
 use crate::pipeline::{
     MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
     memories_at, memory_history, memory_named,
@@ -83,7 +84,12 @@ impl Row for MemoryRow<'_> {
         let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
         let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
         let by = by.map(|it| format!(" by {}", source_tag(it)));
-        let possibly = self.possibly.map(|it| format!(", {it}"));
+        let said = self.valid_from.as_deref().and_then(Timestamp::parse);
+        let past =
+            || past_end(self.claim, shown_words(self.edited, self.claim), said, clock::now());
+        let past = Some(self.standing).filter(|it| *it == "holds").and_then(|_| past());
+        let possibly = self.possibly.map(str::to_owned).into_iter().chain(past);
+        let possibly = possibly.map(|it| format!(", {it}")).reduce(|all, more| all + &more);
         vec![
             short(&self.id),
             self.namespace.to_owned(),
