@@ -57,8 +57,13 @@ pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
 /// Text before the last day on which a decision holds by its own words, once that is past.
 pub(crate) const PAST_END: &str = "past: until";
 
-/// Mark of a decision that was said on `said` and whose own words end before `today`.
-pub(crate) fn past_end(
+/// Mark of a decision whose own words end before `today`.
+pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
+    past_end_of(&memory.claim, memory.words(), memory.valid_from, today)
+}
+
+/// Like [`past_end`], for a decision in these words that was said at `said`.
+pub(crate) fn past_end_of(
     claim: &Claim,
     words: &str,
     said: Option<Timestamp>,

@@ -314,7 +314,7 @@ impl<'a> Placing<'a> {
             placing.marks.entry(memory.id).or_default().push(mark);
         }
         for memory in facts.memories.iter().filter(|it| is_active(it)) {
-            let past = past_end(&memory.claim, memory.words(), memory.valid_from, facts.today);
+            let past = past_end(memory, facts.today);
             past.into_iter().for_each(|it| placing.marks.entry(memory.id).or_default().push(it));
         }
         for (id, words) in facts.missing {
@@ -333,7 +333,9 @@ impl<'a> Placing<'a> {
         let known = |id: &MemoryId| self.by_id.get(id).copied();
         for pair in self.facts.contradictions {
             let Some((one, other)) = known(&pair.one).zip(known(&pair.other)) else { continue };
-            if is_active(one) && is_active(other) {
+            // What held for a time changes nothing any more.
+            let is_past = |it| past_end(it, self.facts.today).is_some();
+            if is_active(one) && is_active(other) && !is_past(one) && !is_past(other) {
                 relate(one.id, pair.words(one, other), other);
                 relate(other.id, pair.words(other, one), one);
             }

@@ -226,16 +226,32 @@ fn a_decision_whose_own_words_end_before_today_is_marked() {
     let asked = memory("asked", 0, request("List the debts until 3 January"), Stage::Proposed);
     let memories = [
         until("past", "Debug logs until 3 January"),
-        until("lasting", "Freeze the prices until 3 December"),
+        until("lasting", "Freeze the prices until 3 December 2099"),
         asked,
     ];
-    let files = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    // It replaced a part of what lasts, for a time.
+    let (one, other) = (memories[1].id, memories[0].id);
+    let contradictions = [Contradiction { one, other, is_certain: false, is_partly: true }];
+    let gate = gate();
+    let facts = Facts {
+        memories: &memories,
+        sessions: &[],
+        contradictions: &contradictions,
+        missing: &[],
+        removed: &BTreeMap::new(),
+        today: TODAY,
+        gate: &gate,
+    };
+    let files = render(&facts, &Files::new(), &Files::new()).files;
     let decisions = entries(&files, "active-context.md", "Recent Decisions").join("\n");
     assert!(
         decisions.contains("Debug logs until 3 January (2026-01-02; past: until 2026-01-03)"),
         "{decisions}"
     );
-    assert!(decisions.contains("Freeze the prices until 3 December (2026-01-02)"), "{decisions}");
+    assert!(
+        decisions.contains("Freeze the prices until 3 December 2099 (2026-01-02)"),
+        "{decisions}"
+    );
     let open = entries(&files, "progress.md", "Backlog").join("\n");
     assert!(open.contains("List the debts until 3 January (2026-01-02)"), "{open}");
 }

@@ -12,7 +12,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, past_end, source_tag};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, past_end_of, source_tag};
 use crate::pipeline::{
     MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
     memories_at, memory_history, memory_named,
@@ -86,7 +86,7 @@ impl Row for MemoryRow<'_> {
         let by = by.map(|it| format!(" by {}", source_tag(it)));
         let said = self.valid_from.as_deref().and_then(Timestamp::parse);
         let past =
-            || past_end(self.claim, shown_words(self.edited, self.claim), said, clock::now());
+            || past_end_of(self.claim, shown_words(self.edited, self.claim), said, clock::now());
         let past = Some(self.standing).filter(|it| *it == "holds").and_then(|_| past());
         let possibly = self.possibly.map(str::to_owned).into_iter().chain(past);
         let possibly = possibly.map(|it| format!(", {it}")).reduce(|all, more| all + &more);
