@@ -132,23 +132,34 @@ struct ClaimFields {
 impl<'de> Deserialize<'de> for Claim {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Claim, D::Error> {
         let it = ClaimFields::deserialize(deserializer)?;
-        let decision = it.options.zip(it.chosen).zip(it.rationale);
-        let discussion = it.topic.zip(it.points);
-        let attempt = it.action.zip(it.result).zip(it.succeeded);
-        let request = it.intent.zip(it.summary);
-        match (decision, discussion, attempt, request, it.target) {
-            (Some(((options, chosen), rationale)), None, None, None, None) => {
-                Ok(Claim::Decision(Decision { options, chosen, rationale }))
-            }
-            (None, Some((topic, points)), None, None, None) => {
-                Ok(Claim::Discussion(Discussion { topic, points }))
-            }
-            (None, None, Some(((action, result), succeeded)), None, None) => {
-                Ok(Claim::Attempt(Attempt { action, result, succeeded }))
-            }
-            (None, None, None, Some((intent, summary)), target) => {
-                Ok(Claim::Request(PersonRequest { intent, target, summary }))
-            }
+        let decision = (it.options, it.chosen, it.rationale);
+        let attempt = (it.action, it.result, it.succeeded);
+        let request = (it.intent, it.target, it.summary);
+        match (decision, (it.topic, it.points), attempt, request) {
+            (
+                (Some(options), Some(chosen), Some(rationale)),
+                (None, None),
+                (None, None, None),
+                (None, None, None),
+            ) => Ok(Claim::Decision(Decision { options, chosen, rationale })),
+            (
+                (None, None, None),
+                (Some(topic), Some(points)),
+                (None, None, None),
+                (None, None, None),
+            ) => Ok(Claim::Discussion(Discussion { topic, points })),
+            (
+                (None, None, None),
+                (None, None),
+                (Some(action), Some(result), Some(succeeded)),
+                (None, None, None),
+            ) => Ok(Claim::Attempt(Attempt { action, result, succeeded })),
+            (
+                (None, None, None),
+                (None, None),
+                (None, None, None),
+                (Some(intent), target, Some(summary)),
+            ) => Ok(Claim::Request(PersonRequest { intent, target, summary })),
             _ => Err(serde::de::Error::custom("the fields are not those of one kind of claim")),
         }
     }
@@ -398,6 +409,7 @@ mod tests {
             r#"{"topic":"a","points":[],"target":"b"}"#,
             r#"{"topic":"a","points":[],"intent":"a","summary":"b"}"#,
             r#"{"topic":"a","points":[],"also":"b"}"#,
+            r#"{"topic":"a","points":[],"summary":"b"}"#,
         ] {
             assert!(serde_json::from_str::<Claim>(json).is_err(), "{json}");
         }
