@@ -99,7 +99,7 @@ named! {
 }
 
 /// One claim, unproven.
-#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Claim {
     /// A judgement.
@@ -110,6 +110,59 @@ pub enum Claim {
     Attempt(Attempt),
     /// A wish.
     Request(PersonRequest),
+}
+
+/// The fields of all kinds, read in one pass: a derived `untagged` reads the claims of a large store several times.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimFields {
+    options: Option<Vec<String>>,
+    chosen: Option<String>,
+    rationale: Option<String>,
+    topic: Option<String>,
+    points: Option<Vec<String>>,
+    action: Option<String>,
+    result: Option<String>,
+    succeeded: Option<bool>,
+    intent: Option<String>,
+    target: Option<String>,
+    summary: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Claim {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Claim, D::Error> {
+        let it = ClaimFields::deserialize(deserializer)?;
+        let decision = (it.options, it.chosen, it.rationale);
+        let attempt = (it.action, it.result, it.succeeded);
+        let request = (it.intent, it.target, it.summary);
+        match (decision, (it.topic, it.points), attempt, request) {
+            (
+                (Some(options), Some(chosen), Some(rationale)),
+                (None, None),
+                (None, None, None),
+                (None, None, None),
+            ) => Ok(Claim::Decision(Decision { options, chosen, rationale })),
+            (
+                (None, None, None),
+                (Some(topic), Some(points)),
+                (None, None, None),
+                (None, None, None),
+            ) => Ok(Claim::Discussion(Discussion { topic, points })),
+            (
+                (None, None, None),
+                (None, None),
+                (Some(action), Some(result), Some(succeeded)),
+                (None, None, None),
+            ) => Ok(Claim::Attempt(Attempt { action, result, succeeded })),
+            (
+                (None, None, None),
+                (None, None),
+                (None, None, None),
+                (Some(intent), target, Some(summary)),
+            ) => Ok(Claim::Request(PersonRequest { intent, target, summary })),
+            _ => Err(serde::de::Error::custom("the fields are not those of one kind of claim")),
+        }
+    }
 }
 
 impl Claim {
@@ -331,5 +384,34 @@ impl Record {
     /// True for an agent's note, which is nobody else's words.
     pub(crate) fn is_noted(&self) -> bool {
         !self.evidence.is_empty() && self.evidence.iter().all(|it| it.found == Match::Noted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_read_by_the_fields_of_its_kind() {
+        for (json, kind) in [
+            (r#"{"options":["a"],"chosen":"a","rationale":""}"#, ClaimKind::Decision),
+            (r#"{"topic":"a","points":[]}"#, ClaimKind::Discussion),
+            (r#"{"action":"a","result":"b","succeeded":true}"#, ClaimKind::Attempt),
+            (r#"{"intent":"a","summary":"b"}"#, ClaimKind::Request),
+            (r#"{"intent":"a","target":"c","summary":"b"}"#, ClaimKind::Request),
+        ] {
+            let claim: Claim = serde_json::from_str(json).unwrap();
+            assert_eq!((claim.kind(), claim.to_json().to_string()), (kind, json.to_owned()));
+        }
+        for json in [
+            "{}",
+            r#"{"topic":"a"}"#,
+            r#"{"topic":"a","points":[],"target":"b"}"#,
+            r#"{"topic":"a","points":[],"intent":"a","summary":"b"}"#,
+            r#"{"topic":"a","points":[],"also":"b"}"#,
+            r#"{"topic":"a","points":[],"summary":"b"}"#,
+        ] {
+            assert!(serde_json::from_str::<Claim>(json).is_err(), "{json}");
+        }
     }
 }

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// The first 128 bits of a BLAKE3 hash, printed as 32 hex digits.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Digest([u8; 16]);
@@ -49,7 +51,11 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{:032x}", u128::from_be_bytes(self.0)))
+        let mut digits = [0; 32];
+        for (byte, two) in self.0.iter().zip(digits.as_chunks_mut::<2>().0) {
+            *two = [byte >> 4, byte & 15].map(|it| HEX_DIGITS[usize::from(it)]);
+        }
+        f.pad(std::str::from_utf8(&digits).unwrap_or_default())
     }
 }
 
@@ -94,8 +100,22 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(HexVisitor)
+    }
+}
+
+/// Reads a digest without copying its text.
+struct HexVisitor;
+
+impl serde::de::Visitor<'_> for HexVisitor {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("32 hex digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

@@ -90,7 +90,11 @@ impl Timestamp {
 
     /// Day in UTC, such as `2026-11-21`.
     pub fn day(self) -> String {
-        self.to_string().chars().take(10).collect()
+        let text = match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(stamp) => TimeZone::UTC.to_datetime(stamp).date().to_string(),
+            Err(_) => self.to_string(),
+        };
+        text.chars().take(10).collect()
     }
 }
 

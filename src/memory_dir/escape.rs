@@ -28,12 +28,13 @@ pub(super) fn one_line(text: &str, letters_max: usize) -> String {
 
 /// True for words separated by single blanks, as most lines are.
 fn is_one_line(text: &str) -> bool {
-    let mut before = b' ';
-    let is_plain = text.bytes().all(|byte| {
-        let last = std::mem::replace(&mut before, byte);
-        byte.is_ascii_graphic() || byte == b' ' && last != b' '
-    });
-    is_plain && before != b' '
+    let bytes = text.as_bytes();
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    // Without early exits, many bytes are compared at once.
+    let is_plain = bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let is_gap = pairs.fold(false, |any, (one, next)| any | (*one == b' ') & (*next == b' '));
+    is_end(bytes.first()) && is_end(bytes.last()) && is_plain && !is_gap
 }
 
 /// Invisible characters that change the display: direction marks, and joiners that no script needs.
@@ -55,8 +56,12 @@ fn cut(line: String, letters_max: usize) -> String {
 
 /// One redacted line of at most `letters_max` letters.
 fn redacted_line(text: &str, letters_max: usize, gate: &Gate) -> String {
-    let passed = gate.redact(&one_line(text, usize::MAX));
-    let short = one_line(passed.as_str(), letters_max);
+    let line = one_line(text, usize::MAX);
+    let passed = gate.redact(&line);
+    let short = match passed.as_str() == line {
+        true => cut(line, letters_max),
+        false => one_line(passed.as_str(), letters_max),
+    };
     if short == passed.as_str() {
         return short;
     }

@@ -4,6 +4,7 @@ use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::kind::{Kind, footer, hint, table_head};
 use super::tag::{self, Category};
+use std::sync::Arc;
 
 #[derive(Clone)]
 pub(super) struct Page {
@@ -33,15 +34,17 @@ impl Page {
     }
 
     /// Renders the file; returns `before` if only the date at the end would change.
-    pub(super) fn text(&self, before: Option<&str>, today: &str) -> String {
+    pub(super) fn text(&self, before: Option<&Arc<str>>, today: &str) -> Arc<str> {
         let kind = Kind::of_path(&self.path);
+        // A footer of its own has no date.
+        let has_own_footer = self.footer.is_some();
         if let Some(before) = before
-            && let Some(day) = last_day(kind, before)
-            && self.write(kind, day) == before
+            && let Some(day) = if has_own_footer { Some("") } else { last_day(kind, before) }
+            && *self.write(kind, day) == **before
         {
-            return before.to_owned();
+            return Arc::clone(before);
         }
-        self.write(kind, today)
+        self.write(kind, today).into()
     }
 
     fn write(&self, kind: Kind, day: &str) -> String {

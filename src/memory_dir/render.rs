@@ -22,10 +22,10 @@ use crate::domain::{
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::thread;
 
 /// The rendered directory.
@@ -47,6 +47,7 @@ pub struct Rendered {
 /// of records and sessions come from them, and the date at the end of an unchanged file.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
+    let tags: HashMap<MemoryId, String> = tags.into_iter().collect();
     let wording = |it: &Memory| Some((tags.get(&it.id)?.clone(), it.edited.clone()?));
     let wordings = facts.memories.iter().filter_map(wording).collect();
     let in_time = by_time(facts.memories);
@@ -59,9 +60,9 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let active = facts.memories.iter().filter(|memory| is_active(memory));
     let unplaced =
         active.map(|memory| memory.id).filter(|id| !placing.shown.contains(id)).collect();
-    let ended = facts.memories.iter().filter(|memory| placing.place(memory).is_none());
+    let ended = facts.memories.iter().filter(|memory| placing.ended.contains(&memory.id));
     let ended = ended.map(|memory| placing.tag(memory.id).to_owned()).collect();
-    let mut files = Files::new();
+    let (mut files, today) = (Files::new(), facts.today.day());
     for page in pages {
         let before = names.renamed.get(&page.path).unwrap_or(&page.path);
         let before = base.get(before);
@@ -69,9 +70,8 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
         if page.is_empty() && before.is_none() {
             continue;
         }
-        let text = page.text(before.map(|it| &**it), &facts.today.day());
-        let same = before.filter(|it| ***it == *text).map(Arc::clone);
-        files.insert(page.path, same.unwrap_or_else(|| text.into()));
+        let text = page.text(before, &today);
+        files.insert(page.path, text);
     }
     Rendered { files, renamed: names.renamed, unplaced, wordings, ended }
 }
@@ -87,7 +87,7 @@ pub(super) struct Names {
 /// Memories and their tags, the input for names.
 struct NamedMemories<'a> {
     facts: &'a Facts<'a>,
-    tags: &'a BTreeMap<MemoryId, String>,
+    tags: &'a HashMap<MemoryId, String>,
     in_time: &'a [&'a Memory],
 }
 
@@ -121,20 +121,20 @@ impl Names {
             }
             recorded.extend(memory.superseded_by);
             let Claim::Decision(it) = &memory.claim else { return None };
-            (!it.chosen.trim().is_empty()).then(|| (memory, title_of(it)))
+            (!it.chosen.trim().is_empty()).then_some((memory, it))
         });
-        let titled: Vec<(&Memory, String)> = titled.collect();
+        let titled: Vec<(&Memory, &Decision)> = titled.collect();
         let older = titled.len().saturating_sub(RECORDS_MAX);
-        for (at, (memory, title)) in titled.into_iter().enumerate() {
+        for (at, (memory, it)) in titled.into_iter().enumerate() {
             let tag = tags.get(&memory.id).map_or("", String::as_str);
             let path = known(tag).filter(|path| adr_number(path).is_some());
             let path = match path {
                 Some(path) => path,
                 None if at < older || memory.state == MemoryState::Retracted => continue,
                 None => match facts.removed.get(tag).filter(|number| !taken.contains(number)) {
-                    Some(number) => adr_path(*number, &title),
+                    Some(number) => adr_path(*number, &title_of(it)),
                     None => {
-                        let path = adr_path(number, &title);
+                        let path = adr_path(number, &title_of(it));
                         number = number.saturating_add(1);
                         path
                     }
@@ -186,7 +186,7 @@ fn marked(files: &Files) -> BTreeMap<&str, &str> {
 /// Sorts by time, memories without a time first.
 pub(super) fn by_time(memories: &[Memory]) -> Vec<&Memory> {
     let mut sorted: Vec<&Memory> = memories.iter().collect();
-    sorted.sort_by_key(|memory| (memory.valid_from, memory.id));
+    sorted.sort_by_cached_key(|memory| (memory.valid_from, memory.id));
     sorted
 }
 
@@ -269,23 +269,25 @@ pub(super) type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
 pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) names: &'a Names,
-    tags: BTreeMap<MemoryId, String>,
+    tags: HashMap<MemoryId, String>,
     in_time: Vec<&'a Memory>,
-    pub(super) by_id: BTreeMap<MemoryId, &'a Memory>,
+    pub(super) by_id: HashMap<MemoryId, &'a Memory>,
     /// Memories by the memory that superseded them.
     pub(super) replaced: BTreeMap<MemoryId, Vec<&'a Memory>>,
     /// Marks of each memory that others replaced, settled or contradict, or may.
-    pub(super) marks: BTreeMap<MemoryId, Vec<String>>,
+    pub(super) marks: HashMap<MemoryId, Vec<String>>,
     /// Later failures that the same attempt solved, by the first one, whose lesson has them; empty for the later ones.
     lessons: BTreeMap<MemoryId, Vec<&'a Memory>>,
-    pub(super) shown: BTreeSet<MemoryId>,
+    pub(super) shown: HashSet<MemoryId>,
+    /// Memories that no list is to show.
+    pub(super) ended: HashSet<MemoryId>,
 }
 
 impl<'a> Placing<'a> {
     fn new(
         facts: &'a Facts<'a>,
         names: &'a Names,
-        tags: BTreeMap<MemoryId, String>,
+        tags: HashMap<MemoryId, String>,
         in_time: Vec<&'a Memory>,
     ) -> Placing<'a> {
         let by_id = facts.memories.iter().map(|memory| (memory.id, memory)).collect();
@@ -295,9 +297,10 @@ impl<'a> Placing<'a> {
                 replaced.entry(by).or_default().push(memory);
             }
         }
-        let (marks, lessons, shown) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let (marks, lessons) = (HashMap::new(), BTreeMap::new());
+        let (shown, ended) = (HashSet::new(), HashSet::new());
         let mut placing =
-            Placing { facts, names, tags, in_time, by_id, replaced, marks, lessons, shown };
+            Placing { facts, names, tags, in_time, by_id, replaced, marks, lessons, shown, ended };
         placing.mark();
         placing.join_lessons();
         let is_proposed = |it: &&Memory| {
@@ -387,7 +390,14 @@ impl<'a> Placing<'a> {
             push(&mut pages, CURRENT_FOCUS, entry(Shape::Bullet, &text, None, Some(&tag)));
         }
         let newest = self.in_time.iter().rev().copied();
-        let placed: Vec<_> = newest.filter_map(|it| Some((it, self.place(it)?))).collect();
+        let mut ended = HashSet::new();
+        let placed: Vec<_> = newest
+            .filter_map(|it| {
+                let place = self.place(it);
+                ended.extend(place.is_none().then_some(it.id));
+                Some((it, place?))
+            })
+            .collect();
         let decisions = placed.iter().filter(|(_, (list, _))| *list == DECISIONS);
         let overflow = self.overflow(decisions.map(|(memory, _)| *memory));
         let mut counts: BTreeMap<List, usize> = BTreeMap::new();
@@ -405,6 +415,7 @@ impl<'a> Placing<'a> {
             }
         }
         self.shown.extend(shown);
+        self.ended = ended;
         pages
     }
 
@@ -430,7 +441,7 @@ impl<'a> Placing<'a> {
     }
 
     /// List of a memory. The entry is created only if the list has room.
-    pub(super) fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
+    fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
         if self.lessons.get(&memory.id).is_some_and(Vec::is_empty) {
             return None;
         }

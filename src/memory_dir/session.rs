@@ -69,7 +69,7 @@ impl Placing<'_> {
         };
         if let (section, Some(entry)) = placed {
             // What its list has no room for is archived.
-            if is_active(memory) && self.place(memory).is_none() {
+            if is_active(memory) && self.ended.contains(&memory.id) {
                 self.shown.insert(memory.id);
             }
             page.push(section, entry);

@@ -47,8 +47,14 @@ impl Category {
 
     /// Category of `text` by its words; the first matching rule decides.
     pub fn of_words(text: &str) -> Option<Category> {
-        let letters = |c: char| if c.is_alphanumeric() { c } else { ' ' };
-        let folded: String = text.chars().map(letters).flat_map(char::to_lowercase).collect();
+        let mut folded = String::with_capacity(text.len());
+        for letter in text.chars() {
+            match letter {
+                letter if !letter.is_alphanumeric() => folded.push(' '),
+                letter if letter.is_ascii() => folded.push(letter.to_ascii_lowercase()),
+                letter => folded.extend(letter.to_lowercase()),
+            }
+        }
         let words: Vec<&str> = folded.split(' ').filter(|word| !word.is_empty()).collect();
         let is = |word: &str, given: &str| word == given || word.strip_suffix('s') == Some(given);
         let says = |given: &&str| match given.split_once(' ') {
@@ -176,7 +182,7 @@ pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<M
         let digits = id.to_string();
         let alike = digits.bytes().zip(before.bytes()).take_while(|(a, b)| a == b).count();
         let length = if alike < SOURCE_DIGITS_MIN { SOURCE_DIGITS_MIN } else { alike + 1 };
-        tags.insert(id, format!("{SOURCE}{}", digits.get(..length).unwrap_or(&digits)));
+        tags.insert(id, [SOURCE, digits.get(..length).unwrap_or(&digits)].concat());
         before = digits;
     }
     tags

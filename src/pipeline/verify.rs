@@ -138,9 +138,14 @@ fn missing(checked: &BTreeMap<MemoryId, Checked>) -> Vec<MissingName> {
 /// Code names in active memories, by memory; the latest ones, up to the limits.
 fn named<'m>(memories: impl Iterator<Item = &'m Memory>) -> BTreeMap<MemoryId, BTreeSet<CodeName>> {
     let mut active: Vec<&Memory> = memories.filter(|it| it.state == MemoryState::Active).collect();
-    active.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
+    let latest_first = |it: &&Memory| std::cmp::Reverse((it.valid_from, it.id));
+    if MEMORIES_MAX < active.len() {
+        active.select_nth_unstable_by_key(MEMORIES_MAX, latest_first);
+        active.truncate(MEMORIES_MAX);
+    }
+    active.sort_by_key(latest_first);
     let (mut named, mut count) = (BTreeMap::new(), 0);
-    for memory in active.into_iter().take(MEMORIES_MAX) {
+    for memory in active {
         let names: BTreeSet<CodeName> = words(memory).into_iter().flat_map(code_names).collect();
         count += names.len();
         if count > NAMES_MAX {

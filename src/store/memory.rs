@@ -125,13 +125,24 @@ impl Store {
 
     /// Returns the memories of a namespace, or of all, by id.
     pub async fn memories(&self, namespace: Option<&str>) -> StoreResult<MemoryMap> {
+        let all = self.memory_list(namespace).await?;
+        Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
+    }
+
+    /// Like [`memories`](Store::memories), sorted by id.
+    pub(crate) async fn memory_list(&self, namespace: Option<&str>) -> StoreResult<Vec<Memory>> {
+        // In the order of the table: an index would lead SQLite to each page many times.
         let sql = match namespace {
-            Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
+            Some(_) => {
+                "SELECT body FROM memories
+                    WHERE no IN (SELECT no FROM memories WHERE namespace = ?1)"
+            }
             None => "SELECT body FROM memories WHERE ?1 = ''",
         };
         let by = values![namespace.unwrap_or_default()];
-        let all: Vec<Memory> = self.all("reading memories", sql, by).await?;
-        Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
+        let mut all: Vec<Memory> = self.all("reading memories", sql, by).await?;
+        all.sort_unstable_by_key(|memory| memory.id);
+        Ok(all)
     }
 
     pub(crate) async fn has_memories(&self, namespace: &str) -> StoreResult<bool> {

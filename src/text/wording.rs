@@ -4,6 +4,7 @@
 use super::stems::is_no;
 use super::tokens::folded;
 use crate::privacy::table_section;
+use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
 /// Maximum number of words to the end of a consent.
@@ -51,6 +52,7 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     let words = split(&prose);
     let forbids = says(&words, &FORBIDS).and_then(|at| words.get(at + 1..));
     let has_any = |list: &Words| list.iter().any(|it| has_words(&prose, it));
+    let has_unless = |words: &[&str]| says(words, &UNLESS).is_some();
     let called = reason.split([';', '.']).next().unwrap_or_default().split_whitespace();
     let ends = |letter: char| !letter.is_alphanumeric() && letter != ':';
     let mut called = called.take(RULE_WORDS_MAX).map(|word| word.trim_matches(ends));
@@ -58,21 +60,20 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
         || words.first().is_some_and(|it| NOBODY.contains(it))
         || words.starts_with(&["do", "not"])
         || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| says(rest, &UNLESS).is_some() || has_any(&WHILE_ANY))
-        || has_any(&ASKS) && says(&words, &UNLESS).is_some()
+        || forbids.is_some_and(|rest| has_unless(rest) || has_any(&WHILE_ANY))
+        || has_unless(&words) && has_any(&ASKS)
         || called.any(|word| RULE.contains(&word))
         || begins_from_now_on(&text)
 }
 
-/// True if a request states a standing rule, such as `never touch vendor/` or `ask me before you add a crate`.
-pub(crate) fn is_standing(request: &str) -> bool {
-    let text = folded(request);
-    let words = split(without_scope(without_please(&text)));
+/// True if a folded request states a standing rule, such as `never touch vendor/` or `ask me before you add a crate`.
+fn is_standing(text: &str) -> bool {
+    let words = split(without_scope(without_please(text)));
     let first = words.first().copied().unwrap_or_default();
     let asks_first = ASK.contains(&first)
         && words.iter().take(3).any(|word| ASKED.contains(word))
         && words.iter().any(|word| BEFORE.contains(word));
-    begins_from_now_on(&text) || asks_first || (first != "must" && ALWAYS.contains(&first))
+    begins_from_now_on(text) || asks_first || (first != "must" && ALWAYS.contains(&first))
 }
 
 fn begins_from_now_on(folded: &str) -> bool {
@@ -94,7 +95,7 @@ pub(crate) fn is_constraint(request: &str) -> bool {
     let text = folded(request);
     let stays = without_please(&text).starts_with("keep ")
         && STAYS.iter().any(|words| has_words(&text, words));
-    is_standing(request) || !is_for_now(&text) && (stays || is_prohibition(request))
+    is_standing(&text) || (stays || forbids(&text)) && !is_for_now(&text)
 }
 
 /// True if a folded text holds only for the present.
@@ -115,8 +116,12 @@ fn has_words(text: &str, words: &str) -> bool {
 
 /// True if a request only forbids something, such as `do not touch vendor/`.
 pub(crate) fn is_prohibition(request: &str) -> bool {
-    let text = folded(request);
-    let words = split(without_scope(without_please(&text)));
+    forbids(&folded(request))
+}
+
+/// Like [`is_prohibition`], for a folded text.
+fn forbids(text: &str) -> bool {
+    let words = split(without_scope(without_please(text)));
     words.into_iter().take(2).any(|word| is_no(word) && !UNLESS.contains(&word))
 }
 
@@ -145,6 +150,9 @@ const MEANS: [&str; 15] = [
 ];
 /// Verbs between an indefinite term and its kind.
 const IS: [&str; 5] = [" is ", " ist ", " est ", " es ", " is een "];
+/// Finds whether a text has any of these verbs: most have none.
+static DEFINES: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(MEANS.iter().chain(&IS)).ok());
 /// Words around the term in definitions that name it first.
 const CALLED: [(&str, &str); 5] = [
     ("by ", " we mean "),
@@ -167,6 +175,9 @@ pub(crate) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, 
         let head = text.get(..before.len()).filter(|it| it.eq_ignore_ascii_case(before))?;
         text.get(head.len()..)?.split_once(verb)
     });
+    if named.is_none() && !DEFINES.as_ref().is_none_or(|it| it.is_match(text)) {
+        return None;
+    }
     let strong = || MEANS.iter().find_map(|verb| text.split_once(verb));
     let (term, meaning) = named.or_else(strong).or_else(|| {
         let (term, meaning) =
@@ -225,6 +236,7 @@ mod tests {
             assert!(is_rule(text, ""), "{text}");
         }
         assert!(is_rule("commits are signed", "rule of the house"));
+        let is_standing = |text| is_standing(&folded(text));
         assert!(is_standing("Never touch vendor/") && is_standing("immer erst die Tests"));
         assert!(
             is_standing("From now on run the smoke suite") && is_standing("Bitte immer testen")

@@ -26,6 +26,7 @@ use crate::store::{
     StoreErrorKind, TagKind,
 };
 use edits::PeopleEdits;
+use foldhash::HashMap;
 use people::Amendment;
 pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState, passed};
@@ -415,12 +416,12 @@ impl DirSync {
     async fn missing(
         &self,
         folder: &MemoryFolder,
-        memories: &MemoryMap,
+        memories: &[Memory],
     ) -> Result<Vec<(MemoryId, String)>, SyncError> {
         let dir = dir_of(folder);
         let root = folder.project();
         let verification = Verification { store: &self.store, dir: &dir, root, is_forced: false };
-        let found = match verification.run(memories.values()).await {
+        let found = match verification.run(memories.iter()).await {
             Ok(found) => found,
             Err(VerifyError::Code(_)) => return Ok(Vec::new()),
             Err(VerifyError::Store(error)) => return Err(error.into()),
@@ -449,16 +450,20 @@ impl DirSync {
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
         let mut disk = read(folder)?;
-        let (before, mut known, sources, contradictions) = tokio::try_join!(
+        let (before, mut memories, sources, contradictions) = tokio::try_join!(
             async { self.state(folder).known_files(&disk, namespace).await },
-            self.store.memories(Some(namespace)),
+            self.store.memory_list(Some(namespace)),
             sources(&self.store, namespace),
             contradictions(&self.store, namespace),
         )?;
         state::skip_ruined(&mut disk, &before.seen);
-        // A plan whose memories changed meanwhile is ignored.
-        let _ = next.map(|plan| plan.apply(&mut known));
-        let missing = self.missing(folder, &known).await?;
+        if let Some(plan) = next {
+            let mut known: MemoryMap = memories.into_iter().map(|it| (it.id, it)).collect();
+            // A plan whose memories changed meanwhile is ignored.
+            let _ = plan.apply(&mut known);
+            memories = known.into_values().collect();
+        }
+        let missing = self.missing(folder, &memories).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = &notes(&sources, memories);
@@ -468,7 +473,6 @@ impl DirSync {
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
         };
-        let mut memories: Vec<Memory> = known.into_values().collect();
         let (mut rendered, mut update) = lay(&memories);
         let people = PeopleEdits {
             before: &before,
@@ -618,7 +622,7 @@ pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
 
 /// Session of each record, and the time spans of the sessions.
 struct Sources {
-    sessions: BTreeMap<RecordId, SessionId>,
+    sessions: HashMap<RecordId, SessionId>,
     known: BTreeMap<SessionId, SessionSpan>,
 }
 

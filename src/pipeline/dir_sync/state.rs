@@ -45,9 +45,9 @@ pub(super) fn skip_ruined(disk: &mut DirectoryRead, seen: &Files) {
         let is_ours = |text: &str| tags_in(text).next().is_some();
         let has_title =
             |text| Document::parse(Kind::of_path(path), text).0.first(Part::Title).is_some();
-        let is_ruined = seen.get(path).is_some_and(|seen| is_ours(seen) && has_title(seen))
-            && !is_ours(text)
-            && !has_title(text);
+        let is_ruined = !is_ours(text)
+            && !has_title(text)
+            && seen.get(path).is_some_and(|seen| is_ours(seen) && has_title(seen));
         if is_ruined {
             skipped.push((path.clone(), RUINED));
         }
@@ -146,8 +146,7 @@ impl SyncState<'_> {
         }
         let KnownFiles { mut base, mut seen, mut is_stored, removed: _ } = known;
         // A recreated directory is filled from scratch.
-        let before = tags_of_memories(&base);
-        if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
+        if is_anew(&base, disk) {
             (base, seen, is_stored) = (Files::new(), Files::new(), false);
         }
         let count = base.len();
@@ -264,9 +263,12 @@ impl SyncState<'_> {
                 versions.insert(removed, None);
                 let mark = if after.is_ours(path, Some(text)) { EXACT } else { "" };
                 let version = format!("{mark}{}", digest(text));
-                let replaced = written
-                    .get(path)
-                    .map(|text| text.iter().map(|text| digest(&passed(text, self.gate))).collect());
+                // What was last seen is redacted already.
+                let version_of = |text| match before.seen.get(path) == Some(text) {
+                    true => digest(text),
+                    false => digest(&passed(text, self.gate)),
+                };
+                let replaced = written.get(path).map(|text| text.iter().map(version_of).collect());
                 let all = with_version(old, &version, replaced);
                 versions.insert(path.clone(), Some(all.into()));
             }
@@ -359,6 +361,17 @@ pub(super) fn passed(text: &Arc<str>, gate: &Gate) -> Arc<str> {
 
 fn digest(text: &str) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
+}
+
+/// True if `disk` has no entry of `base`.
+fn is_anew(base: &Files, disk: &Files) -> bool {
+    // Few directories have no entry that is as it was.
+    let is_kept = |(path, text)| disk.get(path) == Some(text) && tags_in(text).next().is_some();
+    if base.iter().any(is_kept) {
+        return false;
+    }
+    let before = tags_of_memories(base);
+    before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before)
 }
 
 /// Adds untouched initial files to `base`.
