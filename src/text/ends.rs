@@ -6,6 +6,8 @@ use jiff::civil::{Date, Weekday};
 /// Words before an end.
 const UNTIL: [&str; 9] =
     ["until", "till", "til", "bis", "jusqu'au", "jusqu'à", "jusqu’au", "jusqu’à", "hasta"];
+/// Parts of these words: few texts have any.
+const HINTS: [&str; 6] = ["ntil ", "til", "bis ", "Bis ", "usqu", "asta "];
 /// Words for a date that was named before.
 const THEN: [&str; 5] = ["then", "dahin", "là", "entonces", "ese"];
 /// Words between an end and its date.
@@ -46,6 +48,9 @@ const WEEKDAYS: [&str; 7] = [
 /// Last day on which `text`, which was said on `said`, holds by its own words. `None` if it names no end, or one for
 /// something beside its first clause alone.
 pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
+    if !HINTS.iter().any(|hint| text.contains(hint)) {
+        return None;
+    }
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |at: usize| words.get(at).map(|it| it.trim_matches([',', ';', ':', '(', ')', '"']));
