@@ -4,6 +4,7 @@ use super::{FIXABLE, Linting, doubles, merge_span, misplaced_footer, needs_headi
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
+use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::tag::{Tag, is_value};
 use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
 use std::collections::HashSet;
@@ -57,9 +58,13 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
             let is_choice = repeats_tag(kind, &joined) || shares_tag(text);
             return if is_choice { text.to_owned() } else { joined };
         }
-        "missing-heading" if needs_headings(kind) => {
+        "missing-heading" => {
+            let rendered = linting.rendered.get(path).map_or("", |it| &**it);
+            let whole = with_lost_headings(kind, rendered, text.to_owned());
+            let (document, _) = Document::parse(kind, &whole);
             let mut edits = Edits::new(&document);
-            kind.sections().iter().for_each(|section| edits.make_section(section));
+            let needed = kind.sections().iter().filter(|_| needs_headings(kind));
+            needed.for_each(|section| edits.make_section(section));
             edits.finish().text
         }
         "missing-footer" => with_footer(&document, &linting.today.day()),

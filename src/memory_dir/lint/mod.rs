@@ -11,9 +11,10 @@ use crate::memory_dir::budget::{public_tokens, start_tokens, tokens_of};
 use crate::memory_dir::config::MemoryConfig;
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::{
-    ACTIVE_CONTEXT, CONFIG, DECISIONS, Files, Kind, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
+    ACTIVE_CONTEXT, CONFIG, DECISIONS, Files, Kind, LESSONS, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
 };
 use crate::memory_dir::line::{Line, lines};
+use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::name::{
     Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day, slug,
 };
@@ -61,6 +62,8 @@ pub struct Linting<'a> {
     pub files: &'a Files,
     /// The state of every memory; `None` without a store.
     pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
+    /// The files as rendered last; empty without a store.
+    pub rendered: &'a Files,
     /// Current date; later dates in files are wrong.
     pub today: Timestamp,
     /// Detects secrets and personal data.
@@ -234,8 +237,12 @@ impl Checker<'_> {
         let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
         let found: Vec<(&str, u32)> =
             sections.map(|block| (document.heading_words(block), block.line)).collect();
-        for name in expected.iter().filter(|_| needs_headings(document.kind)) {
-            if !found.iter().any(|(words, _)| words == name) {
+        let rendered = self.linting.rendered.get(self.path).map_or("", |it| &**it);
+        let whole = with_lost_headings(document.kind, rendered, document.text.to_owned());
+        let (whole, _) = Document::parse(document.kind, &whole);
+        for name in expected.iter().chain([&LESSONS]).filter(|name| !document.has_section(name)) {
+            let is_needed = needs_headings(document.kind) && *name != LESSONS;
+            if is_needed || whole.has_section(name) {
                 self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
             }
         }

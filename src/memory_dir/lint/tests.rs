@@ -19,6 +19,18 @@ fn fresh() -> Files {
         .collect()
 }
 
+/// A directory with an entry below each of two headings.
+fn rendered() -> Files {
+    let entry = |name: &str, tag| format!("## {name}\n- {name}\n<!-- @tag: src-{tag} -->\n");
+    let two = |path: &str, one, other| {
+        let text = fresh()[path].replace(&format!("## {one}\n"), &entry(one, "abababab"));
+        let text = text.replace(&format!("## {other}\n"), &entry(other, "ab000000"));
+        (path.to_owned(), text.into())
+    };
+    let active = two("active-context.md", "Recent Decisions", "Blockers");
+    Files::from([active, two("progress.md", "Completed (Recent)", "Backlog")])
+}
+
 fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
     let gate = Gate::new(&Pii::ALL);
     let id = |byte| MemoryId(crate::domain::Digest::from_bytes([byte; 16]));
@@ -27,7 +39,7 @@ fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
         (id(0xcd), MemoryState::Superseded),
         (id(0xef), MemoryState::Retracted),
     ]);
-    with(&Linting { files, known: Some(&known), today: TODAY, gate: &gate })
+    with(&Linting { files, known: Some(&known), rendered: &rendered(), today: TODAY, gate: &gate })
 }
 
 const RECORD: &str = "# ADR-001: Use it\n\n**Status:** Accepted\n**Date:** 2026-01-02\n**Tags:** a\n\n## Context\n\n\
@@ -99,6 +111,22 @@ fn headings_and_last_lines_are_those_of_the_kind() {
         "# Project Glossary\n\n## Terms\n\n## Abbreviations\n\n---\n*Last updated: 2099-01-01*\n",
         &["8:0 future-date"],
     );
+}
+
+#[test]
+fn a_lost_heading_returns_above_the_entries_that_it_had() {
+    for (path, name) in [("active-context.md", "Recent Decisions"), ("progress.md", "Backlog")] {
+        let before = rendered();
+        let mut files = before.clone();
+        let text = before[path].replace(&format!("## {name}\n"), "");
+        files.insert(path.to_owned(), text.into());
+        let rules = |files: &Files| {
+            let issues = linted(files, lint).into_iter();
+            issues.filter(|it| it.rule == "missing-heading").count()
+        };
+        assert_eq!(rules(&files), 1, "{path}");
+        assert_eq!(fixed(&files)[path], before[path]);
+    }
 }
 
 #[test]
@@ -416,7 +444,8 @@ fn a_day_that_has_begun_in_some_time_zone_is_not_in_the_future() {
     let today = Timestamp(TODAY.0 + 3 * 3_600_000);
     for (day, is_future) in [("2027-01-16", false), ("2027-01-17", true)] {
         let files = files(day);
-        let issues = lint(&Linting { files: &files, known: None, today, gate: &gate });
+        let issues =
+            lint(&Linting { files: &files, known: None, rendered: &files, today, gate: &gate });
         assert_eq!(issues.iter().any(|it| it.rule == "future-date"), is_future, "{day}");
     }
 }

@@ -760,6 +760,35 @@ fn a_tick_closes_a_request_and_taking_it_away_opens_it_again() {
 }
 
 #[test]
+fn a_heading_that_is_lost_or_renamed_changes_no_memory() {
+    let scene = scene();
+    scene.apply(vec![
+        operation("gutter", asked("Clean the gutter"), None),
+        operation("moss", asked("Remove the moss"), None),
+        operation("who", open_question("Who pays for it"), None),
+        operation("seal", failed("Seal it with tar"), None),
+    ]);
+    scene.sync();
+    scene.edit("progress.md", |text| text.replace("- Remove the moss", "- [x] Remove the moss"));
+    scene.sync();
+    let before = scene.state();
+    for (path, heading) in [
+        ("progress.md", "## Completed (Recent)\n"),
+        ("progress.md", "## Backlog\n"),
+        ("active-context.md", "## Open Questions\n"),
+        ("active-context.md", "## Blockers\n"),
+    ] {
+        scene.edit(path, |text| text.replace(heading, ""));
+        assert_eq!(scene.sync().people, [], "{heading}");
+        assert_eq!(scene.state(), before, "{heading}");
+    }
+    scene.edit("progress.md", |text| text.replace("## Completed (Recent)", "## Done"));
+    scene.edit("active-context.md", |text| text.replace("## Blockers", "## In the way"));
+    assert_eq!(scene.sync().people, []);
+    assert_eq!(scene.state().1, before.1);
+}
+
+#[test]
 fn a_capital_tick_is_a_tick_and_a_mark_reaches_an_edited_line() {
     let scene = scene();
     scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
