@@ -5,6 +5,7 @@ use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, LESSONS, table_head};
 use super::moved::{MovedEntry, take_in};
+use super::tag::{FOCUS, SOURCE};
 use super::units::{
     Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, with_marks,
     words,
@@ -446,15 +447,19 @@ fn person_edits(
         gate.redact(shown.trim())
     };
     for (key, unit) in &before.list {
-        let Some(tag) = source(key).map(str::to_owned) else { continue };
+        // A line of the current focus is a copy: its words and its box count, its place does not.
+        let focus = tag_of(key).and_then(|tag| tag.strip_prefix(FOCUS));
+        let focus = focus.map(|digits| format!("{SOURCE}{digits}"));
+        let is_copy = focus.is_some();
+        let Some(tag) = focus.or_else(|| source(key).map(str::to_owned)) else { continue };
         let Some(found) = now.get(key) else {
-            edits.push(PersonEdit::Deleted { tag });
+            edits.extend((!is_copy).then_some(PersonEdit::Deleted { tag }));
             continue;
         };
         // Renaming a heading moves no entry.
         let is_renamed =
             !(disk.has_section(unit.section) || disk.kind.sections().contains(&found.section));
-        if found.section != unit.section && !is_renamed {
+        if found.section != unit.section && !(is_renamed || is_copy) {
             let section = gate.redact(found.section);
             edits.push(PersonEdit::Moved { tag: tag.clone(), section });
         }

@@ -760,6 +760,31 @@ fn a_tick_closes_a_request_and_taking_it_away_opens_it_again() {
 }
 
 #[test]
+fn words_and_ticks_in_the_current_focus_count_and_its_removal_does_not() {
+    let scene = scene();
+    scene.apply(vec![operation("gutter", asked("Clean the gutter"), None)]);
+    scene.amend("gutter", |it| it.stage = Stage::Attempted);
+    scene.sync();
+    let path = "active-context.md";
+    scene.edit(path, |text| text.replace("Clean the gutter", "Clean both gutters"));
+    scene.sync();
+    assert_eq!(scene.memory("gutter").words(), "Clean both gutters");
+    assert!(scene.files()["progress.md"].contains("- [ ] Clean both gutters"));
+    assert!(scene.sync().is_empty());
+    let before = scene.files();
+    scene.take_out(path, "Clean both gutters");
+    assert_eq!(scene.sync().people, []);
+    scene.edit(path, |_| before[path].to_string());
+    scene.sync();
+    scene.edit(path, |text| text.replace("- Clean both", "- [x] Clean both"));
+    scene.sync();
+    assert_eq!(scene.memory("gutter").stage, Stage::Decided);
+    let files = scene.files();
+    assert!(!files[path].contains("Clean both"), "{}", files[path]);
+    assert!(files["progress.md"].contains("- [x] Clean both gutters"));
+}
+
+#[test]
 fn a_heading_that_is_lost_or_renamed_changes_no_memory() {
     let scene = scene();
     scene.apply(vec![
