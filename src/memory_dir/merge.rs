@@ -30,14 +30,15 @@ pub(crate) struct Merged {
     pub text: String,
     pub conflicts: Vec<Conflict>,
     pub edits: Vec<PersonEdit>,
-    /// Rule that explains why nothing was changed; `None` if everything could be merged.
+    /// Reason why nothing was changed; `None` if everything could be merged.
     pub held: Option<&'static str>,
 }
 
-/// The whole file is private: nothing automatic reads or changes it.
-const HELD_PRIVATE: &str = "private-file";
-/// A git merge is unfinished; its remains belong to neither side.
-const HELD_MARKERS: &str = "conflict-markers";
+/// Nothing automatic reads or changes it.
+const HELD_PRIVATE: &str = "the whole file is private";
+/// Its remains belong to neither side.
+const HELD_MARKERS: &str =
+    "an unfinished git merge (choose the lines to keep, or run `annalist memory lint --fix`)";
 
 /// People's wordings of entries that memories keep, by tag.
 pub(crate) type Wordings = BTreeMap<String, String>;

@@ -218,16 +218,19 @@ fn empty_lines_of_a_person_stay() {
 fn a_file_without_a_place_outside_of_what_is_private_is_left_alone() {
     let theirs = "---\ntitle: a\n<private>\n---\n## Open Questions\n- a\n";
     let merged = merge(Kind::ActiveContext, "", &list("a=1"), theirs, &gate());
-    assert_eq!((merged.text.as_str(), merged.held), (theirs, Some("private-unclosed")));
+    assert_eq!(
+        (merged.text.as_str(), merged.held),
+        (theirs, Some("a private block that begins in front matter is not closed"))
+    );
 }
 
 #[test]
 fn files_that_are_private_or_half_merged_are_left_alone() {
     for (theirs, rule) in [
-        ("---\nprivate: true\n---\n- a\n".to_owned(), "private-file"),
+        ("---\nprivate: true\n---\n- a\n".to_owned(), HELD_PRIVATE),
         (
             list("a=1").replace("- 1", "<<<<<<< HEAD\n- 1\n=======\n- 2\n>>>>>>> other"),
-            "conflict-markers",
+            HELD_MARKERS,
         ),
     ] {
         let merged = merge(Kind::ActiveContext, &list("a=1"), &list("a=2"), &theirs, &gate());

@@ -360,7 +360,8 @@ fn two_branches_are_merged_and_the_next_run_goes_on_from_there() {
     let is_clean = git(&["merge", "-q", "mine"]);
     assert!(!is_clean, "both sides changed the same place");
     let told = place.json(&SYNC);
-    assert_eq!(told["left"][0]["reason"], "conflict-markers", "{told}");
+    let reason = told["left"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("an unfinished git merge"), "{told}");
     place.json_with(1, &["memory", "lint", "--format", "json"]);
     let fixed = place.run(&["memory", "lint", "--fix"]);
     // Both sides have a version of the entry whose tag follows: a person chooses.

@@ -44,6 +44,7 @@ fn severity_of(rule: &str) -> Severity {
         | "adr-number-twice"
         | "adr-status"
         | "adr-successor-missing"
+        | "adr-circle"
         | "bad-category"
         | "private-unclosed"
         | "conflict-markers"
@@ -531,6 +532,19 @@ impl Checker<'_> {
         }
     }
 
+    /// True if the record is superseded by one that it superseded, in the end.
+    fn leads_to_itself(&self, number: u32) -> bool {
+        let next = |number: &u32| {
+            let text = self.linting.files.get(*self.records.get(number)?)?;
+            match meta(&Document::parse(Kind::Decision, text).0).status? {
+                (Status::SupersededBy(next), _) => Some(next),
+                (Status::Accepted | Status::Proposed | Status::Deprecated, _) => None,
+            }
+        };
+        let mut chain = std::iter::successors(Some(number), next).take(self.records.len());
+        chain.any(|it| Some(it) == adr_number(self.path))
+    }
+
     fn record_title(&mut self, document: &Document<'_>, number: u32) {
         let Some(block) = document.first(Part::Title) else { return };
         let label = adr_label(number);
@@ -553,6 +567,10 @@ impl Checker<'_> {
                 let label = adr_label(number);
                 let message = format!("{label} is not there: expected a record of that number");
                 self.add("adr-successor-missing", at, message);
+            }
+            Some((Status::SupersededBy(number), at)) if self.leads_to_itself(number) => {
+                let message = "supersedes its own successor: expected another record, or another status";
+                self.add("adr-circle", at, message);
             }
             Some(_) => {}
             None => {

@@ -165,6 +165,14 @@ fn records_are_numbered_named_and_have_a_status() {
         check("decisions/ADR-001-use-it.md", &RECORD.replace("2026-01-02", date), issues);
     }
     let mut files = fresh();
+    for (number, by) in [(1, 2), (2, 1)] {
+        let text = RECORD.replace("ADR-001", &format!("ADR-00{number}"));
+        let text = text.replace("Accepted", &format!("Superseded by ADR-00{by}"));
+        files.insert(format!("decisions/ADR-00{number}-use-it.md"), text.into());
+    }
+    let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();
+    assert_eq!(rules, ["adr-circle"; 2]);
+    let mut files = fresh();
     files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
     files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that").into());
     let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();

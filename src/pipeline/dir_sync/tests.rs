@@ -682,7 +682,8 @@ fn an_unfinished_merge_holds_a_file_and_nothing_of_it_counts_as_removed() {
     });
     scene.apply(second());
     let report = scene.sync();
-    assert_eq!(report.left, [("active-context.md".to_owned(), "conflict-markers")]);
+    assert_eq!(report.left.len(), 1);
+    assert_eq!(report.left[0].0, "active-context.md");
     scene.edit("active-context.md", |text| {
         text.replace("<<<<<<< HEAD\n=======\n>>>>>>> other\n", "")
     });
@@ -955,15 +956,22 @@ fn records_do_not_supersede_each_other_or_by_one_that_is_not_there() {
     };
     let states = || ["db", "db2"].map(|name| scene.memory(name).state);
     set(paths[0], "ADR-099");
-    assert_eq!(scene.sync().left, [(paths[0].clone(), "status-names-no-record")]);
-    assert_eq!(states(), [MemoryState::Active; 2]);
-    assert!(scene.sync().left.is_empty(), "told once");
-    scene.edit(paths[0], |text| text.replace("Superseded by ADR-099", "Accepted"));
-    scene.sync();
+    for _ in 0..2 {
+        assert_eq!(scene.sync().left, [(paths[0].clone(), people::NO_RECORD)]);
+        assert_eq!(states(), [MemoryState::Active; 2]);
+    }
+    scene.edit(paths[0], |text| text.replace("Superseded by ADR-099", "Rejected"));
+    for _ in 0..2 {
+        assert_eq!(scene.sync().left, [(paths[0].clone(), people::NO_STATUS)]);
+    }
+    scene.edit(paths[0], |text| text.replace("Rejected", "Accepted"));
+    assert_eq!(scene.sync().left, []);
     set(paths[0], &paths[1][10..17]);
     set(paths[1], &paths[0][10..17]);
-    let left = scene.sync().left;
-    assert!(matches!(left.as_slice(), [(_, "status-makes-a-circle")]), "{left:?}");
+    for _ in 0..2 {
+        let left = scene.sync().left;
+        assert!(matches!(left.as_slice(), [(_, people::CIRCLE)]), "{left:?}");
+    }
     let active = states().iter().filter(|it| **it == MemoryState::Active).count();
     assert_eq!(active, 1, "{:?}", states());
     assert!(scene.sync().is_empty());
