@@ -464,7 +464,16 @@ impl Checker<'_> {
             if doubles.contains(&at) {
                 self.add("duplicate-entry", block.line, "duplicates an entry above: keep one");
             } else if matches!(block.part, Part::Entry(_)) && !merge.contains(&block.span.start) {
-                for tag in document.tags(block).filter_map(|tag| tag.ours()) {
+                let tags = || document.tags(block).filter_map(|tag| tag.ours());
+                let memories = tags().filter(|tag| tag.starts_with(SOURCE));
+                if let [first, other, ..] = *memories.collect::<Vec<_>>() {
+                    let message = format!(
+                        "has the tags of several memories, and only {first} counts: give {other} an entry of its own, \
+                         or end it with `annalist memory supersede {other} {first}`"
+                    );
+                    self.add("several-tags", block.line, message);
+                }
+                for tag in tags() {
                     let first = *tagged.entry(tag).or_insert(block.line);
                     if first != block.line {
                         let message = format!(

@@ -421,6 +421,12 @@ fn two_entries_of_one_memory_are_a_finding() {
 }
 
 #[test]
+fn an_entry_of_two_memories_is_a_finding() {
+    let tags = "<!-- @tag: src-abababab -->\n<!-- @tag: src-ab000000 -->";
+    entry(&format!("- a and b\n{tags}"), &[(0, "several-tags"), (2, "unknown-source")]);
+}
+
+#[test]
 fn a_fix_repairs_what_is_outside_of_an_unfinished_merge() {
     let tag = "<!-- @tag: src-abababab -->";
     let merge = format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x\n");
