@@ -75,7 +75,8 @@ impl LintReport<'_> {
 pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
-    let DirectoryRead { mut files, skipped, .. } = read(&folder)?;
+    let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
+    let DirectoryRead { mut files, skipped, .. } = read;
     let gate = Gate::new(&config.pii);
     let (known, rendered) = known_memories(&config, &folder)?.unzip();
     let (known, rendered, today) = (known.as_ref(), &rendered.unwrap_or_default(), clock::now());
@@ -85,10 +86,11 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
     }
     let linting = Linting { files: &files, known, rendered, today, gate: &gate };
     let mut issues = issues_of(&linting);
-    // A skipped file exists, and was noted when it was read.
+    // A skipped file exists.
     let is_skipped = |path: &str| skipped.iter().any(|(skipped, _)| skipped == path);
     issues.retain(|issue| issue.rule != MISSING_FILE || !is_skipped(&issue.path));
     issues.extend(folder.missing_folders().map(Issue::missing_folder));
+    issues.extend(skipped.iter().map(|(path, reason)| Issue::unreadable(path, reason)));
     issues.sort();
     let report = LintReport::of(&issues);
     match args.format {
@@ -103,7 +105,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
             });
         }
     }
-    output::fail_if(report.errors > 0 || !skipped.is_empty())
+    output::fail_if(report.errors > 0)
 }
 
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {

@@ -1,10 +1,12 @@
 //! Lint of a directory: every rule has a stable name, a severity and a location.
 
 mod fix;
+mod git_merge;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fix::fix;
+use git_merge::with_both_sides;
 
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp, Tokens};
 use crate::memory_dir::budget::{public_tokens, start_tokens, tokens_of};
@@ -32,14 +34,17 @@ use std::ops::Range;
 use std::time::Duration;
 
 const FIXABLE: [&str; 7] = [
-    "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry",
-    "conflict-markers", "config-alias",
+    "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry", MARKERS,
+    "config-alias",
 ];
+/// A merge that has two versions of an entry is not fixable.
+const MARKERS: &str = "conflict-markers";
 
 fn severity_of(rule: &str) -> Severity {
     match rule {
         "missing-file"
         | MISSING_FOLDER
+        | UNREADABLE
         | "missing-title"
         | "adr-number-twice"
         | "adr-status"
@@ -47,7 +52,7 @@ fn severity_of(rule: &str) -> Severity {
         | "adr-circle"
         | "bad-category"
         | "private-unclosed"
-        | "conflict-markers"
+        | MARKERS
         | "secret" => Severity::Error,
         "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
             Severity::Info
@@ -93,19 +98,23 @@ pub struct Issue {
 /// Offset of the time zone in which a day begins first; people write local days.
 const EARLIEST_ZONE: Duration = Duration::from_hours(14);
 const MISSING_FOLDER: &str = "missing-folder";
+const UNREADABLE: &str = "unreadable";
 
 impl Issue {
     /// A missing required folder; the files do not show it, because it may be empty.
     pub(crate) fn missing_folder(folder: &str) -> Issue {
-        Issue {
-            path: folder.to_owned(),
-            line: 0,
-            column: 0,
-            rule: MISSING_FOLDER,
-            severity: severity_of(MISSING_FOLDER),
-            message: "expected this folder: `annalist memory init` makes it".to_owned(),
-            fixable: false,
-        }
+        let message = "expected this folder: `annalist memory init` makes it";
+        Issue::of_path(folder, MISSING_FOLDER, message.to_owned())
+    }
+
+    /// A file that was not read, with the reason.
+    pub(crate) fn unreadable(path: &str, reason: &str) -> Issue {
+        Issue::of_path(path, UNREADABLE, format!("{reason}: no command reads or changes this file"))
+    }
+
+    fn of_path(path: &str, rule: &'static str, message: String) -> Issue {
+        let (path, severity) = (path.to_owned(), severity_of(rule));
+        Issue { path, line: 0, column: 0, rule, severity, message, fixable: false }
     }
 }
 
@@ -454,9 +463,11 @@ impl Checker<'_> {
     }
 
     fn entries(&mut self, document: &Document<'_>) {
-        for block in document.blocks.iter().filter(|block| block.part == Part::Marker) {
-            let message = "unfinished git merge: choose the lines to keep";
-            self.add("conflict-markers", block.line, message);
+        let markers = || document.blocks.iter().filter(|block| block.part == Part::Marker);
+        let is_joined = markers().next().is_some() && with_both_sides(document).is_some();
+        for block in markers() {
+            self.add(MARKERS, block.line, "unfinished git merge: choose the lines to keep");
+            self.issues.last_mut().into_iter().for_each(|it| it.fixable = is_joined);
         }
         let doubles = doubles(document);
         let (merge, mut tagged) = (merge_span(document), HashMap::new());
@@ -578,7 +589,8 @@ impl Checker<'_> {
                 self.add("adr-successor-missing", at, message);
             }
             Some((Status::SupersededBy(number), at)) if self.leads_to_itself(number) => {
-                let message = "supersedes its own successor: expected another record, or another status";
+                let message =
+                    "its successors lead back to it: expected another record, or another status";
                 self.add("adr-circle", at, message);
             }
             Some(_) => {}

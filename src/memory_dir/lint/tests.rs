@@ -283,6 +283,8 @@ fn two_versions_of_one_entry_are_left_to_a_person() {
         let path = "active-context.md";
         let fixed = linted(&files, |linting| fix_rule("conflict-markers", path, &text, linting));
         assert_eq!(fixed, text);
+        let markers = |it: &Issue| it.rule == "conflict-markers" && it.fixable;
+        assert!(!linted(&files, lint).iter().any(markers), "{text}");
     }
 }
 
