@@ -14,6 +14,7 @@ use crate::context::{
 use crate::dialog_summary::DialogRules;
 use crate::domain::{Severity, Tokens};
 use crate::memory_card::Card;
+use crate::memory_dir::{ACTIVE_CONTEXT, DECISIONS, PATTERNS};
 use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
 use crate::text::diff::difference;
@@ -126,7 +127,7 @@ fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
     }
 }
 
-fn say_skipped(skipped: &[(String, &'static str)]) {
+pub(super) fn say_skipped(skipped: &[(String, &'static str)]) {
     let line = |(path, why): &(String, &str)| output::warning(&format!("{path}: {why}"));
     output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }
@@ -277,6 +278,14 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
         Failure::failed(format!("{}: {error}", directory.folder.path().display()))
     })?;
+    let feeds =
+        |path: &str| matches!(path, ACTIVE_CONTEXT | PATTERNS) || path.starts_with(DECISIONS);
+    if let Some((path, why)) = skipped.iter().find(|(path, _)| feeds(path) && !args.remove) {
+        return Err(Failure::failed(format!(
+            "{path}: {why}: expected its rules or decisions for {}, which stays as it is; repair or delete {path}",
+            args.file.display()
+        )));
+    }
     say_skipped(&skipped);
     let mut shown = material(&files, None, gate);
     shown.groups.retain(|group| matches!(group.kind, Kind::Rules | Kind::Decisions));
