@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const LISTED_MAX: usize = 20;
 
@@ -228,7 +228,7 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
             "--budget {budget}: no rule or decision fits; choose a larger budget, or --remove"
         )));
     }
-    let path = target(&directory, &args.file)?;
+    let path = target(&directory, args)?;
     let shown = args.file.display();
     let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
     let there = files::read_if_exists(&path).map_err(unreadable)?;
@@ -295,16 +295,18 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
 /// File name extensions of texts that agents read; `.cursorrules` has none.
 const TEXTS: [&str; 7] = ["md", "mdc", "mdx", "markdown", "txt", "rst", "adoc"];
 
-/// Resolves a file in the project's folder; links must not leave it.
-fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure> {
+/// Resolves a file in the project's folder; links must not leave it. Git's own files and the memory directory have no
+/// block, but `--remove` takes one out of them.
+fn target(directory: &ProjectDirectory, args: &PublishArgs) -> Result<PathBuf, Failure> {
+    let (file, root) = (&args.file, directory.folder.project());
+    let no_text = || {
+        let expected = "expected a text that agents read, such as AGENTS.md";
+        Failure::usage(format!("{}: {expected}", file.display()))
+    };
     let is_text = |end: &OsStr| TEXTS.iter().any(|it| end.eq_ignore_ascii_case(it));
     if !file.extension().is_none_or(is_text) {
-        return Err(Failure::usage(format!(
-            "{}: expected a text that agents read, such as AGENTS.md",
-            file.display()
-        )));
+        return Err(no_text());
     }
-    let root = directory.folder.project();
     let path = root.join(file);
     let real = match path.symlink_metadata() {
         Ok(_) => path.canonicalize(),
@@ -321,5 +323,7 @@ fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure>
             root.display()
         )));
     }
-    Ok(real)
+    let is_git = |it: Component<'_>| it.as_os_str().eq_ignore_ascii_case(".git");
+    let is_reserved = real.starts_with(directory.folder.path()) || real.components().any(is_git);
+    if is_reserved && !args.remove { Err(no_text()) } else { Ok(real) }
 }
