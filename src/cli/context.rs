@@ -2,11 +2,12 @@
 //! decisions in a file for all agents.
 
 use super::init::{self, Change};
+use super::memory::folder::no_directory;
 use super::output::{self, Failure};
 use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::files;
-use crate::adapters::memory_files::{MemoryFolder, PLACES};
+use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::{
     Block, Budget, Kind, Material, Part, assemble, for_agents, material, with_block,
@@ -113,17 +114,7 @@ fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
             format!("nothing to show: {} is empty, or nothing fits the budget", path(it))
         }
         (Some(_) | None, Some(_)) => "nothing to show, or nothing fits the budget".to_owned(),
-        (None, None) => {
-            let place = args.dir.as_ref().map_or_else(
-                || "in this folder or a parent".to_owned(),
-                |dir| format!("in {}", dir.display()),
-            );
-            let [first, second] = PLACES;
-            format!(
-                "no memory directory: expected {first} or {second} {place}; \
-                 `annalist memory init` creates one"
-            )
-        }
+        (None, None) => no_directory(args.dir.as_deref()),
     }
 }
 
@@ -214,11 +205,7 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let Some(directory) = directory(args.dir.as_deref())? else {
-        let [first, second] = PLACES;
-        return Err(Failure::usage(format!(
-            "no memory directory: expected {first} or {second} in this folder or a parent; \
-             `annalist memory init` creates one"
-        )));
+        return Err(Failure::usage(no_directory(args.dir.as_deref())));
     };
     let block = block(&directory, args, &gate)?;
     if !args.remove && block.text.as_str().is_empty() && block.parts.iter().any(|it| it.omitted > 0)
