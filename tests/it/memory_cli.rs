@@ -191,6 +191,19 @@ fn text_that_people_write_in_any_file_survives() {
 }
 
 #[test]
+fn a_sync_and_a_verdict_print_the_words_of_the_person() {
+    let place = filled();
+    edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
+    let synced = place.run(&["memory", "sync", "--namespace", "home/dev/ledger", "--no-model"]);
+    assert!(synced.stdout.contains("memory Until when"), "{}", synced.stdout);
+    let text = &files(&place)["active-context.md"];
+    let (_, below) = text.split_once("- Until when").unwrap();
+    let tag = below.split_once("@tag: ").and_then(|(_, it)| it.split_once(' ')).unwrap().0;
+    let closed = place.run(&["memory", "close", tag]);
+    assert!(closed.stdout.contains("  Until when"), "{}", closed.stdout);
+}
+
+#[test]
 fn the_words_of_a_person_are_those_of_the_memory_whatever_else_it_says_now() {
     let place = filled();
     edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
