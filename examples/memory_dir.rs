@@ -78,7 +78,8 @@ fn main() {
         disk.insert(change.path, change.after.unwrap_or_default());
     }
 
-    let linting = LintOptions { files: &disk, known: None, today: TODAY, gate: &gate };
+    let (files, rendered) = (&disk, &now.files);
+    let linting = LintOptions { files, known: None, rendered, today: TODAY, gate: &gate };
     println!("{}", print_lint(&lint_directory(&linting)));
     for words in ["postgresql", "Bob"] {
         let query = DirectoryQuery { words: words.to_owned(), ..DirectoryQuery::default() };

@@ -100,7 +100,8 @@ fn memory_dir(c: &mut Criterion) {
         .bench_function("search", |b| b.iter(|| search_directory(black_box(&disk), &query, &gate)));
     group.bench_function("render", |b| b.iter(|| render_directory(&facts, &base, &disk)));
     group.bench_function("update", |b| b.iter(|| update_directory(&base, &rendered, &disk, &gate)));
-    let linting = LintOptions { files: &disk, known: None, today: TODAY, gate: &gate };
+    let (files, rendered) = (&disk, &rendered.files);
+    let linting = LintOptions { files, known: None, rendered, today: TODAY, gate: &gate };
     group.bench_function("lint", |b| b.iter(|| lint_directory(&linting)));
     group.finish();
 }

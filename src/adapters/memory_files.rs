@@ -57,6 +57,12 @@ impl MemoryFolder {
         Ok(None)
     }
 
+    /// The error of a project whose directory is behind a link out of it; `None` if no place has one.
+    pub(crate) fn link_out(root: &Path) -> Option<io::Error> {
+        let mut places = PLACES.iter().map(|place| root.join(place));
+        places.find(|it| it.is_dir() || it.is_symlink()).map(|it| is_link_out(&it))
+    }
+
     /// Reopens the directory at `path`, an earlier result of [`path`](MemoryFolder::path); `None`
     /// if it is gone or another directory takes precedence.
     pub(crate) fn at(path: &Path) -> Option<MemoryFolder> {
@@ -107,7 +113,7 @@ impl MemoryFolder {
         let path = there.map_or_else(|| root.join(PLACES[0]), |there| there.path);
         let nearest = path.ancestors().find(|it| it.symlink_metadata().is_ok()).unwrap_or(root);
         if !nearest.canonicalize().is_ok_and(|real| real.starts_with(root)) {
-            return Err(is_link(nearest));
+            return Err(is_link_out(nearest));
         }
         for folder in FOLDERS {
             std::fs::create_dir_all(path.join(folder))?;
@@ -209,12 +215,11 @@ impl MemoryFolder {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let path = format!("{prefix}{name}");
             let kind = entry.file_type()?;
-            // Hidden folders, such as `.git`, belong to other tools.
-            if kind.is_dir() && depth > 0 && !name.starts_with('.') {
-                self.visit(&entry.path(), &format!("{path}/"), depth - 1, see)?;
-            }
-            if !kind.is_dir() && name.ends_with(".md") {
+            // Hidden folders, such as `.git`, belong to other tools. A folder is no file, whatever its name.
+            if name.ends_with(".md") {
                 see(path, entry.path());
+            } else if kind.is_dir() && depth > 0 && !name.starts_with('.') {
+                self.visit(&entry.path(), &format!("{path}/"), depth - 1, see)?;
             }
         }
         Ok(())
@@ -286,6 +291,11 @@ impl MemoryFolder {
 
 fn is_link(path: &Path) -> io::Error {
     let what = "is a link, through which nothing is written: replace it by a folder or file";
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
+}
+
+fn is_link_out(path: &Path) -> io::Error {
+    let what = "is a link that leads out of the project: replace it by a folder";
     io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
 }
 
@@ -440,7 +450,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = MemoryFolder::make(root.path()).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("s.md")).unwrap();
+        std::fs::create_dir(folder.path().join("t.md")).unwrap();
         let read = folder.read().unwrap();
-        assert_eq!(read.skipped, [("s.md".to_owned(), "is not a regular file")]);
+        let why = |path: &str| (path.to_owned(), "is not a regular file");
+        assert_eq!(read.skipped, [why("s.md"), why("t.md")]);
     }
 }

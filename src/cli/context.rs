@@ -2,11 +2,12 @@
 //! decisions in a file for all agents.
 
 use super::init::{self, Change};
+use super::memory::folder::no_directory;
 use super::output::{self, Failure};
 use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::files;
-use crate::adapters::memory_files::{MemoryFolder, PLACES};
+use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::{
     Block, Budget, Kind, Material, Part, assemble, for_agents, material, with_block,
@@ -14,6 +15,7 @@ use crate::context::{
 use crate::dialog_summary::DialogRules;
 use crate::domain::{Severity, Tokens};
 use crate::memory_card::Card;
+use crate::memory_dir::{ACTIVE_CONTEXT, DECISIONS, PATTERNS};
 use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
 use crate::text::diff::difference;
@@ -21,7 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const LISTED_MAX: usize = 20;
 
@@ -112,21 +114,11 @@ fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
             format!("nothing to show: {} is empty, or nothing fits the budget", path(it))
         }
         (Some(_) | None, Some(_)) => "nothing to show, or nothing fits the budget".to_owned(),
-        (None, None) => {
-            let place = args.dir.as_ref().map_or_else(
-                || "in this folder or a parent".to_owned(),
-                |dir| format!("in {}", dir.display()),
-            );
-            let [first, second] = PLACES;
-            format!(
-                "no memory directory: expected {first} or {second} {place}; \
-                 `annalist memory init` creates one"
-            )
-        }
+        (None, None) => no_directory(args.dir.as_deref()),
     }
 }
 
-fn say_skipped(skipped: &[(String, &'static str)]) {
+pub(super) fn say_skipped(skipped: &[(String, &'static str)]) {
     let line = |(path, why): &(String, &str)| output::warning(&format!("{path}: {why}"));
     output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }
@@ -213,11 +205,7 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let Some(directory) = directory(args.dir.as_deref())? else {
-        let [first, second] = PLACES;
-        return Err(Failure::usage(format!(
-            "no memory directory: expected {first} or {second} in this folder or a parent; \
-             `annalist memory init` creates one"
-        )));
+        return Err(Failure::usage(no_directory(args.dir.as_deref())));
     };
     let block = block(&directory, args, &gate)?;
     if !args.remove && block.text.as_str().is_empty() && block.parts.iter().any(|it| it.omitted > 0)
@@ -227,7 +215,7 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
             "--budget {budget}: no rule or decision fits; choose a larger budget, or --remove"
         )));
     }
-    let path = target(&directory, &args.file)?;
+    let path = target(&directory, args)?;
     let shown = args.file.display();
     let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
     let there = files::read_if_exists(&path).map_err(unreadable)?;
@@ -277,6 +265,14 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
         Failure::failed(format!("{}: {error}", directory.folder.path().display()))
     })?;
+    let feeds =
+        |path: &str| matches!(path, ACTIVE_CONTEXT | PATTERNS) || path.starts_with(DECISIONS);
+    if let Some((path, why)) = skipped.iter().find(|(path, _)| feeds(path) && !args.remove) {
+        return Err(Failure::failed(format!(
+            "{path}: {why}: expected its rules or decisions for {}, which stays as it is; repair or delete {path}",
+            args.file.display()
+        )));
+    }
     say_skipped(&skipped);
     let mut shown = material(&files, None, gate);
     shown.groups.retain(|group| matches!(group.kind, Kind::Rules | Kind::Decisions));
@@ -286,16 +282,18 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
 /// File name extensions of texts that agents read; `.cursorrules` has none.
 const TEXTS: [&str; 7] = ["md", "mdc", "mdx", "markdown", "txt", "rst", "adoc"];
 
-/// Resolves a file in the project's folder; links must not leave it.
-fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure> {
+/// Resolves a file in the project's folder; links must not leave it. Git's own files and the memory directory have no
+/// block, but `--remove` takes one out of them.
+fn target(directory: &ProjectDirectory, args: &PublishArgs) -> Result<PathBuf, Failure> {
+    let (file, root) = (&args.file, directory.folder.project());
+    let no_text = || {
+        let expected = "expected a text that agents read, such as AGENTS.md";
+        Failure::usage(format!("{}: {expected}", file.display()))
+    };
     let is_text = |end: &OsStr| TEXTS.iter().any(|it| end.eq_ignore_ascii_case(it));
     if !file.extension().is_none_or(is_text) {
-        return Err(Failure::usage(format!(
-            "{}: expected a text that agents read, such as AGENTS.md",
-            file.display()
-        )));
+        return Err(no_text());
     }
-    let root = directory.folder.project();
     let path = root.join(file);
     let real = match path.symlink_metadata() {
         Ok(_) => path.canonicalize(),
@@ -312,5 +310,7 @@ fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure>
             root.display()
         )));
     }
-    Ok(real)
+    let is_git = |it: Component<'_>| it.as_os_str().eq_ignore_ascii_case(".git");
+    let is_reserved = real.starts_with(directory.folder.path()) || real.components().any(is_git);
+    if is_reserved && !args.remove { Err(no_text()) } else { Ok(real) }
 }

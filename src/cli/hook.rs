@@ -1,7 +1,7 @@
 //! `annalist hook`: answers a hook of a client. It never blocks the user's work: a failure is printed on stderr and
 //! exits with 0, and nothing waits for the store.
 
-use super::context::directory;
+use super::context::{directory, say_skipped};
 use super::hand_over::{self, AwaitedAnswer, Order};
 use super::output::{self, Failure};
 use super::{settings, status};
@@ -13,7 +13,7 @@ use crate::agents::{
     TAIL_BYTES, Tail, Thresholds, Usage, decide, last_usage, model_in_settings, percent,
 };
 use crate::config::Config;
-use crate::context::Budget;
+use crate::context::{Budget, assemble, material};
 use crate::domain::{Finding, Severity, Timestamp};
 use crate::memory_dir::MemoryConfig;
 use crate::pipeline::ProjectDirectory;
@@ -199,9 +199,10 @@ fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) 
 
 fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Failure> {
     let budget = Budget::of(directory.settings.token_budget).within_units(OUTPUT_UNITS_MAX);
-    let block = directory.block(None, &budget, &Gate::new(&config.pii));
-    let wrong = |error| format!("the memory directory cannot be read: {error}");
-    block.map(|block| block.text).map_err(|error| Failure::failed(wrong(error)))
+    let wrong = |error| Failure::failed(format!("the memory directory cannot be read: {error}"));
+    let (shown, gate) = (directory.read(false).map_err(wrong)?, Gate::new(&config.pii));
+    say_skipped(&shown.skipped);
+    Ok(assemble(&material(&shown.files, None, &gate), &budget, &gate).text)
 }
 
 /// Reads standard input. Input over the limit is truncated, which makes it invalid JSON. A client that does not close

@@ -272,7 +272,12 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
     let Change { path, before, after } = change;
     let name = path.display();
     let failed = output::unwritable(path);
-    let changed = || Failure::failed(format!("{name} changed in the meantime; not overwritten"));
+    let what = if path.is_symlink() && !path.exists() {
+        "is a link that leads nowhere"
+    } else {
+        "changed in the meantime"
+    };
+    let changed = || Failure::failed(format!("{name} {what}; not overwritten"));
     if files::read_if_exists(path).map_err(&failed)? != *before {
         return Err(changed());
     }

@@ -136,6 +136,11 @@ impl<'t> Document<'t> {
         heading.map_or("", |heading| self.heading_words(heading))
     }
 
+    pub(super) fn has_section(&self, name: &str) -> bool {
+        let mut headings = self.blocks.iter().filter(|it| it.part == Part::Section);
+        headings.any(|it| self.heading_words(it) == name)
+    }
+
     /// Heading of the file; empty if it has none.
     pub fn title(&self) -> &'t str {
         self.first(Part::Title).map_or("", |title| self.heading_words(title))

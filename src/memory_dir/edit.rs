@@ -25,14 +25,14 @@ pub(crate) enum Place {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Edited {
     pub text: String,
-    /// Linter rule that explains why nothing was changed; `None` if all edits were applied.
+    /// Reason why nothing was changed; `None` if all edits were applied.
     pub held: Option<&'static str>,
 }
 
 /// An unclosed private block begins in front matter, so there is no place outside it.
-const HELD_UNCLOSED: &str = "private-unclosed";
+pub(super) const HELD_UNCLOSED: &str = "a private block that begins in front matter is not closed";
 /// An unpaired private tag would pair with another one and hide or show text.
-const HELD_TAG: &str = "private-tag";
+pub(super) const HELD_TAG: &str = "an unpaired private tag (`annalist memory lint` finds it)";
 
 #[derive(Debug)]
 pub(crate) struct Edits<'d, 't> {

@@ -1,7 +1,7 @@
 //! Tests of edits: what they change, and that they change nothing else.
 
 use super::document::{Document, Part, Shape};
-use super::edit::{Edited, Edits, NewEntry, Place};
+use super::edit::{Edited, Edits, HELD_TAG, HELD_UNCLOSED, NewEntry, Place};
 use super::kind::Kind;
 use super::laws::{file, let_through};
 use crate::privacy::{is_private_file, private_spans};
@@ -151,7 +151,7 @@ fn front_matter_without_a_public_end_is_left_alone() {
     let (document, _) = Document::parse(Kind::ActiveContext, text);
     let mut edits = Edits::new(&document);
     edits.insert("Recent Decisions", Place::Last, bullet("b"));
-    let held = Some("private-unclosed");
+    let held = Some(HELD_UNCLOSED);
     assert_eq!(edits.finish(), Edited { text: text.to_owned(), held });
 }
 
@@ -161,7 +161,7 @@ fn a_tag_that_would_find_its_other_half_is_left_where_it_is() {
     let (document, _) = Document::parse(Kind::ActiveContext, "- a\n- end </private>\n");
     let mut edits = Edits::new(&document);
     edits.insert("", Place::Before(1), bullet("write `<private>` here"));
-    assert_eq!(edits.finish().held, Some("private-tag"));
+    assert_eq!(edits.finish().held, Some(HELD_TAG));
     // The same happened before any edit.
     let (document, _) = Document::parse(Kind::ActiveContext, text);
     assert!(document.entries().next().is_none());
@@ -253,8 +253,8 @@ proptest! {
             // Edits are held only if front matter has an unclosed block, or if an entry before the
             // front matter of a private file would show the file.
             let is_front = document.blocks.first().is_some_and(|it| it.part == Part::FrontMatter);
-            let is_unclosed = rule == "private-unclosed" && is_front && document.open == Some(0);
-            prop_assert!(is_unclosed || rule == "private-tag" && document.is_private(), "{}", rule);
+            let is_unclosed = rule == HELD_UNCLOSED && is_front && document.open == Some(0);
+            prop_assert!(is_unclosed || rule == HELD_TAG && document.is_private(), "{}", rule);
             prop_assert_eq!(text, after);
             return Ok(());
         }

@@ -3,14 +3,16 @@
 
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
-use super::kind::{Kind, table_head};
+use super::kind::{Kind, LESSONS, table_head};
 use super::moved::{MovedEntry, take_in};
+use super::tag::{FOCUS, SOURCE};
 use super::units::{
     Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, with_marks,
     words,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::iter::successors;
 use std::ops::Range;
 
 /// An entry that both sides changed; the person's version stayed.
@@ -28,14 +30,15 @@ pub(crate) struct Merged {
     pub text: String,
     pub conflicts: Vec<Conflict>,
     pub edits: Vec<PersonEdit>,
-    /// Rule that explains why nothing was changed; `None` if everything could be merged.
+    /// Reason why nothing was changed; `None` if everything could be merged.
     pub held: Option<&'static str>,
 }
 
-/// The whole file is private: nothing automatic reads or changes it.
-const HELD_PRIVATE: &str = "private-file";
-/// A git merge is unfinished; its remains belong to neither side.
-const HELD_MARKERS: &str = "conflict-markers";
+/// Nothing automatic reads or changes it.
+const HELD_PRIVATE: &str = "the whole file is private";
+/// Its remains belong to neither side.
+const HELD_MARKERS: &str =
+    "an unfinished git merge (choose the lines to keep, or run `annalist memory lint --fix`)";
 
 /// People's wordings of entries that memories keep, by tag.
 pub(crate) type Wordings = BTreeMap<String, String>;
@@ -68,6 +71,9 @@ impl Merge<'_> {
         let (now, _) = Document::parse(kind, ours);
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
+        if let Some(text) = with_heading(&disk, there, old) {
+            return self.run(base, ours, &text);
+        }
         let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
         let edits = person_edits(&before, &disk, &sides, gate);
         if base == ours && !is_matched {
@@ -76,9 +82,11 @@ impl Merge<'_> {
         if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
             return Merged { text: ours.to_owned(), edits, ..Merged::default() };
         }
-        let [base, ours, theirs] = &sides;
+        let ([base, ours, theirs], known) = (&sides, ours);
         let join = Join { base, ours, theirs, disk: &disk, gate, wordings };
         let (Edited { text, held }, conflicts) = join.run();
+        // The next run, to which ours is known, changes nothing.
+        let text = with_lost_headings(kind, known, text);
         if held.is_some() { unchanged(held) } else { Merged { text, conflicts, edits, held } }
     }
 
@@ -100,6 +108,43 @@ impl Merge<'_> {
         });
         edits
     }
+}
+
+/// The text with the headings of the schema that it lost since it was `known`.
+pub(super) fn with_lost_headings(kind: Kind, known: &str, text: String) -> String {
+    let (known, _) = Document::parse(kind, known);
+    let known = Units::of(&known);
+    let with_one = |text: &String| {
+        let (disk, _) = Document::parse(kind, text);
+        with_heading(&disk, &Units::of(&disk), &known)
+    };
+    successors(Some(text), with_one).last().unwrap_or_default()
+}
+
+/// Puts a lost heading above the entries that are `known` to be below it. They are below that of an earlier section now,
+/// with nothing behind them: a person moves entries elsewhere.
+fn with_heading(disk: &Document<'_>, there: &Units<'_>, known: &Units<'_>) -> Option<String> {
+    let section_of = |key: &Key| known.get(key).map(|it| it.section);
+    let is_known = |name| known.list.iter().any(|(_, it)| it.section == name);
+    let sections: Vec<&str> = disk.kind.sections().iter().copied().chain([LESSONS]).collect();
+    (0..sections.len()).rev().filter(|at| !disk.has_section(sections[*at])).find_map(|at| {
+        let name = sections[at];
+        let is_of = |(key, _): &&(Key, Unit<'_>)| section_of(key) == Some(name);
+        let mut rest = there.list.iter().filter(|(key, _)| source(key).is_some());
+        let (_, first) = rest.find(is_of)?;
+        let above = first.section;
+        let is_above = above.is_empty() || sections[..at].contains(&above) && is_known(above);
+        let is_last = rest.all(|it| it.1.section != above || is_of(&it));
+        let is_demoted = |it: &Block| it.part == Part::Heading && disk.heading_words(it) == name;
+        let goes_along =
+            |it: &&Block| matches!(it.part, Part::Blank | Part::TableHead) || is_demoted(it);
+        let blocks = disk.blocks.get(..first.at)?.iter().rev().take_while(goes_along);
+        let block = blocks.filter(|it| it.part != Part::Blank).last();
+        let block = block.or(disk.blocks.get(first.at)).filter(|_| is_above && is_last)?;
+        let from = if is_demoted(block) { block.tags_at } else { block.span.start };
+        let (head, tail) = (disk.text.get(..block.span.start)?, disk.text.get(from..)?);
+        Some(format!("{head}## {name}{}{tail}", disk.line_end()))
+    })
 }
 
 struct Join<'j, 't> {
@@ -403,12 +448,19 @@ fn person_edits(
         gate.redact(shown.trim())
     };
     for (key, unit) in &before.list {
-        let Some(tag) = source(key).map(str::to_owned) else { continue };
+        // A line of the current focus is a copy: its words and its box count, its place does not.
+        let focus = tag_of(key).and_then(|tag| tag.strip_prefix(FOCUS));
+        let focus = focus.map(|digits| format!("{SOURCE}{digits}"));
+        let is_copy = focus.is_some();
+        let Some(tag) = focus.or_else(|| source(key).map(str::to_owned)) else { continue };
         let Some(found) = now.get(key) else {
-            edits.push(PersonEdit::Deleted { tag });
+            edits.extend((!is_copy).then_some(PersonEdit::Deleted { tag }));
             continue;
         };
-        if found.section != unit.section {
+        // Renaming a heading moves no entry.
+        let is_renamed =
+            !(disk.has_section(unit.section) || disk.kind.sections().contains(&found.section));
+        if found.section != unit.section && !(is_renamed || is_copy) {
             let section = gate.redact(found.section);
             edits.push(PersonEdit::Moved { tag: tag.clone(), section });
         }

@@ -57,6 +57,29 @@ fn the_footer_stays_below_a_section_that_lost_its_entries() {
 }
 
 #[test]
+fn a_lost_heading_returns_above_its_entries_and_a_renamed_one_stays() {
+    let both = "a=1 #=Blockers b=1 mine c=1";
+    for (theirs, expected) in [
+        ("a=1 b=1 mine c=1", both),
+        ("a=1 mine b=1 c=1 #=Own own", "a=1 mine #=Blockers b=1 c=1 #=Own own"),
+        ("a=1 #=blockers b=1 mine c=1", "a=1 #=blockers b=1 mine c=1"),
+    ] {
+        let merged = join(both, both, theirs);
+        let lines =
+            |text: &str| text.lines().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
+        assert_eq!(lines(&merged.text), lines(&list(expected)));
+        assert!(!merged.edits.iter().any(|it| matches!(it, PersonEdit::Moved { .. })), "{theirs}");
+    }
+    let demoted = list("a=1 #=Blockers b=1").replace("## Blockers", "### Blockers");
+    let known = list("a=1 #=Blockers b=1");
+    let merged = merge(Kind::ActiveContext, &known, &known, &demoted, &gate());
+    assert_eq!((merged.text, merged.edits), (known, vec![]));
+    // A person moved it.
+    let moved = join("a=1 #=Blockers b=1", "a=1 #=Blockers b=1", "b=1 a=1");
+    assert_eq!((moved.text, moved.edits.len()), (list("b=1 a=1"), 1));
+}
+
+#[test]
 fn an_entry_without_its_tag_is_known_by_its_words() {
     check("a=1 b=2", "a=1 b=2", "1 b=2", "a=1 b=2");
     check("a=1 b=2", "a=1 b=2", "mine 2 1", "mine b=2 a=1");
@@ -195,16 +218,19 @@ fn empty_lines_of_a_person_stay() {
 fn a_file_without_a_place_outside_of_what_is_private_is_left_alone() {
     let theirs = "---\ntitle: a\n<private>\n---\n## Open Questions\n- a\n";
     let merged = merge(Kind::ActiveContext, "", &list("a=1"), theirs, &gate());
-    assert_eq!((merged.text.as_str(), merged.held), (theirs, Some("private-unclosed")));
+    assert_eq!(
+        (merged.text.as_str(), merged.held),
+        (theirs, Some("a private block that begins in front matter is not closed"))
+    );
 }
 
 #[test]
 fn files_that_are_private_or_half_merged_are_left_alone() {
     for (theirs, rule) in [
-        ("---\nprivate: true\n---\n- a\n".to_owned(), "private-file"),
+        ("---\nprivate: true\n---\n- a\n".to_owned(), HELD_PRIVATE),
         (
             list("a=1").replace("- 1", "<<<<<<< HEAD\n- 1\n=======\n- 2\n>>>>>>> other"),
-            "conflict-markers",
+            HELD_MARKERS,
         ),
     ] {
         let merged = merge(Kind::ActiveContext, &list("a=1"), &list("a=2"), &theirs, &gate());
@@ -264,6 +290,7 @@ fn entries() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn what_ours_did_not_change_is_theirs(base in file(), theirs in file(), kind in kind()) {
+        prop_assume!(with_lost_headings(kind, &base, theirs.clone()) == theirs);
         let merged = merge(kind, &base, &base, &theirs, &gate());
         // Lost tags are put back.
         match merged.text.lines().filter_map(Tag::of_line).count() == theirs.lines().filter_map(Tag::of_line).count() {

@@ -574,7 +574,8 @@ fn what_is_rendered_has_nothing_for_the_linter_but_what_people_must_write() {
     let files = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new()).files;
     let known = memories.iter().map(|memory| (memory.id, memory.state)).collect();
     let gate = gate();
-    let linting = Linting { files: &files, known: Some(&known), today: TODAY, gate: &gate };
+    let linting =
+        Linting { files: &files, known: Some(&known), rendered: &files, today: TODAY, gate: &gate };
     let rules: Vec<String> =
         lint(&linting).iter().map(|it| format!("{} {}", it.path, it.rule)).collect();
     assert_eq!(rules, ["product-context.md missing-file"]);

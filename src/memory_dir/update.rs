@@ -30,7 +30,7 @@ pub struct Update {
     pub conflicts: Vec<(String, Conflict)>,
     /// Edits by people.
     pub edits: Vec<(String, PersonEdit)>,
-    /// Files left unchanged, with the rule that explains why.
+    /// Files left unchanged, with the reason.
     pub held: Vec<(String, &'static str)>,
     /// Rendered files that a person deleted; they stay deleted.
     pub deleted: Vec<String>,

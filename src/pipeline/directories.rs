@@ -370,6 +370,10 @@ impl ProjectDirectory {
         let mut shown = ShownFiles::default();
         for name in shown_files(&names, is_query) {
             match self.folder.file(name) {
+                // Every file that annalist creates has a title.
+                Ok(Some(text)) if text.trim().is_empty() => {
+                    shown.skipped.push((name.to_owned(), "is empty"));
+                }
                 Ok(Some(text)) => {
                     shown.files.insert(name.to_owned(), text.into());
                 }

@@ -123,6 +123,12 @@ fn where_there_is_nothing_one_line_says_so() {
         assert!(output.stderr.contains(words), "{}", output.stderr);
     };
     nothing("no memory directory");
+    let (other, link) = (Place::new(), place.path(".claude/memory"));
+    std::fs::create_dir(place.path(".claude")).unwrap();
+    std::os::unix::fs::symlink(other.path(""), link).unwrap();
+    let words = ".claude/memory is a link that leads out of the project";
+    nothing(words);
+    place.run(&["memory", "lint"]).refused(2, &[words]);
     place.write(".ai/memory/active-context.md", "# Active Context\n\n## Blockers\n");
     nothing("nothing to show");
 }

@@ -57,12 +57,36 @@ fn a_file_that_came_with_the_block_goes_with_it_and_a_budget_bounds_it() {
 }
 
 #[test]
+fn rules_that_cannot_be_read_stay_published() {
+    let place = with_memory();
+    assert_eq!(place.run(&["publish"]).code, 0);
+    let before = text(&place, "AGENTS.md");
+    for ruined in [&b"# Patterns\n- x\xff\n"[..], b"\n"] {
+        place.write(".claude/memory/patterns.md", ruined);
+        for args in [&["publish"][..], &["publish", "--check"]] {
+            place.run(args).refused(1, &["patterns.md: is ", "AGENTS.md", "repair or delete"]);
+        }
+        assert_eq!(text(&place, "AGENTS.md"), before);
+        let context = place.run(&["context"]);
+        assert!(context.stderr.contains("patterns.md: is "), "{}", context.stderr);
+    }
+    place.write(".claude/memory/glossary.md", b"\xff");
+    assert_eq!(place.run(&["publish", "--remove"]).code, 0);
+    place.write(".claude/memory/patterns.md", RULES);
+    assert_eq!(place.run(&["publish"]).code, 0, "it takes nothing from the glossary");
+    assert_eq!(text(&place, "AGENTS.md"), before);
+}
+
+#[test]
 fn a_link_out_of_the_project_and_marks_that_are_no_pair_are_refused() {
     let (place, other) = (with_memory(), Place::new());
     let outside = other.write("outside.md", "theirs\n");
     std::os::unix::fs::symlink(&outside, place.path("AGENTS.md")).unwrap();
     place.run(&["publish"]).refused(2, &["AGENTS.md", "is outside"]);
-    place.run(&["publish", "annalist.toml"]).refused(2, &["annalist.toml", "AGENTS.md"]);
+    place.write(".git/config", "[core]\n");
+    for file in ["annalist.toml", ".git/config", ".claude/memory/patterns.md"] {
+        place.run(&["publish", file]).refused(2, &[file, "AGENTS.md"]);
+    }
     place.run(&["publish", outside.to_str().unwrap()]).refused(2, &["is outside"]);
     assert_eq!(text(&other, "outside.md"), "theirs\n");
     place.write("CLAUDE.md", "<!-- annalist:end -->\n");

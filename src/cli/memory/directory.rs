@@ -12,6 +12,7 @@ use crate::memory_dir::{
     Category, Files, HITS_MAX, Hit, Issue, Linting, LiteralQuery, Query, fix, lint as issues_of,
     literal, print_text, search as hits_of,
 };
+use crate::pipeline::directory_of;
 use crate::privacy::Gate;
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -74,20 +75,22 @@ impl LintReport<'_> {
 pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
-    let DirectoryRead { mut files, skipped, .. } = read(&folder)?;
+    let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
+    let DirectoryRead { mut files, skipped, .. } = read;
     let gate = Gate::new(&config.pii);
-    let known = known_memories(&config)?;
-    let today = clock::now();
+    let (known, rendered) = known_memories(&config, &folder)?.unzip();
+    let (known, rendered, today) = (known.as_ref(), &rendered.unwrap_or_default(), clock::now());
     if args.fix {
-        let fixed = fix(&Linting { files: &files, known: known.as_ref(), today, gate: &gate });
+        let fixed = fix(&Linting { files: &files, known, rendered, today, gate: &gate });
         write_fixed(&folder, &mut files, fixed)?;
     }
-    let linting = Linting { files: &files, known: known.as_ref(), today, gate: &gate };
+    let linting = Linting { files: &files, known, rendered, today, gate: &gate };
     let mut issues = issues_of(&linting);
-    // A skipped file exists, and was noted when it was read.
+    // A skipped file exists.
     let is_skipped = |path: &str| skipped.iter().any(|(skipped, _)| skipped == path);
     issues.retain(|issue| issue.rule != MISSING_FILE || !is_skipped(&issue.path));
     issues.extend(folder.missing_folders().map(Issue::missing_folder));
+    issues.extend(skipped.iter().map(|(path, reason)| Issue::unreadable(path, reason)));
     issues.sort();
     let report = LintReport::of(&issues);
     match args.format {
@@ -102,7 +105,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
             });
         }
     }
-    output::fail_if(report.errors > 0 || !skipped.is_empty())
+    output::fail_if(report.errors > 0)
 }
 
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
@@ -122,15 +125,20 @@ fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result
     Ok(())
 }
 
-fn known_memories(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemoryState>>, Failure> {
+/// States of all memories, and the directory as rendered last.
+type Known = (BTreeMap<MemoryId, MemoryState>, Files);
+
+fn known_memories(config: &Config, folder: &MemoryFolder) -> Result<Option<Known>, Failure> {
     let store = settings::known_store(config).unwrap_or_else(|error| {
         let why = Failure::from(error).line;
         output::note(&format!("{YELLOW}tags that name memories are not checked: {why}{YELLOW:#}"));
         None
     });
     let Some(store) = store else { return Ok(None) };
-    let memories = settings::runtime()?.block_on(store.memories(None))?;
-    Ok(Some(memories.into_iter().map(|(id, memory)| (id, memory.state)).collect()))
+    let runtime = settings::runtime()?;
+    let memories = runtime.block_on(store.memories(None))?;
+    let states = memories.into_iter().map(|(id, memory)| (id, memory.state)).collect();
+    Ok(Some((states, runtime.block_on(store.rendered(&directory_of(folder).dir))?)))
 }
 
 #[derive(Debug, clap::Args)]

@@ -45,14 +45,21 @@ impl DirArgs {
             Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
             None => project_directory(&root)?,
         };
-        found.ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: no memory directory ({}): `annalist memory init` creates one",
-                root.display(),
-                PLACES.join(" or ")
-            ))
-        })
+        found.ok_or_else(|| Failure::usage(no_directory(self.dir.is_some().then_some(&root))))
     }
+}
+
+/// Says that `dir`, or the current project, has no memory directory.
+pub(in crate::cli) fn no_directory(dir: Option<&Path>) -> String {
+    if let Some(error) = MemoryFolder::link_out(dir.unwrap_or(Path::new("."))) {
+        return error.to_string();
+    }
+    let project = || "in this folder or a parent".to_owned();
+    let place = dir.map_or_else(project, |dir| format!("in {}", dir.display()));
+    let [first, second] = PLACES;
+    format!(
+        "no memory directory: expected {first} or {second} {place}; `annalist memory init` creates one"
+    )
 }
 
 /// Finds the memory directory of the project that contains `folder`.

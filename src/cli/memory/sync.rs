@@ -165,7 +165,7 @@ impl DirectorySync {
 
     fn print_changes(&self, kept: &DirSyncReport) -> Result<(), Failure> {
         for (rule, memory) in &kept.people {
-            let words = shorten(memory.claim.headline(), LINE_LETTERS);
+            let words = shorten(memory.words(), LINE_LETTERS);
             output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
         }
         for change in &kept.changes {

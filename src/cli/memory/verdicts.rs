@@ -116,7 +116,7 @@ fn decide(
             let done = rule.strip_prefix(BY_PERSON).unwrap_or(&rule).replace('-', " ");
             let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
             for (at, memory) in memories.iter().enumerate() {
-                let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
+                let words = shorten(memory.words(), HEADLINE_LETTERS);
                 let deed = if is_replaced && at > 0 { "replaces it" } else { &done };
                 output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
             }
@@ -250,7 +250,7 @@ fn print_question(question: &Question, number: &str) -> Result<(), Failure> {
     for (place, memory) in (1..).zip(question.memories()) {
         let day = output::day(memory.valid_from.map(|at| at.to_string()).as_deref());
         let kind = memory.claim.kind().name();
-        let words = shorten(memory.claim.headline(), QUESTION_LETTERS);
+        let words = shorten(memory.words(), QUESTION_LETTERS);
         let id = short(&memory.id);
         output::line(&format!("  {place}  {day}  {kind}  {words}  {DIM}{id}{DIM:#}"))?;
     }

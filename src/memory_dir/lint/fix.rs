@@ -1,15 +1,15 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::{FIXABLE, Linting, doubles, merge_span, misplaced_footer, needs_headings};
-use crate::memory_dir::document::{Block, Document, Part};
+use super::git_merge::{repeated, with_both_sides};
+use super::{FIXABLE, Linting, MARKERS, doubles, merge_span, misplaced_footer, needs_headings};
+use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
+use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::tag::{Tag, is_value};
 use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
-use std::collections::HashSet;
 
 const ROUNDS_MAX: usize = 16;
-const JOINS_MAX: usize = 16;
 
 pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
@@ -29,19 +29,6 @@ pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String 
     repeated(text.to_owned(), ROUNDS_MAX, |now| FIXABLE.iter().fold(now.to_owned(), fixed))
 }
 
-/// Repeats `step` until it changes nothing, at most `rounds_max` times.
-fn repeated(text: String, rounds_max: usize, step: impl Fn(&str) -> String) -> String {
-    let mut now = text;
-    for _ in 0..rounds_max {
-        let next = step(&now);
-        if next == now {
-            break;
-        }
-        now = next;
-    }
-    now
-}
-
 /// Fixes violations of one rule; returns the same text if there are none, if the rule is not
 /// fixable, and if the file is private.
 pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> String {
@@ -51,15 +38,16 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         return text.to_owned();
     }
     let fixed = match rule {
-        "conflict-markers" => {
-            let joined = joined_whole(&document);
-            // Two versions of one entry: a person chooses.
-            let is_choice = repeats_tag(kind, &joined) || shares_tag(text);
-            return if is_choice { text.to_owned() } else { joined };
+        MARKERS => {
+            return with_both_sides(&document).unwrap_or_else(|| text.to_owned());
         }
-        "missing-heading" if needs_headings(kind) => {
+        "missing-heading" => {
+            let rendered = linting.rendered.get(path).map_or("", |it| &**it);
+            let whole = with_lost_headings(kind, rendered, text.to_owned());
+            let (document, _) = Document::parse(kind, &whole);
             let mut edits = Edits::new(&document);
-            kind.sections().iter().for_each(|section| edits.make_section(section));
+            let needed = kind.sections().iter().filter(|_| needs_headings(kind));
+            needed.for_each(|section| edits.make_section(section));
             edits.finish().text
         }
         "missing-footer" => with_footer(&document, &linting.today.day()),
@@ -72,30 +60,6 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     // The sides of an unfinished merge stay.
     let merge = text.get(merge_span(&document)).unwrap_or_default();
     if fixed.contains(merge) { fixed } else { text.to_owned() }
-}
-
-/// True if two entries have the tag of the same memory.
-fn repeats_tag(kind: Kind, text: &str) -> bool {
-    let (document, _) = Document::parse(kind, text);
-    let mut met = HashSet::new();
-    let is_again = |block: &Block| {
-        document.tags(block).filter_map(|tag| tag.ours()).any(|tag| !met.insert(tag.to_owned()))
-    };
-    document.entries().any(is_again)
-}
-
-/// True if a tag below both sides of a merge belongs to an entry of each.
-fn shares_tag(text: &str) -> bool {
-    let mut lines = text.lines().zip(text.lines().skip(1));
-    lines.any(|(line, next)| line.starts_with(">>>>>>>") && Tag::parse(next).is_some())
-}
-
-/// Joins the sides until no marker is left, because removing one may reveal others.
-fn joined_whole(document: &Document<'_>) -> String {
-    repeated(joined(document), JOINS_MAX, |now| {
-        let (left, _) = Document::parse(document.kind, now);
-        if left.is_private() { now.to_owned() } else { joined(&left) }
-    })
 }
 
 fn with_footer(document: &Document<'_>, day: &str) -> String {
@@ -169,35 +133,6 @@ fn closed(document: &Document<'_>) -> String {
 fn without_doubles(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     doubles(document).into_iter().for_each(|at| edits.remove(at));
-    edits.finish().text
-}
-
-/// Keeps both sides of an unfinished git merge, one after the other; common entries once.
-fn joined(document: &Document<'_>) -> String {
-    let mut edits = Edits::new(document);
-    let mut side = ' ';
-    let mut first: HashSet<&str> = HashSet::new();
-    for (at, block) in document.blocks.iter().enumerate() {
-        let raw = document.raw(block);
-        match (block.part, raw.trim_start_matches('\u{feff}').chars().next().unwrap_or(' ')) {
-            (Part::Marker, mark) => {
-                edits.remove(at);
-                // An end marker without a start belongs to nothing.
-                side = if mark == '>' { ' ' } else { mark };
-                if mark == '<' {
-                    first.clear();
-                }
-            }
-            _ if document.holds_private(block) => {}
-            (Part::Blank, _) => {}
-            _ if side == '<' => {
-                first.insert(raw.trim());
-            }
-            _ if side == '|' => edits.remove(at),
-            _ if side == '=' && first.contains(raw.trim()) => edits.remove(at),
-            _ => {}
-        }
-    }
     edits.finish().text
 }
 

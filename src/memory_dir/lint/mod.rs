@@ -1,19 +1,22 @@
 //! Lint of a directory: every rule has a stable name, a severity and a location.
 
 mod fix;
+mod git_merge;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fix::fix;
+use git_merge::with_both_sides;
 
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp, Tokens};
 use crate::memory_dir::budget::{public_tokens, start_tokens, tokens_of};
 use crate::memory_dir::config::MemoryConfig;
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::{
-    ACTIVE_CONTEXT, CONFIG, DECISIONS, Files, Kind, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
+    ACTIVE_CONTEXT, CONFIG, DECISIONS, Files, Kind, LESSONS, PRODUCT_CONTEXT, SESSIONS, UNKNOWN,
 };
 use crate::memory_dir::line::{Line, lines};
+use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::name::{
     Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day, slug,
 };
@@ -31,21 +34,25 @@ use std::ops::Range;
 use std::time::Duration;
 
 const FIXABLE: [&str; 7] = [
-    "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry",
-    "conflict-markers", "config-alias",
+    "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry", MARKERS,
+    "config-alias",
 ];
+/// A merge that has two versions of an entry is not fixable.
+const MARKERS: &str = "conflict-markers";
 
 fn severity_of(rule: &str) -> Severity {
     match rule {
         "missing-file"
         | MISSING_FOLDER
+        | UNREADABLE
         | "missing-title"
         | "adr-number-twice"
         | "adr-status"
         | "adr-successor-missing"
+        | "adr-circle"
         | "bad-category"
         | "private-unclosed"
-        | "conflict-markers"
+        | MARKERS
         | "secret" => Severity::Error,
         "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
             Severity::Info
@@ -61,6 +68,8 @@ pub struct Linting<'a> {
     pub files: &'a Files,
     /// The state of every memory; `None` without a store.
     pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
+    /// The files as rendered last; empty without a store.
+    pub rendered: &'a Files,
     /// Current date; later dates in files are wrong.
     pub today: Timestamp,
     /// Detects secrets and personal data.
@@ -89,19 +98,23 @@ pub struct Issue {
 /// Offset of the time zone in which a day begins first; people write local days.
 const EARLIEST_ZONE: Duration = Duration::from_hours(14);
 const MISSING_FOLDER: &str = "missing-folder";
+const UNREADABLE: &str = "unreadable";
 
 impl Issue {
     /// A missing required folder; the files do not show it, because it may be empty.
     pub(crate) fn missing_folder(folder: &str) -> Issue {
-        Issue {
-            path: folder.to_owned(),
-            line: 0,
-            column: 0,
-            rule: MISSING_FOLDER,
-            severity: severity_of(MISSING_FOLDER),
-            message: "expected this folder: `annalist memory init` makes it".to_owned(),
-            fixable: false,
-        }
+        let message = "expected this folder: `annalist memory init` makes it";
+        Issue::of_path(folder, MISSING_FOLDER, message.to_owned())
+    }
+
+    /// A file that was not read, with the reason.
+    pub(crate) fn unreadable(path: &str, reason: &str) -> Issue {
+        Issue::of_path(path, UNREADABLE, format!("{reason}: no command reads or changes this file"))
+    }
+
+    fn of_path(path: &str, rule: &'static str, message: String) -> Issue {
+        let (path, severity) = (path.to_owned(), severity_of(rule));
+        Issue { path, line: 0, column: 0, rule, severity, message, fixable: false }
     }
 }
 
@@ -234,8 +247,12 @@ impl Checker<'_> {
         let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
         let found: Vec<(&str, u32)> =
             sections.map(|block| (document.heading_words(block), block.line)).collect();
-        for name in expected.iter().filter(|_| needs_headings(document.kind)) {
-            if !found.iter().any(|(words, _)| words == name) {
+        let rendered = self.linting.rendered.get(self.path).map_or("", |it| &**it);
+        let whole = with_lost_headings(document.kind, rendered, document.text.to_owned());
+        let (whole, _) = Document::parse(document.kind, &whole);
+        for name in expected.iter().chain([&LESSONS]).filter(|name| !document.has_section(name)) {
+            let is_needed = needs_headings(document.kind) && *name != LESSONS;
+            if is_needed || whole.has_section(name) {
                 self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
             }
         }
@@ -446,9 +463,11 @@ impl Checker<'_> {
     }
 
     fn entries(&mut self, document: &Document<'_>) {
-        for block in document.blocks.iter().filter(|block| block.part == Part::Marker) {
-            let message = "unfinished git merge: choose the lines to keep";
-            self.add("conflict-markers", block.line, message);
+        let markers = || document.blocks.iter().filter(|block| block.part == Part::Marker);
+        let is_joined = markers().next().is_some() && with_both_sides(document).is_some();
+        for block in markers() {
+            self.add(MARKERS, block.line, "unfinished git merge: choose the lines to keep");
+            self.issues.last_mut().into_iter().for_each(|it| it.fixable = is_joined);
         }
         let doubles = doubles(document);
         let (merge, mut tagged) = (merge_span(document), HashMap::new());
@@ -456,7 +475,16 @@ impl Checker<'_> {
             if doubles.contains(&at) {
                 self.add("duplicate-entry", block.line, "duplicates an entry above: keep one");
             } else if matches!(block.part, Part::Entry(_)) && !merge.contains(&block.span.start) {
-                for tag in document.tags(block).filter_map(|tag| tag.ours()) {
+                let tags = || document.tags(block).filter_map(|tag| tag.ours());
+                let memories = tags().filter(|tag| tag.starts_with(SOURCE));
+                if let [first, other, ..] = *memories.collect::<Vec<_>>() {
+                    let message = format!(
+                        "has the tags of several memories, and only {first} counts: give {other} an entry of its own, \
+                         or end it with `annalist memory supersede {other} {first}`"
+                    );
+                    self.add("several-tags", block.line, message);
+                }
+                for tag in tags() {
                     let first = *tagged.entry(tag).or_insert(block.line);
                     if first != block.line {
                         let message = format!(
@@ -524,6 +552,19 @@ impl Checker<'_> {
         }
     }
 
+    /// True if the record is superseded by one that it superseded, in the end.
+    fn leads_to_itself(&self, number: u32) -> bool {
+        let next = |number: &u32| {
+            let text = self.linting.files.get(*self.records.get(number)?)?;
+            match meta(&Document::parse(Kind::Decision, text).0).status? {
+                (Status::SupersededBy(next), _) => Some(next),
+                (Status::Accepted | Status::Proposed | Status::Deprecated, _) => None,
+            }
+        };
+        let mut chain = std::iter::successors(Some(number), next).take(self.records.len());
+        chain.any(|it| Some(it) == adr_number(self.path))
+    }
+
     fn record_title(&mut self, document: &Document<'_>, number: u32) {
         let Some(block) = document.first(Part::Title) else { return };
         let label = adr_label(number);
@@ -546,6 +587,11 @@ impl Checker<'_> {
                 let label = adr_label(number);
                 let message = format!("{label} is not there: expected a record of that number");
                 self.add("adr-successor-missing", at, message);
+            }
+            Some((Status::SupersededBy(number), at)) if self.leads_to_itself(number) => {
+                let message =
+                    "its successors lead back to it: expected another record, or another status";
+                self.add("adr-circle", at, message);
             }
             Some(_) => {}
             None => {

@@ -19,6 +19,18 @@ fn fresh() -> Files {
         .collect()
 }
 
+/// A directory with an entry below each of two headings.
+fn rendered() -> Files {
+    let entry = |name: &str, tag| format!("## {name}\n- {name}\n<!-- @tag: src-{tag} -->\n");
+    let two = |path: &str, one, other| {
+        let text = fresh()[path].replace(&format!("## {one}\n"), &entry(one, "abababab"));
+        let text = text.replace(&format!("## {other}\n"), &entry(other, "ab000000"));
+        (path.to_owned(), text.into())
+    };
+    let active = two("active-context.md", "Recent Decisions", "Blockers");
+    Files::from([active, two("progress.md", "Completed (Recent)", "Backlog")])
+}
+
 fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
     let gate = Gate::new(&Pii::ALL);
     let id = |byte| MemoryId(crate::domain::Digest::from_bytes([byte; 16]));
@@ -27,7 +39,7 @@ fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
         (id(0xcd), MemoryState::Superseded),
         (id(0xef), MemoryState::Retracted),
     ]);
-    with(&Linting { files, known: Some(&known), today: TODAY, gate: &gate })
+    with(&Linting { files, known: Some(&known), rendered: &rendered(), today: TODAY, gate: &gate })
 }
 
 const RECORD: &str = "# ADR-001: Use it\n\n**Status:** Accepted\n**Date:** 2026-01-02\n**Tags:** a\n\n## Context\n\n\
@@ -102,6 +114,22 @@ fn headings_and_last_lines_are_those_of_the_kind() {
 }
 
 #[test]
+fn a_lost_heading_returns_above_the_entries_that_it_had() {
+    for (path, name) in [("active-context.md", "Recent Decisions"), ("progress.md", "Backlog")] {
+        let before = rendered();
+        let mut files = before.clone();
+        let text = before[path].replace(&format!("## {name}\n"), "");
+        files.insert(path.to_owned(), text.into());
+        let rules = |files: &Files| {
+            let issues = linted(files, lint).into_iter();
+            issues.filter(|it| it.rule == "missing-heading").count()
+        };
+        assert_eq!(rules(&files), 1, "{path}");
+        assert_eq!(fixed(&files)[path], before[path]);
+    }
+}
+
+#[test]
 fn a_heading_of_the_kind_stands_once() {
     let footer = "\n---\n*Last updated: 2026-11-21*\n";
     let text = format!(
@@ -136,6 +164,14 @@ fn records_are_numbered_named_and_have_a_status() {
     for (date, issues) in [("some day", &["4:0 adr-date"][..]), ("unknown", &[])] {
         check("decisions/ADR-001-use-it.md", &RECORD.replace("2026-01-02", date), issues);
     }
+    let mut files = fresh();
+    for (number, by) in [(1, 2), (2, 1)] {
+        let text = RECORD.replace("ADR-001", &format!("ADR-00{number}"));
+        let text = text.replace("Accepted", &format!("Superseded by ADR-00{by}"));
+        files.insert(format!("decisions/ADR-00{number}-use-it.md"), text.into());
+    }
+    let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();
+    assert_eq!(rules, ["adr-circle"; 2]);
     let mut files = fresh();
     files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
     files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that").into());
@@ -247,6 +283,8 @@ fn two_versions_of_one_entry_are_left_to_a_person() {
         let path = "active-context.md";
         let fixed = linted(&files, |linting| fix_rule("conflict-markers", path, &text, linting));
         assert_eq!(fixed, text);
+        let markers = |it: &Issue| it.rule == "conflict-markers" && it.fixable;
+        assert!(!linted(&files, lint).iter().any(markers), "{text}");
     }
 }
 
@@ -385,6 +423,12 @@ fn two_entries_of_one_memory_are_a_finding() {
 }
 
 #[test]
+fn an_entry_of_two_memories_is_a_finding() {
+    let tags = "<!-- @tag: src-abababab -->\n<!-- @tag: src-ab000000 -->";
+    entry(&format!("- a and b\n{tags}"), &[(0, "several-tags"), (2, "unknown-source")]);
+}
+
+#[test]
 fn a_fix_repairs_what_is_outside_of_an_unfinished_merge() {
     let tag = "<!-- @tag: src-abababab -->";
     let merge = format!("<<<<<<< HEAD\n- mine\n{tag}\n=======\n- theirs\n{tag}\n>>>>>>> x\n");
@@ -416,7 +460,8 @@ fn a_day_that_has_begun_in_some_time_zone_is_not_in_the_future() {
     let today = Timestamp(TODAY.0 + 3 * 3_600_000);
     for (day, is_future) in [("2027-01-16", false), ("2027-01-17", true)] {
         let files = files(day);
-        let issues = lint(&Linting { files: &files, known: None, today, gate: &gate });
+        let issues =
+            lint(&Linting { files: &files, known: None, rendered: &files, today, gate: &gate });
         assert_eq!(issues.iter().any(|it| it.rule == "future-date"), is_future, "{day}");
     }
 }

@@ -338,7 +338,7 @@ impl DirSync {
                     WriteOutcome::ChangedMeanwhile => {
                         is_disturbed = true;
                         plan.leave(&change.path, &mut after);
-                        report.left.push((change.path, "changed-meanwhile"));
+                        report.left.push((change.path, "it changed during the sync"));
                     }
                 }
             }

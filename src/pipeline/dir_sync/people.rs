@@ -6,7 +6,7 @@ use super::state::REMOVED;
 use crate::domain::{
     Memory, MemoryId, MemoryState, PERSON_EDITED, PersonDecision, Stage, Timestamp,
 };
-use crate::memory_dir::{Status, adr_number, source_tags, tags_in};
+use crate::memory_dir::{Document, Files, Kind, Status, adr_number, meta, source_tags, tags_in};
 use crate::privacy::Redacted;
 use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
@@ -22,9 +22,14 @@ const RESTORED: &str = "person-restored";
 /// A person changed the status of a decision record.
 const STATUS: &str = "person-status";
 /// A record's status names a record that is not there.
-const NO_RECORD: &str = "status-names-no-record";
+pub(super) const NO_RECORD: &str =
+    "its status names a record that does not exist, and memory keeps the decision";
 /// Records would supersede each other.
-const CIRCLE: &str = "status-makes-a-circle";
+pub(super) const CIRCLE: &str =
+    "by its status, decisions would supersede each other, and memory keeps this one";
+/// A record has no status, or one that we do not know.
+pub(super) const NO_STATUS: &str = "its status is not Proposed, Accepted, Deprecated or Superseded by ADR-NNN, and memory \
+                                    keeps the decision";
 /// A person removed or hid the line of a decision in a list, and its record still holds.
 pub(super) const RECORD_HOLDS: &str = "its line in a list was removed or hidden, and memory keeps the decision (set its \
                                        status to Deprecated, or delete this file too, to withdraw it)";
@@ -122,38 +127,52 @@ impl<'a> PeopleEdits<'a> {
     }
 
     /// Drops statuses by which a record is superseded by none, or by one that it supersedes. Returns the files with
-    /// the reason.
+    /// the reason, also of earlier syncs, and those with another status that cannot be adopted.
     pub(super) fn refuse_statuses(
         self,
         memories: &[Memory],
         edits: &mut BTreeMap<String, MemoryEdits>,
     ) -> Vec<(String, &'static str)> {
-        if edits.values().all(|it| it.status.is_none()) {
+        let is_held = |path: &String| self.update.held.iter().any(|(it, _)| it == path);
+        let is_edited = |(path, text): &(&'a String, &Arc<str>)| {
+            let is_ours = |files: &Files| files.get(*path) == Some(*text);
+            let is_ours = is_ours(&self.before.base) || is_ours(&self.rendered.files);
+            adr_number(path).is_some() && !is_ours && !is_held(path)
+        };
+        let records = self.disk.files.iter().filter(is_edited);
+        let records: Vec<_> = records.filter_map(|it| Some((it, tags_in(it.1).next()?))).collect();
+        if records.is_empty() {
             return Vec::new();
         }
         let tags = source_tags(memories.iter().map(|it| it.id));
-        let status_of = |id: &MemoryId| tags.get(id).and_then(|tag| edits.get(tag)?.status);
-        let kept = memories.iter().filter(|it| status_of(&it.id).is_none());
+        let ids: BTreeMap<&str, MemoryId> = tags.iter().map(|(id, tag)| (&**tag, *id)).collect();
+        let has_status =
+            |it: &Memory| edits.get(&tags[&it.id]).is_some_and(|it| it.status.is_some());
+        let kept = memories.iter().filter(|it| !has_status(it));
         let mut successors: BTreeMap<MemoryId, MemoryId> =
             kept.filter_map(|it| Some((it.id, it.superseded_by?))).collect();
         let mut refused = Vec::new();
-        for (id, tag) in &tags {
-            let Some(edits) = edits.get_mut(tag) else { continue };
-            let Some(Status::SupersededBy(number)) = edits.status else { continue };
-            let reason = match (self.record(number), self.memory_of(number, &tags)) {
-                (None, _) => NO_RECORD,
-                (Some(_), Some(by)) if leads_to(by, *id, &successors) => CIRCLE,
-                (Some(_), by) => {
-                    successors.extend(by.map(|by| (*id, by)));
-                    continue;
+        for ((path, text), tag) in records {
+            let Some(id) = ids.get(tag) else { continue };
+            let (document, _) = Document::parse(Kind::Decision, text);
+            let reason = match meta(&document).status.map(|(status, _)| status) {
+                None => NO_STATUS,
+                Some(Status::SupersededBy(number)) => {
+                    match (self.record(number), self.memory_of(number, &tags)) {
+                        (None, _) => NO_RECORD,
+                        (Some(_), Some(by)) if leads_to(by, *id, &successors) => CIRCLE,
+                        (Some(_), by) => {
+                            successors.extend(by.map(|by| (*id, by)));
+                            continue;
+                        }
+                    }
                 }
+                Some(Status::Accepted | Status::Proposed | Status::Deprecated) => continue,
             };
-            edits.status = None;
-            let is_own = |(path, text): &(&String, &Arc<str>)| {
-                adr_number(path).is_some() && tags_in(text).next() == Some(tag.as_str())
-            };
-            let own = self.disk.files.iter().find(is_own);
-            refused.extend(own.map(|(path, _)| (path.clone(), reason)));
+            if let Some(edits) = edits.get_mut(tag) {
+                edits.status = None;
+            }
+            refused.push((path.clone(), reason));
         }
         refused
     }
