@@ -644,6 +644,30 @@ fn another_namespace_does_not_empty_a_directory() {
 }
 
 #[test]
+fn edits_in_a_project_that_was_moved_wait_until_its_memory_is_brought_along() {
+    let (place, root) = (filled().moved(), env!("CARGO_MANIFEST_DIR"));
+    let new = place.path(".").canonicalize().unwrap().display().to_string();
+    let new = new.trim_start_matches('/');
+    let [sessions, cassette] = ["sessions", "cassette"].map(|it| format!("{root}/examples/{it}"));
+    let replay = ["replay", &sessions, "--cassette", &cassette, "--json", "--namespace", new];
+    place.json(&replay);
+    edit(&place, "progress.md", |text| text.replacen("- Log ", "- [x] Log ", 1));
+    let before = files(&place);
+    // The new namespace has records and memories of its own.
+    assert_eq!(place.run(&["consolidate", "--namespace", new]).code, 0);
+    for command in
+        [&["memory", "sync"][..], &["memory", "sync", "--dry-run"], &["memory", "render"]]
+    {
+        let brings = format!("`annalist namespace move home/dev/ledger {new}`");
+        place.run(command).refused(2, &[&brings, &format!("--namespace {new}")]);
+    }
+    assert_eq!(files(&place), before);
+    place.run(&["namespace", "move", "home/dev/ledger", new, "--yes"]);
+    let told = place.json(&["memory", "sync", "--json"]);
+    assert_eq!(told["people"][0]["rule"], "person-closed", "{told}");
+}
+
+#[test]
 fn what_annalist_writes_itself_needs_no_repair() {
     let place = begun();
     place.json(&SYNC);
