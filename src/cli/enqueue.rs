@@ -11,6 +11,7 @@ use crate::pipeline::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
 use crate::store::{FailedRun, OpenMode, Store};
+use clap::builder::NonEmptyStringValueParser;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// Name of the conversation, instead of the one in the transcript
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
     /// Namespace of the conversation, instead of that of the folder the agent worked in
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
