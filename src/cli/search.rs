@@ -1,7 +1,7 @@
 //! `annalist search`: full-text search of records, memories and notes of the directory; `open`, `today`, `yesterday` and
 //! `week`: open items, and recent records by project.
 
-use super::arguments::{date, date_end, limit, named, session_of};
+use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
@@ -106,6 +106,7 @@ impl Scope {
     /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
     /// `None` for all.
     async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>, Failure> {
+        note_unknown(store, self.namespace.as_deref()).await?;
         if self.all || self.namespace.is_some() {
             return Ok(self.namespace.clone());
         }
@@ -379,6 +380,7 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
 pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let (since, until) = days.span()?;
+    settings::runtime()?.block_on(note_unknown(&store, args.namespace.as_deref()))?;
     let found = search_days(&store, args.namespace.clone(), since..=until, ITEMS_MAX);
     let DayHits { hits, undated } = settings::runtime()?.block_on(found)?;
     let all = hits.len();
