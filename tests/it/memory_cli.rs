@@ -551,7 +551,19 @@ fn a_record_is_named_by_its_label_where_a_tag_is() {
             let json = |id: &str| place.json(&[command, &[id, "--json"]].concat());
             assert_eq!(json(label), json(tag), "{command:?} {label}");
         }
+        for query in [label, tag] {
+            let hits = place.json(&["search", query, "--all", "--json"]);
+            let ids: Vec<&Value> = hits.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+            assert_eq!(ids, [tag], "{query}");
+        }
     }
+    assert_eq!(place.run(&["search", "src-00000000", "--all"]).code, 1, "no memory has this tag");
+    let other = ["search", tag, "--namespace", "home/dev/stocklist"];
+    assert_eq!(place.run(&other).code, 1, "it is another namespace's");
+    let session = all.values().find_map(|text| text.split("@tag: session-").nth(1)).unwrap();
+    let list = format!("annalist records --session {}", &session[..8]);
+    place.run(&["why", &format!("session-{}", &session[..8])]).refused(2, &[&list]);
+    assert_eq!(place.run(&["records", "--session", &session[..8]]).code, 0);
     place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record"]);
     let told = place.run(&["memory", "retract", "ADR-002"]);
     assert!(told.stdout.contains("retracted"), "{}", told.stderr);
