@@ -253,6 +253,11 @@ fn hold(text: &str) -> bool {
     PAGE.with_borrow_mut(|page| page.as_mut().map(|page| page.extend([text, "\n"])).is_some())
 }
 
+/// True if stdout shows styles; without them, text needs marks.
+pub(super) fn has_styles() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
 /// Shows a text in the pager; false if there is none.
 fn show_in_pager(text: &str) -> io::Result<bool> {
     let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
@@ -262,7 +267,7 @@ fn show_in_pager(text: &str) -> io::Result<bool> {
     let Ok(mut child) = started else { return Ok(false) };
     if let Some(mut stdin) = child.stdin.take() {
         let mut text = terminal::shown(text);
-        if anstream::AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+        if !has_styles() {
             text = anstream::adapter::strip_str(&text).to_string();
         }
         // Fails if the user quits the pager early.
