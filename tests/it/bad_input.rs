@@ -469,6 +469,9 @@ fn gate_takes_any_bytes() {
     child.stdin.take().unwrap().write_all(b"x\n<private>\ny\n</private>\nz\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\nz\n");
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("UTF-8"));
+    let told = place.run(&["redact", "odd.txt"]).stderr;
+    assert!(told.contains("odd.txt:1: not UTF-8"), "{told}");
     place.run(&["redact", "gone.txt"]).refused(1, &["gone.txt"]);
 }
 
