@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
+const EXPECTED: &str = "a slice as JSON (`annalist schema slice.v1.json`) or a transcript";
 /// Maximum sessions to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 

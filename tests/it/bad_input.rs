@@ -273,6 +273,17 @@ fn flags_that_cannot_be_read_say_what_was_expected() {
 }
 
 #[test]
+fn input_without_an_entry_names_a_schema_that_there_is() {
+    let place = Place::new();
+    let told = place.run(&["enqueue", "-"]);
+    told.refused(2, &["standard input: empty"]);
+    let schema = told.stderr.split("annalist schema ").nth(1).unwrap();
+    let (schema, _) = schema.split_once('`').unwrap();
+    assert_eq!(place.run(&["schema", schema]).code, 0, "{}", told.stderr);
+    place.run(&["enqueue", "-", "--session", ""]).refused(2, &["--session"]);
+}
+
+#[test]
 fn ids_that_name_nothing_or_too_much_are_told() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
