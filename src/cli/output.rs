@@ -261,7 +261,9 @@ pub(super) fn has_styles() -> bool {
 /// Shows a text in the pager; false if there is none.
 fn show_in_pager(text: &str) -> io::Result<bool> {
     let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
-    let named = named.filter(|pager| !pager.trim().is_empty());
+    if named.as_ref().is_some_and(|pager| pager.trim().is_empty()) {
+        return Ok(false);
+    }
     let pager = named.unwrap_or_else(|| "less -FRX".to_owned());
     let started = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return Ok(false) };
