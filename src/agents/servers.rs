@@ -12,11 +12,14 @@ const CODEX_SERVERS: &str = "mcp_servers";
 /// Name of annalist's entry; clients name its tools after it.
 const NAME: &str = "annalist";
 
-/// Registers `program mcp` in a file or a new one. An existing entry of the name stays.
+/// Registers `program mcp` in a file or a new one. An existing entry of the name stays; one with another command is not
+/// ours.
 pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
-    edit(existing_or_new(existing), comments, |top, edits| {
+    let mut is_theirs = false;
+    let merged = edit(existing_or_new(existing), comments, |top, edits| {
         let servers = object_of(top, SERVERS)?;
-        if servers.is_some_and(|servers| member(servers, NAME).is_some()) {
+        if let Some(entry) = servers.and_then(|servers| member(servers, NAME)) {
+            is_theirs = is_as_written(entry).is_none();
             return Ok(());
         }
         let entry = json!({"command": program, "args": ["mcp"]});
@@ -26,7 +29,8 @@ pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) ->
             None => edits.add_members(top, &Map::from_iter([(SERVERS.to_owned(), entry.into())])),
         }
         Ok(())
-    })
+    });
+    if is_theirs { Merged::NotOurs } else { merged }
 }
 
 /// Removes annalist's entry, and the list if it is then empty. An entry to which a person added
@@ -59,11 +63,14 @@ fn is_as_written(entry: &ObjectProp<'_>) -> Option<bool> {
     is_annalist(&command.value).then_some(is_mcp && entry.properties.len() == 2)
 }
 
-/// Registers `program mcp` in a file or a new one. An existing entry of the name stays.
+/// Registers `program mcp` in a file or a new one. An existing entry of the name stays; one with another command is not
+/// ours.
 pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged {
-    let text = existing.unwrap_or_default();
-    edit_toml(text, |before| {
-        if entry(before).is_some() {
+    let (text, mut is_theirs) = (existing.unwrap_or_default(), false);
+    let merged = edit_toml(text, |before| {
+        if let Some(entry) = entry(before) {
+            let command = entry.get("command").and_then(toml::Value::as_str);
+            is_theirs = !command.is_some_and(is_annalist);
             return None;
         }
         let line = toml::Value::from(program).to_string();
@@ -75,7 +82,8 @@ pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged
         let added = format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
         let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
         Some(format!("{text}{added}"))
-    })
+    });
+    if is_theirs { Merged::NotOurs } else { merged }
 }
 
 /// Removes annalist's entry, but not comments. An entry to which a person added anything but a path
@@ -212,7 +220,7 @@ mod tests {
     #[test]
     fn another_program_under_our_name_and_what_is_no_object_stay() {
         let theirs = r#"{"mcpServers": {"annalist": {"command": "docker", "args": ["run"]}}}"#;
-        assert_eq!(register(Some(theirs), false, "annalist"), Merged::Unchanged);
+        assert_eq!(register(Some(theirs), false, "annalist"), Merged::NotOurs);
         assert_eq!(unregister(theirs), Merged::Unchanged);
         for wrong in ["[]", "{\"mcpServers\": 1}", "{"] {
             assert!(
@@ -265,7 +273,9 @@ mod codex_tests {
     #[test]
     fn what_is_not_ours_or_cannot_be_edited_stays() {
         let docker = "[mcp_servers.annalist]\ncommand = \"docker\"\n";
-        assert_eq!(register_in_codex(Some(docker), "annalist"), Merged::Unchanged);
+        for theirs in [docker, "[mcp_servers.annalist.env]\nA = \"1\"\n"] {
+            assert_eq!(register_in_codex(Some(theirs), "annalist"), Merged::NotOurs, "{theirs}");
+        }
         assert_eq!(unregister_in_codex(docker), Merged::Unchanged);
         assert_eq!(unregister_in_codex("a = 1\n"), Merged::Unchanged);
         for wrong in ["a = ", "mcp_servers = {}\n", "mcp_servers = 1\n"] {

@@ -1,6 +1,6 @@
 //! `annalist consolidate`: makes, lists and undoes plans that turn staged records into memory.
 
-use super::arguments::{one, prefix};
+use super::arguments::{note_unknown, one, prefix};
 use super::memory::folder::{after_plan, before_plan, finish_forgetting};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
@@ -235,6 +235,7 @@ async fn consolidate(
     config: &Config,
     args: &Args,
 ) -> Result<(), Failure> {
+    note_unknown(&consolidator.store, args.namespace.as_deref()).await?;
     let mut results = Vec::new();
     for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
         if !args.dry_run {
@@ -473,6 +474,7 @@ async fn undo(
 }
 
 async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    note_unknown(store, namespace).await?;
     let rows: Vec<AppliedPlan> =
         store.plans(namespace).await?.iter().map(AppliedPlan::of).collect();
     output::rows(&rows, as_json, "no plans applied: `annalist consolidate` applies one")

@@ -11,12 +11,13 @@ use crate::pipeline::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
 use crate::store::{FailedRun, OpenMode, Store};
+use clap::builder::NonEmptyStringValueParser;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
+const EXPECTED: &str = "a slice as JSON (`annalist schema slice.v1.json`) or a transcript";
 /// Maximum sessions to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
@@ -35,7 +36,7 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// Name of the conversation, instead of the one in the transcript
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
     /// Namespace of the conversation, instead of that of the folder the agent worked in
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]

@@ -209,6 +209,14 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
                 return Err(Failure::failed(format!("{name} {problem} {}", client.name)));
             }
             Merged::NotOurs => output::note(&match content {
+                Content::Servers | Content::ProjectServers | Content::CodexServers
+                    if !wanted.remove =>
+                {
+                    format!(
+                        "{name}: the server `annalist` has another command, or none, and is \
+                         unchanged: rename it there unless it runs annalist"
+                    )
+                }
                 Content::Servers | Content::ProjectServers | Content::CodexServers => format!(
                     "{name}: the server `annalist` contains what you added and is unchanged: \
                      delete it there if nothing needs it"

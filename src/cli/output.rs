@@ -253,16 +253,23 @@ fn hold(text: &str) -> bool {
     PAGE.with_borrow_mut(|page| page.as_mut().map(|page| page.extend([text, "\n"])).is_some())
 }
 
+/// True if stdout shows styles; without them, text needs marks.
+pub(super) fn has_styles() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
 /// Shows a text in the pager; false if there is none.
 fn show_in_pager(text: &str) -> io::Result<bool> {
     let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
-    let named = named.filter(|pager| !pager.trim().is_empty());
+    if named.as_ref().is_some_and(|pager| pager.trim().is_empty()) {
+        return Ok(false);
+    }
     let pager = named.unwrap_or_else(|| "less -FRX".to_owned());
     let started = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = started else { return Ok(false) };
     if let Some(mut stdin) = child.stdin.take() {
         let mut text = terminal::shown(text);
-        if anstream::AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+        if !has_styles() {
             text = anstream::adapter::strip_str(&text).to_string();
         }
         // Fails if the user quits the pager early.

@@ -234,7 +234,12 @@ fn read_text(path: &Path) -> Result<String, Failure> {
         false => File::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
     };
     read.map_err(|error| unreadable(&name, &error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        let read = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + read.iter().filter(|byte| **byte == b'\n').count();
+        output::note(&format!("{name}:{line}: not UTF-8: such bytes are printed as U+FFFD"));
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
 }
 
 #[cfg(test)]

@@ -190,7 +190,8 @@ pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<(), Failure> {
     }
     let title = found.get_display_name().unwrap_or("annalist").to_owned();
     let mut page = Vec::new();
-    clap_mangen::Man::new(found.clone()).title(title).render(&mut page)?;
+    let source = concat!("annalist ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(found.clone()).title(title).source(source).render(&mut page)?;
     output::bytes(&page)
 }
 

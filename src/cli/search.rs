@@ -1,8 +1,8 @@
 //! `annalist search`: full-text search of records, memories and notes of the directory; `open`, `today`, `yesterday` and
 //! `week`: open items, and recent records by project.
 
-use super::arguments::{date, date_end, limit, named, session_of};
-use super::memory::folder::{DirArgs, left_out, project_directory};
+use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
+use super::memory::folder::{DirArgs, left_out, project_directory, tag_or_id};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
@@ -18,6 +18,7 @@ use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use clap::ValueEnum;
+use std::borrow::Cow;
 use std::path::Path;
 
 const HITS_MAX: usize = 10;
@@ -106,6 +107,7 @@ impl Scope {
     /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
     /// `None` for all.
     async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>, Failure> {
+        note_unknown(store, self.namespace.as_deref()).await?;
         if self.all || self.namespace.is_some() {
             return Ok(self.namespace.clone());
         }
@@ -158,7 +160,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
         };
-        let mut request = request(args, words.clone(), namespace.clone());
+        // A label without a record is words.
+        let words = tag_or_id(&words).map_or_else(|_| words.clone(), Cow::into_owned);
+        let mut request = request(args, words, namespace.clone());
         if let Some(store) = &store {
             let named = session_of(store, args.session.as_deref()).await?;
             request.filter.session = named.map(|it| it.id.to_string());
@@ -379,6 +383,7 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
 pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let (since, until) = days.span()?;
+    settings::runtime()?.block_on(note_unknown(&store, args.namespace.as_deref()))?;
     let found = search_days(&store, args.namespace.clone(), since..=until, ITEMS_MAX);
     let DayHits { hits, undated } = settings::runtime()?.block_on(found)?;
     let all = hits.len();

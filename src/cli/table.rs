@@ -41,7 +41,27 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
     }
     let cells: Vec<Vec<String>> = rows.iter().map(R::cells).collect();
     let words = Wide::words(R::HEADER.len().saturating_sub(1));
-    print_table(&fitted(R::HEADER, cells, words, R::SPARE))
+    let table = fitted(R::HEADER, cells.clone(), words, R::SPARE);
+    let stacked = window().and_then(|_| stacked(&cells, R::SPARE, &table.to_string()));
+    stacked.map_or_else(|| print_table(&table), |text| output::line(&text))
+}
+
+/// Rows with the last cell below the others, if the terminal is so narrow that `table` breaks ids, days or other short
+/// words; without the `spare` columns.
+fn stacked(rows: &[Vec<String>], spare: &[usize], table: &str) -> Option<String> {
+    let is_word = |it: &&String| it.len() <= WORD_BYTES_MAX && !it.contains(char::is_whitespace);
+    let is_broken = |at: &usize| {
+        let words = rows.iter().filter_map(|row| row.get(*at)).filter(is_word);
+        words.max_by_key(|it| it.len()).is_some_and(|it| !table.contains(it.as_str()))
+    };
+    let shown: Vec<usize> = (0..rows.first()?.len()).filter(|at| !spare.contains(at)).collect();
+    let row = |row: &Vec<String>| {
+        let mut cells: Vec<&str> = shown.iter().map(|at| row[*at].as_str()).collect();
+        let last = cells.pop().unwrap_or_default();
+        cells.retain(|it| !it.is_empty());
+        format!("{}\n  {last}", cells.join("  "))
+    };
+    shown.iter().any(is_broken).then(|| rows.iter().map(row).collect::<Vec<_>>().join("\n"))
 }
 
 /// Prints names with their values; omits those without a value.
@@ -95,6 +115,8 @@ pub(super) fn fitted(
     table
 }
 
+/// Maximum length of a word that no table breaks, such as a time.
+const WORD_BYTES_MAX: usize = 20;
 const PATH_LETTERS_MIN: usize = 16;
 const NAME_LETTERS_MIN: usize = 32;
 const WORDS_MIN: usize = 44;
@@ -164,6 +186,16 @@ mod tests {
         assert_eq!(fit(38), (1, 23));
         assert_eq!(fit(30), (2, 22));
         assert_eq!(fit(10), (2, 16));
+    }
+
+    #[test]
+    fn narrow_terminals_stack_a_row_whose_id_they_would_break() {
+        let rows =
+            [["02f74c9809", "app", "2026-06-09", "Log each retry"].map(str::to_owned).to_vec()];
+        let whole = "02f74c9809  2026-06-09  Log\n                        each retry";
+        assert_eq!(stacked(&rows, &[1], whole), None);
+        let broken = stacked(&rows, &[1], "02f74c980  2026-06-  Log\n9          09       each");
+        assert_eq!(broken.as_deref(), Some("02f74c9809  2026-06-09\n  Log each retry"));
     }
 
     #[test]

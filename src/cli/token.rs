@@ -1,7 +1,6 @@
 //! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
-use super::arguments::{date, named};
-use super::namespace::warn_of_twin;
+use super::arguments::{date, named, note_unknown};
 use super::output::{self, Failure, Row, json_row, time};
 use super::settings;
 use crate::adapters::{clock, process};
@@ -118,7 +117,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             }
             can.sort();
             can.dedup();
-            runtime.block_on(warn_of_twin(&store, Some(&namespace)))?;
+            runtime.block_on(note_unknown(&store, Some(&namespace)))?;
             let secret = process::secret().map_err(Failure::failed)?;
             let token = Token {
                 name,

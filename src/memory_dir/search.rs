@@ -47,7 +47,7 @@ pub struct Hit {
     pub lines: Vec<(u32, Redacted)>,
 }
 
-/// Entries that match `query`, best first, each memory once; ties in the order of files and lines.
+/// Entries that match `query`, best first, each memory once; ties in the order of files and lines. For a tag, its entry.
 pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
     let documents: Vec<(&String, Document<'_>)> = files
         .iter()
@@ -65,7 +65,14 @@ pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
             entries.push((*path, document, block));
         }
     }
-    let best = ranking.ranked(&Frequencies::default()).into_iter();
+    let tag = query.words.trim();
+    let named = entries.iter().position(|(_, document, block)| {
+        document.tags(block).any(|it| it.ours().is_some_and(|ours| ours == tag))
+    });
+    let best = match named {
+        Some(at) => vec![(at, 1.0)],
+        None => ranking.ranked(&Frequencies::default()),
+    };
     // A memory may stand in several files, with the same tag.
     let mut met = HashSet::new();
     let hit = |(at, score): (usize, f64)| {
@@ -77,7 +84,7 @@ pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
         let lines = around(document, block, query.lines_around, gate);
         Some(Hit { path: path.clone(), line: block.line, section, score, lines })
     };
-    best.filter_map(hit).take(query.hits_max).collect()
+    best.into_iter().filter_map(hit).take(query.hits_max).collect()
 }
 
 /// Public lines of a block and those around it.

@@ -46,6 +46,15 @@ fn what_says_it_more_often_comes_first() {
 }
 
 #[test]
+fn a_tag_finds_its_entry_alone() {
+    let line = |tag: &str| format!("- Use src {tag} for mail\n<!-- @tag: src-{tag} -->\n");
+    let text = format!("# Rules\n\n{}{}", line("0123abcd"), line("0123abce"));
+    let files = files(&[("patterns.md", &text)]);
+    assert_eq!(found(&files, &asked("src-0123abce ")), ["patterns.md:5"]);
+    assert_eq!(found(&files, &asked("src")).len(), 2);
+}
+
+#[test]
 fn no_more_hits_than_asked_for_are_found() {
     let one = Query { hits_max: 1, ..asked("mail") };
     assert_eq!(found(&small(), &one).len(), 1);

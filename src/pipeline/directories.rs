@@ -143,11 +143,12 @@ impl Directories {
         }
     }
 
-    async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
+    async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, SyncError> {
         let mut folders = self.dir_sync.folders(namespace).await?;
         folders.retain(|folder| self.has_this_store(folder) != Some(false));
         if let Some(here) = self.here.as_ref().filter(|here| !folders.contains(here))
             && self.namespace_of(here).await? == namespace
+            && left_behind(&self.dir_sync, here, namespace).await?.is_none()
         {
             folders.push(here.clone());
         }
@@ -190,6 +191,19 @@ impl Directories {
         let namespaces = Namespaces { store, gate };
         namespaces.of_folder(&root.display().to_string()).await
     }
+}
+
+/// Returns the namespace that `folder` showed before its project was moved here, if it was not synced with `namespace`
+/// since.
+pub(crate) async fn left_behind(
+    sync: &DirSync,
+    folder: &MemoryFolder,
+    namespace: &str,
+) -> Result<Option<String>, SyncError> {
+    if sync.store.directories(namespace).await?.contains(&directory_of(folder)) {
+        return Ok(None);
+    }
+    Ok(sync.moved_from(folder).await?.filter(|old| old != namespace))
 }
 
 fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {

@@ -35,7 +35,7 @@ pub(crate) use consolidating::{
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
 pub(crate) use directories::{
     Directories, DirectoryNotes, ForgetResult, PUBLISHED_IN, ProjectDirectory, ShownFiles,
-    SyncedDirectory, project_namespace, record_tag,
+    SyncedDirectory, left_behind, project_namespace, record_tag,
 };
 pub(crate) use extractor::{ModelSource, trial};
 pub(crate) use feed::Feed;

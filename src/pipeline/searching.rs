@@ -1,7 +1,8 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
 use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
-use crate::memory_dir::{marks, source_tag, suspicion};
+use crate::memory_dir::{SOURCE, marks, source_tag, suspicion};
+use crate::pipeline::lookup::{LookupError, memory_named};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
 use crate::text::phrase::count;
@@ -68,6 +69,11 @@ pub(crate) async fn search(
     request: &SearchRequest,
     notes: Vec<Note>,
 ) -> Result<Vec<SearchHit>, StoreError> {
+    if let Some(store) = store
+        && let Some(named) = named(store, request).await?
+    {
+        return Ok(named);
+    }
     let query = Query::of(&request.words);
     let (mut hits, mut frequencies) = (Vec::new(), Frequencies::default());
     let mut near_places: Vec<usize> = Vec::new();
@@ -115,6 +121,28 @@ pub(crate) async fn search(
     hits.retain(|hit| hit.at().is_none_or(|at| until.is_none_or(|until| at <= until)));
     hits.truncate(request.limit);
     Ok(hits)
+}
+
+/// The memory whose tag is the query; `None` if the query is no tag.
+async fn named(
+    store: &Store,
+    request: &SearchRequest,
+) -> Result<Option<Vec<SearchHit>>, StoreError> {
+    let Some(tag) = Some(request.words.trim()).filter(|it| it.starts_with(SOURCE)) else {
+        return Ok(None);
+    };
+    let namespace = request.filter.namespace.as_ref();
+    match memory_named(store, tag).await {
+        Ok(PrefixLookup::One(memory))
+            if namespace.is_none_or(|it| *it == memory.namespace)
+                && request.allows_successor(&memory) =>
+        {
+            Ok(Some(vec![hit_of_memory(store, *memory).await?]))
+        }
+        Ok(_) => Ok(Some(Vec::new())),
+        Err(LookupError::Id { .. }) => Ok(None),
+        Err(LookupError::Store(error)) => Err(error),
+    }
 }
 
 /// Joins records of an undone plan with the memories among the hits that a person's edit kept.

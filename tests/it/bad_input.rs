@@ -273,6 +273,17 @@ fn flags_that_cannot_be_read_say_what_was_expected() {
 }
 
 #[test]
+fn input_without_an_entry_names_a_schema_that_there_is() {
+    let place = Place::new();
+    let told = place.run(&["enqueue", "-"]);
+    told.refused(2, &["standard input: empty"]);
+    let schema = told.stderr.split("annalist schema ").nth(1).unwrap();
+    let (schema, _) = schema.split_once('`').unwrap();
+    assert_eq!(place.run(&["schema", schema]).code, 0, "{}", told.stderr);
+    place.run(&["enqueue", "-", "--session", ""]).refused(2, &["--session"]);
+}
+
+#[test]
 fn ids_that_name_nothing_or_too_much_are_told() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
@@ -469,6 +480,9 @@ fn gate_takes_any_bytes() {
     child.stdin.take().unwrap().write_all(b"x\n<private>\ny\n</private>\nz\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\nz\n");
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("UTF-8"));
+    let told = place.run(&["redact", "odd.txt"]).stderr;
+    assert!(told.contains("odd.txt:1: not UTF-8"), "{told}");
     place.run(&["redact", "gone.txt"]).refused(1, &["gone.txt"]);
 }
 

@@ -178,6 +178,8 @@ fn why_shows_the_words_the_line_and_who_said_them() {
     for words in ["SKIP LOCKED suffices", "said by person", "claude-code-queue.jsonl:", "model"] {
         assert!(why.stdout.contains(words), "no `{words}` in {}", why.stdout);
     }
+    let marked = ">>no, take Postgres after all: one thing less to run, and SKIP LOCKED suffices";
+    assert!(why.stdout.contains(marked) && why.stdout.contains("<<"), "{}", why.stdout);
     let as_json = place.json(&["why", &id[..12], "--json"]);
     assert_eq!(as_json["id"], id);
     assert!(as_json["sources"][0]["text"].is_string());

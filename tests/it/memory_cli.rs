@@ -565,7 +565,19 @@ fn a_record_is_named_by_its_label_where_a_tag_is() {
             let json = |id: &str| place.json(&[command, &[id, "--json"]].concat());
             assert_eq!(json(label), json(tag), "{command:?} {label}");
         }
+        for query in [label, tag] {
+            let hits = place.json(&["search", query, "--all", "--json"]);
+            let ids: Vec<&Value> = hits.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+            assert_eq!(ids, [tag], "{query}");
+        }
     }
+    assert_eq!(place.run(&["search", "src-00000000", "--all"]).code, 1, "no memory has this tag");
+    let other = ["search", tag, "--namespace", "home/dev/stocklist"];
+    assert_eq!(place.run(&other).code, 1, "it is another namespace's");
+    let session = all.values().find_map(|text| text.split("@tag: session-").nth(1)).unwrap();
+    let list = format!("annalist records --session {}", &session[..8]);
+    place.run(&["why", &format!("session-{}", &session[..8])]).refused(2, &[&list]);
+    assert_eq!(place.run(&["records", "--session", &session[..8]]).code, 0);
     place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record"]);
     let told = place.run(&["memory", "retract", "ADR-002"]);
     assert!(told.stdout.contains("retracted"), "{}", told.stderr);
@@ -656,6 +668,30 @@ fn another_namespace_does_not_empty_a_directory() {
     }
     let plain = place.json(&["memory", "sync", "--json"]);
     assert_eq!((&plain["namespace"], &plain["changes"]), (&json!("home/dev/ledger"), &json!([])));
+}
+
+#[test]
+fn edits_in_a_project_that_was_moved_wait_until_its_memory_is_brought_along() {
+    let (place, root) = (filled().moved(), env!("CARGO_MANIFEST_DIR"));
+    let new = place.path(".").canonicalize().unwrap().display().to_string();
+    let new = new.trim_start_matches('/');
+    let [sessions, cassette] = ["sessions", "cassette"].map(|it| format!("{root}/examples/{it}"));
+    let replay = ["replay", &sessions, "--cassette", &cassette, "--json", "--namespace", new];
+    place.json(&replay);
+    edit(&place, "progress.md", |text| text.replacen("- Log ", "- [x] Log ", 1));
+    let before = files(&place);
+    // The new namespace has records and memories of its own.
+    assert_eq!(place.run(&["consolidate", "--namespace", new]).code, 0);
+    for command in
+        [&["memory", "sync"][..], &["memory", "sync", "--dry-run"], &["memory", "render"]]
+    {
+        let brings = format!("`annalist namespace move home/dev/ledger {new}`");
+        place.run(command).refused(2, &[&brings, &format!("--namespace {new}")]);
+    }
+    assert_eq!(files(&place), before);
+    place.run(&["namespace", "move", "home/dev/ledger", new, "--yes"]);
+    let told = place.json(&["memory", "sync", "--json"]);
+    assert_eq!(told["people"][0]["rule"], "person-closed", "{told}");
 }
 
 #[test]

@@ -98,6 +98,30 @@ fn names_that_differ_only_by_case_are_one_on_a_host_that_says_so_and_a_warning_e
 }
 
 #[test]
+fn a_namespace_that_is_misspelt_is_told_with_the_nearest_one() {
+    let place = Place::with_examples();
+    for command in [
+        &["open"][..],
+        &["search", "queue"],
+        &["week"],
+        &["consolidate"],
+        &["consolidate", "log"],
+        &["memory", "list"],
+        &["memory", "at", "2026-11-01"],
+        &["memory", "review"],
+        &["token", "new", "laptop", "--can", "read"],
+    ] {
+        let told = place.run(&[command, &["--namespace", "home/dev/legder"]].concat()).stderr;
+        let note = "no namespace `home/dev/legder`; nearest: `home/dev/ledger`";
+        assert!(told.contains(note), "{command:?}: {told}");
+        if command[0] != "token" {
+            let told = place.run(&[command, &["--namespace", "home/dev/ledger"]].concat()).stderr;
+            assert!(!told.contains("no namespace"), "{command:?}: {told}");
+        }
+    }
+}
+
+#[test]
 fn a_name_that_a_project_used_stays_until_a_person_moves_it() {
     let place = with_queue();
     let folder = clone(&place, "roofs", "git@example.org:dev/roofs.git");

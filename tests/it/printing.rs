@@ -68,6 +68,9 @@ fn version_completions_and_manual_are_printed() {
     }
     let page = place.run(&["man"]);
     assert!(page.code == 0 && page.stdout.contains(".TH annalist"), "{}", page.stdout);
+    let page = place.run(&["man", "memory", "sync"]).stdout;
+    let title = format!(".TH annalist-memory-sync 1  \"{}\"", version.stdout.trim());
+    assert!(page.contains(&title), "{page}");
 }
 
 #[test]

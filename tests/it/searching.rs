@@ -216,8 +216,10 @@ fn what_conflicts_is_found_so_and_the_later_stands_above() {
 
 /// Runs a command on a terminal of five rows; its output and what went to the pager.
 #[cfg(target_os = "linux")]
-fn on_terminal(place: &Place, args: &str) -> [String; 2] {
-    let line = format!("stty rows 5 cols 80; PAGER='cat >pages' {ANNALIST} {args}");
+fn on_terminal(place: &Place, pager: &str, args: &str) -> [String; 2] {
+    // The default pager shows nothing, and waits for nobody.
+    let less = "ln -sf /bin/true less; export PATH=.:$PATH";
+    let line = format!("{less}; stty rows 5 cols 80; PAGER='{pager}' {ANNALIST} {args}");
     let told = place.start_program(place.program("script", &["-qec", &line, "typed"])).wait();
     assert_eq!(told.code, 0, "{} {}", told.stdout, told.stderr);
     let pages = place.path("pages");
@@ -232,9 +234,11 @@ fn only_what_the_terminal_has_no_room_for_goes_through_a_pager() {
     let place = places().next().unwrap();
     // That there is more is said on the terminal in any case.
     let hits = |shown: &str| shown.lines().filter(|it| !it.contains("--limit N")).count();
-    let [shown, pages] = on_terminal(&place, "search --all --limit 1");
+    let [shown, pages] = on_terminal(&place, "", "search --all --limit 5");
+    assert_eq!((hits(&shown), pages.as_str()), (15, ""), "an empty PAGER is none: {shown}");
+    let [shown, pages] = on_terminal(&place, "cat >pages", "search --all --limit 1");
     assert_eq!((hits(&shown), pages.as_str()), (3, ""), "{shown}");
-    let [shown, pages] = on_terminal(&place, "search --all --limit 5");
+    let [shown, pages] = on_terminal(&place, "cat >pages", "search --all --limit 5");
     assert_eq!((hits(&shown), pages.lines().count()), (0, 15), "{shown}{pages}");
     assert!(pages.lines().all(|line| line.chars().count() <= 80), "{pages}");
 }

@@ -81,6 +81,25 @@ fn an_entry_with_a_path_and_additions_of_a_person_stays() {
 }
 
 #[test]
+fn a_server_of_our_name_that_runs_something_else_stays_and_is_told() {
+    let place = Place::new();
+    let server = r#"{"mcpServers": {"annalist": {"command": "other"}}}"#;
+    let codex = "[mcp_servers.annalist.env]\nA = \"1\"\n";
+    place.write(".mcp.json", server);
+    place.write(".codex/config.toml", codex);
+    for args in [&["init", "--claude-code", "--codex", "--yes"][..], &["init"]] {
+        let told = place.run(args);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        for file in [".mcp.json", "config.toml"] {
+            let note = format!("{file}: the server `annalist` has another command, or none");
+            assert!(told.stderr.contains(&note), "{args:?}: {}", told.stderr);
+        }
+    }
+    assert_eq!(text(&place, ".mcp.json"), server);
+    assert_eq!(text(&place, ".codex/config.toml"), codex);
+}
+
+#[test]
 fn no_folder_is_left_of_a_client_that_had_none() {
     let place = Place::new();
     for (flag, folder) in [("--claude-code", ".claude"), ("--opencode", ".opencode")] {

@@ -5,7 +5,7 @@ use crate::adapters::{clock, process};
 use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
-use crate::memory_dir::{FileChange, label_number};
+use crate::memory_dir::{FOCUS, FileChange, SOURCE, label_number};
 use crate::pipeline::{
     DirSync, Directories, Namespaces, SyncError, SyncedDirectory, directory_of, record_tag,
 };
@@ -68,8 +68,17 @@ pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFo
     found.map_err(|error| unreadable(folder, &error))
 }
 
-/// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows.
+/// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows, and the tag of a request
+/// in focus by that of its memory.
 pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
+    if let Some(digits) = id.strip_prefix(FOCUS) {
+        return Ok(Cow::Owned(format!("{SOURCE}{digits}")));
+    }
+    let session = ["session-", "summary-", "next-"].into_iter().find_map(|it| id.strip_prefix(it));
+    if let Some(digits) = session {
+        let list = format!("`annalist records --session {digits}` lists its records");
+        return Err(Failure::usage(format!("`{id}` is the tag of a session: {list}")));
+    }
     let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
     let here = DirArgs::default().find()?;
     let tag = record_tag(&here, number).map_err(|error| unreadable(here.path(), &error))?;

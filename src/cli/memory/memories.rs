@@ -2,7 +2,7 @@
 
 use super::folder::{DirArgs, namespace_of, tag_or_id};
 use crate::adapters::clock;
-use crate::cli::arguments::{date_end, limit, one};
+use crate::cli::arguments::{date_end, limit, note_unknown, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
@@ -167,6 +167,7 @@ pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> 
 }
 
 fn print_list(store: &Store, memories: MemoryMap, args: &ListArgs) -> Result<(), Failure> {
+    settings::runtime()?.block_on(note_unknown(store, args.namespace.as_deref()))?;
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
     listed.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));

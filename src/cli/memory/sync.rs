@@ -11,7 +11,7 @@ use crate::cli::settings;
 use crate::config::{Config, namespace_name};
 use crate::domain::{Memory, MemoryId, Plan};
 use crate::memory_dir::{Conflict, FileChange, OutputStyle};
-use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport};
+use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport, left_behind};
 use crate::store::OpenMode;
 use crate::text::diff::difference;
 use schemars::JsonSchema;
@@ -89,23 +89,17 @@ impl DirectorySync {
             None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,
         };
         let dir_sync = dir_sync_of(store, &config);
+        if target.namespace.is_none() {
+            settings::runtime()?.block_on(refuse_moved(&dir_sync, &folder, &namespace))?;
+        }
         let output_style = ProjectDirectory::new(folder.clone()).settings.output_style;
         Ok(DirectorySync { config, dir_sync, folder, namespace, output_style })
     }
 
-    /// Notes the namespace before a move, or namespaces with waiting records, if this one has no memories.
+    /// Notes namespaces with waiting records, if this one has no memories.
     async fn note_others(&self) -> Result<(), Failure> {
         let store = &self.dir_sync.store;
         if store.has_memories(&self.namespace).await? {
-            return Ok(());
-        }
-        let moved = self.dir_sync.moved_from(&self.folder).await;
-        if let Some(old) = moved.map_err(|error| failure(&self.folder, error))? {
-            let new = &self.namespace;
-            output::note(&format!(
-                "namespace `{new}` has no records; before it was moved, this project was `{old}`: \
-                 `annalist namespace move {old} {new}` brings its memory along"
-            ));
             return Ok(());
         }
         let others = store.backlog().await?;
@@ -184,6 +178,18 @@ impl DirectorySync {
         }
         Ok(())
     }
+}
+
+/// Fails if the project was moved here from another namespace: a sync would take the edits since then for its own.
+async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Result<(), Failure> {
+    let moved = left_behind(sync, folder, new).await.map_err(|error| failure(folder, error))?;
+    let Some(old) = moved else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "{} shows the memory of namespace `{old}`, as this project was named before it was moved: \
+         `annalist namespace move {old} {new}` brings its memory along, --namespace {new} starts \
+         without it",
+        folder.path().display()
+    )))
 }
 
 /// Returns the folder for a note that `session` was synced.

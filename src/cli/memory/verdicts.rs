@@ -4,6 +4,7 @@
 use super::folder::{after_plan, before_plan, unreadable};
 use super::memories::named;
 use crate::adapters::files;
+use crate::cli::arguments::note_unknown;
 use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
@@ -168,6 +169,7 @@ pub(super) fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<(), Failu
     let (config, store) = settings::existing_store(file)?;
     let gate = Gate::new(&config.pii);
     settings::runtime()?.block_on(async {
+        note_unknown(&store, args.namespace.as_deref()).await?;
         let namespaces = match &args.namespace {
             Some(namespace) => vec![namespace.clone()],
             None => store.namespaces().await?,

@@ -223,7 +223,8 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
         ))?;
         let (before, after) = around(entry.as_ref(), evidence);
         let words = evidence.words.as_str().replace('\n', "\n    ");
-        output::line(&format!("    {DIM}{before}{DIM:#}{words}{DIM}{after}{DIM:#}"))?;
+        let [open, close] = if output::has_styles() { [""; 2] } else { [">>", "<<"] };
+        output::line(&format!("    {DIM}{before}{DIM:#}{open}{words}{close}{DIM}{after}{DIM:#}"))?;
     }
     if stored.record.evidence.is_empty() {
         output::line("nothing in the slice supports it")?;
@@ -251,11 +252,10 @@ fn around(entry: Option<&Entry>, evidence: &Evidence) -> (String, String) {
     if text.get(evidence.bytes.clone()) != Some(evidence.words.as_str()) {
         return Default::default();
     }
-    let in_line = |letter: &char| *letter != '\n';
-    let before = text[..evidence.bytes.start].chars().rev().take_while(in_line);
-    let before: Vec<char> = before.take(AROUND_LETTERS).collect();
-    let after = text[evidence.bytes.end..].chars().take_while(in_line);
-    (before.into_iter().rev().collect(), after.take(AROUND_LETTERS).collect())
+    let before = text[..evidence.bytes.start].rsplit('\n').next().unwrap_or_default();
+    let after = text[evidence.bytes.end..].split('\n').next().unwrap_or_default();
+    let cut = |text, is_after| between(text, is_after, !is_after, AROUND_LETTERS);
+    (cut(before, false), cut(after, true))
 }
 
 /// Entries shown before and after one with evidence.
@@ -297,7 +297,7 @@ pub(super) async fn print_in_transcript(
         let at = entry.at.map(|at| format!("  {at}")).unwrap_or_default();
         let (line, speaker) = (entry.line, entry.speaker.name());
         output::line(&format!("{DIM}{}:{line}  {speaker}{at}{DIM:#}", page.stored.path))?;
-        let text = marked(entry.text.as_str(), &own, output::window().is_some());
+        let text = marked(entry.text.as_str(), &own, output::has_styles());
         output::line(&format!("  {}", text.replace('\n', "\n  ")))?;
     }
     Ok(())
@@ -337,8 +337,8 @@ fn read_around(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>, F
     }
 }
 
-/// Marks the quotes in a text: bold on a terminal, else between `>>` and `<<`. Omits text far from them.
-fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
+/// Marks the quotes in a text: bold if styles are shown, else between `>>` and `<<`. Omits text far from them.
+fn marked(text: &str, evidence: &[&Evidence], is_styled: bool) -> String {
     let mut spans: Vec<(usize, usize)> = Vec::new();
     for it in evidence {
         let words = it.words.as_str();
@@ -349,7 +349,7 @@ fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
         spans.extend(start.map(|start| (start, start + words.len())));
     }
     spans.sort_unstable();
-    let (open, close) = match is_terminal {
+    let (open, close) = match is_styled {
         true => (format!("{BOLD}"), format!("{BOLD:#}")),
         false => (">>".to_owned(), "<<".to_owned()),
     };
@@ -360,21 +360,19 @@ fn marked(text: &str, evidence: &[&Evidence], is_terminal: bool) -> String {
         if end <= start {
             continue;
         }
-        page.push_str(&between(&text[at..start], at > 0, true));
+        page.push_str(&between(&text[at..start], at > 0, true, ENTRY_LETTERS));
         page.push_str(&format!("{open}{}{close}", &text[start..end]));
         at = end;
     }
-    page.push_str(&between(&text[at..], at > 0, false));
+    page.push_str(&between(&text[at..], at > 0, false, ENTRY_LETTERS));
     page
 }
 
-/// Text next to quotes, without its middle if it is long.
-fn between(text: &str, is_after: bool, is_before: bool) -> String {
+/// Text next to quotes, of which `most` letters beside each are left if it is long.
+fn between(text: &str, is_after: bool, is_before: bool, most: usize) -> String {
     let letters = text.chars().count();
-    let (head, tail) = (
-        if is_after || !is_before { ENTRY_LETTERS } else { 0 },
-        if is_before { ENTRY_LETTERS } else { 0 },
-    );
+    let (head, tail) =
+        (if is_after || !is_before { most } else { 0 }, if is_before { most } else { 0 });
     if letters <= head + tail {
         return text.to_owned();
     }
@@ -410,6 +408,14 @@ mod tests {
         );
         let over = evidence(0, "one two");
         assert_eq!(marked("one two", &[&over, &one], false), ">>one two<<");
+    }
+
+    #[test]
+    fn the_line_around_a_quote_is_cut_between_words_with_a_mark() {
+        let (one, two) = ("one ".repeat(30), " two".repeat(30));
+        assert_eq!(between(&one, false, true, 10), "…one one ");
+        assert_eq!(between(&two, true, false, 10), " two two…");
+        assert_eq!(between(" short", true, false, 10), " short");
     }
 
     #[test]

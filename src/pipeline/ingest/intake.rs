@@ -129,6 +129,10 @@ impl SliceSink for IntakeSink {
                 let Some(open) = self.open.take().filter(|_| ending.whole) else {
                     return Ok(ControlFlow::Continue(()));
                 };
+                if let Some(differs) = open.replaces_all() {
+                    self.differs(&open.session, differs);
+                    return Ok(ControlFlow::Continue(()));
+                }
                 let (known, ordinals) = (SessionIntake::of(&open.session), 0..ending.entries);
                 let intake = open.end(*ending, &self.rules);
                 if intake.is_none() {

@@ -220,6 +220,22 @@ fn another_conversation_under_the_same_name_takes_nothing_away() {
 }
 
 #[test]
+fn another_conversation_does_not_replace_one_that_waits() {
+    run(async {
+        let mut place = IntakeFixture::new();
+        let begun = now_is(&place, "one", &[FEW, FEW]).await;
+        assert!(begun.sessions[0].gathers_until.is_some(), "{begun:?}");
+        let changed = now_is(&place, "one", &[FEW, TestEntry::Person(4)]).await;
+        assert_eq!((changed.entries, changed.sessions.len()), (0, 1), "{changed:?}");
+        let other = [TestEntry::Person(3), TestEntry::Person(5)];
+        let taken = now_is(&place, "one", &other).await;
+        assert_eq!((taken.entries, taken.sessions.len()), (2, 2), "{taken:?}");
+        assert!(now_is(&place, "one", &other).await.is_nothing_new());
+        assert_eq!(place.work().await, 2);
+    });
+}
+
+#[test]
 fn a_renamed_file_goes_on_and_a_copy_is_not_taken_in_twice() {
     run(async {
         let place = IntakeFixture::new();
