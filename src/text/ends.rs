@@ -6,17 +6,23 @@ use jiff::civil::{Date, Weekday};
 /// Words before an end.
 const UNTIL: [&str; 9] =
     ["until", "till", "til", "bis", "jusqu'au", "jusqu'à", "jusqu’au", "jusqu’à", "hasta"];
-/// Parts of these words: few texts have any.
+/// Parts of these words in either case. Few texts have any, and the others need not be split.
 const HINTS: [&str; 6] = ["ntil ", "til", "bis ", "Bis ", "usqu", "asta "];
-/// Words for a date that was named before.
-const THEN: [&str; 5] = ["then", "dahin", "là", "entonces", "ese"];
 /// Words between an end and its date.
 const ARTICLES: [&str; 15] = [
     "the", "of", "at", "zum", "zur", "am", "den", "der", "dem", "le", "la", "fin", "el", "de",
     "día",
 ];
-/// Words before an end that turn it into a beginning.
-const NOT: [&str; 6] = ["not", "nicht", "erst", "pas", "no", "only"];
+/// Words directly before an end that make it a beginning.
+const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
+/// Words of a span, or of another clause, of which alone an end may be.
+const OF_A_PART: [&str; 10] =
+    ["from", "between", "von", "zwischen", "entre", "desde", "and", "und", "et", "y"];
+/// Words after an end that begin what holds from then on.
+const FROM_THEN: [&str; 12] = [
+    "then", "after", "afterwards", "thereafter", "now", "dann", "danach", "jetzt", "puis",
+    "ensuite", "luego", "después",
+];
 const TODAY: [&str; 6] = ["today", "tonight", "heute", "aujourd'hui", "aujourd’hui", "hoy"];
 const TOMORROW: [&str; 4] = ["tomorrow", "morgen", "demain", "mañana"];
 /// Months, from January, as they are written and shortened.
@@ -45,38 +51,62 @@ const WEEKDAYS: [&str; 7] = [
     "sunday sun sonntag dimanche domingo",
 ];
 
-/// Last day on which `text`, which was said on `said`, holds by its own words. `None` if it names no end, or one for
-/// something beside its first clause alone.
+/// Last day on which the whole of `text`, said on `said`, holds by its own words. `None` if it names no end, or if that is the
+/// end of a part.
 pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
     if !HINTS.iter().any(|hint| text.contains(hint)) {
         return None;
     }
     let text = text.to_lowercase();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let bare = |at: usize| words.get(at).map(|it| it.trim_matches([',', ';', ':', '(', ')', '"']));
-    let at = (0..words.len()).find(|at| bare(*at).is_some_and(|it| UNTIL.contains(&it)))?;
-    let before = words.get(..at)?;
-    if before.last().is_some_and(|it| NOT.contains(it)) {
-        return None;
-    }
-    let rest = || (at + 1..words.len()).filter_map(bare);
-    if rest().next().is_some_and(|it| THEN.contains(&it)) {
-        let from = |start: usize| (start..at).filter_map(bare).collect::<Vec<_>>();
-        return (0..at).rev().find_map(|start| date_at(&from(start), said));
-    }
-    let is_beside = before.iter().any(|it| it.ends_with([',', ';']));
-    let rest: Vec<&str> = rest().skip_while(|it| ARTICLES.contains(it)).collect();
-    if is_beside {
-        return None;
-    }
-    let of_month = || {
-        let end = usize::from(rest.first().is_some_and(|it| ["end", "ende"].contains(it)));
-        let of = usize::from(rest.get(end) == Some(&"of"));
-        let month = i8::try_from(index(&MONTHS, rest.get(end + of)?)? + 1).ok()?;
-        let year = said.year() + i16::from(month < said.month());
-        Some(Date::new(year, month, 1).ok()?.last_of_month())
+    let marked: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> =
+        marked.iter().map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect();
+    let at = words.iter().position(|it| UNTIL.contains(it))?;
+    let (before, rest) = (words.get(..at)?, words.get(at + 1..)?);
+    let (marked_before, marked_rest) = (marked.get(..at)?, marked.get(at + 1..)?);
+    let ends_clause =
+        |it: &&str| it.ends_with([',', ';', ':', '.', ')']) || it.starts_with(['(', '–', '-']);
+    let is_digit = |it: char| it.is_ascii_digit();
+    let is_span = |it: &str| {
+        it.starts_with(is_digit) || index(&WEEKDAYS, it).or(index(&MONTHS, it)).is_some()
     };
-    date_at(&rest, said).or_else(of_month)
+    let goes_on = |it: &&str| {
+        let is_date = it.starts_with(is_digit) || index(&MONTHS, it).is_some();
+        it.ends_with(';') || it.ends_with('.') && !is_date
+    };
+    let is_of_a_part = marked_before.iter().any(ends_clause)
+        || before.iter().any(|it| OF_A_PART.contains(it))
+        || before.last().is_some_and(|it| NOT.contains(it) || is_span(it))
+        || rest.iter().any(|it| FROM_THEN.contains(it))
+        || marked_rest.iter().rev().skip(1).any(goes_on);
+    if is_of_a_part {
+        return None;
+    }
+    let dated: Vec<&str> = rest.iter().copied().skip_while(|it| ARTICLES.contains(it)).collect();
+    let end = date_at(&dated, said).or_else(|| month_at(&dated, said));
+    end.or_else(|| day_at(dated.first()?, said)).filter(|end| said <= *end)
+}
+
+/// Last day of the month with which `words` begin, or its end.
+fn month_at(words: &[&str], said: Date) -> Option<Date> {
+    let end = words.iter().take_while(|it| ["end", "ende", "of"].contains(it)).count();
+    let name = *words.get(end)?;
+    let month = i8::try_from(index(&MONTHS, name)? + 1).ok()?;
+    // "Jan" and "Mar" alone are names of people.
+    (name.len() > 3 || matches!(name, "may" | "mai")).then_some(())?;
+    let year = words.get(end + 1).and_then(|it| it.parse().ok());
+    let year = year.filter(|it| (1970..=9999).contains(it));
+    let year = year.unwrap_or(said.year() + i16::from(month < said.month()));
+    Some(Date::new(year, month, 1).ok()?.last_of_month())
+}
+
+/// The first day with this number on or after `said`: `14th`.
+fn day_at(word: &str, said: Date) -> Option<Date> {
+    let is_ordinal = word.trim_end_matches('.').ends_with(['t', 'd', 'h', 'r']);
+    let day = i8::try_from(number(word).filter(|_| is_ordinal)?).ok()?;
+    let next = said.first_of_month().checked_add(1.month()).ok()?;
+    let both = [said, next].map(|it| Date::new(it.year(), it.month(), day).ok());
+    both.into_iter().flatten().find(|it| said <= *it)
 }
 
 /// The first date on or after `said` with which `words` begin.
@@ -97,9 +127,14 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
         let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
         return date_at(rest.get(named..)?, said).or_else(|| said.nth_weekday(1, weekday).ok());
     }
-    let dotted: Vec<i16> = first.split('.').filter_map(|it| it.parse().ok()).collect();
-    if let [day, month, year @ ..] = dotted.as_slice() {
-        return dated(*day, *month, year.first().copied(), said);
+    if let [day, month, year] = first.split('.').collect::<Vec<_>>()[..] {
+        let year = match (year.len(), year.parse::<i16>()) {
+            (0, _) => None,
+            (2, Ok(short)) => Some(2000 + short),
+            (4, Ok(year)) => Some(year),
+            _ => return None,
+        };
+        return in_year(day.parse().ok()?, month.parse().ok()?, year, said);
     }
     let of_day = || {
         let rest = rest.get(usize::from(rest.first() == Some(&"de"))..)?;
@@ -108,14 +143,15 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
     let of_month = || Some((number(rest.first()?)?, index(&MONTHS, first)?, rest.get(1)));
     let (day, month, year) = of_day().or_else(of_month)?;
     let year = year.and_then(|it| it.parse().ok()).filter(|it| (1970..=9999).contains(it));
-    dated(day, i16::try_from(month + 1).ok()?, year, said)
+    in_year(i8::try_from(day).ok()?, i8::try_from(month + 1).ok()?, year, said)
 }
 
 /// Number of a day: `3`, `3.` or `3rd`.
 fn number(word: &str) -> Option<i16> {
+    let word = word.trim_end_matches('.');
     let end = word.find(|it: char| !it.is_ascii_digit()).unwrap_or(word.len());
     let (digits, suffix) = word.split_at(end);
-    matches!(suffix, "" | "." | "st" | "nd" | "rd" | "th" | "er").then_some(())?;
+    matches!(suffix, "" | "st" | "nd" | "rd" | "th" | "er").then_some(())?;
     digits.parse().ok()
 }
 
@@ -124,13 +160,12 @@ fn index(lists: &[&str], word: &str) -> Option<usize> {
     lists.iter().position(|list| list.split(' ').any(|it| it == word))
 }
 
-fn dated(day: i16, month: i16, year: Option<i16>, said: Date) -> Option<Date> {
-    let (day, month) = (i8::try_from(day).ok()?, i8::try_from(month).ok()?);
-    let in_year = |year: i16| Date::new(year, month, day).ok();
+/// The date in `year`, or else the first one on or after `said`.
+fn in_year(day: i8, month: i8, year: Option<i16>, said: Date) -> Option<Date> {
+    let of = |year: i16| Date::new(year, month, day).ok();
     match year {
-        Some(short @ 0..100) => in_year(2000 + short),
-        Some(year) => in_year(year),
-        None => in_year(said.year()).filter(|it| said <= *it).or_else(|| in_year(said.year() + 1)),
+        Some(year) => of(year),
+        None => of(said.year()).filter(|it| said <= *it).or_else(|| of(said.year() + 1)),
     }
 }
 
@@ -140,28 +175,46 @@ mod tests {
     use jiff::civil::date;
 
     #[test]
-    fn an_end_is_a_date_after_a_word_for_until_in_the_first_clause() {
+    fn an_end_is_a_date_after_a_word_for_until_that_ends_the_whole() {
         let said = date(2026, 8, 27);
         for (text, expected) in [
-            ("Until 3 September also watering at 19-20, then only mornings", Some((2026, 9, 3))),
-            ("Debug logs till tomorrow evening, then info again", Some((2026, 8, 28))),
+            ("Until 3 September also watering at 19-20", Some((2026, 9, 3))),
+            ("Debug logs till tomorrow evening", Some((2026, 8, 28))),
             ("Uwe bleibt bis zum 5. Oktober Wasserwart", Some((2026, 10, 5))),
             ("Debug bis 03.09. an", Some((2026, 9, 3))),
+            ("Debug bis 3.9.27", Some((2027, 9, 3))),
             ("Solo lectura hasta el 12 de marzo", Some((2027, 3, 12))),
             ("Tarif réduit jusqu'au 1er octobre 2026", Some((2026, 10, 1))),
             ("Freeze until Friday, 4 September", Some((2026, 9, 4))),
-            ("Freeze until friday", Some((2026, 8, 28))),
+            ("Debug logs only until friday", Some((2026, 8, 28))),
             ("Free parking until the end of October", Some((2026, 10, 31))),
+            ("Free parking until October 2027", Some((2027, 10, 31))),
             ("Free parking until Sept. 3rd", Some((2026, 9, 3))),
             ("No deploys until 2026-12-01", Some((2026, 12, 1))),
-            (
-                "South gets its controllers on 12 September; until then only north",
-                Some((2026, 9, 12)),
-            ),
+            ("No deploys until the 14th, the rota is live", Some((2026, 9, 14))),
+            ("The juniors get no mail till the 28th.", Some((2026, 8, 28))),
+            // The end of a part, or the beginning of another.
             ("Aylin has the keys; Uwe helps until 5 October", None),
+            ("Use Postgres (MySQL stays readable until 5 October)", None),
+            ("Use Postgres. Until Friday MySQL stays readable", None),
+            ("Use Postgres and keep the dump until 3 September", None),
+            ("60 s on staging until 3 September; production keeps its 15", None),
+            ("Debug logs till tomorrow, then info again", None),
+            ("Until today the interface spoke XML, from now on JSON", None),
             ("The move does not start, not until 5 October", None),
+            // No date, or no end.
+            ("Deploys only Mon till Thu", None),
+            ("Heizung läuft von Oktober bis April", None),
+            ("Answers from 9 until 17", None),
             ("Wait until the tests pass", None),
             ("Keep 30 copies, until 2 of them fail", None),
+            ("Free parking until 3 of them are sold", None),
+            ("Keep the shim until 4.12.0 is out", None),
+            ("Keep the shim until 3.1", None),
+            ("Timeout bis 2.5 Sekunden", None),
+            ("Cache bis 8.10 Uhr", None),
+            ("Bis Jan zurück ist, kein Release", None),
+            ("The old one held until 2026-01-02", None),
             ("Ask before 3 September", None),
             ("until 31 Februar", None),
             ("bis", None),

@@ -685,8 +685,8 @@ fn edits_in_a_project_that_was_moved_wait_until_its_memory_is_brought_along() {
     for command in
         [&["memory", "sync"][..], &["memory", "sync", "--dry-run"], &["memory", "render"]]
     {
-        let brings = format!("`annalist namespace move home/dev/ledger {new}`");
-        place.run(command).refused(2, &[&brings, &format!("--namespace {new}")]);
+        let brings = format!("`annalist namespace move 'home/dev/ledger' '{new}'`");
+        place.run(command).refused(2, &[&brings, &format!("--namespace '{new}'")]);
     }
     assert_eq!(files(&place), before);
     place.run(&["namespace", "move", "home/dev/ledger", new, "--yes"]);

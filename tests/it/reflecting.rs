@@ -127,7 +127,7 @@ fn a_project_that_was_moved_is_looked_back_at_and_its_new_namespace_is_told() {
     place.run(&["memory", "init"]);
     place.json(&["memory", "sync", "--namespace", name, "--json"]);
     let moved = place.moved();
-    moved.run(&["memory", "sync"]).refused(2, &[&format!("`annalist namespace move {name} ")]);
+    moved.run(&["memory", "sync"]).refused(2, &[&format!("`annalist namespace move '{name}' ")]);
     let written = moved.run(&["memory", "reflect", "--write"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     assert!(written.stdout.starts_with(name) && written.stderr.contains("wrote"), "{written:?}");

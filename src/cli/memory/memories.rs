@@ -84,10 +84,9 @@ impl Row for MemoryRow<'_> {
         let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
         let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
         let by = by.map(|it| format!(" by {}", source_tag(it)));
-        let said = self.valid_from.as_deref().and_then(Timestamp::parse);
-        let past =
-            || past_end_of(self.claim, shown_words(self.edited, self.claim), said, clock::now());
-        let past = Some(self.standing).filter(|it| *it == "holds").and_then(|_| past());
+        let is_current = self.standing == "holds" && self.edited.is_none();
+        let said = self.valid_from.as_deref().filter(|_| is_current).and_then(Timestamp::parse);
+        let past = past_end_of(self.claim, said, clock::now());
         let possibly = self.possibly.map(str::to_owned).into_iter().chain(past);
         let possibly = possibly.map(|it| format!(", {it}")).reduce(|all, more| all + &more);
         vec![

@@ -180,14 +180,14 @@ impl DirectorySync {
     }
 }
 
-/// Fails if the project was moved here from another namespace: a sync would take the edits since then for its own.
+/// Fails if the project was moved here from another namespace: a sync would ignore the edits made since.
 async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Result<(), Failure> {
     let moved = left_behind(sync, folder, new).await.map_err(|error| failure(folder, error))?;
     let Some(old) = moved else { return Ok(()) };
     Err(Failure::usage(format!(
         "{} shows the memory of namespace `{old}`, as this project was named before it was moved: \
-         `annalist namespace move {old} {new}` brings its memory along, --namespace {new} starts \
-         without it",
+         `annalist namespace move '{old}' '{new}'` brings its memory along, --namespace '{new}' \
+         starts without it",
         folder.path().display()
     )))
 }
