@@ -311,6 +311,9 @@ fn target(directory: &ProjectDirectory, args: &PublishArgs) -> Result<PathBuf, F
         )));
     }
     let is_git = |it: Component<'_>| it.as_os_str().eq_ignore_ascii_case(".git");
-    let is_reserved = real.starts_with(directory.folder.path()) || real.components().any(is_git);
+    // Each line of .gitignore and .gitattributes is a rule.
+    let is_rules = real.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b".git"));
+    let is_reserved =
+        is_rules || real.starts_with(directory.folder.path()) || real.components().any(is_git);
     if is_reserved && !args.remove { Err(no_text()) } else { Ok(real) }
 }

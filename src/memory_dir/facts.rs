@@ -57,21 +57,13 @@ pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
 /// Text before the last day on which a decision holds by its own words, once that is past.
 pub(crate) const PAST_END: &str = "past: until";
 
-/// Mark of a decision whose own words end before `today`. The words of a person's edit are of another day than the claim.
+/// Mark of a decision whose own words end before `today`.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
-    let said = memory.valid_from.filter(|_| memory.edited.is_none());
-    past_end_of(&memory.claim, said, today)
-}
-
-/// Like [`past_end`], for a decision that was said at `said` and that nobody edited.
-pub(crate) fn past_end_of(
-    claim: &Claim,
-    said: Option<Timestamp>,
-    today: Timestamp,
-) -> Option<String> {
     let on = |at: Timestamp| at.date_in(&TimeZone::UTC);
-    let end = said.filter(|_| claim.kind() == ClaimKind::Decision);
-    let end = end.and_then(|said| named_end(claim.headline(), on(said)))?;
+    let said = memory.valid_from.filter(|_| memory.claim.kind() == ClaimKind::Decision)?;
+    let end_of = |words: &str| named_end(words, on(said));
+    // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
+    let end = end_of(memory.claim.headline()).filter(|end| end_of(memory.words()) == Some(*end))?;
     (end < on(today)).then(|| format!("{PAST_END} {end}"))
 }
 

@@ -224,10 +224,20 @@ fn each_kind_of_memory_has_its_place() {
 fn a_decision_whose_own_words_end_before_today_is_marked() {
     let until = |key: &str, text: &str| memory(key, 0, decision(text, &[], ""), Stage::Decided);
     let asked = memory("asked", 0, request("List the debts until 3 January"), Stage::Proposed);
+    let edited = |key: &str, text: &str, words: &str| Memory {
+        edited: Some(words.to_owned()),
+        ..until(key, text)
+    };
     let memories = [
         until("past", "Debug logs until 3 January"),
         until("lasting", "Freeze the prices until 3 December 2099"),
         asked,
+        edited(
+            "spelt",
+            "Keep the olld tills until 4 January",
+            "Keep the old tills until 4 January",
+        ),
+        edited("later", "Lend bikes until 5 January", "Lend bikes until Friday"),
     ];
     // It replaced a part of what lasts, for a time.
     let (one, other) = (memories[1].id, memories[0].id);
@@ -252,8 +262,16 @@ fn a_decision_whose_own_words_end_before_today_is_marked() {
         decisions.contains("Freeze the prices until 3 December 2099 (2026-01-02)"),
         "{decisions}"
     );
+    let spelt = "Keep the old tills until 4 January (2026-01-02; past: until 2026-01-04)";
+    assert!(decisions.contains(spelt), "{decisions}");
+    assert!(decisions.contains("Lend bikes until Friday (2026-01-02)"), "an edit of another day");
     let open = entries(&files, "progress.md", "Backlog").join("\n");
     assert!(open.contains("List the debts until 3 January (2026-01-02)"), "{open}");
+    let weighed = decision("Debug logs until 3 January", &["debug", "info"], "for the tests");
+    let files =
+        rendered(&[memory("adr", 0, weighed, Stage::Decided)], &[], &Files::new(), &Files::new());
+    let record = files.files.iter().find(|(path, _)| path.starts_with("decisions/ADR-"));
+    assert!(record.unwrap().1.contains("**Status:** Accepted (past: until 2026-01-03)"));
 }
 
 #[test]

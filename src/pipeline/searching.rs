@@ -1,7 +1,8 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
+use crate::adapters::clock;
 use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
-use crate::memory_dir::{SOURCE, marks, source_tag, suspicion};
+use crate::memory_dir::{SOURCE, marks, past_end, source_tag, suspicion};
 use crate::pipeline::lookup::{LookupError, memory_named};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
@@ -104,7 +105,7 @@ pub(crate) async fn search(
         };
         near_places = near.into_iter().map(|it| place_of(it, &mut hits)).collect();
         adopt_records(&mut hits);
-        mark_pairs(store, &mut hits, &mut memories).await?;
+        mark_pairs(store, &mut hits, &mut memories, clock::now()).await?;
     }
     if !request.excludes_notes() {
         hits.extend(notes.into_iter().map(|note| SearchHit::new(HitSource::Note(note), None)));
@@ -172,21 +173,23 @@ pub(crate) async fn hit_of_memory(store: &Store, memory: Memory) -> Result<Searc
 pub(crate) async fn with_marks(store: &Store, hit: SearchHit) -> Result<SearchHit, StoreError> {
     let mut hits = [hit];
     let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
-    mark_pairs(store, &mut hits, &mut memories).await?;
+    mark_pairs(store, &mut hits, &mut memories, clock::now()).await?;
     let [hit] = hits;
     Ok(hit)
 }
 
-/// Makes hits of memories, with the marks of their pairs. If `all` is given, no other memories are taken into account.
+/// Makes hits of memories, with the marks that they have on the day `on`. If `all` is given, no other memories are taken into
+/// account.
 pub(crate) async fn marked(
     store: &Store,
     memories: Vec<Memory>,
     all: Option<MemoryMap>,
+    on: Timestamp,
 ) -> Result<Vec<SearchHit>, StoreError> {
     let mut hits: Vec<SearchHit> = memories.into_iter().map(SearchHit::of_memory).collect();
     let from = all.is_none().then_some(store);
     let known = all.into_iter().flatten().map(|(id, memory)| (id, Some(memory))).collect();
-    mark_pairs(store, &mut hits, &mut MemoryCache { store: from, known }).await?;
+    mark_pairs(store, &mut hits, &mut MemoryCache { store: from, known }, on).await?;
     Ok(hits)
 }
 
@@ -283,11 +286,13 @@ impl MemoryCache<'_> {
     }
 }
 
-/// Marks hits that contradict another memory, and those that another memory may have ended or made obsolete.
+/// Marks hits that contradict another memory, those that another memory may have ended or made obsolete, and those whose own
+/// words end before `today`.
 async fn mark_pairs(
     store: &Store,
     hits: &mut [SearchHit],
     memories: &mut MemoryCache<'_>,
+    today: Timestamp,
 ) -> Result<(), StoreError> {
     let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
     let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
@@ -332,6 +337,11 @@ async fn mark_pairs(
         related.sort_by_key(|(_, by)| Reverse((by.valid_from, by.id)));
         let named = related.iter().map(|(words, by)| (*words, source_tag(by.id)));
         hit.possibly = Some(marks(named).join("; ")).filter(|marks| !marks.is_empty());
+    }
+    for hit in hits.iter_mut().filter(|hit| hit.state == HitState::Current) {
+        let past = hit.memory.as_ref().and_then(|memory| past_end(memory, today));
+        hit.possibly =
+            hit.possibly.take().into_iter().chain(past).reduce(|all, it| all + "; " + &it);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use super::error::ApiError;
 use super::state::{Caller, ServerState};
+use crate::adapters::clock;
 use crate::context::{Block, Budget};
 use crate::domain::{ClaimKind, Coverage, Format, RecordState, Severity, Timestamp};
 use crate::pipeline::{HitState, ProjectDirectory, SearchRequest, blocking, marked, search};
@@ -84,7 +85,7 @@ pub(super) async fn memory(
     caller.may(TokenRight::Read)?;
     let paging = Paging::of(skip, limit)?;
     let memories = state.store.latest_memories(&caller.namespace, all, paging.read()).await?;
-    let hits = marked(&state.store, memories, None).await?;
+    let hits = marked(&state.store, memories, None, clock::now()).await?;
     let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
     Ok(Json(Page::of(&rows, &paging, |row| row)).into_response())
 }

@@ -18,6 +18,8 @@ const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
 /// Words of a span, or of another clause, of which alone an end may be.
 const OF_A_PART: [&str; 10] =
     ["from", "between", "von", "zwischen", "entre", "desde", "and", "und", "et", "y"];
+/// Words of what comes again and again.
+const EACH: [&str; 8] = ["every", "each", "jede", "jeden", "jedes", "chaque", "cada", "todos"];
 /// Words after an end that begin what holds from then on.
 const FROM_THEN: [&str; 12] = [
     "then", "after", "afterwards", "thereafter", "now", "dann", "danach", "jetzt", "puis",
@@ -77,6 +79,7 @@ pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
     let is_of_a_part = marked_before.iter().any(ends_clause)
         || before.iter().any(|it| OF_A_PART.contains(it))
         || before.last().is_some_and(|it| NOT.contains(it) || is_span(it))
+        || words.iter().any(|it| EACH.contains(it))
         || rest.iter().any(|it| FROM_THEN.contains(it))
         || marked_rest.iter().rev().skip(1).any(goes_on);
     if is_of_a_part {
@@ -206,6 +209,7 @@ mod tests {
             ("Deploys only Mon till Thu", None),
             ("Heizung läuft von Oktober bis April", None),
             ("Answers from 9 until 17", None),
+            ("Frozen until Friday every week", None),
             ("Wait until the tests pass", None),
             ("Keep 30 copies, until 2 of them fail", None),
             ("Free parking until 3 of them are sold", None),

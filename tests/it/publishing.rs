@@ -84,7 +84,7 @@ fn a_link_out_of_the_project_and_marks_that_are_no_pair_are_refused() {
     std::os::unix::fs::symlink(&outside, place.path("AGENTS.md")).unwrap();
     place.run(&["publish"]).refused(2, &["AGENTS.md", "is outside"]);
     place.write(".git/config", "[core]\n");
-    for file in ["annalist.toml", ".git/config", ".claude/memory/patterns.md"] {
+    for file in ["annalist.toml", ".git/config", ".gitattributes", ".claude/memory/patterns.md"] {
         place.run(&["publish", file]).refused(2, &[file, "AGENTS.md"]);
     }
     place.run(&["publish", outside.to_str().unwrap()]).refused(2, &["is outside"]);

@@ -12,7 +12,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, past_end_of, source_tag};
+use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag};
 use crate::pipeline::{
     MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
     memories_at, memory_history, memory_named,
@@ -84,11 +84,7 @@ impl Row for MemoryRow<'_> {
         let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
         let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
         let by = by.map(|it| format!(" by {}", source_tag(it)));
-        let is_current = self.standing == "holds" && self.edited.is_none();
-        let said = self.valid_from.as_deref().filter(|_| is_current).and_then(Timestamp::parse);
-        let past = past_end_of(self.claim, said, clock::now());
-        let possibly = self.possibly.map(str::to_owned).into_iter().chain(past);
-        let possibly = possibly.map(|it| format!(", {it}")).reduce(|all, more| all + &more);
+        let possibly = self.possibly.map(|it| format!(", {it}"));
         vec![
             short(&self.id),
             self.namespace.to_owned(),
@@ -162,10 +158,15 @@ impl HistoryRow {
 pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
-    print_list(&store, memories, args)
+    print_list(&store, memories, args, clock::now())
 }
 
-fn print_list(store: &Store, memories: MemoryMap, args: &ListArgs) -> Result<(), Failure> {
+fn print_list(
+    store: &Store,
+    memories: MemoryMap,
+    args: &ListArgs,
+    on: Timestamp,
+) -> Result<(), Failure> {
     settings::runtime()?.block_on(note_unknown(store, args.namespace.as_deref()))?;
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
@@ -173,7 +174,7 @@ fn print_list(store: &Store, memories: MemoryMap, args: &ListArgs) -> Result<(),
     listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let listed = listed.into_iter().cloned().collect();
-    let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories)))?;
+    let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories), on))?;
     let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
@@ -182,7 +183,7 @@ pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<(), Failure> {
     let (_, store) = settings::existing_store(file)?;
     let namespace = args.list.namespace.as_deref();
     let memories = settings::runtime()?.block_on(memories_at(&store, namespace, args.date))?;
-    print_list(&store, memories, &args.list)
+    print_list(&store, memories, &args.list, args.date)
 }
 
 pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use super::folder::{DirArgs, dir_sync_of, failure, namespace_of, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
-use crate::cli::arguments::date;
+use crate::cli::arguments::{date, note_unknown};
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::config::namespace_name;
@@ -86,6 +86,7 @@ async fn look_back(
     named: Option<String>,
     since: Option<Timestamp>,
 ) -> Result<Vec<Retrospective>, Failure> {
+    note_unknown(store, named.as_deref()).await?;
     let all = named.is_none();
     let namespaces = match named {
         Some(named) => vec![named],

@@ -8,7 +8,7 @@ pub(super) use rows::{CardRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
-use super::arguments::{date, named, one, prefix, session_of};
+use super::arguments::{date, named, note_unknown, one, prefix, session_of};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, commas, short, shorten};
 use super::settings;
 use crate::config::namespace_name;
@@ -192,6 +192,7 @@ pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
     let named = filter.namespace.as_deref();
+    note_unknown(store, named).await?;
     let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
     let records = store.records(filter).await?;
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
