@@ -3,7 +3,7 @@
 
 use crate::domain::{Digest, Entry, EntryKind, Job, Session, Timestamp, Tokens};
 use crate::pipeline::extractor::job_of;
-use crate::pipeline::reader::{Differs, SessionEnding, mark_of};
+use crate::pipeline::reader::{SessionEnding, mark_of};
 use crate::privacy::{Redacted, Report};
 use crate::slicing::Cutting;
 use crate::store::{Gathering, Intake, SessionProgress};
@@ -137,15 +137,6 @@ impl Batch {
         let gathers = growth.taken < growth.entries;
         let whole = ended.entries == growth.entries;
         self.entries.iter().all(same) && !(rules.flush && gathers && whole)
-    }
-
-    /// Returns the difference to the stored entries, if all of them wait for more and none of them is left.
-    pub(super) fn replaces_all(&self) -> Option<Differs> {
-        let Baseline { growth, gathered, .. } = &self.baseline;
-        let first = self.entries.get(&0).filter(|_| growth.taken == 0 && !gathered.is_empty())?;
-        let differs = |(entry, mark): (&Entry, &u64)| mark_of(entry) != *mark;
-        let is_other = self.entries.values().zip(gathered).all(differs);
-        is_other.then(|| Differs { at: 0, mark: mark_of(first), compared: 1, same: 0 })
     }
 
     fn up_to(&mut self, end: u32, rules: &Rules) -> Intake {

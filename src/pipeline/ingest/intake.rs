@@ -84,7 +84,7 @@ impl SliceSink for IntakeSink {
         if growth.forgotten {
             return Ok(EarlierReading { forgotten: true, ..EarlierReading::default() });
         }
-        let mut marks = self.lookup.marks(session.id, growth.entries)?;
+        let marks = self.lookup.marks(session.id, growth.entries)?;
         if !own && !marks.is_empty() && is_other_file(&growth.path, &session.path) {
             return Ok(EarlierReading { elsewhere: Some(marks), ..EarlierReading::default() });
         }
@@ -95,8 +95,14 @@ impl SliceSink for IntakeSink {
             before.ends.retain(|end| *end <= at);
             (growth.taken, anew) = (0, Some(at));
         } else {
-            gathered = marks.split_off((growth.taken as usize).min(marks.len()));
-            (before.taken, before.next_index) = (marks, growth.next_index);
+            gathered = marks.get(growth.taken as usize..).unwrap_or_default().to_vec();
+            let waiting = growth.taken.max(growth.entries.saturating_sub(1))..growth.entries;
+            if !waiting.is_empty() {
+                let last = self.lookup.store.entries_of(session.id, waiting);
+                before.last = self.lookup.block_on(last)?.pop().map(|entry| entry.text);
+            }
+            (before.marks, before.taken) = (marks, growth.taken);
+            before.next_index = growth.next_index;
         }
         self.baseline = Baseline { growth, gathered, anew };
         Ok(before)
@@ -129,10 +135,6 @@ impl SliceSink for IntakeSink {
                 let Some(open) = self.open.take().filter(|_| ending.whole) else {
                     return Ok(ControlFlow::Continue(()));
                 };
-                if let Some(differs) = open.replaces_all() {
-                    self.differs(&open.session, differs);
-                    return Ok(ControlFlow::Continue(()));
-                }
                 let (known, ordinals) = (SessionIntake::of(&open.session), 0..ending.entries);
                 let intake = open.end(*ending, &self.rules);
                 if intake.is_none() {

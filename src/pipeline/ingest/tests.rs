@@ -226,12 +226,32 @@ fn another_conversation_does_not_replace_one_that_waits() {
         let begun = now_is(&place, "one", &[FEW, FEW]).await;
         assert!(begun.sessions[0].gathers_until.is_some(), "{begun:?}");
         let changed = now_is(&place, "one", &[FEW, TestEntry::Person(4)]).await;
-        assert_eq!((changed.entries, changed.sessions.len()), (0, 1), "{changed:?}");
+        assert_eq!((changed.entries, changed.sessions.len()), (0, 1), "its last entry grew");
         let other = [TestEntry::Person(3), TestEntry::Person(5)];
         let taken = now_is(&place, "one", &other).await;
         assert_eq!((taken.entries, taken.sessions.len()), (2, 2), "{taken:?}");
         assert!(now_is(&place, "one", &other).await.is_nothing_new());
         assert_eq!(place.work().await, 2);
+    });
+}
+
+#[test]
+fn a_changed_text_that_waits_is_stored_beside_the_earlier_one() {
+    run(async {
+        for change in [1, 2] {
+            let mut place = IntakeFixture::new();
+            now_is(&place, "one", &[FEW, TestEntry::Person(4), TestEntry::Person(6)]).await;
+            let mut other = [FEW, TestEntry::Person(4), TestEntry::Person(6), FEW];
+            other[change] = TestEntry::Person(3);
+            let taken = now_is(&place, "one", &other).await;
+            assert_eq!((taken.entries, taken.sessions.len()), (4, 2), "{taken:?}");
+            assert!(now_is(&place, "one", &other).await.is_nothing_new());
+            place.work().await;
+            let mut entries: Vec<_> =
+                place.worked.iter().map(|it| it.slice.range().1 + 1).collect();
+            entries.sort_unstable();
+            assert_eq!(entries, [3, 4], "both are extracted");
+        }
     });
 }
 

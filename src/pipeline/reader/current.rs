@@ -43,7 +43,7 @@ struct Open<'a> {
     session: Arc<Session>,
     /// Marks of the session in another file, as long as this file has the same entries.
     elsewhere: Option<Vec<u64>>,
-    taken: StoredPrefix,
+    stored: StoredPrefix,
     copy: Option<CopyBuilder>,
     slicer: Slicer,
     preamble: Option<Box<Preamble>>,
@@ -231,25 +231,26 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         forgotten
     }
 
-    fn opened(&mut self, session: Arc<Session>, before: EarlierReading) -> Open<'a> {
+    fn opened(&mut self, session: Arc<Session>, mut before: EarlierReading) -> Open<'a> {
         let copy = self.reader.begin_copy(session.id);
         let reading = self.reader.reading;
-        let slicer = Slicer::new(session.id, reading.slice, before.ends);
+        let ends = std::mem::take(&mut before.ends);
+        let slicer = Slicer::new(session.id, reading.slice, ends).starting_at(before.next_index);
         let preamble = reading.preamble.as_ref();
         let preamble = preamble.map(|it| Box::new(Preamble::begin(it, self.format)));
         Open {
             session,
             elsewhere: None,
-            taken: StoredPrefix::new(before.taken),
+            is_known: before.is_known,
+            stored: StoredPrefix::new(before),
             copy,
-            slicer: slicer.starting_at(before.next_index),
+            slicer,
             preamble,
             card: reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)),
             ordinal: 0,
             findings: Vec::new(),
             masked: Report::default(),
             beginning: true,
-            is_known: before.is_known,
             own: None,
             is_own: false,
         }
@@ -329,7 +330,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             if let Some(preamble) = &mut open.preamble {
                 preamble.push(&entry);
             }
-            if open.taken.has(entry.ordinal, mark) {
+            if open.stored.has(&entry, mark) {
                 // No later slice begins with it.
                 if let Some(preamble) = &mut open.preamble {
                     preamble.pass(entry.ordinal.saturating_add(1));
@@ -391,7 +392,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
             return;
         }
-        if let Some(differs) = open.taken.differs() {
+        if let Some(differs) = open.stored.differs() {
             return self.reader.sink.differs(&open.session, differs);
         }
         if whole && !open.is_own {

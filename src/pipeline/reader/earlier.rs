@@ -15,8 +15,12 @@ pub(crate) struct EarlierReading {
     pub(crate) ends: BTreeSet<u32>,
     /// Marks of its entries, if it was read from another file that still exists.
     pub(crate) elsewhere: Option<Vec<u64>>,
-    /// Marks of its first entries, whose slices are final and not handed over again.
-    pub(crate) taken: Vec<u64>,
+    /// Marks of its stored entries.
+    pub(crate) marks: Vec<u64>,
+    /// Number of its first entries whose slices are final and not handed over again.
+    pub(crate) taken: u32,
+    /// Text of its last entry, if that waits for more and may still be written.
+    pub(crate) last: Option<Redacted>,
     pub(crate) next_index: u32,
     /// Suffix of its name, if it is another conversation than the stored one of that name.
     pub(crate) apart: Option<String>,
@@ -225,6 +229,8 @@ pub(crate) struct Differs {
 #[derive(Debug, Default)]
 pub(super) struct StoredPrefix {
     marks: Vec<u64>,
+    taken: u32,
+    last: Option<Redacted>,
     compared: u32,
     same: u32,
     /// The first entry that differs, and its mark.
@@ -232,21 +238,26 @@ pub(super) struct StoredPrefix {
 }
 
 impl StoredPrefix {
-    pub(super) fn new(marks: Vec<u64>) -> StoredPrefix {
-        StoredPrefix { marks, ..StoredPrefix::default() }
+    pub(super) fn new(before: EarlierReading) -> StoredPrefix {
+        let EarlierReading { marks, taken, last, .. } = before;
+        StoredPrefix { marks, taken, last, ..StoredPrefix::default() }
     }
 
-    /// True if the entry at `ordinal` is not to be handed over: it is stored, or follows one that differs.
-    pub(super) fn has(&mut self, ordinal: u32, mark: u64) -> bool {
-        let Some(known) = self.marks.get(ordinal as usize) else { return self.at.is_some() };
+    /// True if the entry is not to be handed over: its slice is final, or it differs, or follows one that differs.
+    pub(super) fn has(&mut self, entry: &Entry, mark: u64) -> bool {
+        let Some(known) = self.marks.get(entry.ordinal as usize) else { return self.at.is_some() };
+        let is_last = self.marks.len() == entry.ordinal as usize + 1;
+        let last = self.last.as_ref().filter(|_| is_last);
+        let grows = last.is_some_and(|last| entry.text.as_str().starts_with(last.as_str()));
+        let is_same = mark == *known || grows;
         if mark != UNTOLD || *known != UNTOLD {
             self.compared += 1;
-            self.same += u32::from(mark == *known);
+            self.same += u32::from(is_same);
         }
-        if mark != *known {
-            self.at.get_or_insert((ordinal, mark));
+        if !is_same {
+            self.at.get_or_insert((entry.ordinal, mark));
         }
-        true
+        entry.ordinal < self.taken || self.at.is_some()
     }
 
     pub(super) fn differs(&self) -> Option<Differs> {

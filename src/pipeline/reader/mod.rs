@@ -88,7 +88,7 @@ pub(super) trait SliceSink {
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError>;
 
     /// Handles a rewritten session. None of its slices reach the sink until the file is read again. Only for sinks
-    /// that return `taken` entries.
+    /// that return marks of entries.
     fn differs(&mut self, _session: &Session, _differs: Differs) {}
 }
 
