@@ -190,14 +190,14 @@ impl Reader<'_> {
             (false, false) => format!("{label}: {words}"),
         };
         let top = meta(&document);
-        if top.mark.is_some_and(is_past) {
+        let tag = title.and_then(|title| document.tags(title).find_map(|tag| tag.ours()));
+        if tag.is_some() && top.mark.is_some_and(is_past) {
             return None;
         }
         let behind: Vec<&str> =
             top.date.map(|(date, _)| date).into_iter().chain(top.mark).collect();
         let behind =
             if behind.is_empty() { String::new() } else { format!(" ({})", behind.join("; ")) };
-        let tag = title.and_then(|title| document.tags(title).find_map(|tag| tag.ours()));
         let tag = tag.map(|tag| format!(" [{tag}]")).unwrap_or_default();
         let text = mark_first(&self.gate.redact(&format!("- {words}{behind}")));
         let text = Redacted::weave(&[Woven::Passed(&text), Woven::Label(&tag)]);
@@ -245,7 +245,7 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
     if entry.tag.as_ref().is_some_and(|tag| tag.starts_with(FOCUS)) {
         return None;
     }
-    if is_past(entry.text.as_str()) {
+    if entry.tag.is_some() && is_past(entry.text.as_str()) {
         return None;
     }
     match (kind, entry.section.as_str()) {
@@ -266,9 +266,8 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
     }
 }
 
-/// True if a mark says that the end of what the text states is past.
+/// True if a mark says that the end of what the text states is past. A sync marks only what it also tags.
 fn is_past(text: &str) -> bool {
-    // As rendered; a person may use the same words.
     text.contains(&format!("{PAST_END} 2"))
 }
 

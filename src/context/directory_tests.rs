@@ -87,12 +87,20 @@ fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
 #[test]
 fn what_named_its_own_end_is_left_out_once_that_is_past() {
     let active = "## Recent Decisions\n- debug logs until Friday (2026-02-01; past: until 2026-02-06)\n\
-        - info logs (2026-02-02)\n";
-    let record =
-        "# ADR-001: Freeze until Friday\n\n**Status:** Accepted (past: until 2026-02-06)\n";
-    let files = [("active-context.md", active), ("decisions/ADR-001-freeze.md", record)];
+        <!-- @tag: src-0000000a -->\n- info logs (2026-02-02)\n";
+    let record = "# ADR-001: Freeze until Friday\n<!-- @tag: src-0000000b -->\n\n\
+        **Status:** Accepted (past: until 2026-02-06)\n";
+    let by_person = "# ADR-002: Thaw\n\n**Status:** Accepted (past: until 2026-02-06)\n";
+    let rule = "## Code\n- in the past: until 2025 we used tabs\n";
+    let files = [
+        ("active-context.md", active),
+        ("decisions/ADR-001-freeze.md", record),
+        ("decisions/ADR-002-thaw.md", by_person),
+        ("patterns.md", rule),
+    ];
     let block = shown(&self::files(&files), None);
     assert!(block.contains("- info logs (2026-02-02)") && !block.contains("Friday"), "{block}");
+    assert!(block.contains("until 2025 we used tabs") && block.contains("ADR-002"), "{block}");
 }
 
 #[test]
