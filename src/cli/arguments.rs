@@ -85,15 +85,16 @@ pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failu
     Ok(Failure::usage(format!("no namespace `{name}`{near}; `annalist namespace list` lists all")))
 }
 
-/// Notes that the store has nothing of a namespace that a person named.
-pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<(), Failure> {
+/// Notes that the store has nothing of a namespace that a person named; returns true if so.
+pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<bool, Failure> {
     if let Some(name) = named
         && !store.has_namespace(name).await?
         && !store.had_namespace(name).await?
     {
         output::note(&unknown_namespace(store, name).await?.line);
+        return Ok(true);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.

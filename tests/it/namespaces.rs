@@ -109,11 +109,13 @@ fn a_namespace_that_is_misspelt_is_told_with_the_nearest_one() {
         &["memory", "list"],
         &["memory", "at", "2026-11-01"],
         &["memory", "review"],
+        &["records"],
         &["token", "new", "laptop", "--can", "read"],
     ] {
         let told = place.run(&[command, &["--namespace", "home/dev/legder"]].concat()).stderr;
         let note = "no namespace `home/dev/legder`; nearest: `home/dev/ledger`";
         assert!(told.contains(note), "{command:?}: {told}");
+        assert!(!told.contains("no records in"), "{command:?}: {told}");
         if command[0] != "token" {
             let told = place.run(&[command, &["--namespace", "home/dev/ledger"]].concat()).stderr;
             assert!(!told.contains("no namespace"), "{command:?}: {told}");

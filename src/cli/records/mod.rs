@@ -192,12 +192,14 @@ pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
     let named = filter.namespace.as_deref();
-    note_unknown(store, named).await?;
+    let is_unknown = note_unknown(store, named).await?;
     let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
     let records = store.records(filter).await?;
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
     if let (true, false, Some(namespace)) = (rows.is_empty(), as_json, named) {
-        output::note(&format!("no records in namespace `{namespace}` match"));
+        if !is_unknown {
+            output::note(&format!("no records in namespace `{namespace}` match"));
+        }
     } else {
         output::rows(&rows, as_json, "no records match: `annalist status` shows what was read")?;
     }
