@@ -55,6 +55,9 @@ pub(crate) struct Query {
     names: Vec<String>,
 }
 
+/// Reason to refuse a query without words that are rare enough.
+pub(crate) const NO_WORDS: &str = "nothing to search for: use a rarer word, of two letters or more";
+
 /// A word of a query, and the stems of its synonyms.
 #[derive(Clone, Debug)]
 struct QueryWord {
@@ -79,9 +82,7 @@ impl Query {
         }
         let query = Query::of(text);
         match query.is_empty() && !text.trim().is_empty() {
-            true => {
-                Err("nothing to search for: use a rarer word, of two letters or more".to_owned())
-            }
+            true => Err(NO_WORDS.to_owned()),
             false => Ok(query),
         }
     }

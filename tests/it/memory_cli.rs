@@ -448,6 +448,10 @@ fn search_finds_notes_and_never_shows_what_is_private() {
         assert_eq!(hits.as_array().unwrap().len(), 1, "{hits}");
         assert!(!hits.to_string().contains("secret"));
     }
+    for words in [&[""][..], &["what", "did", "we"], &["--literal", " "]] {
+        let nothing = place.run(&[&["memory", "search"], words].concat());
+        nothing.refused(2, &["nothing to search for"]);
+    }
     let none = place.run(&["memory", "search", "qqqq"]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""));
 }

@@ -14,6 +14,7 @@ use crate::memory_dir::{
 };
 use crate::pipeline::directory_of;
 use crate::privacy::Gate;
+use crate::search::{self, NO_WORDS};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -152,9 +153,10 @@ too. --literal finds an exact text and prints it as ConKeeper's own search does;
 sessions only with --sessions. Private blocks and private files are never searched.")]
 pub(super) struct SearchArgs {
     /// Words in any case and order
+    #[arg(required = true)]
     words: Vec<String>,
     /// Find the exact text, case-sensitively
-    #[arg(long, requires = "words")]
+    #[arg(long)]
     literal: bool,
     /// Search sessions too
     #[arg(long, requires = "literal")]
@@ -182,10 +184,13 @@ fn category(name: &str) -> Result<Category, String> {
 
 pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<(), Failure> {
     let config = settings::load(file)?;
+    let words = args.words.join(" ");
+    if words.trim().is_empty() || !args.literal && search::Query::of(&words).is_empty() {
+        return Err(Failure::usage(NO_WORDS));
+    }
     let folder = args.dir.find()?;
     let files = read(&folder)?.files;
     let gate = Gate::new(&config.pii);
-    let words = args.words.join(" ");
     if args.literal {
         let root = format!("{}/", place_of(&folder));
         let since = args.since.map(Timestamp::day);
