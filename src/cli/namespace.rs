@@ -78,9 +78,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
             let new = gate.redact(new).as_str().to_owned();
-            settings::runtime()?.block_on(rename(&store, old, &new, *yes))?;
+            let merged = settings::runtime()?.block_on(rename(&store, old, &new, *yes))?;
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;
+            } else if let Some([moved, there]) = merged {
+                let joined = format!("{moved} joined its {there}");
+                output::line(&format!("merged namespace `{old}` into `{new}`: {joined}"))?;
             } else {
                 output::line(&format!("renamed namespace `{old}` to `{new}`"))?;
             }
@@ -103,15 +106,23 @@ pub(super) async fn warn_of_twin(store: &Store, name: Option<&str>) -> Result<()
     Ok(())
 }
 
-async fn rename(store: &Store, old: &str, new: &str, is_agreed_to: bool) -> Result<(), Failure> {
+/// Renames a namespace. If the new one exists, merges them and returns what each of the two had, in words.
+async fn rename(
+    store: &Store,
+    old: &str,
+    new: &str,
+    is_agreed_to: bool,
+) -> Result<Option<[String; 2]>, Failure> {
     if old == new {
         return Err(Failure::usage(format!("`{new}`: expected a name other than `{old}`")));
     }
     let all = store.namespace_totals(FOLDERS_MAX).await?;
     let found = |name: &str| all.iter().find(|it| it.namespace == name);
-    if found(old).is_none() {
-        return Err(unknown_namespace(store, old).await?);
-    }
+    let Some(moved) = found(old) else { return Err(unknown_namespace(store, old).await?) };
+    let held = |it: &NamespaceTotals| {
+        format!("{} and {}", counted(it.sessions, "session"), counted(it.memories, "memory"))
+    };
+    let merged = found(new).map(|there| [held(moved), held(there)]);
     if let Some(there) = found(new).filter(|_| !is_agreed_to) {
         let held = counted(there.sessions, "session");
         let refusal = format!(
@@ -127,11 +138,11 @@ async fn rename(store: &Store, old: &str, new: &str, is_agreed_to: bool) -> Resu
         from.release(None).await?;
         return Err(busy());
     };
-    let moved = store.move_namespace(&from.lease, &to.lease).await;
+    let done = store.move_namespace(&from.lease, &to.lease).await;
     // The move removed the old lease with its namespace.
     from.release(None).await?;
     to.release(None).await?;
-    Ok(moved?)
+    Ok(done.map(|()| merged)?)
 }
 
 async fn hold(store: &Store, namespace: &str) -> Result<Option<HeldLease>, StoreError> {

@@ -192,7 +192,10 @@ fn a_name_that_two_projects_share_stays_theirs_until_a_person_moves_it() {
     assert!(names(&place).contains(&("example.org/b/app".to_owned(), 1)));
     let into = ["namespace", "move", "example.org/b/app", "example.org/a/app"];
     place.run(&into).refused(2, &["already", "--yes"]);
-    assert_eq!(place.run(&[&into[..], &["--yes"]].concat()).code, 0);
+    let merged = place.run(&[&into[..], &["--yes"]].concat());
+    let counts = ": 1 session and 0 memories joined its 2 sessions and 0 memories\n";
+    let into = "merged namespace `example.org/b/app` into `example.org/a/app`";
+    assert_eq!(merged.stdout, format!("{into}{counts}"), "{}", merged.stderr);
     assert_eq!(names(&place), [("example.org/a/app".to_owned(), 3)]);
     // The name that was moved leads to where it was moved to.
     enqueue(&place, &[&talk(&place, "newer", &b)]);
