@@ -14,6 +14,14 @@ pub(crate) const SOURCE: &str = "src-";
 pub(crate) const FOCUS: &str = "focus-";
 const OURS: [&str; 6] = [SOURCE, "session-", "summary-", FOCUS, "card-", "next-"];
 
+/// Tag of the memory that `tag` names, itself or as a request in focus; `None` if it is the tag of no memory.
+pub(crate) fn source_of(tag: &str) -> Option<String> {
+    let is_hex =
+        |it: &&str| SOURCE_DIGITS_MIN <= it.len() && it.bytes().all(|it| it.is_ascii_hexdigit());
+    let digits = tag.strip_prefix(SOURCE).or(tag.strip_prefix(FOCUS).filter(is_hex))?;
+    Some(format!("{SOURCE}{digits}"))
+}
+
 named! {
     /// Category of an entry; the second five belong to retrospectives.
     pub Category {

@@ -2,7 +2,9 @@
 
 use crate::adapters::clock;
 use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
-use crate::memory_dir::{SOURCE, marks, past_end, source_tag, suspicion};
+use crate::memory_dir::{label_number, marks, past_end, source_of, source_tag, suspicion};
+use crate::pipeline::dir_sync::folders_of;
+use crate::pipeline::directories::record_tag;
 use crate::pipeline::lookup::{LookupError, memory_named};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
@@ -124,26 +126,53 @@ pub(crate) async fn search(
     Ok(hits)
 }
 
-/// The memory whose tag is the query; `None` if the query is no tag.
+/// The memory whose tag is the query, or the memories whose record has this label; `None` if the query is neither.
 async fn named(
     store: &Store,
     request: &SearchRequest,
 ) -> Result<Option<Vec<SearchHit>>, StoreError> {
-    let Some(tag) = Some(request.words.trim()).filter(|it| it.starts_with(SOURCE)) else {
-        return Ok(None);
-    };
     let namespace = request.filter.namespace.as_ref();
-    match memory_named(store, tag).await {
-        Ok(PrefixLookup::One(memory))
-            if namespace.is_none_or(|it| *it == memory.namespace)
-                && request.allows_successor(&memory) =>
-        {
-            Ok(Some(vec![hit_of_memory(store, *memory).await?]))
+    let words = request.words.trim();
+    let tags = match label_number(words) {
+        Some(number) => labelled(store, namespace, number).await?,
+        None => source_of(words).into_iter().collect(),
+    };
+    let mut hits = Vec::new();
+    for tag in &tags {
+        match memory_named(store, tag).await {
+            Ok(PrefixLookup::One(memory))
+                if namespace.is_none_or(|it| *it == memory.namespace)
+                    && request.allows_successor(&memory) =>
+            {
+                hits.push(hit_of_memory(store, *memory).await?);
+            }
+            Ok(_) => {}
+            Err(LookupError::Id { .. }) => return Ok(None),
+            Err(LookupError::Store(error)) => return Err(error),
         }
-        Ok(_) => Ok(Some(Vec::new())),
-        Err(LookupError::Id { .. }) => Ok(None),
-        Err(LookupError::Store(error)) => Err(error),
     }
+    // A label without a record is words.
+    Ok((!tags.is_empty()).then_some(hits))
+}
+
+/// Tags of the memories that the records with this number show in the directories of this machine.
+async fn labelled(
+    store: &Store,
+    namespace: Option<&String>,
+    number: u32,
+) -> Result<BTreeSet<String>, StoreError> {
+    let namespaces = match namespace {
+        Some(namespace) => vec![namespace.clone()],
+        None => store.namespaces().await?,
+    };
+    let mut tags = BTreeSet::new();
+    for namespace in namespaces {
+        for folder in folders_of(store, &namespace).await? {
+            // An unreadable directory shows no memory.
+            tags.extend(record_tag(&folder, number).ok().flatten());
+        }
+    }
+    Ok(tags)
 }
 
 /// Joins records of an undone plan with the memories among the hits that a person's edit kept.

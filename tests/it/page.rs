@@ -401,6 +401,26 @@ fn a_search_with_more_hits_than_it_shows_says_so() {
 }
 
 #[test]
+fn a_label_of_a_record_finds_its_memory_wherever_one_searches() {
+    let mut place = Place::with_examples();
+    place.set("ANNALIST__NAMESPACE", "home/dev/ledger");
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--json"]);
+    let hits = place.json(&["search", "adr-1", "--json"]);
+    assert_eq!(hits.as_array().unwrap().len(), 1, "{hits}");
+    let new = ["token", "new", "laptop", "--namespace", "home/dev/ledger", "--can", "read"];
+    let token = place.json(&[&new[..], &["--json"]].concat())["token"].clone();
+    let bearer = format!("Bearer {}", token.as_str().unwrap());
+    let page = Served::new(&place);
+    let shown = page.get("/search?q=ADR-001");
+    let memory = hits[0]["id"].as_str().unwrap().trim_start_matches("src-");
+    assert!(shown.contains("1 found") && shown.contains(memory), "{shown}");
+    let sent = page.ask("GET", "/v1/search?query=ADR-001", &[("authorization", &*bearer)], "");
+    assert_eq!(sent.body.parse::<serde_json::Value>().unwrap(), hits);
+    assert!(page.get("/search?q=ADR-999").contains("0 found"));
+}
+
+#[test]
 fn a_conversation_from_another_machine_names_its_sender_and_misses_no_file() {
     let place = Place::new();
     let new = ["token", "new", "laptop", "--namespace", "roofs", "--can", "write", "--json"];

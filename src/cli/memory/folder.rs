@@ -5,7 +5,7 @@ use crate::adapters::{clock, process};
 use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
-use crate::memory_dir::{FOCUS, FileChange, SOURCE, SOURCE_DIGITS_MIN, label_number};
+use crate::memory_dir::{FileChange, label_number, source_of};
 use crate::pipeline::{
     DirSync, Directories, Namespaces, SyncError, SyncedDirectory, directory_of, record_tag,
 };
@@ -71,10 +71,8 @@ pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFo
 /// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows, and the tag of a request
 /// in focus by that of its memory.
 pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
-    let is_hex =
-        |it: &&str| SOURCE_DIGITS_MIN <= it.len() && it.bytes().all(|it| it.is_ascii_hexdigit());
-    if let Some(digits) = id.strip_prefix(FOCUS).filter(is_hex) {
-        return Ok(Cow::Owned(format!("{SOURCE}{digits}")));
+    if let Some(tag) = source_of(id) {
+        return Ok(Cow::Owned(tag));
     }
     let session = ["session-", "summary-", "next-"].into_iter().find_map(|it| id.strip_prefix(it));
     if let Some(digits) = session {

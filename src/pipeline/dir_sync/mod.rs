@@ -123,11 +123,8 @@ impl DirSync {
         Ok(SyncReport { changes, people, ..SyncReport::default() }.with(&plan))
     }
 
-    /// The directories on this machine that show `namespace` and still exist.
     pub(crate) async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
-        let directories = self.store.directories(namespace).await?.into_iter();
-        let here = directories.filter(|it| it.host == process::host());
-        Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
+        folders_of(&self.store, namespace).await
     }
 
     /// Syncs `folder` with the memories of `namespace`. Idempotent; work done before an error is kept, and the next run
@@ -608,6 +605,16 @@ impl SyncReport {
 fn absent(all: Vec<Directory>) -> impl Iterator<Item = Directory> {
     let is_here = |it: &Directory| MemoryFolder::at(Path::new(&it.dir)).is_some();
     all.into_iter().filter(move |it| it.host != process::host() || !is_here(it))
+}
+
+/// The directories on this machine that show `namespace` and still exist.
+pub(crate) async fn folders_of(
+    store: &Store,
+    namespace: &str,
+) -> Result<Vec<MemoryFolder>, StoreError> {
+    let here = store.directories(namespace).await?.into_iter();
+    let here = here.filter(|it| it.host == process::host());
+    Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
 }
 
 /// The directory of `folder` on this machine.

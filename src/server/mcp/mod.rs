@@ -334,9 +334,6 @@ impl Server {
             notes = read.notes;
         }
         request.filter.namespace = Some(named);
-        // A label without a record is words.
-        request.words =
-            self.tag_or_id(&request.words).map_or(request.words.clone(), Cow::into_owned);
         if let (Some(store), Some(embedder)) = (&store, &self.embedder)
             && let Some(note) = embedder.prepare(store, &mut request).await
         {
