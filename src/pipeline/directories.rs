@@ -17,7 +17,7 @@ use crate::memory_dir::{
     source_tags,
 };
 use crate::privacy::Gate;
-use crate::store::{Erased, PrefixLookup, Store, StoreError};
+use crate::store::{Directory, Erased, PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -193,17 +193,17 @@ impl Directories {
     }
 }
 
-/// Returns the namespace that `folder` showed before its project was moved here, if it was not synced with `namespace`
-/// since.
+/// Returns the namespace that `folder` showed before its project was moved or copied here, and the original if it is still
+/// there; `None` if it was synced with `namespace` since.
 pub(crate) async fn left_behind(
     sync: &DirSync,
     folder: &MemoryFolder,
     namespace: &str,
-) -> Result<Option<String>, SyncError> {
+) -> Result<Option<(String, Option<Directory>)>, SyncError> {
     if sync.store.directories(namespace).await?.contains(&directory_of(folder)) {
         return Ok(None);
     }
-    Ok(sync.moved_from(folder).await?.filter(|old| old != namespace))
+    Ok(sync.origin(folder).await?.filter(|(old, _)| old != namespace))
 }
 
 fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {

@@ -699,6 +699,21 @@ fn edits_in_a_project_that_was_moved_wait_until_its_memory_is_brought_along() {
 }
 
 #[test]
+fn edits_in_a_copy_of_a_project_wait_until_a_person_says_whose_they_are() {
+    let place = filled();
+    let copy = place.copied();
+    edit(&copy, "progress.md", |text| text.replacen("- Log ", "- Print ", 1));
+    let before = files(&copy);
+    let original = format!("a copy of {}", place.path(DIR).canonicalize().unwrap().display());
+    copy.run(&["memory", "sync"]).refused(2, &[&original, "--namespace 'home/dev/ledger'"]);
+    assert_eq!(files(&copy), before);
+    let told = copy.run(&SYNC[..4]);
+    assert!(told.stderr.contains("stays as a person wrote it"), "{}", told.stderr);
+    assert_eq!(copy.json(&["memory", "sync", "--json"])["namespace"], "home/dev/ledger");
+    assert!(files(&copy)["progress.md"].contains("- Print "));
+}
+
+#[test]
 fn what_annalist_writes_itself_needs_no_repair() {
     let place = begun();
     place.json(&SYNC);

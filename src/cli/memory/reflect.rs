@@ -54,10 +54,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         if let (None, Some(folder)) = (&named, &folder) {
             let own = namespace_of(&store, &config, folder).await?;
             let moved = match config.namespace.is_none() && !store.has_namespace(&own).await? {
-                true => dir_sync_of(store.clone(), &config).moved_from(folder).await,
+                true => dir_sync_of(store.clone(), &config).origin(folder).await,
                 false => Ok(None),
             };
-            named = moved.map_err(|error| failure(folder, error))?.or(Some(own));
+            let moved = moved.map_err(|error| failure(folder, error))?;
+            let moved = moved.filter(|(_, original)| original.is_none());
+            named = Some(moved.map_or(own, |(old, _)| old));
         }
         look_back(&store, named, args.since).await
     })?;

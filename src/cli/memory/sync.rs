@@ -12,7 +12,7 @@ use crate::config::{Config, namespace_name};
 use crate::domain::{Memory, MemoryId, Plan};
 use crate::memory_dir::{Conflict, FileChange, OutputStyle};
 use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport, left_behind};
-use crate::store::OpenMode;
+use crate::store::{Directory, OpenMode};
 use crate::text::diff::difference;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -180,14 +180,21 @@ impl DirectorySync {
     }
 }
 
-/// Fails if the project was moved here from another namespace: a sync would ignore the edits made since.
+/// Fails if the project was moved or copied here from another namespace: a sync would ignore the edits made since.
 async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Result<(), Failure> {
     let moved = left_behind(sync, folder, new).await.map_err(|error| failure(folder, error))?;
-    let Some(old) = moved else { return Ok(()) };
+    let Some((old, original)) = moved else { return Ok(()) };
+    let whose = match original {
+        Some(Directory { dir, .. }) => {
+            format!("as a copy of {dir}: --namespace '{old}' keeps it in step with that memory")
+        }
+        None => format!(
+            "as this project was named before it was moved: `annalist namespace move '{old}' \
+             '{new}'` brings its memory along"
+        ),
+    };
     Err(Failure::usage(format!(
-        "{} shows the memory of namespace `{old}`, as this project was named before it was moved: \
-         `annalist namespace move '{old}' '{new}'` brings its memory along, --namespace '{new}' \
-         starts without it",
+        "{} shows the memory of namespace `{old}`, {whose}, --namespace '{new}' starts without it",
         folder.path().display()
     )))
 }

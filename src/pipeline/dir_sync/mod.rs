@@ -172,18 +172,19 @@ impl DirSync {
         if all.contains(here) {
             return Ok(());
         }
-        let Some(old) = self.earlier(folder, all).await? else { return Ok(()) };
+        let gone = all.into_iter().filter(|it| !is_here(it)).collect();
+        let Some(old) = self.earlier(folder, gone).await? else { return Ok(()) };
         let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
         Ok(self.store.move_directory(&old, keys.collect()).await?)
     }
 
-    /// The one of `all` that is gone from this machine and whose entries `folder` still has.
+    /// The one of `all` that is or was on this machine and whose entries `folder` still has.
     async fn earlier(
         &self,
         folder: &MemoryFolder,
         all: Vec<Directory>,
     ) -> Result<Option<Directory>, SyncError> {
-        for old in absent(all).filter(|old| old.host == process::host()) {
+        for old in all.into_iter().filter(|old| old.host == process::host()) {
             let before = self.store.rendered(&old.dir).await?;
             let (before, disk) = (tags_of_memories(&before), read(folder)?.files);
             let still = tags_of_memories(&disk).intersection(&before).count();
@@ -194,15 +195,18 @@ impl DirSync {
         Ok(None)
     }
 
-    /// Returns the namespace that `folder` showed before its project was moved here.
-    pub(crate) async fn moved_from(
+    /// Returns the namespace that `folder` showed before its project was moved or copied here, and the original if it is
+    /// still there.
+    pub(crate) async fn origin(
         &self,
         folder: &MemoryFolder,
-    ) -> Result<Option<String>, SyncError> {
+    ) -> Result<Option<(String, Option<Directory>)>, SyncError> {
         for namespace in self.store.namespaces().await? {
-            let all = self.store.directories(&namespace).await?;
-            if self.earlier(folder, all).await?.is_some() {
-                return Ok(Some(namespace));
+            let mut all = self.store.directories(&namespace).await?;
+            all.retain(|it| *it != directory_of(folder));
+            all.sort_by_key(is_here);
+            if let Some(old) = self.earlier(folder, all).await? {
+                return Ok(Some((namespace, Some(old).filter(is_here))));
             }
         }
         Ok(None)
@@ -210,7 +214,8 @@ impl DirSync {
 
     /// Drops the state of directories that cannot be synced from here, so that it keeps no erased words.
     pub(crate) async fn drop_absent(&self, namespace: &str) -> Result<(), StoreError> {
-        for directory in absent(self.store.directories(namespace).await?) {
+        let all = self.store.directories(namespace).await?;
+        for directory in all.into_iter().filter(|it| !is_here(it)) {
             let none = |key| (key, KeptFiles::All(Files::new()));
             let kept = state::keys_of(&directory.dir).into_iter().map(none).collect();
             self.store.keep_rendered(kept).await?;
@@ -601,10 +606,9 @@ impl SyncReport {
     }
 }
 
-/// The directories among `all` that are not on this machine, or no longer.
-fn absent(all: Vec<Directory>) -> impl Iterator<Item = Directory> {
-    let is_here = |it: &Directory| MemoryFolder::at(Path::new(&it.dir)).is_some();
-    all.into_iter().filter(move |it| it.host != process::host() || !is_here(it))
+/// True if the directory is on this machine and still exists.
+fn is_here(it: &Directory) -> bool {
+    it.host == process::host() && MemoryFolder::at(Path::new(&it.dir)).is_some()
 }
 
 /// The directories on this machine that show `namespace` and still exist.
