@@ -116,6 +116,17 @@ pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
     edits.finish().text
 }
 
+/// The blocks of a file that `other`, another version of it, has as well, and all headings.
+pub(crate) fn shared_blocks(path: &str, text: &str, other: &str) -> String {
+    let [(text, _), (other, _)] = [text, other].map(|it| Document::parse(Kind::of_path(path), it));
+    let known: BTreeSet<&str> = other.blocks.iter().map(|block| other.raw(block).trim()).collect();
+    let is_gone = |it: &Block| it.part != Part::Section && !known.contains(text.raw(it).trim());
+    let mut edits = Edits::new(&text);
+    text.blocks.iter().enumerate().filter(|it| is_gone(it.1)).for_each(|it| edits.remove(it.0));
+    let shared = edits.finish();
+    if shared.held.is_some() { String::new() } else { shared.text }
+}
+
 /// Id prefixes that tags in files name.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct NamedIds {

@@ -1,10 +1,10 @@
 //! Edits that people made to the entries of each memory since the files were last seen.
 
-use super::state::KnownFiles;
+use super::state::{KnownFiles, passed};
 use crate::adapters::memory_files::DirectoryRead;
 use crate::memory_dir::{
     Document, Files, Kind, Merge, Moved, MovedEntry, PROGRESS, PersonEdit, Rendered, SESSIONS,
-    Status, Update, adr_number, meta, tags_in,
+    Status, Update, adr_number, meta, shared_blocks, tags_in,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +93,22 @@ impl<'a> PeopleEdits<'a> {
         }
         by_tag.retain(|_, edits| edits.is_something());
         by_tag
+    }
+
+    /// The files that were never seen, and their blocks that are as rendered. Once both are known, a later change of memory
+    /// makes no line in them an edit.
+    pub(super) fn unseen(self, gate: &Gate) -> KnownFiles {
+        let mut unseen = KnownFiles::default();
+        for (path, text) in self.disk.files.iter().filter(|_| self.trusts_unseen) {
+            let is_seen = self.before.seen.contains_key(path);
+            let is_held = self.update.held.iter().any(|(it, _)| it == path);
+            let ours = self.rendered.files.get(path).filter(|_| !is_seen && !is_held);
+            let Some(ours) = ours.filter(|_| tags_in(text).next().is_some()) else { continue };
+            let text = passed(text, gate);
+            unseen.base.insert(path.clone(), shared_blocks(path, &text, ours).into());
+            unseen.seen.insert(path.clone(), text);
+        }
+        unseen
     }
 
     /// Tags of the entries that a person removed with a file: a decision record, or one of their own.

@@ -257,11 +257,27 @@ impl DirSync {
         for _ in 0..PASSES_MAX {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
+                self.note_unseen(lease, folder, &plan).await?;
                 let kept = self.keep_both(lease, &plan.kept).await?;
                 return Ok(plan.people().into_iter().chain(kept).collect());
             }
         }
         Ok(Vec::new())
+    }
+
+    /// Saves the files that were never seen, once their edits are imported. Returns whether there are any.
+    async fn note_unseen(
+        &self,
+        lease: &NamespaceLease,
+        folder: &MemoryFolder,
+        plan: &SyncPlan,
+    ) -> Result<bool, StoreError> {
+        let is_any = !plan.unseen.seen.is_empty();
+        if is_any {
+            self.store.note_directory(&directory_of(folder), &lease.subject).await?;
+            self.state(folder).note_unseen(&plan.before, &plan.unseen).await?;
+        }
+        Ok(is_any)
     }
 
     /// Applies a keep-both verdict to each pair. Returns the first memories of those to which it applies.
@@ -304,8 +320,9 @@ impl DirSync {
                 continue;
             }
             report.people.extend(plan.people());
+            let is_new = self.note_unseen(lease, folder, &plan).await?;
             let kept = self.keep_both(lease, &plan.kept).await?;
-            if !kept.is_empty() {
+            if is_new || !kept.is_empty() {
                 report.people.extend(kept);
                 continue;
             }
@@ -483,7 +500,7 @@ impl DirSync {
             disk: &disk,
             trusts_unseen: !self.store.has_forgotten().await?,
         };
-        let mut edits = people.by_tag(gate);
+        let (mut edits, unseen) = (people.by_tag(gate), people.unseen(gate));
         let mut refused = people.refuse_statuses(&memories, &mut edits);
         refused.extend(people.records_that_hold(&edits));
         refused.extend(people.deleted_records());
@@ -501,7 +518,7 @@ impl DirSync {
             }
             (rendered, update) = lay(&memories);
         }
-        Ok(SyncPlan { amendments, kept, refused, rendered, update, before, disk })
+        Ok(SyncPlan { amendments, kept, refused, rendered, update, before, unseen, disk })
     }
 }
 
@@ -527,6 +544,7 @@ struct SyncPlan {
     rendered: Rendered,
     update: Update,
     before: KnownFiles,
+    unseen: KnownFiles,
     disk: DirectoryRead,
 }
 

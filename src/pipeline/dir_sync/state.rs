@@ -86,6 +86,14 @@ impl KnownFiles {
     pub(super) fn is_ours(&self, path: &str, text: Option<&Arc<str>>) -> bool {
         self.base.get(path) == text && self.seen.get(path) == text
     }
+
+    /// What to store of `files`, instead of the `known` ones.
+    fn kept(&self, known: &Files, files: &Files) -> KeptFiles {
+        match self.is_stored {
+            true => KeptFiles::Changed(difference(known, files)),
+            false => KeptFiles::All(files.clone()),
+        }
+    }
 }
 
 impl SyncState<'_> {
@@ -225,6 +233,21 @@ impl SyncState<'_> {
         Ok(!back.is_subset(&held))
     }
 
+    /// Saves files that were never seen, beside those known `before`.
+    pub(super) async fn note_unseen(
+        &self,
+        before: &KnownFiles,
+        unseen: &KnownFiles,
+    ) -> Result<(), StoreError> {
+        let with = |known: &Files, new: &Files| {
+            let all = known.iter().chain(new);
+            before.kept(known, &all.map(|(path, text)| (path.clone(), text.clone())).collect())
+        };
+        let seen = (self.key(SEEN), with(&before.seen, &unseen.seen));
+        let base = (self.dir.clone(), with(&before.base, &unseen.base));
+        self.store.keep_rendered(vec![seen, base]).await
+    }
+
     /// Saves the changes before they are written.
     pub(super) async fn begin(
         &self,
@@ -289,14 +312,10 @@ impl SyncState<'_> {
             Some((path.clone(), format!("{stamp} {}", digest(text)).into()))
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
-        let kept = |known: &Files, files: &Files| match before.is_stored {
-            true => KeptFiles::Changed(difference(known, files)),
-            false => KeptFiles::All(files.clone()),
-        };
         let none = || KeptFiles::All(Files::new());
         let kept = vec![
-            (self.key(SEEN), kept(&before.seen, &after.seen)),
-            (self.dir.clone(), kept(&before.base, &after.base)),
+            (self.key(SEEN), before.kept(&before.seen, &after.seen)),
+            (self.dir.clone(), before.kept(&before.base, &after.base)),
             (self.key(STAMPS), KeptFiles::All(stamps)),
             (self.key(PAST), KeptFiles::Changed(versions)),
             (self.key(AFTER), none()),

@@ -97,3 +97,36 @@ fn a_person_who_reverts_an_edit_of_theirs_means_it() {
     scene.sync();
     assert_eq!(scene.memory("when").state, MemoryState::Active);
 }
+
+#[test]
+fn an_edit_in_a_new_checkout_stands_and_nothing_else_in_it_is_one() {
+    let record = "decisions/ADR-001-use-postgres.md";
+    let edits = [
+        (LISTS, "- ADR-001: Use Postgres", "- ADR-001: Use Postgres 17"),
+        (record, "## Decision\nUse Postgres", "## Decision\nUse Postgres 17"),
+    ];
+    for ((path, from, to), imports) in edits.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        let mut files = scene.files();
+        files.insert(path.to_owned(), files[path].replace(from, to).into());
+        files.insert("glossary.md".to_owned(), "# Glossary\n".into());
+        let other = self::scene();
+        other.apply(first());
+        other.check_out(&files);
+        let mut people = Vec::new();
+        if imports {
+            let import = other.dir_sync.import_edits(&other.folder, NAMESPACE);
+            people = other.runtime.block_on(import).unwrap();
+        }
+        let report = other.sync();
+        people.extend(report.people);
+        let rules: Vec<&str> = people.iter().map(|it| it.0).collect();
+        assert_eq!((rules, report.conflicts), (vec![PERSON_EDITED], vec![]), "{path}");
+        let shown = other.files();
+        assert!(shown[LISTS].contains("- ADR-001: Use Postgres 17 ("), "{}", shown[LISTS]);
+        assert!(shown[record].contains("## Decision\nUse Postgres 17\n"), "{}", shown[record]);
+        assert!(other.sync().is_empty());
+    }
+}
