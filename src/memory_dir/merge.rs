@@ -40,6 +40,10 @@ const HELD_PRIVATE: &str = "the whole file is private";
 const HELD_MARKERS: &str =
     "an unfinished git merge (choose the lines to keep, or run `annalist memory lint --fix`)";
 
+/// What of it was moved is unknown.
+const HELD_HEADING: &str = "a heading is missing, and entries of its list are among those of another (put it back; `annalist \
+                            memory lint` names it)";
+
 /// People's wordings of entries that memories keep, by tag.
 pub(crate) type Wordings = BTreeMap<String, String>;
 
@@ -71,8 +75,10 @@ impl Merge<'_> {
         let (now, _) = Document::parse(kind, ours);
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
-        if let Some(text) = with_heading(&disk, there, old) {
-            return self.run(base, ours, &text);
+        match with_heading(&disk, there, (&before, old)) {
+            Ok(Some(text)) => return self.run(base, ours, &text),
+            Ok(None) => {}
+            Err(IsAmbiguous) => return unchanged(Some(HELD_HEADING)),
         }
         let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
         let edits = person_edits(&before, &disk, &sides, gate);
@@ -112,39 +118,59 @@ impl Merge<'_> {
 
 /// The text with the headings of the schema that it lost since it was `known`.
 pub(super) fn with_lost_headings(kind: Kind, known: &str, text: String) -> String {
-    let (known, _) = Document::parse(kind, known);
-    let known = Units::of(&known);
+    let (before, _) = Document::parse(kind, known);
+    let known = Units::of(&before);
     let with_one = |text: &String| {
         let (disk, _) = Document::parse(kind, text);
-        with_heading(&disk, &Units::of(&disk), &known)
+        with_heading(&disk, &Units::of(&disk), (&before, &known)).ok().flatten()
     };
     successors(Some(text), with_one).last().unwrap_or_default()
 }
 
-/// Puts a lost heading above the entries that are `known` to be below it. They are below that of an earlier section now,
-/// with nothing behind them: a person moves entries elsewhere.
-fn with_heading(disk: &Document<'_>, there: &Units<'_>, known: &Units<'_>) -> Option<String> {
-    let section_of = |key: &Key| known.get(key).map(|it| it.section);
-    let is_known = |name| known.list.iter().any(|(_, it)| it.section == name);
+/// A heading is lost, and what stood below it is among other entries.
+struct IsAmbiguous;
+
+/// Puts a lost heading above the entries that are `known` to be below it and are the last ones of an earlier section now. A
+/// person moves entries elsewhere, such as above all others of that section.
+fn with_heading(
+    disk: &Document<'_>,
+    there: &Units<'_>,
+    (before, known): (&Document<'_>, &Units<'_>),
+) -> Result<Option<String>, IsAmbiguous> {
     let sections: Vec<&str> = disk.kind.sections().iter().copied().chain([LESSONS]).collect();
-    (0..sections.len()).rev().filter(|at| !disk.has_section(sections[*at])).find_map(|at| {
-        let name = sections[at];
-        let is_of = |(key, _): &&(Key, Unit<'_>)| section_of(key) == Some(name);
-        let mut rest = there.list.iter().filter(|(key, _)| source(key).is_some());
-        let (_, first) = rest.find(is_of)?;
-        let above = first.section;
-        let is_above = above.is_empty() || sections[..at].contains(&above) && is_known(above);
-        let is_last = rest.all(|it| it.1.section != above || is_of(&it));
-        let is_demoted = |it: &Block| it.part == Part::Heading && disk.heading_words(it) == name;
-        let goes_along =
-            |it: &&Block| matches!(it.part, Part::Blank | Part::TableHead) || is_demoted(it);
-        let blocks = disk.blocks.get(..first.at)?.iter().rev().take_while(goes_along);
-        let block = blocks.filter(|it| it.part != Part::Blank).last();
-        let block = block.or(disk.blocks.get(first.at)).filter(|_| is_above && is_last)?;
-        let from = if is_demoted(block) { block.tags_at } else { block.span.start };
-        let (head, tail) = (disk.text.get(..block.span.start)?, disk.text.get(from..)?);
-        Some(format!("{head}## {name}{}{tail}", disk.line_end()))
-    })
+    for (at, name) in sections.iter().enumerate().rev().filter(|it| !disk.has_section(it.1)) {
+        let is_own = |key: &Key| known.get(key).is_some_and(|it| it.section == *name);
+        let is_above = |name: &str| {
+            name.is_empty() || sections[..at].contains(&name) && before.has_section(name)
+        };
+        let mut tagged = there.list.iter().filter(|(key, _)| source(key).is_some());
+        let Some((_, last)) = tagged.rfind(|(key, it)| is_own(key) && is_above(it.section)) else {
+            continue;
+        };
+        let list = there.list.iter().filter(|(key, _)| source(key).is_some());
+        let list: Vec<_> = list.filter(|it| it.1.section == last.section).collect();
+        let run = list.iter().rev().take_while(|it| is_own(&it.0)).count();
+        let (rest, run) = list.split_at(list.len() - run);
+        // Those that a person moved up are the first ones.
+        if rest.iter().skip_while(|it| is_own(&it.0)).any(|it| is_own(&it.0)) {
+            return Err(IsAmbiguous);
+        }
+        let Some((_, first)) = run.first() else { continue };
+        return Ok(heading_above(disk, first.at, name));
+    }
+    Ok(None)
+}
+
+/// The text with a heading above the block `at`, its table head, and what remains of the heading.
+fn heading_above(disk: &Document<'_>, at: usize, name: &str) -> Option<String> {
+    let is_demoted = |it: &Block| it.part == Part::Heading && disk.heading_words(it) == name;
+    let goes_along =
+        |it: &&Block| matches!(it.part, Part::Blank | Part::TableHead) || is_demoted(it);
+    let blocks = disk.blocks.get(..at)?.iter().rev().take_while(goes_along);
+    let block = blocks.filter(|it| it.part != Part::Blank).last().or(disk.blocks.get(at))?;
+    let from = if is_demoted(block) { block.tags_at } else { block.span.start };
+    let (head, tail) = (disk.text.get(..block.span.start)?, disk.text.get(from..)?);
+    Some(format!("{head}## {name}{}{tail}", disk.line_end()))
 }
 
 struct Join<'j, 't> {

@@ -80,6 +80,30 @@ fn a_lost_heading_returns_above_its_entries_and_a_renamed_one_stays() {
 }
 
 #[test]
+fn a_lost_heading_moves_only_what_a_person_moved() {
+    let both = "a=1 b=1 #=Blockers c=1 d=1 e=1";
+    let moved = |theirs: &str| {
+        let Merged { text, edits, held, .. } = join(both, both, theirs);
+        let moves = edits.iter().filter(|it| matches!(it, PersonEdit::Moved { .. })).count();
+        let lines = text.lines().filter(|it| it.starts_with("- ") || it.starts_with("## "));
+        (lines.map(str::to_owned).collect::<Vec<_>>().join(" "), moves, edits.len(), held)
+    };
+    // One was moved up.
+    let text = "## Open Questions - 1 - 1 - 1 ## Blockers - 1 - 1".to_owned();
+    assert_eq!(moved("c=1 a=1 b=1 d=1 e=1"), (text, 1, 1, None));
+    // Others of both lists were moved, or have no heading.
+    for theirs in ["a=1 c=1 b=1 d=1 e=1", "a=1 c=1 d=1 e=1 b=1"] {
+        let text = "## Open Questions - 1 - 1 - 1 - 1 - 1".to_owned();
+        assert_eq!(moved(theirs), (text, 0, 0, Some(HELD_HEADING)), "{theirs}");
+    }
+    // The section above has no entry.
+    let empty = "#=Blockers c=1";
+    let merged = join(empty, empty, "c=1");
+    assert_eq!((merged.edits, merged.held), (vec![], None));
+    assert!(merged.text.contains("## Blockers\n- 1\n"), "{}", merged.text);
+}
+
+#[test]
 fn an_entry_without_its_tag_is_known_by_its_words() {
     check("a=1 b=2", "a=1 b=2", "1 b=2", "a=1 b=2");
     check("a=1 b=2", "a=1 b=2", "mine 2 1", "mine b=2 a=1");

@@ -815,6 +815,35 @@ fn a_heading_that_is_lost_or_renamed_changes_no_memory() {
 }
 
 #[test]
+fn a_heading_that_is_lost_with_a_line_that_was_moved_closes_nothing() {
+    let scene = scene();
+    let asked = ["gutter", "moss", "ridge", "slates"].map(|it| operation(it, asked(it), None));
+    scene.apply(asked.into());
+    scene.sync();
+    for done in ["gutter", "moss"] {
+        scene.edit("progress.md", |text| {
+            text.replace(&format!("- {done}"), &format!("- [x] {done}"))
+        });
+    }
+    scene.sync();
+    let before = scene.files()["progress.md"].clone();
+    // Between the completed ones, and without its heading.
+    let at = before.find("- ridge").unwrap();
+    let lines = before[at..].lines().take(2).map(|it| format!("{it}\n")).collect::<String>();
+    let second = before.rfind("- [x]").unwrap();
+    let text = before.replace(&lines, "").replace("## Backlog\n", "");
+    let text = format!("{}{lines}{}", &text[..second], &text[second..]);
+    assert!(second < at, "{before}");
+    scene.edit("progress.md", |_| text.clone());
+    let report = scene.sync();
+    assert_eq!((report.people, report.left.len()), (vec![], 1));
+    assert_eq!(*scene.files()["progress.md"], *text, "left as it is");
+    assert!(["ridge", "slates"].iter().all(|it| scene.memory(it).is_open()));
+    scene.edit("progress.md", |_| before.to_string());
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
 fn a_capital_tick_is_a_tick_and_a_mark_reaches_an_edited_line() {
     let scene = scene();
     scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
