@@ -6,13 +6,24 @@ use jiff::civil::{Date, Weekday};
 /// Words before an end.
 const UNTIL: [&str; 9] =
     ["until", "till", "til", "bis", "jusqu'au", "jusqu'à", "jusqu’au", "jusqu’à", "hasta"];
+/// The same, unless it is a way: `through sun and rain`, `through 3.9.27`, `through the 2nd gate`.
+const THROUGH: &str = "through";
+/// Several words for one of them.
+const INCLUDING: &str = "up to and including";
 /// Parts of these words in either case. Few texts have any, and the others need not be split.
-const HINTS: [&str; 6] = ["ntil ", "til", "bis ", "Bis ", "usqu", "asta "];
+const HINTS: [&str; 8] =
+    ["ntil ", "til", "bis ", "Bis ", "usqu", "asta ", "hrough ", " to and including"];
 /// Words between an end and its date.
-const ARTICLES: [&str; 15] = [
-    "the", "of", "at", "zum", "zur", "am", "den", "der", "dem", "le", "la", "fin", "el", "de",
-    "día",
+const ARTICLES: [&str; 16] = [
+    "the", "of", "at", "zum", "zur", "am", "den", "der", "dem", "einschließlich", "le", "la", "el",
+    "de", "día", "que",
 ];
+/// Words for a day of the next week, before the day or behind it.
+const NEXT: [&str; 7] = ["next", "nächsten", "nächster", "nächste", "prochain", "próximo", "viene"];
+/// Words for the end of a month, and between it and the month.
+const END: [&str; 3] = ["end", "ende", "fin"];
+const OF_END: [&str; 5] = ["of", "the", "des", "du", "de"];
+const MONTH: [&str; 4] = ["month", "monats", "mois", "mes"];
 /// Words directly before an end that make it a beginning.
 const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
 /// Words of a span, or of another clause, of which alone an end may be.
@@ -59,11 +70,13 @@ pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
     if !HINTS.iter().any(|hint| text.contains(hint)) {
         return None;
     }
-    let text = text.to_lowercase();
+    let text = text.to_lowercase().replace(INCLUDING, UNTIL[0]);
     let marked: Vec<&str> = text.split_whitespace().collect();
     let words: Vec<&str> =
         marked.iter().map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect();
-    let at = words.iter().position(|it| UNTIL.contains(it))?;
+    let first = |is_it: fn(&&str) -> bool| words.iter().position(is_it);
+    let until = first(|it| UNTIL.contains(it));
+    let at = until.or_else(|| first(|it| *it == THROUGH))?;
     let (before, rest) = (words.get(..at)?, words.get(at + 1..)?);
     let (marked_before, marked_rest) = (marked.get(..at)?, marked.get(at + 1..)?);
     let ends_clause =
@@ -86,14 +99,22 @@ pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
         return None;
     }
     let dated: Vec<&str> = rest.iter().copied().skip_while(|it| ARTICLES.contains(it)).collect();
+    let word = *dated.first()?;
+    let is_named = (word.len() > 3 || word.chars().all(is_digit)) && !word.contains('.');
+    if until.is_none() && (!is_named || TODAY.contains(&word) || TOMORROW.contains(&word)) {
+        return None;
+    }
     let end = date_at(&dated, said).or_else(|| month_at(&dated, said));
-    end.or_else(|| day_at(dated.first()?, said)).filter(|end| said <= *end)
+    end.or_else(|| until.and_then(|_| day_at(word, said))).filter(|end| said <= *end)
 }
 
 /// Last day of the month with which `words` begin, or its end.
 fn month_at(words: &[&str], said: Date) -> Option<Date> {
-    let end = words.iter().take_while(|it| ["end", "ende", "of"].contains(it)).count();
+    let end = words.iter().take_while(|it| END.contains(it) || OF_END.contains(it)).count();
     let name = *words.get(end)?;
+    if end > 0 && MONTH.contains(&name.trim_end_matches('.')) {
+        return Some(said.last_of_month());
+    }
     let month = i8::try_from(index(&MONTHS, name)? + 1).ok()?;
     // "Jan" and "Mar" alone are names of people.
     (name.len() > 3 || matches!(name, "may" | "mai")).then_some(())?;
@@ -125,10 +146,15 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
     if let Ok(whole) = first.trim_end_matches('.').parse::<Date>() {
         return Some(whole);
     }
+    if let (true, Some(day)) = (NEXT.contains(&first), rest.first()) {
+        return weekday_after(end_of_week(said)?, index(&WEEKDAYS, day)?);
+    }
     if let Some(weekday) = index(&WEEKDAYS, first) {
         let named = rest.iter().take_while(|it| ARTICLES.contains(it)).count();
-        let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
-        return date_at(rest.get(named..)?, said).or_else(|| said.nth_weekday(1, weekday).ok());
+        let rest = rest.get(named..)?;
+        let is_next = rest.first().is_some_and(|it| NEXT.contains(&it.trim_end_matches('.')));
+        let from = if is_next { end_of_week(said)? } else { said };
+        return date_at(rest, said).or_else(|| weekday_after(from, weekday));
     }
     if let [day, month, year] = first.split('.').collect::<Vec<_>>()[..] {
         let year = match (year.len(), year.parse::<i16>()) {
@@ -147,6 +173,17 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
     let (day, month, year) = of_day().or_else(of_month)?;
     let year = year.and_then(|it| it.parse().ok()).filter(|it| (1970..=9999).contains(it));
     in_year(i8::try_from(day).ok()?, i8::try_from(month + 1).ok()?, year, said)
+}
+
+/// The first day of the week with this index that follows `date`.
+fn weekday_after(date: Date, weekday: usize) -> Option<Date> {
+    let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
+    date.nth_weekday(1, weekday).ok()
+}
+
+/// The Sunday on or after `date`.
+fn end_of_week(date: Date) -> Option<Date> {
+    date.checked_add((6 - date.weekday().to_monday_zero_offset()).days()).ok()
 }
 
 /// Number of a day: `3`, `3.` or `3rd`.
@@ -196,6 +233,26 @@ mod tests {
             ("No deploys until 2026-12-01", Some((2026, 12, 1))),
             ("No deploys until the 14th, the rota is live", Some((2026, 9, 14))),
             ("The juniors get no mail till the 28th.", Some((2026, 8, 28))),
+            ("Debug logs through 3 September", Some((2026, 9, 3))),
+            ("Go through the logs until 3 September", Some((2026, 9, 3))),
+            ("No deploys through Friday", Some((2026, 8, 28))),
+            ("Free parking through October 2027", Some((2027, 10, 31))),
+            ("No deploys up to and including 3 September", Some((2026, 9, 3))),
+            ("Debug bis einschließlich 3. September", Some((2026, 9, 3))),
+            ("Lecture seule jusqu'au 12 octobre inclus", Some((2026, 10, 12))),
+            // The next week, where both weeks may be meant.
+            ("No deploys until next Friday", Some((2026, 9, 4))),
+            ("No deploys until Friday next week", Some((2026, 9, 4))),
+            ("Debug bis nächsten Freitag", Some((2026, 9, 4))),
+            ("Lecture seule jusqu'à vendredi prochain.", Some((2026, 9, 4))),
+            ("Solo lectura hasta el viernes que viene", Some((2026, 9, 4))),
+            ("Solo lectura hasta el próximo lunes", Some((2026, 8, 31))),
+            ("Debug bis Ende September", Some((2026, 9, 30))),
+            ("Debug until the end of the month", Some((2026, 8, 31))),
+            ("Debug until end of month.", Some((2026, 8, 31))),
+            ("Debug bis Ende des Monats", Some((2026, 8, 31))),
+            ("Lecture seule jusqu'à la fin du mois", Some((2026, 8, 31))),
+            ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
             // The end of a part, or the beginning of another.
             ("Aylin has the keys; Uwe helps until 5 October", None),
             ("Use Postgres (MySQL stays readable until 5 October)", None),
@@ -205,7 +262,19 @@ mod tests {
             ("Debug logs till tomorrow, then info again", None),
             ("Until today the interface spoke XML, from now on JSON", None),
             ("The move does not start, not until 5 October", None),
+            ("Keep the shim and the flag through 3 September", None),
+            ("Frozen through Friday every week", None),
+            ("Open Monday through Friday", None),
             // No date, or no end.
+            ("What the job goes through may fail", None),
+            ("Deliver through the 2nd gate", None),
+            ("Patch all versions through 3.9.27", None),
+            ("Cycle through sun and rain", None),
+            ("Push the review through tomorrow", None),
+            ("Frozen until next month", None),
+            ("Frozen until the end of next month", None),
+            ("Keep the shim until the next release", None),
+            ("Lecture seule jusqu'au mois prochain", None),
             ("Deploys only Mon till Thu", None),
             ("Heizung läuft von Oktober bis April", None),
             ("Answers from 9 until 17", None),
