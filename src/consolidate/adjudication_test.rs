@@ -164,6 +164,19 @@ fn a_batch_shows_what_the_same_plan_made_of_earlier_records() {
 }
 
 #[test]
+fn a_decision_for_a_time_amends_what_a_model_lets_it_replace() {
+    let old = record(decision(&[], "the log level is info", ""), Speaker::Person, 1);
+    for (until, expected) in [("", "supersede judged-replaced"), (" until 20 March", "add new")] {
+        let said = format!("now the app logs at debug{until}");
+        let new = record_of(decision(&[], &said, ""), &[(Speaker::Person, &said)], 4);
+        let answer = says("R1", "supersede", Some("M1"), Some("now the app logs"));
+        let state = check(&[old.clone(), new], &answer, &[expected], &[]);
+        let is_active = of(&state, &old).state == MemoryState::Active;
+        assert_eq!(is_active, !until.is_empty(), "{until}");
+    }
+}
+
+#[test]
 fn a_memory_names_the_record_of_the_batch_that_it_was_made_of() {
     let memories = Memories::of(NAMESPACE, &stored());
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 8);

@@ -323,6 +323,10 @@ impl<'a> Planner<'a> {
                 Some(None) => refused.push(memory.id),
                 None => {}
             }
+            let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
+            if ends_one && pair.is_for_a_time() {
+                (rule, ruling) = (PARTLY, Ruling::Suspect);
+            }
             judged.push(RankedRuling {
                 memory: memory.id,
                 ruling,
@@ -545,9 +549,8 @@ impl Planner<'_> {
         // Another settlement may have taken one out of use already.
         let both = both.filter(|(one, other)| in_use(one) && in_use(other) && one.id != other.id);
         let Some(((home, memory), verdict)) = both.zip(verdict) else { return };
-        // What is changed in part stays beside the change, which is marked once.
         let is_alike = home.claim.kind() == memory.claim.kind();
-        if verdict == Verdict::Partly && (pair.rule == PARTLY || !is_alike) {
+        if verdict == Verdict::Partly && !is_alike {
             return;
         }
         let new = Incoming::new(record, home.id);
@@ -556,6 +559,10 @@ impl Planner<'_> {
         let Some((how, rule, effects)) = settled else {
             return self.note(record.id, pair.memory);
         };
+        // What is changed in part stays beside the change, which is marked once.
+        if rule == PARTLY && pair.rule == PARTLY {
+            return;
+        }
         let (home, memory) = (home.id, memory.id);
         let operation = Operation {
             record: record.id,
@@ -613,6 +620,9 @@ impl OpenLink<'_> {
             }
             Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
                 return None;
+            }
+            Verdict::Replaces { .. } if alike && pair.is_for_a_time() => {
+                (pair.may_follow() || pair.may_precede()).then_some((Settlement::Partly, PARTLY))?
             }
             Verdict::Replaces { .. } if alike && pair.may_precede() => {
                 let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");

@@ -10,6 +10,7 @@ use super::retraction::Retraction;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
 use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
+use crate::text::ends::decision_end;
 
 /// A record beside a memory that it may touch.
 #[derive(Debug)]
@@ -151,6 +152,17 @@ impl RulePair<'_> {
     pub(super) fn may_precede(&self) -> bool {
         let trusted = self.memory.confirmed || self.memory.said_by <= self.new.facts.said_by;
         self.order == Order::Earlier && self.is_active() && trusted
+    }
+
+    /// True if the later one of two decisions names its own end and the other one none: that holds again afterwards.
+    pub(super) fn is_for_a_time(&self) -> bool {
+        let new = decision_end(&self.new.facts.claim, self.new.facts.at);
+        let old = decision_end(&self.memory.current_claim(), self.memory.valid_from);
+        match self.order {
+            Order::Later => new.is_some() && old.is_none(),
+            Order::Earlier => old.is_some() && new.is_none(),
+            Order::Same | Order::Unknown => false,
+        }
     }
 
     /// True if the record has a value or a condition that the memory lacks.

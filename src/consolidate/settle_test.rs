@@ -94,6 +94,17 @@ fn what_is_changed_in_part_stays_beside_the_change_and_is_marked_once() {
     assert!(Draft::of(&[], &pairs, &memories, &verdicts).plan.is_empty());
 }
 
+#[test]
+fn a_decision_for_a_time_leaves_what_it_replaces_in_use() {
+    let [old, _] = choices(Speaker::Person);
+    let new = decision(&STORES, "Postgres until 20 March", "the queue must survive a restart");
+    let new = record(new, Speaker::Person, 4);
+    let records = [old, new];
+    let replaces = Verdict::Replaces { agreed: false };
+    let state = check(&records, replaces, &["settle judged-partly"], &[]);
+    assert_eq!(believed(&state, &records).len(), 2);
+}
+
 /// Plans `new` over the memory of a decision, with these verdicts; returns the state.
 fn judged(old: &Record, new: &[Record], said: &[(&Record, MemoryId, Verdict)]) -> MemoryMap {
     let mut state = MemoryMap::new();

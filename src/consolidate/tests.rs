@@ -481,6 +481,28 @@ fn what_a_model_finds_changed_in_part_stays_beside_the_change() {
 }
 
 #[test]
+fn what_a_decision_for_a_time_replaces_stays_beside_it() {
+    let kept = |words: &str, on| {
+        record(decision(&[], &format!("bookings are kept in {words}"), ""), Person, on)
+    };
+    let lasting = kept("SQLite", 1);
+    let for_a_time = kept("Postgres instead of SQLite until 20 March", 4);
+    for records in [[lasting.clone(), for_a_time.clone()], [for_a_time.clone(), lasting.clone()]] {
+        let mut state = MemoryMap::new();
+        let plans = records.map(|it| plan(std::slice::from_ref(&it), &mut state));
+        assert!(state.values().all(|it| it.state == MemoryState::Active), "{state:#?}");
+        let [left] = &plans[1].left_open[..] else { panic!("{plans:#?}") };
+        assert_eq!(left.rule, "judged-partly");
+    }
+    // Another end, and a decision without one, take its place.
+    for words in ["Redis instead of Postgres until 25 March", "Redis instead of Postgres"] {
+        let mut state = MemoryMap::new();
+        plan(&[for_a_time.clone(), kept(words, 6)], &mut state);
+        assert_eq!(of(&state, &for_a_time).state, MemoryState::Superseded, "{words}");
+    }
+}
+
+#[test]
 fn a_question_is_open_or_settled_as_its_own_record_says() {
     let raised = |topic: &str, on| record(discussion(topic, &["it is small"]), Person, on);
     let open = raised("Which store keeps the jobs of the uploader? (left open)", 1);

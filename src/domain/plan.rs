@@ -255,7 +255,7 @@ pub struct LeftOpen {
 
 /// Rule of a pair that only shares rare words: a model may be asked about it, but no person.
 pub(crate) const RELATED: &str = "related";
-/// Rule of a pair of which a model found that the later one changes a part of the other.
+/// Rule of a pair of which a model found that the later one changes a part of the other, or names its own end.
 pub(crate) const PARTLY: &str = "judged-partly";
 
 /// A set of changes to the memories of one namespace.

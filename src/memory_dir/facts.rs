@@ -6,7 +6,7 @@ use crate::domain::{
     Timestamp, named,
 };
 use crate::privacy::{Gate, Redacted};
-use crate::text::ends::named_end;
+use crate::text::ends::decision_end;
 use crate::text::wording;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
@@ -59,12 +59,10 @@ pub(crate) const PAST_END: &str = "past: until";
 
 /// Mark of a decision whose own words end before `today`.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
-    let on = |at: Timestamp| at.date_in(&TimeZone::UTC);
-    let said = memory.valid_from.filter(|_| memory.claim.kind() == ClaimKind::Decision)?;
-    let end_of = |words: &str| named_end(words, on(said));
+    let end_of = |claim: &Claim| decision_end(claim, memory.valid_from);
     // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
-    let end = end_of(memory.claim.headline()).filter(|end| end_of(memory.words()) == Some(*end))?;
-    (end < on(today)).then(|| format!("{PAST_END} {end}"))
+    let end = end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end))?;
+    (end < today.date_in(&TimeZone::UTC)).then(|| format!("{PAST_END} {end}"))
 }
 
 /// Text between a discussion and the tag of the entry that settled it.

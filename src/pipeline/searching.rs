@@ -329,7 +329,16 @@ async fn mark_pairs(
     // The partners of each memory, with the rule that left the pair open, and true for those that it may have ended.
     let mut partners_of: HashMap<MemoryId, Vec<_>> = HashMap::new();
     let certain = certain.into_iter().map(|(by, one)| (by, one, None));
-    let open = open.into_iter().map(|(by, one, rule)| (by, one, Some(rule)));
+    // What held for a time changes nothing any more.
+    let is_past = |id: &MemoryId| {
+        memories
+            .known
+            .get(id)
+            .and_then(Option::as_ref)
+            .is_some_and(|it| past_end(it, today).is_some())
+    };
+    let open = open.into_iter().filter(|(by, one, _)| !is_past(by) && !is_past(one));
+    let open = open.map(|(by, one, rule)| (by, one, Some(rule)));
     for (by, one, rule) in certain.chain(open) {
         partners_of.entry(by).or_default().push((one, rule.clone(), true));
         partners_of.entry(one).or_default().push((by, rule, false));

@@ -1,7 +1,9 @@
 //! Ends that a text names for what it says: `debug logs until 3 September`, `bis morgen`, `jusqu'au 12 mars`.
 
+use crate::domain::{Claim, ClaimKind, Timestamp};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
+use jiff::tz::TimeZone;
 
 /// Words before an end.
 const UNTIL: [&str; 9] =
@@ -64,9 +66,15 @@ const WEEKDAYS: [&str; 7] = [
     "sunday sun sonntag dimanche domingo",
 ];
 
+/// Last day on which a decision that was made at `at` holds by its own words; `None` for other claims.
+pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date> {
+    let at = at.filter(|_| claim.kind() == ClaimKind::Decision)?;
+    named_end(claim.headline(), at.date_in(&TimeZone::UTC))
+}
+
 /// Last day on which the whole of `text`, said on `said`, holds by its own words. `None` if it names no end, or if that is the
 /// end of a part.
-pub(crate) fn named_end(text: &str, said: Date) -> Option<Date> {
+fn named_end(text: &str, said: Date) -> Option<Date> {
     if !HINTS.iter().any(|hint| text.contains(hint)) {
         return None;
     }
