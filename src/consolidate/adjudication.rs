@@ -205,7 +205,8 @@ fn judge(
     let verdict = match judgement.disposition.trim() {
         "add" => return Ok((None, Verdict::Unrelated)),
         "discard" => return Ok((None, Verdict::Nothing)),
-        "merge" | "duplicate" => Verdict::Same,
+        "merge" => Verdict::Same,
+        "duplicate" => Verdict::Covered,
         "conflict" => Verdict::Conflict,
         "amend" => Verdict::Partly,
         "supersede" => Verdict::Replaces { agreed: offered.is_agreed() },

@@ -245,6 +245,29 @@ fn a_merge_that_a_model_sees_loses_no_value() {
 }
 
 #[test]
+fn a_rule_keeps_its_words_beside_a_case_of_it() {
+    let words = "no keys in shared documents";
+    let rule = record(decision(&[], words, ""), Speaker::Person, 1);
+    let case = record(decision(&[], "no keys in the wiki of src/harbour", ""), Speaker::Person, 9);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(case.id, Memory::id_of(NAMESPACE, rule.id), Verdict::Covered);
+    let check = |planned: &[&[&Record]]| {
+        let mut state = MemoryMap::new();
+        for records in planned {
+            let records: Vec<Record> = records.iter().map(|it| Record::clone(it)).collect();
+            let memories = Memories::of(NAMESPACE, &state);
+            let (planned, _) = consolidate(&records, &memories, &verdicts);
+            finish(&records, &planned, memories, &mut state);
+        }
+        let active = state.values().filter(|it| it.state == MemoryState::Active);
+        let shown: Vec<_> = active.map(|it| (it.words(), it.sources.len())).collect();
+        assert_eq!(shown, [(words, 2)]);
+    };
+    check(&[&[&rule], &[&case]]);
+    check(&[&[&rule, &case]]);
+}
+
+#[test]
 fn a_merge_keeps_the_values_and_conditions_of_both() {
     let check = |old: &str, new: &str, shown: &str| {
         let old = record(decision(&[], old, ""), Speaker::Person, 1);

@@ -175,7 +175,8 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             if is_raised_again {
                 continue;
             }
-            if is_granted || is_together && verdict == Some(Verdict::Same) {
+            let is_said = matches!(verdict, Some(Verdict::Same | Verdict::Covered));
+            if is_granted || is_together && is_said {
                 // Both were said together, in whatever order.
                 let found = link.follow(link.laid_down(), true, Order::Later, false);
                 all.effects.extend(found.and_then(Result::ok));
@@ -396,6 +397,11 @@ impl<'a> Link<'a> {
         memory.claim_at(self.new.facts.at)
     }
 
+    /// The answer that a model judged: the record's, which may have been merged into a memory in other words.
+    fn judged_answer(&self) -> Cow<'a, Claim> {
+        if self.earlier { Cow::Borrowed(&self.new.record.claim) } else { self.claim(self.answer) }
+    }
+
     fn is_wish_and_decision(&self) -> bool {
         matches!((&self.asked.claim, &self.answer.claim), (Claim::Request(_), Claim::Decision(_)))
     }
@@ -592,7 +598,7 @@ impl<'a> Link<'a> {
         if !self.is_wish_and_decision() || self.asked.stage == Stage::Decided {
             return None;
         }
-        let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
+        let (asked, answer) = (self.claim(self.asked), self.judged_answer());
         let (asked, answer) = (&*asked, &*answer);
         let denies_any = |claim: &Claim| Subject::of(claim).statement.says_no;
         // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.

@@ -9,9 +9,11 @@ const SUBJECTS: [&str; 4] = [
     "queue worker restart", "uploader retry backoff", "session cookie expiry", "src/lib.rs naming",
 ];
 const MARKS: [&str; 4] = ["", " instead", " after all", "!"];
-const VERDICTS: [Verdict; 6] = [
+const VERDICTS: [Verdict; 8] = [
     Verdict::Unrelated,
     Verdict::Same,
+    Verdict::Covered,
+    Verdict::Covers,
     Verdict::Replaces { agreed: false },
     Verdict::Conflict,
     Verdict::Partly,

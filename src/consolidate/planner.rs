@@ -476,7 +476,9 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
-        Verdict::Same => (SAME, Ruling::Merge(Merging::Provenance)),
+        Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
+        // The words that remain are those that say more.
+        Verdict::Covers => return pair.may_follow().then_some((RESTATED, Ruling::Supersede)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
         Verdict::Partly => (PARTLY, Ruling::Suspect),
         Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
@@ -594,19 +596,25 @@ impl OpenLink<'_> {
         let subject = Subject::of(&memory.claim_at(new.facts.at));
         let like = Likeness::of(&new.subject, &subject);
         let pair = RulePair { new, memory, subject: &subject, like, order, together, agreed };
+        let is_less_trusted =
+            is_protected(home) && !is_protected(memory) || home.confirmed && !memory.confirmed;
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
             Verdict::Partly => (Settlement::Partly, PARTLY),
             // Memories of different kinds never say the same.
-            Verdict::Same | Verdict::Nothing if !alike => return None,
+            Verdict::Same | Verdict::Covered | Verdict::Covers | Verdict::Nothing if !alike => {
+                return None;
+            }
+            Verdict::Covers => {
+                return pair.may_follow().then(|| (Settlement::Replaced, RESTATED, Vec::new()));
+            }
             // The remaining words must not be those of a less trusted speaker.
-            Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
-            Verdict::Same if home.confirmed && !memory.confirmed => return None,
+            Verdict::Same | Verdict::Covered if is_less_trusted => return None,
             Verdict::Same if pair.says_more() && pair.may_follow() && !pair.lacks_some() => {
                 (Settlement::Replaced, RESTATED)
             }
-            Verdict::Same => (Settlement::Joined, SAME),
+            Verdict::Same | Verdict::Covered => (Settlement::Joined, SAME),
             Verdict::Nothing if new.person || is_protected(home) || home.sources.len() > 1 => {
                 return None;
             }

@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Verdict {
     Unrelated,
     Same,
+    /// The memory says it already, and keeps its words: the record is a case of it.
+    Covered,
+    /// The record says what the memory says, and more in general.
+    Covers,
     /// One replaces the other, or has a consequence for it.
     Replaces {
         /// True if a person agreed, in words near the record's evidence.
@@ -28,6 +32,15 @@ impl Verdict {
     /// True if it says something about both sides.
     fn changes(self) -> bool {
         !matches!(self, Verdict::Unrelated | Verdict::Nothing)
+    }
+
+    /// The verdict on the same two with their sides exchanged.
+    fn exchanged(self) -> Verdict {
+        match self {
+            Verdict::Covered => Verdict::Covers,
+            Verdict::Covers => Verdict::Covered,
+            verdict => verdict,
+        }
     }
 }
 
@@ -94,7 +107,7 @@ impl Verdicts {
         let mut all = self.clone();
         for ((record, memory), verdict) in &self.0 {
             let Some(other) = of_memory.get(memory).filter(|_| verdict.changes()) else { continue };
-            all.add(*other, own(*record), *verdict);
+            all.add(*other, own(*record), verdict.exchanged());
         }
         all
     }
