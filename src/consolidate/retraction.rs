@@ -1,7 +1,7 @@
 //! Words that a text retracts, in whole clauses or after phrases such as `instead of`. A word that
 //! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
-use super::parts::{both, sort, without};
+use super::parts::{both, shared, sort, without};
 use super::phrases::{
     REFUSALS, REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
 };
@@ -16,6 +16,8 @@ static BEFORE_RETRACTED: WordList = WordList::named("before retracted");
 static RETRACTING_VERBS: WordList = WordList::named("retracting verbs");
 /// Phrases before what is retracted, in texts that mention a change.
 static NEGATIONS_BEFORE_RETRACTED: WordList = WordList::named("negations before retracted");
+/// Words with which a later clause begins that leaves something out.
+static DISMISSALS: WordList = WordList::named("dismissals");
 /// Phrases after what is retracted.
 static AFTER_RETRACTED: WordList = WordList::named("after retracted");
 /// Words before a condition.
@@ -102,6 +104,8 @@ pub(super) struct Stated {
     amounts: Vec<u64>,
     /// Words of a negative first clause that others follow, sorted.
     pub(super) denied: Vec<u64>,
+    /// Words of a later clause that leaves something out, as in `8080, not 9090`, sorted.
+    pub(super) dismissed: Vec<u64>,
     /// The only one that it applies to, as in `only Ann`, `Ann alone`, `nobody but Ann`.
     pub(super) only: Option<u64>,
     pub(super) nobody_else: bool,
@@ -120,6 +124,9 @@ impl Stated {
             if at == 0 && all.len() > 1 && says_no(clause) {
                 it.denied = tokens.iter().flat_map(|token| token.keys.clone()).collect();
                 sort(&mut it.denied);
+            }
+            if at > 0 && DISMISSALS.begin(&words_of(clause)).is_some() {
+                it.dismissed.extend(tokens.iter().flat_map(|token| token.keys.clone()));
             }
             it.nobody_else |= has(clause, &NOBODY_ELSE);
             it.only = it.only.or_else(|| only(&tokens));
@@ -155,8 +162,18 @@ impl Stated {
         it.ends_with_verb = it.stop_words_before.last() == Some(&StopWordRun::Nothing)
             && head.trim_end_matches('.').ends_with(['n', 't']);
         it.keys = it.sequence.clone();
-        [&mut it.keys, &mut it.qualifiers, &mut it.amounts].into_iter().for_each(sort);
+        let lists = [&mut it.keys, &mut it.qualifiers, &mut it.amounts, &mut it.dismissed];
+        lists.into_iter().for_each(sort);
         it
+    }
+
+    /// True if each of the two says what the other dismisses, and both say something else, too.
+    pub(super) fn turns_around(&self, former: &Stated) -> bool {
+        let said = |it: &Stated| without(&it.keys, &it.dismissed);
+        let (own, before) = (said(self), said(former));
+        shared(&self.dismissed, &before) > 0
+            && shared(&former.dismissed, &own) > 0
+            && shared(&own, &before) > 0
     }
 
     /// True if it is about only a part of what `former` is about: it has a qualifier, adds words where `former` lost

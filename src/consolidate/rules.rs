@@ -61,7 +61,7 @@ impl Ruling {
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// Rules in order of precedence, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 17] = [
+pub(super) const RULES: [(&str, Rule); 18] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
@@ -70,6 +70,7 @@ pub(super) const RULES: [(&str, Rule); 17] = [
     ("outcome", outcome),
     ("reaffirmed", reaffirmed),
     ("reversal", reversal),
+    ("turned-around", turned_around),
     ("near-duplicate", near),
     ("restated", restated),
     ("said-again", said_again),
@@ -335,6 +336,14 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
         Order::Earlier if matter && pair.memory.said_by <= pair.new.facts.said_by => Ruling::Late,
         Order::Later | Order::Earlier | Order::Same | Order::Unknown => Ruling::Conflict,
     })
+}
+
+/// A choice and what it denies have changed places.
+fn turned_around(pair: &RulePair<'_>) -> Option<Ruling> {
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let is_turned = pair.is_active_decision() && new.turns_around(old);
+    let ruling = || pair.turned(|_, _, _| true).unwrap_or(Ruling::Conflict);
+    is_turned.then(ruling)
 }
 
 /// The same but for case, punctuation, fillers or a missing word.

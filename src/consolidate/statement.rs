@@ -197,6 +197,15 @@ impl Statement {
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
 
+    /// True if a choice and what it dismisses have changed places, as in `8080, not 9090` after `9090, not 8080`, in
+    /// the words of one of the two.
+    pub(super) fn turns_around(&self, former: &Statement) -> bool {
+        let mentioned = |it: &Statement| union(&it.head.topic, &it.head.values);
+        let (own, before) = (mentioned(self), mentioned(former));
+        let is_within = without(&own, &before).is_empty() || without(&before, &own).is_empty();
+        is_within && self.stated.turns_around(&former.stated)
+    }
+
     /// True if it is about another named thing than `former`, or adds to it, and names nothing of it.
     pub(super) fn is_of_another(&self, former: &Statement) -> bool {
         let differs =
@@ -498,6 +507,7 @@ impl Statement {
         let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
         self.head.values.iter().any(lacks)
             || self.stated.has_qualifier(lacks)
+            || !without(&self.stated.dismissed, &other.all).is_empty()
             || is_limited(self) && !is_limited(other)
     }
 
