@@ -27,8 +27,8 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Timeout of git commands with short output.
 const LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Memory folders, which record what was said, not what exists.
-const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];
+/// Memory folders and instructions for agents, which record what was said, not what exists.
+const MEMORY: [&str; 5] = [".claude/memory/", ".ai/memory/", "AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Settings under which git uses no network, runs no program of the repository and quotes no path.
 const SETTINGS: [&str; 5] = [
     "core.quotePath=false", "core.fsmonitor=false", "protocol.allow=never", "diff.external=",
