@@ -156,7 +156,15 @@ pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a 
     {
         words = Some(rest.trim_start());
     }
-    words.map_or(claim.headline(), without_marks)
+    words.map_or(claim.headline(), |line| without_marks(without_label(line)))
+}
+
+/// The text behind the label of its decision record, such as `ADR-003: `.
+pub(crate) fn without_label(line: &str) -> &str {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let behind = line.split_once(": ");
+    let behind = behind.filter(|(label, _)| label.strip_prefix("ADR-").is_some_and(is_number));
+    behind.map_or(line, |(_, text)| text)
 }
 
 /// Text of a line before its date and the marks that name other memories.

@@ -22,7 +22,7 @@ pub(crate) use id::{PlanId, RequestDigest};
 
 pub(crate) use memory::{
     JUDGED, LAID_DOWN, PERSON_EDITED, PersonDecision, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
-    shown_words,
+    shown_words, without_label,
 };
 pub use memory::{Memory, MemoryState, Stage};
 pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request, Role, Usage};

@@ -11,13 +11,13 @@ use super::facts::{
     Facts, IN_PART_REPLACED_BY, SETTLED_BY, SessionNote, ending, is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
-use super::name::{adr_label, adr_number, adr_path, label_number, session_path};
+use super::name::{adr_label, adr_number, adr_path, session_path};
 use super::page::{self, Page, entry};
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use super::units::{item_of, with_marks};
 use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
-    Speaker, Stage,
+    Speaker, Stage, without_label,
 };
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
@@ -754,8 +754,7 @@ pub(super) fn said<'m>(memory: &'m Memory, claimed: &'m str) -> Cow<'m, str> {
         Some(_) => memory.words().to_owned(),
         None => return Cow::Borrowed(claimed),
     };
-    let label = words.split_once(": ").filter(|(label, _)| label_number(label).is_some());
-    Cow::Owned(label.map(|(_, text)| text.to_owned()).unwrap_or(words))
+    Cow::Owned(without_label(&words).to_owned())
 }
 
 pub(super) fn summary_of(it: &PersonRequest) -> &str {

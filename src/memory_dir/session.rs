@@ -9,6 +9,7 @@ use super::render::{Placing, end_trimmed, is_active, said, summary_of};
 use super::tag::tag_line;
 use crate::domain::{Claim, Memory, MemoryState, Stage};
 use crate::text::truncate::clauses_within;
+use crate::text::wording;
 use std::borrow::Cow;
 
 /// Maximum length of a summary, in letters.
@@ -63,7 +64,10 @@ impl Placing<'_> {
             _ if !is_open => return,
             Claim::Attempt(it) => (NEXT, self.attempt(memory, it)),
             Claim::Request(it) => {
-                (NEXT, self.request_line(Shape::Task { done: false }, memory, it))
+                // A rule is never done.
+                let is_rule = wording::is_constraint(summary_of(it));
+                let shape = if is_rule { Shape::Bullet } else { Shape::Task { done: false } };
+                (NEXT, self.request_line(shape, memory, it))
             }
             Claim::Discussion(it) => ("Open Questions", self.discussion(memory, it)),
         };

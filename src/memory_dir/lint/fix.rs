@@ -66,9 +66,11 @@ fn with_footer(document: &Document<'_>, day: &str) -> String {
     let text = document.text.to_owned();
     let is_there = document.first(Part::Footer).is_some();
     let fits = !is_there && document.open.is_none() && misplaced_footer(document).is_none();
-    let Some(footer) = footer(document.kind, day).filter(|_| fits) else { return text };
-    let end = document.line_end();
     let bare = text.trim_end().len();
+    // Above it, an empty file would have unclosed front matter.
+    let footer = footer(document.kind, day).filter(|_| fits && bare > 0);
+    let Some(footer) = footer else { return text };
+    let end = document.line_end();
     let kept = text.get(..bare).unwrap_or_default();
     let now = format!("{kept}{end}{end}---{end}{footer}{end}");
     // After unclosed front matter, for example, it would be something else.

@@ -279,7 +279,10 @@ impl Checker<'_> {
         let Some(block) = document.first(Part::Footer) else {
             let Some(line) = misplaced_footer(document) else {
                 let message = format!("expected `---` and `*{head}…*` at the end");
-                return self.add("missing-footer", 0, message);
+                self.add("missing-footer", 0, message);
+                let is_empty = document.text.trim().is_empty();
+                self.issues.last_mut().into_iter().for_each(|it| it.fixable = !is_empty);
+                return;
             };
             let message = "expected this as the last line, below a line `---`: move what follows it, or the \
                            private block that contains it";
@@ -544,8 +547,12 @@ impl Checker<'_> {
         for (number, path) in self.records.clone() {
             if number > before + 1 {
                 self.path = path;
-                let missing = adr_label(before + 1);
-                let message = format!("{missing} is missing: expected no gap in the numbers");
+                let (first, last) = (adr_label(before + 1), adr_label(number - 1));
+                let missing = match first == last {
+                    true => format!("{first} is missing"),
+                    false => format!("{first} to {last} are missing"),
+                };
+                let message = format!("{missing}: expected no gap in the numbers");
                 self.add("adr-number-gap", 0, message);
             }
             before = number;

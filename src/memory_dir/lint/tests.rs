@@ -324,6 +324,8 @@ fn what_is_repaired_is_clean() {
         assert_eq!(of_rule(&fixed), 0, "{rule}: {fixed}");
         assert!(fixed.contains("- a"), "{rule}");
     }
+    let emptied = |linting: &Linting<'_>| fix_rule("missing-footer", "progress.md", "", linting);
+    assert_eq!(linted(&fresh(), emptied), "");
     let files =
         Files::from([(CONFIG.to_owned(), "---\ntoken_budget: compact # small\n---\n".into())]);
     let fixed = linted(&files, fix);
