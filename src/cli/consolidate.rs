@@ -12,8 +12,8 @@ use crate::adapters::{clock, process};
 use crate::config::{Config, namespace_name};
 use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
-    BY_PERSON, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState, Merging,
-    Operation, PARTLY, Plan, RELATED, Settlement,
+    BY_PERSON, Change, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState,
+    Merging, Operation, PARTLY, Plan, RELATED, Settlement,
 };
 use crate::memory_dir::{OutputStyle, source_tag, suspicion};
 use crate::pipeline::{
@@ -322,7 +322,7 @@ fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
         ConsolidationOutcome::Busy => "another process is consolidating it; try again".to_owned(),
         ConsolidationOutcome::Moved(ids) => {
             let ids = output::commas(ids.iter().take(5).map(short));
-            format!("memories {ids} have changed since; nothing was written")
+            format!("{ids}: changed since, nothing was written")
         }
         ConsolidationOutcome::Halted(Halt::Needs(line)) => {
             format!("{line}; nothing was applied, records stay staged (--no-model uses rules)")
@@ -358,7 +358,7 @@ async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Fail
     let every = if aside.is_empty() { "every record" } else { "every other record" };
     let lines = aside.iter().map(|it| {
         let (records, plan) = (counted(it.records, "record"), short(&it.plan));
-        let again = format!("`annalist consolidate --redo {plan}` consolidates them again");
+        let again = format!("`annalist consolidate --redo {plan}` consolidates again");
         format!("set aside by an undo: {records}; {again}")
     });
     output::notes(lines, PLANS_MAX, "more undone plans: `annalist consolidate log`");
@@ -441,12 +441,19 @@ async fn undo(
                 output::json(&UndonePlan { undone, records })?;
             } else {
                 let aside = format!(", and {} set aside", counted(records, "record"));
+                let made =
+                    |it: &Change| it.before.is_none() && planned.memories.contains_key(&it.memory);
+                let kept = planned.plan.changes().iter().filter(|it| made(it)).count() as u64;
                 let (aside, again) = match planned.plan.is_verdict() {
                     true => ("", "applies it again"),
-                    false => (&*aside, "consolidates them again"),
+                    false => (&*aside, "consolidates again"),
                 };
                 let id = short(&undone);
                 output::line(&format!("plan {id} is undone{aside}"))?;
+                if kept > 0 {
+                    let kept = counted(kept, "memory");
+                    output::note(&format!("kept, because a person decided on it since: {kept}"));
+                }
                 output::note(&format!("`annalist consolidate --redo {id}` {again}"));
             }
             after_plan(&consolidator.store, config, &[namespace]).await

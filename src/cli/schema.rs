@@ -60,7 +60,11 @@ pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
         if args.check {
             let published = files::read_to_string(path).unwrap_or_default();
             let is_same = published.trim() == content.trim();
-            let state = if is_same { "is up to date" } else { "is out of date: run `just bless`" };
+            let state = if is_same {
+                "is up to date"
+            } else {
+                "is out of date: `annalist schema --write` updates it"
+            };
             output::line(&format!("{}: {state}", path.display()))?;
             is_stale |= !is_same;
         } else if args.write {

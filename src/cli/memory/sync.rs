@@ -9,10 +9,10 @@ use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
 use crate::cli::settings;
 use crate::config::{Config, namespace_name};
-use crate::domain::{Memory, MemoryId, Plan};
+use crate::domain::{BY_PERSON, Memory, MemoryId, Plan};
 use crate::memory_dir::{Conflict, FileChange, OutputStyle};
 use crate::pipeline::{DirSync, ProjectDirectory, SyncReport as DirSyncReport, left_behind};
-use crate::store::{Directory, OpenMode};
+use crate::store::{Directory, OpenMode, PrefixLookup};
 use crate::text::diff::difference;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -116,6 +116,21 @@ impl DirectorySync {
         Ok(())
     }
 
+    /// Notes entries of `session` that no model has read yet.
+    async fn note_waiting(&self, session: &str) -> Result<(), Failure> {
+        let store = &self.dir_sync.store;
+        let PrefixLookup::One(session) = store.session_named(session).await? else { return Ok(()) };
+        let waiting = store.waiting_entries(session.id).await?;
+        if waiting > 0 {
+            output::note(&format!(
+                "{YELLOW}not extracted yet: {} of the session{YELLOW:#}; `annalist worker --drain` \
+                 extracts, and the next sync adds it",
+                counted(waiting, "entry")
+            ));
+        }
+        Ok(())
+    }
+
     async fn keep(&self, dry_run: bool, plan: Option<&Plan>) -> Result<DirSyncReport, Failure> {
         let kept = match dry_run {
             true => self.dir_sync.preview(&self.folder, &self.namespace, plan).await,
@@ -160,7 +175,8 @@ impl DirectorySync {
     fn print_changes(&self, kept: &DirSyncReport) -> Result<(), Failure> {
         for (rule, memory) in &kept.people {
             let words = shorten(memory.words(), LINE_LETTERS);
-            output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
+            let done = rule.strip_prefix(BY_PERSON).unwrap_or(rule).replace('-', " ");
+            output::line(&format!("memory {words}  {DIM}{done} by a person{DIM:#}"))?;
         }
         for change in &kept.changes {
             let (mark, style) = match (&change.before, &change.after) {
@@ -308,6 +324,9 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> 
         kept.people.splice(..0, edits);
         if !results.iter().any(NamespaceResult::is_something) {
             sync.note_others().await?;
+        }
+        if let Some(session) = &args.session {
+            sync.note_waiting(session).await?;
         }
         Ok::<_, Failure>((results, kept))
     })?;
