@@ -293,7 +293,7 @@ fn a_merge_keeps_the_values_and_conditions_of_both() {
     check(timed, manual, &format!("{manual} (also: {timed})"));
     let terse = "commit messages: English, imperative, without ticket numbers";
     let chat = "commit messages are in English if the chat is in German";
-    check(terse, chat, &format!("{chat} (also: {terse})"));
+    check(terse, chat, &format!("{terse} (also: {chat})"));
     // A remark in passing does not lead, unless it gives another value.
     let whole = "an invoice goes out within 30 days as a PDF, signed by two, if the audit is over";
     let passing = "an invoice goes out unless the bank is closed";
