@@ -122,6 +122,31 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
 }
 
 #[tokio::test]
+async fn a_record_of_a_memory_that_an_undo_kept_does_not_wait_again() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let plan = planned(&store).await;
+        let lease = lease(&store, 0).await;
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
+        let before = store.memories(None).await.unwrap().into_values().next().unwrap();
+        let after = Memory { confirmed: true, edited: Some("mine".to_owned()), ..before.clone() };
+        let edit = vec![(before, after.clone())];
+        store.amend_memories(&lease, edit, "person-edited", Timestamp(15)).await.unwrap().unwrap();
+        store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
+        let released = store.release_undone(&lease, plan.id, Timestamp(25)).await.unwrap();
+        assert_eq!((released, store.backlog().await.unwrap()[0].records), (1, 1));
+        let found = store.memory_on(after.sources[0]).await.unwrap();
+        assert_eq!(found.map(|it| it.id), Some(after.id));
+        let again = planned(&store).await;
+        store.apply_plan(&lease, &again, &[], Timestamp(30)).await.unwrap().unwrap();
+        assert!(store.backlog().await.unwrap().is_empty());
+        assert!(store.set_aside(None).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn one_at_a_time_changes_the_memory_of_a_namespace() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;

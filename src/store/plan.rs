@@ -8,8 +8,8 @@ use super::{
     StoreErrorKind, StoreResult, json, record, row_of, values,
 };
 use crate::domain::{
-    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
-    Settlement, Timestamp,
+    Change, Digest, Disposition, Memory, MemoryId, MemoryMap, Operation, Plan, PlanId, Record,
+    RecordId, Settlement, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct StoredPlan {
     pub plan: Plan,
     pub at: Timestamp,
+    /// The same as `at` for a plan that was refused.
     pub undone_at: Option<Timestamp>,
 }
 
@@ -129,6 +130,15 @@ impl Store {
             let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
             let no: Option<Option<i64>> = db.first(sql, values![&plan.0])?;
             let Some(no) = no.flatten() else { return Ok(0) };
+            // A memory that a person's decision kept still rests on its record.
+            let own = "SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1";
+            for record in db.all::<RecordId>(own, values![no])? {
+                let memory = find(db, Memory::id_of(&lease.subject, record))?;
+                let kept = memory.filter(|it| it.sources.contains(&record));
+                let sql = "UPDATE dispositions SET disposition = 'add', memory = ?3,
+                    undone_no = NULL WHERE plan_no = ?1 AND record = ?2";
+                kept.map_or(Ok(()), |it| db.run(sql, values![no, &record.0, &it.id]))?;
+            }
             let open = "UPDATE records SET settled = 0 WHERE id IN
                 (SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1)";
             db.run(open, values![no])?;
