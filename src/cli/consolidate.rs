@@ -4,8 +4,7 @@ use super::arguments::{note_unknown, one, prefix};
 use super::memory::folder::{after_plan, before_plan, finish_forgetting};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, json_row, numbers, remark, short,
-    shorten,
+    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, json_row, remark, short, shorten,
 };
 use super::settings;
 use crate::adapters::{clock, process};
@@ -138,6 +137,8 @@ json_row! {
         undone_at: Option<String> = output::time(it.undone_at),
         records: usize = it.plan.operations.len(),
         counts: BTreeMap<&'static str, usize> = it.plan.counts(),
+        #[serde(skip)]
+        what: String = it.plan.in_words(),
     }
 }
 
@@ -149,13 +150,16 @@ impl Row for AppliedPlan {
             Some((seconds, _)) => format!("{seconds}Z"),
             None => at.to_owned(),
         };
-        let undone = self.undone_at.as_ref().map(|at| format!("undone {}: ", whole(at)));
+        let undone = self.undone_at.as_ref().map(|at| match *at == self.at {
+            true => "refused: ".to_owned(),
+            false => format!("undone {}: ", whole(at)),
+        });
         vec![
             short(&self.plan),
             self.namespace.clone(),
             whole(&self.at),
             self.records.to_string(),
-            format!("{}{}", undone.unwrap_or_default(), in_words(&self.counts)),
+            format!("{}{}", undone.unwrap_or_default(), shorten(&self.what, LINE_LETTERS)),
         ]
     }
 }
@@ -487,12 +491,6 @@ async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<()
     output::rows(&rows, as_json, "no plans applied: `annalist consolidate` applies one")
 }
 
-/// Counts by disposition, such as `7 add, 1 merge`.
-fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
-    let named = numbers(counts.iter().map(|(name, count)| (name, *count as u64)));
-    if named.is_empty() { "nothing".to_owned() } else { named }
-}
-
 fn print_plan(
     planned: &PlannedConsolidation,
     dry_run: bool,
@@ -505,7 +503,7 @@ fn print_plan(
         "{BOLD}{}{BOLD:#}  {DIM}plan {}: {records} {what}: {}{DIM:#}",
         plan.namespace,
         short(&plan.id),
-        in_words(&plan.counts())
+        plan.in_words()
     ))?;
     let operations = plan.operations.iter();
     let (new, others): (Vec<_>, Vec<_>) = match style {

@@ -387,9 +387,25 @@ impl Consolidator {
         &self,
         stored: &StoredPlan,
     ) -> Result<ConsolidationOutcome, StoreError> {
+        self.undo_at(stored, (self.clock)()).await
+    }
+
+    /// Undoes a plan at the time at which it was applied, which marks it as refused.
+    pub(crate) async fn refuse(
+        &self,
+        stored: &StoredPlan,
+    ) -> Result<ConsolidationOutcome, StoreError> {
+        self.undo_at(stored, stored.at).await
+    }
+
+    async fn undo_at(
+        &self,
+        stored: &StoredPlan,
+        at: Timestamp,
+    ) -> Result<ConsolidationOutcome, StoreError> {
         let namespace = &stored.plan.namespace;
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
-        let undone = self.store.undo_plan(&held.lease, &stored.plan, (self.clock)()).await;
+        let undone = self.store.undo_plan(&held.lease, &stored.plan, at).await;
         held.release(None).await?;
         if let Err(moved) = undone? {
             return Ok(ConsolidationOutcome::Moved(moved));

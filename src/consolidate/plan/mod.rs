@@ -11,10 +11,24 @@ use crate::domain::{
     MemoryState, Merging, Moved, Operation, PersonDecision, Plan, PlanId, Settlement, Stage,
     Timestamp,
 };
+use crate::text::phrase::{commas, count};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// Dispositions in the past tense, by name.
+const DEEDS: [(&str, &str); 10] = [
+    ("add", "added"),
+    ("conflict", "kept beside what they contradict"),
+    ("decide", "decided"),
+    ("discard", "set aside"),
+    ("duplicate", "said again"),
+    ("merge", "merged"),
+    ("restate", "restated"),
+    ("settle", "settled"),
+    ("supersede", "superseding others"),
+    ("withdraw", "withdrawn"),
+];
 /// Maximum options of one decision, or points of one discussion; nobody reads longer lists.
 const ITEMS_MAX: usize = 64;
 
@@ -59,6 +73,27 @@ impl Plan {
             *counts.entry(operation.disposition.name()).or_default() += 1;
         }
         counts
+    }
+
+    /// Its operations in words, such as `44 added`; a person's verdict with the words of the memory.
+    pub(crate) fn in_words(&self) -> String {
+        if let Some(verdict) = self.operations.iter().find(|it| it.is_by_person()) {
+            let deed = verdict.rule.strip_prefix(BY_PERSON).unwrap_or_default().replace('-', " ");
+            let superseded = verdict.effects.iter().find(|it| it.supersedes).map(|it| it.memory);
+            let about = superseded.or(verdict.disposition.other()).or(verdict.disposition.home());
+            let memory = self.before.iter().find(|it| Some(it.id) == about);
+            let words = memory.map(Memory::words).filter(|it| !it.is_empty());
+            let words = words.map(|it| format!(": {it}")).unwrap_or_default();
+            return format!("{deed} by a person{words}");
+        }
+        let counts = self.counts();
+        let deeds = DEEDS.iter().filter_map(|(name, deed)| Some((counts.get(name)?, deed)));
+        let all = commas(deeds.map(|(number, deed)| format!("{} {deed}", count(*number as u64))));
+        if all.is_empty() {
+            "nothing is left of it: all of it was forgotten".to_owned()
+        } else {
+            all
+        }
     }
 
     /// Touched memories after the plan, by id.

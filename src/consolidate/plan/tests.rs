@@ -183,3 +183,9 @@ fn an_undo_keeps_what_people_changed_since() {
     edit(&mut expected);
     assert_eq!(known, MemoryMap::from([(own("a"), expected), (own("b"), mine)]));
 }
+
+#[test]
+fn a_plan_of_which_nothing_is_left_has_words() {
+    assert_eq!(plan(vec![add("a"), add("b")], Vec::new()).in_words(), "2 added");
+    assert!(plan(Vec::new(), Vec::new()).in_words().contains("forgotten"));
+}
