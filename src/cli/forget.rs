@@ -31,8 +31,9 @@ Examples:
 
 Memories that rest only on what is erased are erased too, others are rebuilt from what is left, \
 and memories that it superseded become active again. Then the store is searched for the erased \
-words. The transcript file is not changed; its conversation is skipped from now on, including \
-later messages. `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
+words. No transcript file is changed. An erased conversation is skipped from now on, including \
+later messages; `replay --also-forgotten` and `enqueue --also-forgotten` read it again. The \
+conversation of a single erased record stays.")]
 #[command(override_usage = "annalist forget [OPTIONS] <--session ID|--record ID|--namespace NAME>")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
@@ -223,10 +224,9 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
         let left = if proof.unscrubbed { "none left in its tables" } else { "none left" };
         return output::line(&format!("{looked}: {left}"));
     }
-    let left = proof.left.iter().map(|(place, count)| format!("{place} {count}"));
     output::line(&format!(
         "{looked}: {YELLOW}others also contain some of them{YELLOW:#}: {}",
-        output::commas(left)
+        output::commas(proof.left_in_words())
     ))?;
     let told = |file: &String| match PUBLISHED_IN.contains(&file.as_str()) {
         true => format!("{file} contains some: `annalist publish {file}` renews a published block"),

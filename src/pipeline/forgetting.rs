@@ -6,7 +6,9 @@ use crate::domain::{MemoryId, Record, RecordId, RecordState, SessionId};
 use crate::memory_dir::record_tag;
 use crate::store::{
     Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreError, StoredText,
+    place_in_words,
 };
+use crate::text::phrase::count;
 use aho_corasick::AhoCorasick;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,6 +206,14 @@ impl Consolidator {
 }
 
 impl ErasureProof {
+    /// Numbers of remaining texts, each with its place.
+    pub(crate) fn left_in_words(&self) -> impl Iterator<Item = String> + '_ {
+        let words = |(place, number): (&&'static str, &u64)| {
+            format!("{} in {}", count(*number), place_in_words(place))
+        };
+        self.left.iter().map(words)
+    }
+
     fn count(&mut self, place: &'static str, is_left: bool) {
         self.texts += 1;
         if is_left {

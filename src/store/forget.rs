@@ -54,7 +54,9 @@ impl Erased {
             (self.answers, "answer"),
             (self.jobs, "job"),
         ];
-        commas(all.map(|(number, name)| counted(number, name)))
+        let some = all.into_iter().filter(|(number, _)| *number > 0);
+        let words = commas(some.map(|(number, name)| counted(number, name)));
+        if words.is_empty() { "nothing".to_owned() } else { words }
     }
 }
 
@@ -74,33 +76,39 @@ pub(crate) struct StoredText<'a> {
     pub text: &'a str,
 }
 
-/// All columns that may contain words of a conversation or of a person's settings.
-const TEXTS: [(&str, &[&str]); 17] = [
-    ("entries", &["text", "native_id", "tool", "call_id"]),
-    ("records", &["body", "evidence", "reason"]),
-    ("journal", &["reply", "request", "model"]),
-    ("jobs", &["context", "detail", "holder", "cut", "reason"]),
-    ("runs", &["error_detail", "findings", "model"]),
-    ("coverage", &["reason"]),
-    ("remembered", &["dialog", "conversation"]),
-    ("cards", &["card"]),
-    ("memories", &["body", "namespace"]),
-    ("plans", &["body", "namespace"]),
-    ("memory_files", &["base", "path", "dir"]),
-    ("memory_dirs", &["dir", "namespace"]),
+/// Tables, their names for people, and all their columns that may contain words of a conversation or of a person's settings.
+const TEXTS: [(&str, &str, &[&str]); 17] = [
+    ("entries", "conversations", &["text", "native_id", "tool", "call_id"]),
+    ("records", "records", &["body", "evidence", "reason"]),
+    ("journal", "answers of models", &["reply", "request", "model"]),
+    ("jobs", "jobs", &["context", "detail", "holder", "cut", "reason"]),
+    ("runs", "extractions", &["error_detail", "findings", "model"]),
+    ("coverage", "reasons of skipped entries", &["reason"]),
+    ("remembered", "conversation memories", &["dialog", "conversation"]),
+    ("cards", "memory cards", &["card"]),
+    ("memories", "memories", &["body", "namespace"]),
+    ("plans", "plans", &["body", "namespace"]),
+    ("memory_files", "files as last written", &["base", "path", "dir"]),
+    ("memory_dirs", "names of directories", &["dir", "namespace"]),
     (
         "sessions",
+        "titles of conversations",
         &["title", "path", "cwd", "native_id", "parent", "branches", "namespace", "findings"],
     ),
-    ("capabilities", &["base_url", "model"]),
-    ("lanes", &["namespace"]),
-    ("workers", &["stopped"]),
-    ("namespace_moves", &["namespace", "moved_to"]),
+    ("capabilities", "endpoints", &["base_url", "model"]),
+    ("lanes", "queues", &["namespace"]),
+    ("workers", "workers", &["stopped"]),
+    ("namespace_moves", "names of namespaces", &["namespace", "moved_to"]),
 ];
+
+/// Words for the place of a [`StoredText`], for people.
+pub(crate) fn place_in_words(place: &str) -> &str {
+    TEXTS.iter().find(|(table, ..)| *table == place).map_or(place, |(_, words, _)| words)
+}
 
 /// Tables and columns of [`TEXTS`].
 fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TEXTS.iter().flat_map(|(table, columns)| columns.iter().map(|column| (*table, *column)))
+    TEXTS.iter().flat_map(|(table, _, columns)| columns.iter().map(|column| (*table, *column)))
 }
 
 impl Store {

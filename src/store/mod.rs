@@ -40,7 +40,7 @@ pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
 pub use error::StoreError;
 pub(crate) use error::{StoreErrorKind, StoreResult};
-pub(crate) use forget::{Erased, Erasure, StoredText, TagKind};
+pub(crate) use forget::{Erased, Erasure, StoredText, TagKind, place_in_words};
 pub use handle::Store;
 pub(crate) use handle::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use journal::{Bill, JournalEntry, Journaled, Journaling};

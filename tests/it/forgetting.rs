@@ -169,7 +169,7 @@ fn a_record_is_gone_with_its_memory_and_its_session_stays() {
     let before = memories(&place)["home/dev/ledger"].len();
     let shown = place.run(&["forget", "--record", &record[..12], "--yes"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
-    assert!(shown.stdout.contains("1 record,"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("erased: 1 record\n"), "{}", shown.stdout);
     assert_eq!(memories(&place)["home/dev/ledger"].len(), before - 1);
     let left = place.json(&["records", "--namespace", "home/dev/ledger", "--json"]);
     assert_eq!(left.as_array().unwrap().len(), records.as_array().unwrap().len() - 1);

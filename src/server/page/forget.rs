@@ -97,13 +97,12 @@ pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response, Pag
     };
     let (memories, changed) = (count(erased.memories_gone), count(erased.memories_changed));
     let passages = counted(proof.passages as u64, "passage");
-    let left = proof.left.iter().map(|(place, number)| format!("{place} {}", count(*number)));
     let view = context! {
         namespace,
         erased => erased.in_words("conversation"),
         memories => format!("{memories} gone, {changed} changed"),
         looked => format!("{} texts were searched for {passages}", count(proof.texts)),
-        left => left.chain(proof.files.iter().cloned()).collect::<Value>(),
+        left => proof.left_in_words().chain(proof.files.iter().cloned()).collect::<Value>(),
     };
     visit.render("Forgotten", include_str!("templates/forgotten.html"), view)
 }
