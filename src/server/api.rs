@@ -5,7 +5,7 @@ use super::error::ApiError;
 use super::intake::{receive, too_large};
 use super::reading::{
     self, ContextQuery, MemoryQuery, NamespaceStatus, Page, Parameters, RecordsQuery, SearchQuery,
-    SlicesQuery, TranscriptQuery,
+    SlicesQuery, StatusQuery, TranscriptQuery,
 };
 use super::state::{Caller, ServerState};
 use crate::context::Block;
@@ -233,7 +233,7 @@ fn operations(it: &mut SchemaGenerator) -> Vec<Operation> {
         Operation::of::<MemoryQuery, Memories>(it, "/v1/memory", memory),
         Operation::of::<SearchQuery, Hits>(it, "/v1/search", search),
         Operation::of::<ContextQuery, Block>(it, "/v1/context", context),
-        Operation::of::<(), NamespaceStatus>(it, "/v1/status", status),
+        Operation::of::<StatusQuery, NamespaceStatus>(it, "/v1/status", status),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Request errors as JSON: the problem, its place and the expectation.
 
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreErrorKind};
 use crate::text::phrase::with_causes;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -19,7 +19,7 @@ pub(super) struct ApiError {
     pub error: ErrorLine,
 }
 
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(super) struct ErrorLine {
     /// Problem, in words.
     pub what: String,
@@ -39,25 +39,33 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         tracing::error!(error = with_causes(&error), "the store failed a request");
-        let (status, expected) = match error.is_transient() {
+        let is_read_only = error.kind == StoreErrorKind::ReadOnly;
+        let (status, expected) = match error.is_transient() || is_read_only {
             true => (StatusCode::SERVICE_UNAVAILABLE, "try again"),
             false => (StatusCode::INTERNAL_SERVER_ERROR, "see the log of the server"),
         };
-        ApiError::new(status, "the store failed", "the server", expected)
+        let what = format!("the store failed: {}", error.kind);
+        ApiError::new(status, &what, "the server", expected)
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let status = self.status;
-        let mut response = (status, axum::Json(self)).into_response();
-        let headers = response.headers_mut();
-        if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status) {
-            headers.insert(RETRY_AFTER, RETRY_SECS.into());
-        }
+        let (status, line) = (self.status, self.error.clone());
+        let mut response = with_retry((status, axum::Json(self)).into_response());
+        response.extensions_mut().insert(line);
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
+}
+
+/// Adds `Retry-After` where the same request may succeed later.
+pub(super) fn with_retry(mut response: Response) -> Response {
+    if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status())
+    {
+        response.headers_mut().insert(RETRY_AFTER, RETRY_SECS.into());
+    }
+    response
 }

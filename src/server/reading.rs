@@ -153,6 +153,7 @@ pub(super) async fn context(
 pub(super) async fn status(
     caller: Caller,
     State(state): Shared,
+    Parameters(StatusQuery {}): Parameters<StatusQuery>,
 ) -> Result<Json<NamespaceStatus>, ApiError> {
     caller.may(TokenRight::Read)?;
     let NamespaceSums { sessions, totals, runs_failed } =
@@ -167,6 +168,17 @@ const ITEMS_MAX: u32 = 1_000;
 /// Maximum offset of a page.
 const SKIP_MAX: u32 = 10_000;
 
+/// Prefix of the messages about parameters.
+const NOT_READ: &str = "Failed to deserialize query string: ";
+/// Messages of the parser about a value, and ours.
+const PARSER_MESSAGES: [(&str, &str); 5] = [
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("invalid digit found in string", "expected a whole number"),
+    ("number too large to fit in target type", "expected a smaller number"),
+    ("provided string was not `true` or `false`", "expected true or false"),
+    ("unknown field", "unknown parameter"),
+];
+
 /// Extracts the parameters of a request.
 pub(super) struct Parameters<T>(pub T);
 
@@ -175,13 +187,25 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Parameters<T>, ApiError> {
         let query = AxumQuery::<T>::try_from_uri(&parts.uri);
-        query.map(|it| Parameters(it.0)).map_err(|error| refused(&error.body_text()))
+        query.map(|it| Parameters(it.0)).map_err(|error| {
+            let text = error.body_text();
+            let mut line = text.strip_prefix(NOT_READ).unwrap_or(&text).to_owned();
+            for (of_parser, ours) in PARSER_MESSAGES {
+                line = line.replace(of_parser, ours);
+            }
+            refused(&line)
+        })
     }
 }
 
 fn refused(what: &str) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, what, "query", "the parameters of /v1/openapi.json")
 }
+
+/// The status has no parameters.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StatusQuery {}
 
 /// Parameters of slices.
 #[derive(Deserialize, JsonSchema)]

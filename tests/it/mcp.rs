@@ -160,7 +160,7 @@ fn a_hit_that_may_not_hold_names_the_memory_that_may_have_ended_it() {
     let kind = hit["kind"].as_str().unwrap();
     let state = format!("{} {kind}, current, {mark}, ", id.as_str().unwrap());
     talk(&place, async |client| {
-        let query = json!({"query": hit["headline"], "limit": 100_000});
+        let query = json!({"query": hit["headline"], "limit": 255});
         for (tool, arguments) in [
             ("search", query),
             ("open_items", json!({})),
@@ -295,7 +295,8 @@ fn wrong_arguments_are_refused_in_one_line_and_the_server_goes_on() {
             ("search", json!({"query": "a", "when": "b"}), "unknown field `when`"),
             ("search", json!({"query": 1}), "expected a string"),
             ("search", json!({"query": "a", "kind": "rule"}), "expected one of `decision`"),
-            ("search", json!({"query": "a", "limit": 0}), "expected a nonzero"),
+            ("search", json!({"query": "queue", "limit": 0}), "limit: expected 1 to 255"),
+            ("search", json!({"query": "queue", "limit": 256}), "limit: expected 1 to 255"),
             ("search", json!({"query": "what did we"}), "use a rarer word"),
             ("why", json!({"id": "zz"}), "`zz`"),
             ("history", json!({"id": ""}), "this project has nothing"),
@@ -420,11 +421,14 @@ fn standard_output_has_nothing_but_the_protocol_and_the_end_of_input_is_the_end(
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
         "params": {"name": "search", "arguments": {"query": "queue"}}});
-    let told = answer(&format!("{hello}\n{ready}\nnot JSON\n{call}\n"));
+    let bare = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call"});
+    let told = answer(&format!("{hello}\n{ready}\nnot JSON\n{call}\n{bare}\n"));
     assert_eq!(told.status.code(), Some(0));
     let lines = String::from_utf8(told.stdout).unwrap();
     let lines: Vec<Value> = lines.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     assert!(lines.iter().all(|line| line["jsonrpc"] == "2.0"), "{lines:?}");
+    let bare = lines.iter().find(|line| line["id"] == 3).unwrap();
+    assert_eq!(bare["error"]["code"], -32602, "{bare}");
     let found = lines.iter().find(|line| line["id"] == 2).unwrap();
     assert!(found["result"]["content"][0]["text"].as_str().unwrap().contains("said by "));
 }

@@ -21,10 +21,10 @@ use crate::text::phrase::commas;
 use crate::text::truncate;
 use answers::{Answer, TOKENS_MAX, short};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ResourceTemplate, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, JsonObject, ListResourceTemplatesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -153,8 +153,10 @@ impl Server {
     async fn search(&self, arguments: SearchArguments) -> Result<Redacted, ToolError> {
         let SearchArguments { query: words, kind, state, limit, namespace } = arguments;
         let query = Query::parse(&words).map_err(|why| failed(format!("query: {why}")))?;
-        let limit = limit.and_then(|it| usize::try_from(it.get()).ok());
-        let limit = limit.unwrap_or(HITS).min(HITS_MAX);
+        let limit = limit.map_or(Ok(HITS), usize::try_from).unwrap_or(usize::MAX);
+        if !(1..=HITS_MAX).contains(&limit) {
+            return Err(failed(format!("limit: expected 1 to {HITS_MAX}")));
+        }
         let filter = SearchFilter { kind, ..SearchFilter::default() };
         let request = SearchRequest { words, filter, state, limit, ..SearchRequest::default() };
         let hits = self.hits(request, namespace).await?;
@@ -420,6 +422,21 @@ impl ServerHandler for Server {
             }
         };
         Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A known method whose parameters are missing or of another form arrives here.
+        match ["tools/call", "resources/read"].contains(&request.method.as_str()) {
+            true => {
+                let line = format!("{}: missing or invalid `params`", request.method);
+                Err(ErrorData::invalid_params(line, None))
+            }
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
     }
 
     async fn list_resource_templates(

@@ -7,12 +7,11 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
-use std::num::NonZeroU64;
 
 /// Maximum letters of each text of a note, so that an answer shows it whole.
 const NOTE_LETTERS: usize = 600;
 /// Schema keywords that are of no use to a model.
-const SILENT: [&str; 4] = ["default", "format", "minimum", "maximum"];
+const SILENT: [&str; 2] = ["default", "format"];
 
 named! {
     /// A tool.
@@ -39,8 +38,8 @@ pub(super) struct SearchArguments {
     pub(super) state: Option<HitState>,
     /// Default 10
     #[serde(default)]
-    #[schemars(with = "u64")]
-    pub(super) limit: Option<NonZeroU64>,
+    #[schemars(with = "u64", range(min = 1, max = 255))]
+    pub(super) limit: Option<u64>,
     /// Another one than this project's, if allowed
     #[serde(default)]
     #[schemars(with = "String")]
@@ -219,5 +218,6 @@ mod tests {
         let search = Value::Object(ToolName::Search.schema());
         assert_eq!(search["required"], serde_json::json!(["query"]));
         assert_eq!(search["properties"]["kind"]["enum"][0], "decision");
+        assert_eq!(search["properties"]["limit"]["maximum"], 255);
     }
 }
