@@ -4,7 +4,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Format, Match, MemoryId, MemoryState, PersonDecision, Record,
     RecordId, RecordState, Speaker, Stage,
 };
-use crate::memory_dir::source_tag;
+use crate::memory_dir::{CONFLICTS_WITH, source_tag};
 use crate::pipeline::{HitState, SearchHit};
 use crate::privacy::Redacted;
 use crate::search::Query;
@@ -164,6 +164,15 @@ impl<'a> MemoryRow<'a> {
             reason: memory.reason.as_deref(),
             records: &memory.sources,
         })
+    }
+
+    /// State with the memories that ended it, contradict it or may have ended it.
+    pub(crate) fn standing_in_words(&self) -> String {
+        let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
+        let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
+        let by = by.map(|it| format!(" by {}", source_tag(it)));
+        let possibly = self.possibly.map(|it| format!(", {it}"));
+        [Some(self.standing.to_owned()), by, with, possibly].into_iter().flatten().collect()
     }
 }
 

@@ -5,8 +5,12 @@ use crate::domain::{
     Claim, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
     RecordId, Settlement, Speaker, Timestamp,
 };
+use crate::text::truncate;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+/// Maximum letters of a memory that a message names.
+const NAME_LETTERS: usize = 80;
 
 /// A verdict on one memory or two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,17 +74,17 @@ impl PersonVerdict {
                 let (old, new) = (get(old)?, get(new)?);
                 let is_replaced = old.superseded_by == Some(new.id) && is_active(new);
                 (is_replaced && by_person(old) && !is_asked())
-                    .then(|| format!("memory {} has already superseded {}", new.id, old.id))
+                    .then(|| format!("{} has already superseded {}", named(new), named(old)))
             }
             PersonVerdict::Close { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(true).is_some())?;
                 (!of.is_open() && by_person(of) && !is_asked())
-                    .then(|| format!("memory {memory} is already closed"))
+                    .then(|| format!("{} is already closed", named(of)))
             }
             PersonVerdict::Reopen { memory } => {
                 let of = get(memory).filter(|it| is_active(it) && it.stage_once(false).is_some());
                 of.filter(|of| of.is_open() && by_person(of))
-                    .map(|_| format!("memory {memory} is already open"))
+                    .map(|of| format!("{} is already open", named(of)))
             }
             // What is out of use is not retracted.
             PersonVerdict::Retract { .. } => None,
@@ -287,9 +291,16 @@ fn first_record(memory: &Memory) -> RecordId {
     memory.sources.first().copied().unwrap_or(RecordId(memory.id.0))
 }
 
+/// Words of a memory in a message.
+fn named(memory: &Memory) -> String {
+    let words = memory.words();
+    let head = truncate::letters(words, NAME_LETTERS);
+    format!("“{head}{}”", if head.len() < words.len() { "…" } else { "" })
+}
+
 fn out_of_use(memory: &Memory) -> String {
-    let (id, state) = (memory.id, memory.state.name());
-    format!("memory {id} is {state}: `annalist memory reopen {id}` puts it back into use")
+    let (id, name, state) = (memory.id, named(memory), memory.state.name());
+    format!("{name} is {state}: `annalist memory reopen {id}` puts it back into use")
 }
 
 #[cfg(test)]

@@ -291,6 +291,19 @@ named! {
     }
 }
 
+impl Match {
+    /// How the evidence was found, for people.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Match::Exact => "word for word",
+            Match::Folded => "word for word except for case and punctuation",
+            Match::Literal => "by a name or number",
+            Match::Overlap => "by shared words",
+            Match::Noted => "as a note",
+        }
+    }
+}
+
 /// Words of one entry that a claim rests on.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {

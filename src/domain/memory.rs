@@ -245,6 +245,16 @@ impl Memory {
         self.stage.in_words(&self.claim, self.settled_as.as_deref())
     }
 
+    /// Words before the memory that completed, settled or solved it.
+    pub(crate) fn settled_in_words(&self) -> &'static str {
+        match self.claim.kind() {
+            ClaimKind::Request if self.stage_in_words() == "done" => "completed by",
+            ClaimKind::Request => "decided by",
+            ClaimKind::Attempt => "solved by",
+            ClaimKind::Decision | ClaimKind::Discussion => "settled by",
+        }
+    }
+
     /// True for a request that a decision granted; to say it again asks for nothing new.
     pub(crate) fn is_granted(&self) -> bool {
         !self.is_open() && is_granted(self.settled_as.as_deref())

@@ -32,7 +32,7 @@ pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelUsage};
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation, RedoOutcome,
 };
-pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, contradictions, directory_of};
+pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, directory_of};
 pub(crate) use directories::{
     Directories, DirectoryNotes, ForgetResult, PUBLISHED_IN, ProjectDirectory, ShownFiles,
     SyncedDirectory, left_behind, project_namespace, record_tag,
@@ -53,7 +53,7 @@ pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
-pub(crate) use review::{Question, pair_questions, pairs, questions};
+pub(crate) use review::{Question, pair_questions, pairs, questions, undecided};
 pub(crate) use searching::{
     DayHits, Embedder, HitState, Note, SearchHit, SearchRequest, hit_of_memory, marked, search,
     search_days, with_marks,

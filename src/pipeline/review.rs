@@ -1,5 +1,6 @@
 //! Questions for a person: pairs of memories that contradict one another, or may, and open items.
 
+use super::dir_sync::contradictions;
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, PARTLY};
 use crate::memory_dir::{Contradiction, Section, section};
 use crate::store::{PrefixLookup, Store, StoreError};
@@ -63,6 +64,24 @@ pub(crate) async fn pair_questions(
         Question::pair(memories.get(&it.one)?, memories.get(&it.other)?, it.is_certain)
     };
     Ok(pairs.iter().filter_map(question).collect())
+}
+
+/// Active memories that contradict an active one or may have made it obsolete, each with the words for it.
+pub(crate) async fn undecided(
+    store: &Store,
+    memory: &Memory,
+) -> Result<Vec<(&'static str, Memory)>, StoreError> {
+    let mut found = Vec::new();
+    for pair in contradictions(store, &memory.namespace).await? {
+        let other = match memory.id {
+            id if id == pair.one => pair.other,
+            id if id == pair.other => pair.one,
+            _ => continue,
+        };
+        let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
+        found.extend(pair.words(memory, &by).map(|words| (words, *by)));
+    }
+    Ok(found)
 }
 
 fn asks(memory: &Memory) -> bool {

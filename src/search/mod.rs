@@ -56,7 +56,7 @@ pub(crate) struct Query {
 }
 
 /// Reason to refuse a query without words that are rare enough.
-pub(crate) const NO_WORDS: &str = "nothing to search for: use a rarer word, of two letters or more";
+pub(crate) const NO_WORDS: &str = "nothing to search for: use a rarer word, of 2 to 64 letters";
 
 /// A word of a query, and the stems of its synonyms.
 #[derive(Clone, Debug)]

@@ -9,13 +9,12 @@ use crate::cli::output::{
 use crate::cli::settings;
 use crate::config::namespace_name;
 use crate::domain::{
-    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
+    Claim, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
     shown_words,
 };
-use crate::memory_dir::{CONFLICTS_WITH, Contradiction, source_tag};
 use crate::pipeline::{
-    MemoryChange, MissingName, Verification, VerifyError, contradictions, hit_of_memory, marked,
-    memories_at, memory_history, memory_named,
+    self, MemoryChange, MissingName, Verification, VerifyError, hit_of_memory, marked, memories_at,
+    memory_history, memory_named,
 };
 use crate::rows::{MemoryRow, kind_in_words};
 use crate::store::{OpenMode, PrefixLookup, Store};
@@ -80,16 +79,11 @@ impl Row for MemoryRow<'_> {
     const SPARE: &'static [usize] = &[1];
 
     fn cells(&self) -> Vec<String> {
-        let stage = self.standing.to_owned();
-        let with = self.conflicts_with.map(|it| format!(", {CONFLICTS_WITH} {}", source_tag(it)));
-        let by = self.superseded_by.or(self.settled_by).filter(|by| by.0 != self.id);
-        let by = by.map(|it| format!(" by {}", source_tag(it)));
-        let possibly = self.possibly.map(|it| format!(", {it}"));
         vec![
             short(&self.id),
             self.namespace.to_owned(),
             kind_in_words(self.claim, false),
-            [Some(stage), by, with, possibly].into_iter().flatten().collect(),
+            self.standing_in_words(),
             output::day(self.valid_from.as_deref()),
             shorten(shown_words(self.edited, self.claim), HEADLINE_LETTERS),
         ]
@@ -257,7 +251,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
         ("until", output::time(memory.valid_until).unwrap_or_default()),
         ("reason", memory.reason.clone().unwrap_or_default()),
         ("replaced by", replaced_by),
-        (settled(memory), settled_by),
+        (memory.settled_in_words(), settled_by),
     ];
     pairs(rows.into_iter().chain(undecided))?;
     output::line("")?;
@@ -270,34 +264,14 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     }
 }
 
-/// Active memories that contradict an active one or may have made it obsolete, each with the words for it.
+/// Undecided pairs of a memory: the words for each, and the other one.
 pub(in crate::cli) async fn undecided(
     store: &Store,
     memory: &Memory,
 ) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut rows = Vec::new();
-    for pair in contradictions(store, &memory.namespace).await? {
-        let Contradiction { one, other, .. } = pair;
-        let other = match memory.id {
-            id if id == one => other,
-            id if id == other => one,
-            _ => continue,
-        };
-        let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
-        let words = pair.words(memory, &by);
-        let headline = shorten(by.words(), HEADLINE_LETTERS);
-        rows.extend(words.map(|words| (words, format!("{}  {headline}", short(&other)))));
-    }
-    Ok(rows)
-}
-
-pub(in crate::cli) fn settled(memory: &Memory) -> &'static str {
-    match memory.claim.kind() {
-        ClaimKind::Request if memory.stage_in_words() == "done" => "completed by",
-        ClaimKind::Request => "decided by",
-        ClaimKind::Attempt => "solved by",
-        ClaimKind::Decision | ClaimKind::Discussion => "settled by",
-    }
+    let pairs = pipeline::undecided(store, memory).await?.into_iter();
+    let row = |by: Memory| format!("{}  {}", short(&by.id), shorten(by.words(), HEADLINE_LETTERS));
+    Ok(pairs.map(|(words, by)| (words, row(by))).collect())
 }
 
 /// Short id and words of a memory; empty without an id.

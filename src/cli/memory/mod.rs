@@ -8,7 +8,7 @@ mod sync;
 mod verdicts;
 
 pub(super) use directory::LintReport;
-pub(super) use memories::{HistoryRow, MissingRow, headline, settled, undecided};
+pub(super) use memories::{HistoryRow, MissingRow, headline, undecided};
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
 

@@ -5,11 +5,11 @@ use super::rows::print_claim;
 use super::why_code::{self, Subject};
 use crate::cli::arguments::{limit, one};
 use crate::cli::memory::folder::{DirArgs, tag_or_id};
-use crate::cli::memory::{headline, settled, undecided};
+use crate::cli::memory::{headline, undecided};
 use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, json_row, pairs};
 use crate::cli::session_input::{Heard, Source};
 use crate::cli::settings;
-use crate::domain::{Entry, EntryKind, Evidence, Match, Memory, OutputMode, Speaker};
+use crate::domain::{Entry, EntryKind, Evidence, Memory, OutputMode, Speaker};
 use crate::memory_dir::{SOURCE, Tag, source_tag};
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::{Gate, Redacted, strip_private};
@@ -186,7 +186,7 @@ async fn print_standing(
         ("memory", standing),
         ("edited", memory.edited.as_ref().map(|_| memory.words().to_owned()).unwrap_or_default()),
         ("replaced by", headline(store, memory.replaced_by()).await?),
-        (settled(&memory), headline(store, memory.settler()).await?),
+        (memory.settled_in_words(), headline(store, memory.settler()).await?),
     ];
     for old in store.replaced_by(memory.id, REPLACED_MAX).await? {
         let what = if old.is_answered() { "settles" } else { "replaces" };
@@ -213,13 +213,7 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
             evidence.line,
             name.unwrap_or_default(),
             evidence.speaker.name(),
-            match evidence.found {
-                Match::Exact => "word for word",
-                Match::Folded => "word for word except for case and punctuation",
-                Match::Literal => "by a name or number",
-                Match::Overlap => "by shared words",
-                Match::Noted => "as a note",
-            }
+            evidence.found.in_words()
         ))?;
         let (before, after) = around(entry.as_ref(), evidence);
         let words = evidence.words.as_str().replace('\n', "\n    ");

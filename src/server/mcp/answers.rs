@@ -177,8 +177,8 @@ fn origin(hit: &SearchHit, query: &Query) -> String {
 }
 
 fn spoken(evidence: &Evidence, path: &str, at: Option<Timestamp>) -> String {
-    let (who, found) = (speaker(evidence), evidence.found.name());
-    format!("said by {who} at {path}:{}, {}, found as {found}", evidence.line, day(at))
+    let (who, found) = (speaker(evidence), evidence.found.in_words());
+    format!("said by {who} at {path}:{}, {}, found {found}", evidence.line, day(at))
 }
 
 fn speaker(evidence: &Evidence) -> String {
