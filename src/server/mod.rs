@@ -18,7 +18,7 @@ use axum::RequestPartsExt;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use error::ApiError;
 pub(crate) use intake::{Intake, IntakeParts};
@@ -46,10 +46,11 @@ impl HttpServer {
             let checked = tools.layer(from_fn_with_state(Arc::clone(&state), check_mcp));
             router = router.merge(checked);
         }
-        if state.page_secret.is_some() {
-            router = router.merge(page::router(&state));
+        if state.page_secret.is_none() {
+            return guard::guarded(router, hosts);
         }
-        guard::guarded(router, hosts)
+        router = router.merge(page::router(&state));
+        guard::guarded(router, hosts).layer(from_fn(page::show_errors))
     }
 }
 

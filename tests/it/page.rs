@@ -269,6 +269,11 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
     }
     let page = served.get(&format!("/memory/{redis}"));
     assert!(page.contains("<mark>") && page.contains("s1.jsonl"), "{page}");
+    assert!(page.contains("found by shared words"), "{page}");
+    // An undone plan cannot be undone, and a notice is one of ours.
+    let told = served.get(&format!("/review?done={}&told=You+won", decided_last(&place)));
+    assert!(!told.contains("can be undone") && !told.contains("You won"), "{told}");
+    assert!(served.get("/plans").contains("kept both by a person: "));
     let elsewhere =
         format!("csrf={csrf}&back=//evil.example&verdict=keep-both&one={redis}&other={postgres}");
     let location = served.post("/verdict", &elsewhere).headers["location"].clone();
@@ -290,8 +295,8 @@ fn a_verdict_that_is_in_force_already_says_so_and_writes_nothing() {
     for (verdict, one, other, status, already) in [
         ("close", closed, "", 303, "is already closed"),
         ("reopen", closed, "", 303, "is already open"),
-        ("keep-both", one, other, 303, "a person already decided that both hold"),
-        ("keep-both", other, one, 400, "a person already decided that both hold"),
+        ("keep-both", one, other, 303, "person already decided that both hold"),
+        ("keep-both", other, one, 400, "person already decided that both hold"),
         ("supersede", one, other, 303, "has already superseded"),
     ] {
         let fields = format!("csrf={csrf}&verdict={verdict}&one={one}&other={other}");
@@ -343,9 +348,14 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
         |answer: &str| format!("csrf={csrf}&namespace={namespace}&plan={plan}&answer={answer}");
     let refused = served.post("/plans/next", &fields("refuse"));
     assert_eq!(refused.status, 303, "{}", refused.body);
+    let shown = served.get(&refused.headers["location"]);
+    assert!(shown.contains(" · refused 2") && !shown.contains("href=\"/memory/"), "{shown}");
+    assert!(served.get("/plans").contains("\"state bad\">refused<"));
+    assert!(place.run(&["consolidate", "log"]).stdout.contains("refused: "));
     assert_eq!(place.json(&["memory", "list", "--json"]), serde_json::json!([]));
     let redone = served.post(&format!("/plans/{plan}/redo"), &format!("csrf={csrf}&plan={plan}"));
     assert_eq!(redone.status, 303, "{}", redone.body);
+    assert!(served.get(&redone.headers["location"]).contains("when you accept this plan"));
     let accepted = served.post("/plans/next", &fields("accept"));
     assert!(accepted.headers["location"].starts_with("/plans?done="), "{}", accepted.body);
     let before = place.json(&["memory", "list", "--json"]).as_array().unwrap().len();
@@ -355,7 +365,12 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     let few = format!("/forget?session={}", &session[..3]);
     let few = served.ask("GET", &few, &[("Cookie", &served.cookie)], "");
     assert!(few.status == 400 && few.body.contains("at least 4 characters"), "{}", few.body);
-    assert!(served.get(&format!("/forget?session={session}")).contains("would erase"));
+    let all = served.get(&format!("/forget?session={session}"));
+    assert!(all.contains("would erase") && all.contains("is ignored from now on"), "{all}");
+    let record = place.json(&["records", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let one = served.get(&format!("/forget?record={record}"));
+    assert!(one.contains("erase <strong>1 record</strong>"), "{one}");
+    assert!(one.contains("Its conversation stays") && !one.contains("ignored"), "{one}");
     let unsure = served.post("/forget", &format!("csrf={csrf}&session={session}"));
     assert_eq!(unsure.status, 400, "{}", unsure.body);
     let gone = served.post("/forget", &format!("csrf={csrf}&session={session}&sure=yes"));
@@ -397,7 +412,7 @@ fn a_search_with_more_hits_than_it_shows_says_so() {
     place.json(&["replay", "s.jsonl", "--json"]);
     let page = Served::new(&place);
     assert!(page.get("/search?kind=decision").contains("The best 40, best match first"));
-    assert!(page.get("/search?kind=request").contains("0 found, best"));
+    assert!(page.get("/search?kind=request").contains("Nothing found<"));
 }
 
 #[test]
@@ -442,7 +457,7 @@ fn a_search_that_is_sent_off_also_goes_by_meaning_and_one_while_typing_does_not(
     place.set("ANNALIST__MODEL__BASE_URL", stub.url());
     place.set("ANNALIST__SEARCH__EMBEDDINGS", "small");
     let page = Served::new(&place);
-    assert!(page.get("/search?q=unreliable&live=1").contains("0 found"));
+    assert!(page.get("/search?q=unreliable&live=1").contains("Nothing found<"));
     assert_eq!(stub.count(), 0, "a keystroke is not paid for");
     let found = page.get("/search?q=unreliable");
     assert!(found.contains("flaky"), "{found}");
@@ -471,5 +486,92 @@ fn a_failure_that_was_solved_is_said_to_be_solved() {
     };
     let memory = memories.as_array().unwrap().iter().find(is_it).unwrap();
     let shown = page.get(&format!("/memory/{}", memory["id"].as_str().unwrap()));
-    assert!(shown.contains(r#"<span class="state good">solved</span>"#), "{shown}");
+    assert!(
+        shown.contains(r#"<span class="state good">solved by <a href="/memory/src-"#),
+        "{shown}"
+    );
+    assert!(shown.contains("<dt>solved by</dt><dd><a "), "{shown}");
+    let unsure = memories.as_array().unwrap().iter().find(|it| !it["possibly"].is_null()).unwrap();
+    let words = unsure["possibly"].as_str().unwrap().split(" src-").next().unwrap();
+    let list = format!("/memory?namespace={}", unsure["namespace"].as_str().unwrap());
+    for path in [format!("/memory/{}", unsure["id"].as_str().unwrap()), list] {
+        let shown = page.get(&path);
+        assert!(shown.contains(&format!(", {words} <a href=\"/memory/src-")), "{path}: {shown}");
+    }
+}
+
+/// The plan that was applied last.
+fn decided_last(place: &Place) -> String {
+    let log = place.json(&["consolidate", "log", "--json"]);
+    log.as_array().unwrap().last().unwrap()["plan"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_address_of_nothing_says_what_is_so() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let html = ("Accept", "text/html,*/*");
+    let cookie = ("Cookie", served.cookie.as_str());
+    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let session = format!("/session/{}?page=99", session.as_str().unwrap());
+    for (path, expected) in [
+        ("/session?page=99999999", "<p>This list has no such page</p>"),
+        (&session, "<p>This list has no such page</p>"),
+        ("/nope", "<p>There is no page at this address</p>"),
+        ("/memory/", "<p>There is no page at this address</p>"),
+        ("/v1/nope", "\"no such operation\""),
+    ] {
+        let answered = served.ask("GET", path, &[cookie, html], "");
+        assert_eq!(answered.status, 404, "{path}");
+        assert!(answered.body.contains(expected), "{path}: {}", answered.body);
+    }
+    for (path, expected) in [
+        ("/review?page=99", "1. These contradict each other."),
+        ("/memory?namespace=nope", "There is no project of this name"),
+        ("/search?q=a", "Nothing to search for: use a rarer word, of 2 to 64 letters."),
+        ("/search", " autofocus>"),
+    ] {
+        let page = served.get(path);
+        assert!(page.contains(expected), "{path}: {page}");
+    }
+    let own = format!("http://{}", served.host);
+    let from = format!("{own}/review?page=2");
+    let headers = [cookie, ("Origin", own.as_str()), ("Referer", from.as_str())];
+    let refused = served.ask("POST", "/verdict", &headers, "");
+    let back = "review?page=2\">Back</a>";
+    assert!(refused.status == 400 && refused.body.contains(back), "{}", refused.body);
+    let unknown = served.ask("GET", "/memory", &[], "").body;
+    assert!(unknown.contains("<p>Open the address that <code>annalist serve</code>"), "{unknown}");
+    let none = Place::new();
+    none.json(&["token", "new", "laptop", "--namespace", "roofs", "--can", "read", "--json"]);
+    assert!(Served::new(&none).get("/search?q=queue").contains("Nothing has been read yet"));
+}
+
+#[test]
+fn a_linked_line_comes_with_its_own_speaker() {
+    let stub = judge(|_| Answer::Call(serde_json::json!({"dispositions": []})));
+    let words = "We chose Redis over Postgres because the queue needs low latency.";
+    let place = said_by(&stub, &[("assistant", words), ("user", words)]);
+    place.json(&BY_RULE);
+    let memories = place.json(&["memory", "list", "--json"]);
+    assert_eq!(
+        (memories.as_array().unwrap().len(), &memories[0]["said_by"]),
+        (1, &"person".into())
+    );
+    let listed = Served::new(&place).get("/memory");
+    assert!(listed.contains("said by the agent"), "{listed}");
+}
+
+#[test]
+fn a_store_that_another_process_has_locked_is_said_to_be() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let [redis, postgres] = ids(&place);
+    let csrf = served.csrf(&served.get("/review"));
+    let locked = place.sql();
+    locked.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let fields = format!("csrf={csrf}&verdict=supersede&one={redis}&other={postgres}");
+    let refused = served.post("/verdict", &fields);
+    assert_eq!((refused.status, refused.headers["retry-after"].as_str()), (503, "5"));
+    assert!(refused.body.contains("another process has locked it"), "{}", refused.body);
 }

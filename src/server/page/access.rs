@@ -55,10 +55,14 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// Middleware that admits only requests with access to the page.
 pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(&page, &request) {
+    secured(match refusal(&page, &request) {
         Some(refused) => refused,
         None => next.run(request).await,
-    };
+    })
+}
+
+/// Adds the security headers.
+pub(super) fn secured(mut response: Response) -> Response {
     for (name, value) in RULES {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

@@ -1,11 +1,11 @@
 //! Memories by project, and one memory with what it replaced, who confirmed it and its evidence.
 
 use super::shell::{PageError, Visit, encoded, one};
-use super::views::{address, cut, day, memory_view, pager, range, span, speaker, with_places};
+use super::views::{address, cut, memory_view, pager, period, range, span, speaker, with_places};
 use crate::adapters::clock;
-use crate::domain::{Entry, Evidence, Memory, MemoryState};
+use crate::domain::{ClaimKind, Entry, Evidence, Memory, MemoryState};
 use crate::memory_dir::Section;
-use crate::pipeline::{MemoryChange, memory_history, memory_named, why};
+use crate::pipeline::{MemoryChange, memory_history, memory_named, undecided, why};
 use crate::store::{PageRange, PrefixLookup, RecordSources};
 use axum::extract::Path;
 use axum::response::Response;
@@ -59,7 +59,7 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
         let mut memories = store.memories_in(&namespace, section, listed).await?;
         if named.is_some() {
             let list = format!("/memory?namespace={}&section={name}&page=", encoded(&namespace));
-            links = Some(pager(visit.number(), LISTED, &mut memories, &list));
+            links = Some(pager(visit.number(), LISTED, &mut memories, &list)?);
         }
         let memories = with_places(&visit.page, &memories).await?;
         let total = counts.get(&section).copied().unwrap_or_default();
@@ -67,6 +67,8 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     }
     let title = format!("Memory of {namespace}");
     let view = context! {
+        is_empty => counts.is_empty(),
+        is_known => store.has_namespace(&namespace).await?,
         namespace,
         sections,
         pager => links,
@@ -91,7 +93,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     };
     let skipped = history.len().saturating_sub(CHANGES_MAX);
     let mut replaced_by = None;
-    if let Some(next) = memory.superseded_by
+    if let Some(next) = memory.replaced_by()
         && let PrefixLookup::One(next) = store.memory(next.0.into()).await?
     {
         replaced_by = Some(memory_view(&next));
@@ -99,12 +101,22 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     let replaced = store.replaced_by(memory.id, SHOWN).await?;
     let fields = memory.claim.strings().into_iter().filter(|(_, text)| !text.trim().is_empty());
     let decided = memory.decided.as_ref();
+    let mut related = undecided(store, &memory).await?;
+    if let Some(by) = memory.settler().filter(|by| *by != memory.id)
+        && let PrefixLookup::One(by) = store.memory(by.0.into()).await?
+    {
+        related.push((memory.settled_in_words(), *by));
+    }
+    let related =
+        related.iter().map(|(name, by)| context! { name => *name, memory => memory_view(by) });
     let view = context! {
-        memory => memory_view(&memory),
+        memory => with_places(&visit.page, std::slice::from_ref(&memory)).await?.get_item_by_index(0).ok(),
+        related => related.collect::<Value>(),
         namespace => &memory.namespace,
         fields => fields.map(|(name, text)| context! { name, text }).collect::<Value>(),
         edited => &memory.edited,
-        until => memory.valid_until.map(|at| day(Some(at))),
+        period => period(&memory),
+        said_by => speaker(memory.said_by),
         decided => decided.map(|it| format!("{}, {}", it.rule, clock::local_minute(it.at))),
         reason => &memory.reason,
         replaced_by,
@@ -119,13 +131,21 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render(&title, include_str!("templates/memory.html"), view)
 }
 
-/// Verdicts that are applicable to a memory.
-fn verdicts(memory: &Memory) -> Vec<&'static str> {
+/// Verdicts that are applicable to a memory, with the words on their buttons.
+fn verdicts(memory: &Memory) -> Value {
     let is_active = memory.state == MemoryState::Active;
     let can_close = is_active && memory.is_open() && memory.stage_once(true).is_some();
     let can_open = !is_active || (!memory.is_open() && memory.stage_once(false).is_some());
-    let all = [("close", can_close), ("reopen", can_open), ("retract", is_active)];
-    all.into_iter().filter(|(_, makes_sense)| *makes_sense).map(|(name, _)| name).collect()
+    // A request that comes back into use may be done already.
+    let is_opened = is_active || memory.claim.kind() == ClaimKind::Discussion;
+    let open = if is_opened { "Open again" } else { "Restore: it is in use again" };
+    let all = [
+        ("close", "Close: it is done", can_close),
+        ("reopen", open, can_open),
+        ("retract", "Wrong: retract it", is_active),
+    ];
+    let all = all.into_iter().filter(|(.., makes_sense)| *makes_sense);
+    all.map(|(name, label, _)| context! { name, label }).collect()
 }
 
 /// Quotes of a record that support a memory, in their entries.
@@ -161,7 +181,7 @@ fn source_view(
         line => evidence.line,
         at => entry.and_then(|entry| entry.at).map(clock::local_minute),
         said_by => speaker(evidence.speaker),
-        found => evidence.found.name(),
+        found => evidence.found.in_words(),
         before,
         words => evidence.words.as_str(),
         after,

@@ -18,6 +18,7 @@ use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+pub(super) use shell::show_errors;
 use shell::{Page, Visit, apart};
 use std::sync::Arc;
 

@@ -1,18 +1,19 @@
 //! Plans: the next plan as a diff before it is applied, and applied plans, which can be undone.
 
 use super::access::Posted;
-use super::shell::{Page, PageError, Visit, encoded, one, parsed, telling, went_on};
+use super::shell::{Notice, Page, PageError, Visit, encoded, one, parsed, telling, went_on};
 use super::views::{cut, memory_view, pager, range};
 use crate::adapters::clock;
-use crate::domain::{Change, Disposition, Operation, Plan, PlanId};
+use crate::domain::{Change, Disposition, Memory, MemoryId, Operation, Plan, PlanId, Timestamp};
 use crate::memory_dir::FileChange;
 use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory};
-use crate::store::{PlanEntry, StoredPlan};
+use crate::store::{PlanEntry, Store, StoredPlan};
 use crate::text::diff::difference;
-use crate::text::phrase::{commas, counted};
+use crate::text::phrase::counted;
 use axum::extract::Path;
 use axum::response::Response;
 use minijinja::{Value, context};
+use std::collections::BTreeSet;
 
 /// Plans per page of the list.
 const LISTED: u32 = 30;
@@ -21,18 +22,10 @@ const CHANGES_MAX: usize = 100;
 const FILES_MAX: usize = 40;
 const TEMPLATE: &str = include_str!("templates/plan.html");
 
-/// Counts of a plan's operations, or the rule of a person's verdict.
-fn in_words(plan: &Plan) -> String {
-    match plan.operations.iter().find(|it| it.is_by_person()) {
-        Some(verdict) => verdict.rule.to_string(),
-        None => commas(plan.counts().into_iter().map(|(name, count)| format!("{count} {name}"))),
-    }
-}
-
 pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     let store = &visit.page.store;
     let mut plans = store.latest_plans(range(visit.number(), LISTED)).await?;
-    let pager = pager(visit.number(), LISTED, &mut plans, "/plans?page=");
+    let pager = pager(visit.number(), LISTED, &mut plans, "/plans?page=")?;
     let waiting =
         store.backlog().await?.into_iter().map(
             |it| context! { namespace => it.namespace, records => counted(it.records, "record") },
@@ -42,8 +35,8 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
             id => it.id.to_string(),
             namespace => it.namespace,
             at => clock::local_minute(it.at),
-            undone_at => it.undone_at.map(clock::local_minute),
-            what => it.plan.as_ref().map_or("many changes".to_owned(), in_words),
+            undone => undone(it.at, it.undone_at),
+            what => it.plan.map_or("many changes".to_owned(), |it| cut(&it.in_words())),
         }
     };
     let plans = plans.into_iter().map(plan).collect::<Value>();
@@ -51,28 +44,45 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     visit.render("Plans", include_str!("templates/plans.html"), view)
 }
 
-fn plan_view(plan: &Plan) -> Value {
+/// End of a plan in words.
+fn undone(at: Timestamp, undone_at: Option<Timestamp>) -> Option<String> {
+    undone_at.map(|undone_at| match undone_at == at {
+        true => "refused".to_owned(),
+        false => format!("undone {}", clock::local_minute(undone_at)),
+    })
+}
+
+async fn plan_view(store: &Store, plan: &Plan) -> Result<Value, PageError> {
     let changes = plan.changes();
     let after = plan.after();
+    let known = store.memories_of(after.keys().copied().collect()).await?;
+    let known: BTreeSet<MemoryId> = known.into_iter().map(|it| it.id).collect();
+    // A memory that is not there has no page.
+    let memory_view = |it: &Memory| match known.contains(&it.id) {
+        true => memory_view(it),
+        false => context! { id => "", ..memory_view(it) },
+    };
     let conflicts = plan.operations.iter().filter_map(|it| {
         let Disposition::Conflict { with, memory } = it.disposition else { return None };
         Some([after.get(&with)?, after.get(&memory)?])
     });
     let is_discarded = |it: &&Operation| it.disposition == Disposition::Discard;
     let discarded = plan.operations.iter().filter(is_discarded);
-    context! {
+    Ok(context! {
         conflicts => conflicts.map(|pair| pair.map(memory_view).into()).collect::<Vec<Value>>(),
         discarded => discarded.map(|it| cut(it.facts.claim.headline())).collect::<Vec<_>>(),
         id => plan.id.to_string(),
         namespace => &plan.namespace,
-        what => in_words(plan),
-        changes => changes.iter().take(CHANGES_MAX).map(change_view).collect::<Value>(),
+        what => cut(&plan.in_words()),
+        is_empty => plan.is_empty(),
+        is_verdict => plan.is_verdict(),
+        changes => changes.iter().take(CHANGES_MAX).map(|it| change_view(it, memory_view)).collect::<Value>(),
         more_changes => changes.len().saturating_sub(CHANGES_MAX),
         left_open => plan.left_open.len(),
-    }
+    })
 }
 
-fn change_view(change: &Change) -> Value {
+fn change_view(change: &Change, memory_view: impl Fn(&Memory) -> Value) -> Value {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let became = match (before, after) {
         (None, _) => "is new",
@@ -81,7 +91,7 @@ fn change_view(change: &Change) -> Value {
         (Some(before), Some(after)) if before.stage != after.stage => "advances",
         (Some(_), Some(_)) => "changes",
     };
-    context! { became, before => before.map(memory_view), after => after.map(memory_view) }
+    context! { became, before => before.map(&memory_view), after => after.map(&memory_view) }
 }
 
 fn file_view(path: String, change: &FileChange) -> Value {
@@ -106,8 +116,8 @@ fn file_view(path: String, change: &FileChange) -> Value {
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
     let stored = stored(&visit.page, &id).await?;
     let at = clock::local_minute(stored.at);
-    let undone_at = stored.undone_at.map(clock::local_minute);
-    let view = context! { at, undone_at, ..plan_view(&stored.plan) };
+    let undone = undone(stored.at, stored.undone_at);
+    let view = context! { at, undone, ..plan_view(&visit.page.store, &stored.plan).await? };
     visit.render("A plan", TEMPLATE, view)
 }
 
@@ -127,7 +137,7 @@ pub(super) async fn next(visit: Visit) -> Result<Response, PageError> {
     }
     let more_files = files.len().saturating_sub(FILES_MAX);
     files.truncate(FILES_MAX);
-    let view = context! { files, more_files, ..plan_view(&planned.plan) };
+    let view = context! { files, more_files, ..plan_view(&page.store, &planned.plan).await? };
     visit.render("What would change", TEMPLATE, view)
 }
 
@@ -139,18 +149,18 @@ pub(super) async fn answer(posted: Posted) -> Result<Response, PageError> {
     page.directories.import_edits(namespace).await?;
     let now = done(namespace, page.consolidator.plan(namespace).await?)?;
     if now.plan.id != shown {
-        let line = "something changed: this is the updated plan";
-        return Ok(telling(&format!("/plans/next?namespace={}", encoded(namespace)), line));
+        let next = format!("/plans/next?namespace={}", encoded(namespace));
+        return Ok(telling(&next, Notice::Changed));
     }
     let applied = done(namespace, page.consolidator.run(namespace).await?)?.plan.id.to_string();
     let is_refused = posted.field("answer") == "refuse";
     if is_refused {
         let stored = stored(page, &applied).await?;
-        done(namespace, page.consolidator.undo(&stored).await?)?;
+        done(namespace, page.consolidator.refuse(&stored).await?)?;
     }
     page.directories.renew(namespace).await?;
     if is_refused {
-        return Ok(telling(&format!("/plans/{applied}"), "Refused: its records are set aside."));
+        return Ok(telling(&format!("/plans/{applied}"), Notice::Refused));
     }
     Ok(went_on("/plans", &applied))
 }
@@ -159,14 +169,14 @@ pub(super) async fn undo(posted: Posted) -> Result<Response, PageError> {
     let stored = stored(&posted.page, posted.field("plan")).await?;
     let back = posted.back("/plans");
     if stored.undone_at.is_some() {
-        return Ok(telling(back, "This plan is already undone."));
+        return Ok(telling(back, Notice::UndoneBefore));
     }
     let namespace = stored.plan.namespace.as_str();
     // Imports edits by people first, so that the undo does not discard them.
     posted.page.directories.import_edits(namespace).await?;
     done(namespace, posted.page.consolidator.undo(&stored).await?)?;
     posted.page.directories.renew(namespace).await?;
-    Ok(telling(back, "The plan is undone."))
+    Ok(telling(back, Notice::Undone))
 }
 
 /// Redoes an undone plan as `annalist consolidate --redo` does.
@@ -176,7 +186,7 @@ pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
     let namespace = stored.plan.namespace.as_str();
     let next = format!("/plans/next?namespace={}", encoded(namespace));
     if stored.undone_at.is_none() {
-        return Ok(telling(&next, "The plan is in effect: nothing to redo."));
+        return Ok(telling(&next, Notice::InEffect));
     }
     page.directories.import_edits(namespace).await?;
     match page.consolidator.redo(&stored).await? {
@@ -184,9 +194,7 @@ pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
             page.directories.renew(namespace).await?;
             Ok(went_on("/plans", &stored.plan.id.to_string()))
         }
-        RedoOutcome::Released(records) => {
-            Ok(telling(&next, &format!("Redone: {} staged again.", counted(records, "record"))))
-        }
+        RedoOutcome::Released(_) => Ok(telling(&next, Notice::Staged)),
         RedoOutcome::Busy => Err(PageError::leased(namespace)),
         RedoOutcome::Moved => Err(PageError::busy("its memories have changed since")),
     }

@@ -23,16 +23,18 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     if let Some(namespace) = namespace {
         let all = pairs(store, &namespace).await?;
         let total = all.len();
-        let listed = range(visit.number(), LISTED);
+        let last = u32::try_from(total).unwrap_or(u32::MAX).div_ceil(LISTED).max(1);
+        let number = visit.number().min(last);
+        let listed = range(number, LISTED);
         let part = all.into_iter().skip(listed.skip as usize).take(listed.take as usize);
         let mut part = pair_questions(store, &part.collect::<Vec<_>>()).await?;
         let address = format!("/review?namespace={}&page=", encoded(&namespace));
-        let pager = pager(visit.number(), LISTED, &mut part, &address);
+        let pager = pager(number, LISTED, &mut part, &address)?;
         let mut pairs = Vec::new();
         for question in &part {
             pairs.push(pair_view(&visit.page, question).await?);
         }
-        view = context! { namespace, pairs, total, pager, ..view };
+        view = context! { namespace, pairs, total, pager, before => listed.skip, ..view };
     }
     visit.render("Review", include_str!("templates/review.html"), view)
 }

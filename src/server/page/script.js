@@ -16,16 +16,18 @@
     last.abort();
     last = new AbortController();
     const address = form.getAttribute("action") + "?" + new URLSearchParams(new FormData(form));
+    const signal = last.signal;
+    let fresh;
     try {
-      const response = await fetch(address + kind, { signal: last.signal, credentials: "same-origin" });
-      if (!response.ok) return;
+      const response = await fetch(address + kind, { signal, credentials: "same-origin" });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const fresh = page.getElementById(form.dataset.live);
-      if (fresh) document.getElementById(form.dataset.live).replaceChildren(...fresh.childNodes);
-      history.replaceState(null, "", address);
-    } catch (error) {
-      if (error.name !== "AbortError") throw error;
-    }
+      // The page of an error has no list.
+      fresh = page.getElementById(form.dataset.live) || page.getElementById("main");
+    } catch { /* There is no answer. */ }
+    if (signal.aborted) return;
+    const lines = fresh ? fresh.childNodes : ["No answer: check that annalist serve is running, and reload this page."];
+    document.getElementById(form.dataset.live).replaceChildren(...lines);
+    history.replaceState(null, "", address);
   };
   form.addEventListener("input", () => {
     clearTimeout(timer);

@@ -2,7 +2,7 @@
 
 use super::shell::{PageError, Visit};
 use super::views::{address, cut, day, speaker};
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, Memory};
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
 use crate::rows::SearchRow;
 use crate::search::Query;
@@ -30,6 +30,7 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
         state => row.standing,
         tone => match hit.state {
             HitState::Current | HitState::Completed => "good",
+            HitState::Superseded if hit.memory.as_ref().is_some_and(Memory::is_answered) => "good",
             HitState::Staged | HitState::Note => "",
             HitState::Conflicting
             | HitState::Superseded
@@ -51,11 +52,11 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let kind = visit.get("kind").and_then(ClaimKind::of_name);
     let namespace = visit.get("namespace");
     let open = visit.get("open").is_some();
-    let is_common = query.is_empty() && !words.is_empty();
+    let problem = Query::parse(words).err();
     let is_asked = !words.is_empty() || kind.is_some() || open;
     let store = &visit.page.store;
     let (mut note, mut hits) = (None, Vec::new());
-    if is_asked && !is_common {
+    if is_asked && problem.is_none() {
         let namespace = namespace.map(str::to_owned);
         let filter = SearchFilter { namespace, kind, open, ..SearchFilter::default() };
         let words = words.to_owned();
@@ -83,8 +84,8 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         open,
         projects => store.namespaces().await?,
         is_asked,
-        // The words occur in every text.
-        is_common,
+        // Reason why there is nothing to search for.
+        problem,
         // Notice of the embedding model.
         note,
     };

@@ -60,7 +60,7 @@ fn session_view(session: &Session, title: &str) -> Value {
 
 pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     let mut found = visit.page.store.latest_sessions(range(visit.number(), LISTED)).await?;
-    let pager = pager(visit.number(), LISTED, &mut found, "/session?page=");
+    let pager = pager(visit.number(), LISTED, &mut found, "/session?page=")?;
     let titles = titles(&visit.page.store, &found).await?;
     let sessions: Value =
         found.iter().zip(&titles).map(|(it, title)| session_view(it, title)).collect();
@@ -90,7 +90,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     let ordinals = listed.skip..listed.skip.saturating_add(listed.take);
     let mut found = store.entries_of(session.id, ordinals.clone()).await?;
     let address = format!("/session/{}?page=", session.id);
-    let pager = pager(visit.number(), ENTRIES, &mut found, &address);
+    let pager = pager(visit.number(), ENTRIES, &mut found, &address)?;
     let ends = store.entry_ends(session.id, ordinals.clone()).await?;
     let filter = RecordFilter {
         session: Some(session.id.0.into()),

@@ -1,19 +1,25 @@
 //! Frame of every page: shared state, layout with navigation and notices, request parameters, and errors as pages.
 
+use super::access::secured;
 use crate::adapters::process;
 use crate::adapters::spool::Spool;
-use crate::domain::Timestamp;
+use crate::domain::{Timestamp, named};
+use crate::memory_dir::SOURCE;
 use crate::pipeline::{
     Consolidator, DirSync, Directories, Embedder, LookupError, SyncError, blocking,
 };
+use crate::server::error::{ApiError, ErrorLine, with_retry};
 use crate::server::state::ServerState;
-use crate::store::{PrefixLookup, Store, StoreError};
+use crate::store::{IdPrefix, PrefixLookup, Store, StoreError};
 use crate::text::terminal;
-use axum::extract::{FromRequestParts, Query};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Query, Request};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, REFERER};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use minijinja::{AutoEscape, Environment, Value, context};
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value, context};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -25,8 +31,40 @@ const LAYOUT: &str = include_str!("templates/layout.html");
 const PARTS: &str = include_str!("templates/parts.html");
 /// Query parameter with the id of the plan that was just applied.
 const DONE: &str = "done";
-/// Query parameter with a notice to show.
+/// Query parameter with the name of a [`Notice`].
 const TOLD: &str = "told";
+
+named! {
+    /// Result of a form that is shown on the next page.
+    pub(super) Notice {
+        Changed = "changed",
+        InEffect = "in-effect",
+        NotRetried = "not-retried",
+        Refused = "refused",
+        Retried = "retried",
+        Staged = "staged",
+        Undone = "undone",
+        UndoneBefore = "undone-before",
+    }
+}
+
+impl Notice {
+    fn words(self) -> &'static str {
+        match self {
+            Notice::Changed => "Something changed: this is the updated plan.",
+            Notice::InEffect => "The plan is in effect: nothing to redo.",
+            Notice::NotRetried => "None of these jobs is left to retry.",
+            Notice::Refused => "Refused: its records are set aside.",
+            Notice::Retried => "The jobs will be retried.",
+            Notice::Staged => {
+                "Its records are staged again. They become memory when you accept this plan."
+            }
+            Notice::Undone => "The plan is undone.",
+            Notice::UndoneBefore => "This plan is already undone.",
+        }
+    }
+}
+
 /// Maximum page number of a list.
 const PAGES_MAX: u32 = 100_000;
 
@@ -90,6 +128,8 @@ pub(super) struct Visit {
     /// Path and query, to return to.
     here: String,
     parameters: BTreeMap<String, String>,
+    /// The plan that was just applied, while it can be undone.
+    done: Option<String>,
 }
 
 impl FromRequestParts<Arc<Page>> for Visit {
@@ -104,7 +144,13 @@ impl FromRequestParts<Arc<Page>> for Visit {
             .collect();
         let query = if of_page.is_empty() { "" } else { "?" };
         let here = format!("{}{query}{}", parts.uri.path(), of_page.join("&"));
-        Ok(Visit { page: Arc::clone(page), here, parameters })
+        let mut done = None;
+        if let Some(Ok(prefix)) = parameters.get(DONE).map(|it| it.parse::<IdPrefix>())
+            && let Ok(PrefixLookup::One(stored)) = page.store.plan(prefix).await
+        {
+            done = stored.undone_at.is_none().then(|| stored.plan.id.to_string());
+        }
+        Ok(Visit { page: Arc::clone(page), here, parameters, done })
     }
 }
 
@@ -132,8 +178,8 @@ impl Visit {
         let body = rendered(&format!("{PARTS}{template}"), values)?;
         let section = here.trim_start_matches('/');
         let section = section.split(['/', '?']).next().unwrap_or_default();
-        let done = self.get(DONE).filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let told = self.get(TOLD);
+        let done = self.done.as_deref();
+        let told = self.get(TOLD).and_then(Notice::of_name).map(Notice::words);
         let page = in_layout(body, context! { title, section, csrf, here, done, told })?;
         Ok(Html(page).into_response())
     }
@@ -155,8 +201,41 @@ fn rendered(template: &str, values: Value) -> Result<String, PageError> {
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
     engine.add_filter("url", |text: String| encoded(&text));
     engine.add_filter("count", |list: Value| list.len());
+    engine.add_filter("code", code);
+    engine.add_filter("linked", linked);
+    engine.add_filter("sentence", sentence);
     let page = engine.template_from_str(template).and_then(|it| it.render(values));
     Ok(terminal::neutral(&page.map_err(|error| PageError::failed(error.to_string()))?))
+}
+
+/// Begins a message with a capital letter.
+fn sentence(text: String) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.collect::<String>() + letters.as_str()
+}
+
+/// Makes code of what is between backticks.
+fn code(text: String) -> Value {
+    let parts = text.split('`').map(HtmlEscape).enumerate();
+    let parts = parts.map(|(at, it)| match at % 2 {
+        0 => it.to_string(),
+        _ => format!("<code>{it}</code>"),
+    });
+    Value::from_safe_string(parts.collect())
+}
+
+/// Makes links of the tags of memories.
+fn linked(text: String) -> Value {
+    let word = |word: &str| {
+        let tag = word.trim_end_matches([' ', ',', ';']);
+        let (escaped, rest) = (HtmlEscape(tag), &word[tag.len()..]);
+        match tag.starts_with(SOURCE) {
+            true => format!("<a href=\"/memory/{escaped}\">{escaped}</a>{rest}"),
+            false => format!("{escaped}{rest}"),
+        }
+    };
+    Value::from_safe_string(text.split_inclusive(' ').map(word).collect())
 }
 
 pub(super) fn encoded(text: &str) -> String {
@@ -169,8 +248,8 @@ pub(super) fn went_on(back: &str, plan: &str) -> Response {
 }
 
 /// Redirects to `back` with a notice.
-pub(super) fn telling(back: &str, line: &str) -> Response {
-    with_parameter(back, TOLD, line)
+pub(super) fn telling(back: &str, notice: Notice) -> Response {
+    with_parameter(back, TOLD, notice.name())
 }
 
 fn with_parameter(back: &str, name: &str, value: &str) -> Response {
@@ -178,8 +257,8 @@ fn with_parameter(back: &str, name: &str, value: &str) -> Response {
     Redirect::to(&format!("{back}{mark}{name}={}", encoded(value))).into_response()
 }
 
-/// Error page with a status and one line.
-#[derive(Debug)]
+/// Error page with a status and one line; [`show_errors`] renders it.
+#[derive(Clone, Debug)]
 pub(super) struct PageError {
     status: StatusCode,
     line: String,
@@ -211,19 +290,20 @@ impl PageError {
 
 impl From<StoreError> for PageError {
     fn from(error: StoreError) -> PageError {
-        PageError::failed(error.to_string())
+        let ApiError { status, error } = error.into();
+        PageError::refused(status, error.what)
     }
 }
 
 impl From<SyncError> for PageError {
     fn from(error: SyncError) -> PageError {
-        let status = match error {
-            SyncError::Busy(_) => StatusCode::CONFLICT,
-            SyncError::Store(_) | SyncError::Disk { .. } | SyncError::OtherNamespace { .. } => {
-                StatusCode::INTERNAL_SERVER_ERROR
+        match error {
+            SyncError::Busy(_) => PageError::busy(error.to_string()),
+            SyncError::Store(error) => error.into(),
+            SyncError::Disk { .. } | SyncError::OtherNamespace { .. } => {
+                PageError::failed(error.to_string())
             }
-        };
-        PageError::refused(status, error.to_string())
+        }
     }
 }
 
@@ -238,16 +318,47 @@ impl From<LookupError> for PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let PageError { status, line } = self;
-        let title = status.canonical_reason().unwrap_or("Error");
-        let body = "<h1>{{ title }}</h1><p>{{ line }}</p>";
-        let page = rendered(body, context! { title, line })
-            .and_then(|body| in_layout(body, context! { title, section => "error" }));
-        match page {
-            Ok(page) => (status, Html(page)).into_response(),
-            Err(_) => status.into_response(),
-        }
+        let mut response = with_retry(self.status.into_response());
+        response.extensions_mut().insert(self);
+        response
     }
+}
+
+/// Middleware that renders the errors of pages, and for browsers those of other addresses but the interfaces.
+pub(in crate::server) async fn show_errors(request: Request, next: Next) -> Response {
+    let of_program = ["v1", "mcp"].contains(&request.uri().path().split('/').nth(1).unwrap_or(""));
+    let accepted = request.headers().get(ACCEPT).and_then(|it| it.to_str().ok());
+    let by_browser = !of_program && accepted.is_some_and(|it| it.contains("text/html"));
+    let back = referer(request.headers());
+    let mut response = next.run(request).await;
+    let status = response.status();
+    let of_page = response.extensions_mut().remove::<PageError>().map(|it| it.line);
+    let of_other = response.extensions_mut().remove::<ErrorLine>().filter(|_| by_browser);
+    let of_other = of_other.map(|ErrorLine { what, expected, .. }| match status {
+        StatusCode::NOT_FOUND => "there is no page at this address".to_owned(),
+        StatusCode::METHOD_NOT_ALLOWED => "this address only takes a form of this page".to_owned(),
+        _ => format!("{what}: expected {expected}"),
+    });
+    let Some(line) = of_page.or(of_other) else { return response };
+    let title = status.canonical_reason().unwrap_or("Error");
+    let body = "<h1>{{ title }}</h1><p>{{ line|sentence|code }}</p>\
+        {% if back %}<p><a href=\"{{ back }}\">Back</a></p>{% endif %}";
+    let page = rendered(body, context! { title, line, back })
+        .and_then(|body| in_layout(body, context! { title, section => "error" }));
+    if let Ok(page) = page {
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, html);
+        response.headers_mut().remove(CONTENT_LENGTH);
+        *response.body_mut() = Body::from(page);
+    }
+    secured(response)
+}
+
+/// Path and query of the page that a form was on; browsers name no other site's.
+fn referer(headers: &HeaderMap) -> Option<String> {
+    let from: Uri = headers.get(REFERER)?.to_str().ok()?.parse().ok()?;
+    let own = headers.get(HOST)?.to_str().ok()?;
+    (from.authority()?.as_str() == own).then(|| from.path_and_query().map(ToString::to_string))?
 }
 
 /// Unwraps the one match of an id prefix, or explains the problem.

@@ -2,7 +2,7 @@
 
 use super::access::Posted;
 use super::search::hit_view;
-use super::shell::{Page, PageError, Visit, encoded, telling};
+use super::shell::{Notice, Page, PageError, Visit, encoded, telling};
 use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
@@ -173,6 +173,6 @@ pub(super) async fn retry(posted: Posted) -> Result<Response, PageError> {
     let which = JobSelection::Dead { kind, namespace: None };
     let now = (posted.page.clock)();
     let changes = posted.page.store.retry(which, now).await?;
-    let jobs = changes.iter().filter(|it| it.done).count() as u64;
-    Ok(telling(posted.back("/"), &format!("{} will be retried", counted(jobs, "job"))))
+    let is_any = changes.iter().any(|it| it.done);
+    Ok(telling(posted.back("/"), if is_any { Notice::Retried } else { Notice::NotRetried }))
 }

@@ -6,8 +6,11 @@ use crate::domain::{
     Claim, Evidence, Memory, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
     shown_words,
 };
+use crate::pipeline::marked;
+use crate::rows::MemoryRow;
 use crate::store::PageRange;
 use crate::text::truncate;
+use axum::http::StatusCode;
 use minijinja::{Value, context};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,12 +26,13 @@ pub(super) fn address(session: SessionId, ordinal: u32) -> String {
     format!("/session/{session}?page={}#e{ordinal}", ordinal / ENTRIES + 1)
 }
 
-/// View of a memory without its first source.
+/// View of a memory without its first source and its marks.
 pub(super) fn memory_view(memory: &Memory) -> Value {
-    view(memory, None)
+    view(memory, memory.standing().to_owned(), None)
 }
 
-fn view(memory: &Memory, first: Option<&Record>) -> Value {
+fn view(memory: &Memory, standing: String, first: Option<&Record>) -> Value {
+    let said_by = first.and_then(|it| it.evidence.first()).map_or(memory.said_by, |it| it.speaker);
     let because = match &memory.claim {
         Claim::Decision(it) => it.rationale.as_str(),
         Claim::Attempt(it) => it.result.as_str(),
@@ -40,10 +44,11 @@ fn view(memory: &Memory, first: Option<&Record>) -> Value {
         kind => memory.claim.kind().name(),
         words => cut(shown_words(memory.edited.as_deref(), &memory.claim)),
         because => cut(because),
-        standing => memory.standing(),
+        standing,
         tone => tone(memory),
         day => day(memory.valid_from),
-        said_by => speaker(memory.said_by),
+        // Of the line that is linked, if one is.
+        said_by => speaker(said_by),
         confirmed => memory.confirmed,
         place => first.and_then(place_view),
     }
@@ -59,13 +64,26 @@ fn place_view(record: &Record) -> Option<Value> {
     })
 }
 
-/// Views of memories, each with its first source.
+/// Views of memories, each with its marks and its first source.
 pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Value, PageError> {
     let first = memories.iter().filter_map(|it| it.sources.first().copied());
     let records = page.store.records_of(first.collect()).await?;
     let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
     let first = |it: &Memory| it.sources.first().and_then(|id| records.get(id));
-    Ok(memories.iter().map(|it| view(it, first(it))).collect())
+    let hits = marked(&page.store, memories.to_vec(), None, (page.clock)()).await?;
+    let rows = hits.iter().filter_map(MemoryRow::of).map(|it| it.standing_in_words());
+    Ok(memories.iter().zip(rows).map(|(it, standing)| view(it, standing, first(it))).collect())
+}
+
+/// Days from and until which a memory holds.
+pub(super) fn period(memory: &Memory) -> String {
+    let (from, until) = (memory.valid_from, memory.valid_until.map(clock::local_day));
+    match until {
+        Some(until) if from.map(clock::local_day).as_ref() == Some(&until) => until,
+        Some(until) if from.is_none() => format!("until {until}"),
+        Some(until) => format!("{} until {until}", day(from)),
+        None => day(from),
+    }
 }
 
 /// CSS class of a memory's state: `good`, `bad` or empty.
@@ -125,9 +143,18 @@ pub(super) fn range(number: u32, size: u32) -> PageRange {
 
 /// Links to the pages before and after `number`, whose addresses are `address` and the number. Truncates the items of
 /// [`range`] to one page.
-pub(super) fn pager<T>(number: u32, size: u32, found: &mut Vec<T>, address: &str) -> Value {
+pub(super) fn pager<T>(
+    number: u32,
+    size: u32,
+    found: &mut Vec<T>,
+    address: &str,
+) -> Result<Value, PageError> {
+    if found.is_empty() && number > 1 {
+        let line = "this list has no such page";
+        return Err(PageError::refused(StatusCode::NOT_FOUND, line));
+    }
     let is_more = found.len() > size as usize;
     found.truncate(size as usize);
     let (before, after) = ((number > 1).then(|| number - 1), is_more.then(|| number + 1));
-    context! { number, before, after, address }
+    Ok(context! { number, before, after, address })
 }
