@@ -254,6 +254,9 @@ fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
     ] {
         let plan = decide(verdict, one, other);
         assert_eq!(states(&place), expected, "{verdict}");
+        let page = served.get(&format!("/memory/{redis}"));
+        let is_offered = page.contains("Restore: it is in use again");
+        assert_eq!(is_offered, expected[0] != "active", "{page}");
         let log = place.json(&["consolidate", "log", "--json"]);
         assert_eq!(log.as_array().unwrap().last().unwrap()["plan"], plan.as_str());
         let told = served.get(&format!("/review?done={plan}"));

@@ -115,7 +115,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         namespace => &memory.namespace,
         fields => fields.map(|(name, text)| context! { name, text }).collect::<Value>(),
         edited => &memory.edited,
-        period => period(&memory),
+        period => period(memory.valid_from, memory.valid_until),
         said_by => speaker(memory.said_by),
         decided => decided.map(|it| format!("{}, {}", it.rule, clock::local_minute(it.at))),
         reason => &memory.reason,

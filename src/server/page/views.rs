@@ -76,9 +76,8 @@ pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Valu
 }
 
 /// Days from and until which a memory holds.
-pub(super) fn period(memory: &Memory) -> String {
-    let (from, until) = (memory.valid_from, memory.valid_until.map(clock::local_day));
-    match until {
+pub(super) fn period(from: Option<Timestamp>, until: Option<Timestamp>) -> String {
+    match until.map(clock::local_day) {
         Some(until) if from.map(clock::local_day).as_ref() == Some(&until) => until,
         Some(until) if from.is_none() => format!("until {until}"),
         Some(until) => format!("{} until {until}", day(from)),
@@ -157,4 +156,21 @@ pub(super) fn pager<T>(
     found.truncate(size as usize);
     let (before, after) = ((number > 1).then(|| number - 1), is_more.then(|| number + 1));
     Ok(context! { number, before, after, address })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_names_the_days_that_are_known_once() {
+        let [first, later] = [Timestamp(0), Timestamp(10 * 24 * 3_600_000)];
+        let of = |at: Timestamp| clock::local_day(at);
+        assert_eq!(period(None, None), "no date");
+        assert_eq!(period(Some(first), None), of(first));
+        assert_eq!(period(None, Some(later)), format!("until {}", of(later)));
+        assert_eq!(period(Some(first), Some(first)), of(first));
+        let both = format!("{} until {}", of(first), of(later));
+        assert_eq!(period(Some(first), Some(later)), both);
+    }
 }
