@@ -1,13 +1,10 @@
 //! Access to the page: a secret of this run in the printed address, then a cookie. Changes need our origin and a CSRF
-//! token. Security headers are set on every response.
+//! token.
 
-use super::shell::{Page, PageError, parameters};
+use super::shell::{Page, PageError, parameters, secured};
 use crate::domain::Digest;
 use axum::extract::{Form, FromRequest, Request, State};
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderName, HeaderValue, LOCATION,
-    ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -19,17 +16,6 @@ use std::sync::Arc;
 pub(super) const TOKEN: &str = "token";
 /// Name of the CSRF field in every form.
 const CSRF: &str = "csrf";
-/// Security headers. The referrer policy is `same-origin` because `no-referrer` hides the origin of forms.
-const RULES: [(HeaderName, &str); 4] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-         img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (REFERRER_POLICY, "same-origin"),
-    (CACHE_CONTROL, "no-store"),
-];
 
 impl Page {
     /// CSRF token of every form.
@@ -59,14 +45,6 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
         Some(refused) => refused,
         None => next.run(request).await,
     })
-}
-
-/// Adds the security headers.
-pub(super) fn secured(mut response: Response) -> Response {
-    for (name, value) in RULES {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 fn unknown() -> Response {

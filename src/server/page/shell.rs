@@ -1,6 +1,5 @@
 //! Frame of every page: shared state, layout with navigation and notices, request parameters, and errors as pages.
 
-use super::access::secured;
 use crate::adapters::process;
 use crate::adapters::spool::Spool;
 use crate::domain::{Timestamp, named};
@@ -14,7 +13,10 @@ use crate::store::{IdPrefix, PrefixLookup, Store, StoreError};
 use crate::text::terminal;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, Request};
-use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, REFERER};
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName,
+    REFERER, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
@@ -65,6 +67,17 @@ impl Notice {
     }
 }
 
+/// Security headers. The referrer policy is `same-origin` because `no-referrer` hides the origin of forms.
+const RULES: [(HeaderName, &str); 4] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+         img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "same-origin"),
+    (CACHE_CONTROL, "no-store"),
+];
 /// Maximum page number of a list.
 const PAGES_MAX: u32 = 100_000;
 
@@ -352,6 +365,14 @@ pub(in crate::server) async fn show_errors(request: Request, next: Next) -> Resp
         *response.body_mut() = Body::from(page);
     }
     secured(response)
+}
+
+/// Adds the security headers.
+pub(super) fn secured(mut response: Response) -> Response {
+    for (name, value) in RULES {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// Path and query of the page that a form was on; browsers name no other site's.
