@@ -353,6 +353,16 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
+/// True if the first clause of the answer denies something, or a later one a word of the wish: `in English, without
+/// ticket numbers` grants English.
+fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
+    let wish = Subject::of(asked);
+    answer.headline().split([',', ';', '(']).enumerate().any(|(at, clause)| {
+        let clause = Subject::of(&answer.in_words(clause));
+        clause.statement.says_no && (at == 0 || clause.statement.names(&wish.statement) > 0)
+    })
+}
+
 /// Consequence of an answer for the memory that asked.
 struct Consequence {
     stage: Option<Stage>,
@@ -604,9 +614,9 @@ impl<'a> Link<'a> {
         // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
         let forbids = denies_any(asked)
             || matches!(asked, Claim::Request(it) if says_no(first_clause(&folded(&it.intent))));
-        let denies = denies_any(answer) && !forbids;
-        let drops =
-            WITHDRAWN.are_in(&folded(&text(answer))) && !WITHDRAWN.are_in(&folded(&text(asked)));
+        let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
+        let drops = WITHDRAWN.are_in(&folded(answer.headline()))
+            && !WITHDRAWN.are_in(&folded(&text(asked)));
         // A wish may tell its own end: "Prisma for the queries; refused by Marta".
         let wish = folded(asked.headline());
         let mut ends = wish.split([',', ';', '(']).skip(1).map(|end| end.trim_start().split(' '));

@@ -214,6 +214,8 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
     for (wish, answer, agreed, expected) in [
         (&wish, record(deed, Assistant, 2), false, "done"),
         (&wish, chosen("the planner shows the weather in its head", Person), false, "decided"),
+        (&wish, chosen("the planner shows the weather, without a map", Person), false, "decided"),
+        (&wish, chosen("the planner stays small, no weather widget", Person), false, "withdrawn"),
         (&wish, chosen("there is no weather widget in the planner", Person), false, "withdrawn"),
         (&wish, chosen("there is no weather widget in the planner", Assistant), true, "refused"),
         (&refused, chosen("the planner keeps its list of weather", Person), false, "withdrawn"),
