@@ -40,7 +40,7 @@ const HELD_PRIVATE: &str = "the whole file is private";
 const HELD_MARKERS: &str =
     "an unfinished git merge (choose the lines to keep, or run `annalist memory lint --fix`)";
 
-/// What of it was moved is unknown.
+/// It is unknown which of its entries were moved.
 const HELD_HEADING: &str = "a heading is missing, and entries of its list are among those of another (put it back; `annalist \
                             memory lint` names it)";
 
@@ -75,7 +75,7 @@ impl Merge<'_> {
         let (now, _) = Document::parse(kind, ours);
         let mut sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
         let [old, new, there] = &mut sides;
-        match with_heading(&disk, there, (&before, old)) {
+        match with_heading(&disk, there, &before, old) {
             Ok(Some(text)) => return self.run(base, ours, &text),
             Ok(None) => {}
             Err(IsAmbiguous) => return unchanged(Some(HELD_HEADING)),
@@ -122,7 +122,7 @@ pub(super) fn with_lost_headings(kind: Kind, known: &str, text: String) -> Strin
     let known = Units::of(&before);
     let with_one = |text: &String| {
         let (disk, _) = Document::parse(kind, text);
-        with_heading(&disk, &Units::of(&disk), (&before, &known)).ok().flatten()
+        with_heading(&disk, &Units::of(&disk), &before, &known).ok().flatten()
     };
     successors(Some(text), with_one).last().unwrap_or_default()
 }
@@ -135,7 +135,8 @@ struct IsAmbiguous;
 fn with_heading(
     disk: &Document<'_>,
     there: &Units<'_>,
-    (before, known): (&Document<'_>, &Units<'_>),
+    before: &Document<'_>,
+    known: &Units<'_>,
 ) -> Result<Option<String>, IsAmbiguous> {
     let sections: Vec<&str> = disk.kind.sections().iter().copied().chain([LESSONS]).collect();
     for (at, name) in sections.iter().enumerate().rev().filter(|it| !disk.has_section(it.1)) {

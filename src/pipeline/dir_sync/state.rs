@@ -87,7 +87,7 @@ impl KnownFiles {
         self.base.get(path) == text && self.seen.get(path) == text
     }
 
-    /// What to store of `files`, instead of the `known` ones.
+    /// Returns what to store of `files`, instead of the `known` ones.
     fn kept(&self, known: &Files, files: &Files) -> KeptFiles {
         match self.is_stored {
             true => KeptFiles::Changed(difference(known, files)),
