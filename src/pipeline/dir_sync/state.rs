@@ -70,6 +70,8 @@ pub(super) struct KnownFiles {
     pub(super) is_stored: bool,
     /// Numbers of records that a run removed, by tag.
     pub(super) removed: BTreeMap<String, u32>,
+    /// What a checkout replaced or removed since the last run; `None` for what it brought back.
+    pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
 }
 
 /// A file that is back at a version which a run replaced.
@@ -138,21 +140,24 @@ impl SyncState<'_> {
         // A file that was deleted and made again shows nothing yet.
         base.retain(|path, _| seen.contains_key(path) || !disk.contains_key(path));
         let past = self.store.rendered(&self.key(PAST)).await?;
-        let mut known = KnownFiles { base, seen, is_stored, removed: BTreeMap::new() };
+        let mut known = KnownFiles { base, seen, is_stored, ..KnownFiles::default() };
         let older = self.older_versions(disk, &known, &past);
         if self.is_checkout(&older, &known.seen, namespace).await? {
             // Nobody edited an older checkout: the run replaces it, and what it lacks.
-            let KnownFiles { base, seen, is_stored, removed: _ } = &mut known;
+            let KnownFiles { base, seen, is_stored, removed: _, replaced } = &mut known;
+            let gone = seen.iter().filter(|(path, _)| !disk.contains_key(*path));
+            replaced.extend(gone.map(|(path, text)| (path.clone(), Some(text.clone()))));
             base.retain(|path, _| disk.contains_key(path) || !seen.contains_key(path));
             seen.retain(|path, _| disk.contains_key(path));
             for OlderVersion { path, text, is_exact } in older {
                 let alone = || tagged_alone(&path, &text).into();
                 base.insert(path.clone(), if is_exact { Arc::clone(&text) } else { alone() });
-                seen.insert(path, text);
+                let before = seen.insert(path.clone(), text);
+                replaced.insert(path, before);
             }
             *is_stored = false;
         }
-        let KnownFiles { mut base, mut seen, mut is_stored, removed: _ } = known;
+        let KnownFiles { mut base, mut seen, mut is_stored, removed: _, replaced } = known;
         // A recreated directory is filled from scratch.
         if is_anew(&base, disk) {
             (base, seen, is_stored) = (Files::new(), Files::new(), false);
@@ -165,7 +170,7 @@ impl SyncState<'_> {
             let tag = versions.lines().rfind(|line| line.starts_with(SOURCE))?;
             Some((tag.to_owned(), adr_number(path)?))
         });
-        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect() })
+        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect(), replaced })
     }
 
     /// True if nobody edited a file that shows memories since the last run. Files with known stamps need not be read.
@@ -277,6 +282,10 @@ impl SyncState<'_> {
         written: &BTreeMap<String, Option<Arc<str>>>,
     ) -> Result<(), StoreError> {
         let past = self.store.rendered(&self.key(PAST)).await?;
+        // What a checkout replaced is as little an edit as what a run did.
+        let mut replaced = before.replaced.clone();
+        replaced.extend(written.iter().map(|(path, text)| (path.clone(), text.clone())));
+        let written = &replaced;
         let mut versions: BTreeMap<String, Option<Arc<str>>> = BTreeMap::new();
         for (path, text) in &after.seen {
             let is_same = before.seen.get(path) == Some(text) && !written.contains_key(path);

@@ -130,3 +130,19 @@ fn an_edit_in_a_new_checkout_stands_and_nothing_else_in_it_is_one() {
         assert!(other.sync().is_empty());
     }
 }
+
+#[test]
+fn files_that_come_back_with_a_merge_are_nobodys_edit() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let main = scene.files();
+    let plan = scene.apply(second());
+    scene.sync();
+    let branch = scene.files();
+    scene.check_out(&main);
+    scene.apply_or_undo(&plan, false);
+    scene.sync();
+    assert_eq!(scene.files(), main);
+    scene.restores_after_checkout(&branch);
+}
