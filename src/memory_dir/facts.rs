@@ -57,6 +57,13 @@ pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
 /// Text before the last day on which a decision holds by its own words, once that is past.
 pub(crate) const PAST_END: &str = "past: until";
 
+/// Text between an entry and the names that the code no longer has.
+pub(crate) const NOT_FOUND: &str = "not found in the code since";
+/// Mark of a decision that nobody took yet.
+pub(super) const PROPOSED: &str = "proposed";
+/// Mark of what was decided, and of which nothing else was done.
+pub(super) const DECIDED: &str = "decided";
+
 /// Mark of a decision whose own words end before `today`.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
     let end_of = |claim: &Claim| decision_end(claim, memory.valid_from);

@@ -7,7 +7,7 @@ use super::kind::{Kind, LESSONS, table_head};
 use super::moved::{MovedEntry, take_in};
 use super::tag::{FOCUS, SOURCE};
 use super::units::{
-    Item, Key, Name, Unit, Units, is_comment, item_of, marked, same, source, tag_of, with_marks,
+    Item, Key, Name, Unit, Units, differs_in_marks, is_comment, item_of, marked, same, source, tag_of, with_marks, without_marks,
     words,
 };
 use crate::privacy::{Gate, Redacted};
@@ -82,7 +82,10 @@ impl Merge<'_> {
         }
         let is_matched = there.adopt([old, new]) | take_in(moved, &mut sides);
         let edits = person_edits(&before, &disk, &sides, gate);
-        if base == ours && !is_matched {
+        let is_remarked = |(key, it): &(Key, Unit<'_>)| {
+            sides[2].get(key).is_some_and(|theirs| differs_in_marks(it.body, theirs.body))
+        };
+        if base == ours && !is_matched && !sides[1].list.iter().any(is_remarked) {
             return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
         }
         if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
@@ -324,7 +327,8 @@ impl Join<'_, '_> {
         let differs = |ours: &str, theirs: &str, old: Option<&str>| {
             !same(ours, theirs) && !old.is_some_and(|old| same(old, ours))
         };
-        let body_wanted = differs(ours.body, theirs.body, old_body);
+        let body_wanted = differs(ours.body, theirs.body, old_body)
+            || differs_in_marks(ours.body, theirs.body);
         let tags_wanted = differs(ours.tags, theirs.tags, old_tags);
         if fixed || !(body_wanted || tags_wanted) {
             return Ok(None);
@@ -472,7 +476,7 @@ fn person_edits(
     let text = |at: usize| {
         let block = disk.blocks.get(at);
         let shown = block.map(|block| disk.public(block)).unwrap_or_default();
-        gate.redact(shown.trim())
+        gate.redact(&without_marks(shown.trim()))
     };
     for (key, unit) in &before.list {
         // A line of the current focus is a copy: its words and its box count, its place does not.
@@ -497,10 +501,11 @@ fn person_edits(
         }
         if was.words() != is.words() {
             let others = unmarked(&was.words(), &is.words());
-            edits.push(match others.is_empty() {
-                true => PersonEdit::Edited { tag, text: text(found.at) },
-                false => PersonEdit::Unmarked { tag, others },
-            });
+            if !others.is_empty() {
+                edits.push(PersonEdit::Unmarked { tag, others });
+            } else if !differs_in_marks(unit.body, found.body) {
+                edits.push(PersonEdit::Edited { tag, text: text(found.at) });
+            }
         }
     }
     for (key, unit) in &now.list {
@@ -535,7 +540,8 @@ fn with_changes(base: &str, ours: &str, theirs: &str, is_same: bool) -> Option<S
         false => Some(ours.mark).filter(|_| is_free)?,
     };
     let is_line = !theirs.text.trim_end().contains('\n');
-    if base.words() == ours.words() || is_same && !is_line {
+    let is_remarked = differs_in_marks(ours.text, theirs.text);
+    if base.words() == ours.words() && !is_remarked || is_same && !is_line {
         return Some(format!("{mark}{}", theirs.text));
     }
     let [base, ours] = [base, ours].map(|it| marked(it.text.trim_end()));

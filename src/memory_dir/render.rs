@@ -8,7 +8,7 @@ use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{
-    Facts, IN_PART_REPLACED_BY, SETTLED_BY, SessionNote, ending, is_standing_rule, marks, past_end,
+    DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending, is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, session_path};
@@ -307,13 +307,13 @@ impl<'a> Placing<'a> {
             is_active(it) && it.stage == Stage::Proposed && it.claim.kind() == ClaimKind::Decision
         };
         for memory in facts.memories.iter().filter(is_proposed) {
-            placing.marks.entry(memory.id).or_default().push("proposed".to_owned());
+            placing.marks.entry(memory.id).or_default().push(PROPOSED.to_owned());
         }
         // Nothing was done for it.
         let is_decided = |it: &&Memory| it.stage_in_words() == "decided";
         for memory in facts.memories.iter().filter(is_decided) {
             let by = memory.settled_by.map(|by| format!(" by {}", placing.tag(by)));
-            let mark = "decided".to_owned() + &by.unwrap_or_default();
+            let mark = DECIDED.to_owned() + &by.unwrap_or_default();
             placing.marks.entry(memory.id).or_default().push(mark);
         }
         for memory in facts.memories.iter().filter(|it| is_active(it)) {

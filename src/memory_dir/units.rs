@@ -1,6 +1,7 @@
 //! The blocks of a file that can be identified across its versions: by their tags, or else by their words.
 
 use super::document::{Block, Document, Part};
+use super::facts::{DECIDED, NOT_FOUND, PAST_END, PROPOSED};
 use super::name::is_day;
 use super::{line, tag};
 use std::collections::HashMap;
@@ -171,6 +172,22 @@ pub(super) fn with_marks(line: &str, behind: &str) -> String {
     let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
     let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
     format!("{}{behind}{end}", now.text)
+}
+
+/// The line without the marks behind its text. The date stays, and what a person put there.
+pub(super) fn without_marks(line: &str) -> String {
+    let is_mark = |it: &&str| {
+        let has_more = it.contains(tag::SOURCE) || it.starts_with(PAST_END);
+        has_more || it.starts_with(NOT_FOUND) || [PROPOSED, DECIDED].contains(it)
+    };
+    let own = marked(line.trim_end()).behind.split("; ").filter(|it| !is_mark(it));
+    with_marks(line, &own.collect::<Vec<_>>().join("; "))
+}
+
+/// True if both lines are the same apart from marks.
+pub(super) fn differs_in_marks(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(words);
+    one != other && without_marks(&one) == without_marks(&other)
 }
 
 pub(super) fn same(one: &str, other: &str) -> bool {

@@ -17,7 +17,7 @@ use crate::domain::{
     ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, RecordId, SessionId, Timestamp,
 };
 use crate::memory_dir::{
-    Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, SessionNote, Update,
+    Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote, Update,
     adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
 };
 use crate::privacy::{Gate, Redacted};
@@ -450,7 +450,7 @@ impl DirSync {
             match missing.last_mut().filter(|(id, _)| *id == memory) {
                 Some((_, words)) => words.push_str(&format!(", {name}")),
                 None => {
-                    missing.push((memory, format!("not found in the code since {commit}: {name}")))
+                    missing.push((memory, format!("{NOT_FOUND} {commit}: {name}")))
                 }
             }
         }

@@ -146,3 +146,25 @@ fn files_that_come_back_with_a_merge_are_nobodys_edit() {
     assert_eq!(scene.files(), main);
     scene.restores_after_checkout(&branch);
 }
+
+#[test]
+fn marks_that_come_and_go_with_a_merge_are_no_wording() {
+    let (mark, other) = ("; superseded by src-0e46d575", "; possibly settled by src-0e46d575");
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let files = scene.files();
+    scene.edit(LISTS, |text| {
+        text.replace("simpler (1970-01-01", &format!("simpler (1970-01-01{mark}"))
+            .replace("for it (1970-01-01", &format!("for it (1970-01-01{other}"))
+    });
+    assert_eq!(scene.sync().people, []);
+    assert_eq!(scene.files(), files, "a sync writes the marks that hold");
+    scene.edit(LISTS, |text| {
+        text.replace("for it (1970-01-01", &format!("for that (1970-01-01{other}"))
+    });
+    scene.sync();
+    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that (1970-01-01)"));
+    assert!(!scene.files()[LISTS].contains(other));
+    assert!(scene.sync().is_empty());
+}
