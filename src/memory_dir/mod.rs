@@ -58,4 +58,6 @@ pub use search::{Query, search};
 pub(crate) use tag::*;
 pub(crate) use update::Update;
 pub use update::update;
-pub(crate) use update::{FileChange, NamedIds, lacks_entries, shared_blocks, strike, tagged_alone};
+pub(crate) use update::{
+    FileChange, NamedIds, lacks_entries, shared_blocks, strike, tagged_alone, unedited,
+};

@@ -8,7 +8,8 @@ use super::merge::{Conflict, Merge, Merged, PersonEdit};
 use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
-use super::tag::{SOURCE, Tag, record_prefix, words_tag};
+use super::tag::{SOURCE, Tag, record_prefix, source_of, words_tag};
+use super::units::{Unit, Units, item_of, tag_of, without_marks, words};
 use crate::privacy::Gate;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -114,6 +115,27 @@ pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
         }
     }
     edits.finish().text
+}
+
+/// An older version of a file without what a person changed in it: entries that are ticked, or have other words, than in
+/// the `known` version. `None` if that cannot be told.
+pub(crate) fn unedited(path: &str, text: &str, known: &str) -> Option<String> {
+    let [(document, _), (known, _)] =
+        [text, known].map(|it| Document::parse(Kind::of_path(path), it));
+    if document.is_private() || document.first(Part::Marker).is_some() {
+        return None;
+    }
+    let (known, mut edits) = (Units::of(&known), Edits::new(&document));
+    for (key, unit) in &Units::of(&document).list {
+        let is_entry = tag_of(key).is_some_and(|tag| source_of(tag).is_some());
+        let Some(was) = known.get(key).filter(|_| is_entry) else { continue };
+        let is_done = |it: &Unit<'_>| item_of(it.body).done == Some(true);
+        let is_ticked = is_done(unit) && !is_done(was);
+        if is_ticked || without_marks(&words(was.body)) != without_marks(&words(unit.body)) {
+            edits.replace_raw(unit.at, &format!("{}{}", was.body, was.tags));
+        }
+    }
+    Some(edits.finish().text)
 }
 
 /// The blocks of a file that `other`, another version of it, has as well, and all headings.

@@ -6,7 +6,7 @@ use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
     ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS,
     PROGRESS, Part, SOURCE, adr_label, adr_number, initial_files, is_day, lacks_entries,
-    source_tags, tagged_alone, tags_in, tags_of_memories,
+    source_tags, tagged_alone, tags_in, tags_of_memories, unedited,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
@@ -154,6 +154,15 @@ impl SyncState<'_> {
                 base.insert(path.clone(), if is_exact { Arc::clone(&text) } else { alone() });
                 let before = seen.insert(path.clone(), text);
                 replaced.insert(path, before);
+            }
+            // Of an older file that was edited as well, only the lines with other words count.
+            for (path, text) in disk.iter().filter(|(path, _)| adr_number(path).is_none()) {
+                let text = passed(text, self.gate);
+                let known = seen.get(path).filter(|known| **known != text);
+                if let Some(text) = known.and_then(|known| unedited(path, &text, known)) {
+                    base.insert(path.clone(), tagged_alone(path, &text).into());
+                    seen.insert(path.clone(), text.into());
+                }
             }
             *is_stored = false;
         }

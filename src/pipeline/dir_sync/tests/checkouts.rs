@@ -168,3 +168,31 @@ fn marks_that_come_and_go_with_a_merge_are_no_wording() {
     assert!(!scene.files()[LISTS].contains(other));
     assert!(scene.sync().is_empty());
 }
+
+#[test]
+fn an_edit_in_a_checkout_of_older_files_is_the_only_one_in_it() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    let main = scene.files();
+    scene.apply(second());
+    scene.apply(vec![operation("roof", asked("Mend the roof"), None)]);
+    scene.sync();
+    let expected = scene.files();
+    scene.check_out(&main);
+    scene.edit(LISTS, |text| text.replace("Who pays", "Who in the end pays"));
+    let rules: Vec<&str> = scene.sync().people.iter().map(|it| it.0).collect();
+    assert_eq!(rules, [PERSON_EDITED]);
+    assert_eq!(scene.memory("names").state, MemoryState::Superseded);
+    assert_eq!(scene.memory("when").state, MemoryState::Active);
+    let edited = expected[LISTS].replace("Who pays", "Who in the end pays");
+    let lines = |text: &str| {
+        let mut lines: Vec<_> =
+            text.lines().filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&scene.files()[LISTS]), lines(&edited));
+    assert!(scene.sync().is_empty());
+}
