@@ -6,7 +6,7 @@ use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
     ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, IN_PART_REPLACED_BY, Kind, LESSONS,
     PAST_END, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, meta,
-    readable, search,
+    is_struck, readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
@@ -245,7 +245,7 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
     if entry.tag.as_ref().is_some_and(|tag| tag.starts_with(FOCUS)) {
         return None;
     }
-    if entry.tag.is_some() && is_past(entry.text.as_str()) {
+    if entry.tag.is_some() && (is_past(entry.text.as_str()) || is_struck(entry.text.as_str())) {
         return None;
     }
     match (kind, entry.section.as_str()) {

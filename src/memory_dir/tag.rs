@@ -2,6 +2,7 @@
 //! item directly above. The source of a fact is such a tag too: `src-` and the first digits of its id.
 
 use super::kind::Files;
+use super::units::is_struck;
 use crate::domain::{Digest, MemoryId, RecordId, named};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,9 +154,14 @@ fn is_id(digits: &str) -> bool {
     digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
 }
 
-/// Tags of memories in a file.
+/// Tags of memories in a file, without those of entries that are struck through.
 pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
-    let tags = text.lines().filter_map(Tag::of_line).filter_map(|tag| tag.ours());
+    let mut is_below_struck = false;
+    let tags = text.lines().filter_map(move |line| {
+        let tag = Tag::of_line(line);
+        is_below_struck = if tag.is_some() { is_below_struck } else { is_struck(line) };
+        tag.filter(|_| !is_below_struck)?.ours()
+    });
     tags.filter(|tag| tag.starts_with(SOURCE))
 }
 

@@ -102,6 +102,8 @@ fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
     let words = || Name::Words(words(document.body(block)));
     if matches!(block.part, Part::Entry(_)) {
         let ours = document.tags(block).find_map(|tag| tag.ours());
+        // What is struck through ended, and its line is a person's.
+        let ours = ours.filter(|_| !is_struck(document.body(block)));
         return Some(ours.map_or_else(words, |tag| Name::Ours(tag.to_owned())));
     }
     if block.part == Part::Meta {
@@ -172,6 +174,16 @@ pub(super) fn with_marks(line: &str, behind: &str) -> String {
     let behind = day.into_iter().chain(marks).collect::<Vec<_>>().join("; ");
     let behind = if behind.is_empty() { behind } else { format!(" ({behind})") };
     format!("{}{behind}{end}", now.text)
+}
+
+/// True for an item that is struck through as a whole; its date and marks may stand behind.
+pub(crate) fn is_struck(body: &str) -> bool {
+    if !body.contains("~~") || line::item(body.trim()).is_none() {
+        return false;
+    }
+    let words = words(body);
+    let struck = marked(&words).text.strip_prefix("~~").and_then(|it| it.strip_suffix("~~"));
+    struck.is_some_and(|it| !it.is_empty() && !it.contains("~~"))
 }
 
 /// The line without the marks behind its text. The date stays, and what a person put there.

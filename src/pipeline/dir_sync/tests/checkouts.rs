@@ -196,3 +196,32 @@ fn an_edit_in_a_checkout_of_older_files_is_the_only_one_in_it() {
     assert_eq!(lines(&scene.files()[LISTS]), lines(&edited));
     assert!(scene.sync().is_empty());
 }
+
+#[test]
+fn a_line_that_is_struck_through_ends_its_memory() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    scene.edit(LISTS, |text| {
+        text.replace("- Names in snake_case – It is simpler", "- ~~Names in snake_case~~")
+            .replace("- Who pays for it (1970-01-01)", "- ~~Who pays for it (1970-01-01)~~")
+            .replace("Seal it with tar", "~~Seal~~ mend it with tar")
+    });
+    scene.edit("progress.md", |text| {
+        text.replace("Mend the gutter (1970-01-01)", "~~Mend the gutter~~ (1970-01-01)")
+    });
+    let files = scene.files();
+    let report = scene.sync();
+    assert_eq!((report.people.len(), report.conflicts), (4, vec![]));
+    for name in ["names", "who", "gutter"] {
+        assert_eq!(scene.memory(name).reason.as_deref(), Some("person-removed"), "{name}");
+    }
+    assert_eq!(scene.memory("seal").state, MemoryState::Active);
+    let report = scene.sync();
+    assert!(report.is_empty() && report.conflicts.is_empty());
+    assert_eq!(scene.files()[LISTS], files[LISTS]);
+    scene.edit(LISTS, |text| text.replace("~~Names in snake_case~~", "Names in snake_case"));
+    scene.sync();
+    assert_eq!(scene.memory("names").state, MemoryState::Active);
+}
