@@ -141,8 +141,13 @@ pub(crate) fn unedited(path: &str, text: &str, known: &str) -> Option<String> {
 /// The blocks of a file that `other`, another version of it, has as well, and all headings.
 pub(crate) fn shared_blocks(path: &str, text: &str, other: &str) -> String {
     let [(text, _), (other, _)] = [text, other].map(|it| Document::parse(Kind::of_path(path), it));
-    let known: BTreeSet<&str> = other.blocks.iter().map(|block| other.raw(block).trim()).collect();
-    let is_gone = |it: &Block| it.part != Part::Section && !known.contains(text.raw(it).trim());
+    // A tick changes no words.
+    let of = |document: &Document<'_>, it: &Block| match document.tags(it).next() {
+        Some(_) => words(document.raw(it)),
+        None => document.raw(it).trim().to_owned(),
+    };
+    let known: BTreeSet<String> = other.blocks.iter().map(|block| of(&other, block)).collect();
+    let is_gone = |it: &Block| it.part != Part::Section && !known.contains(&of(&text, it));
     let mut edits = Edits::new(&text);
     text.blocks.iter().enumerate().filter(|it| is_gone(it.1)).for_each(|it| edits.remove(it.0));
     let shared = edits.finish();

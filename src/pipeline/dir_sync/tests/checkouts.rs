@@ -225,3 +225,23 @@ fn a_line_that_is_struck_through_ends_its_memory() {
     scene.sync();
     assert_eq!(scene.memory("names").state, MemoryState::Active);
 }
+
+#[test]
+fn a_ticked_line_moves_in_a_clone_too() {
+    let clone = || {
+        let scene = scene();
+        scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+        scene
+    };
+    let scene = clone();
+    scene.sync();
+    let mut files = scene.files();
+    let ticked = files["progress.md"].replace("- Mend", "- [x] Mend");
+    files.insert("progress.md".to_owned(), ticked.into());
+    let other = clone();
+    other.check_out(&files);
+    other.sync();
+    let shown = below(&other.files()["progress.md"], "Completed (Recent)");
+    assert_eq!(shown, ["- [x] Mend the gutter (1970-01-01)"]);
+    assert!(other.sync().is_empty());
+}
