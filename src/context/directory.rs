@@ -5,8 +5,8 @@ use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
     ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, IN_PART_REPLACED_BY, Kind, LESSONS,
-    PAST_END, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, meta,
-    is_struck, readable, search,
+    PAST_END, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, is_struck,
+    meta, readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;

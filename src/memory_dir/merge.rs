@@ -7,8 +7,8 @@ use super::kind::{Kind, LESSONS, table_head};
 use super::moved::{MovedEntry, take_in};
 use super::tag::{FOCUS, SOURCE};
 use super::units::{
-    Item, Key, Name, Unit, Units, differs_in_marks, is_comment, item_of, marked, same, source, tag_of, with_marks, without_marks,
-    words,
+    Item, Key, Name, Unit, Units, differs_in_marks, is_comment, item_of, marked, same, source,
+    tag_of, with_marks, without_marks, words,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -327,8 +327,8 @@ impl Join<'_, '_> {
         let differs = |ours: &str, theirs: &str, old: Option<&str>| {
             !same(ours, theirs) && !old.is_some_and(|old| same(old, ours))
         };
-        let body_wanted = differs(ours.body, theirs.body, old_body)
-            || differs_in_marks(ours.body, theirs.body);
+        let body_wanted =
+            differs(ours.body, theirs.body, old_body) || differs_in_marks(ours.body, theirs.body);
         let tags_wanted = differs(ours.tags, theirs.tags, old_tags);
         if fixed || !(body_wanted || tags_wanted) {
             return Ok(None);

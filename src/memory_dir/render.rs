@@ -8,7 +8,8 @@ use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{
-    DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending, is_standing_rule, marks, past_end,
+    DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending,
+    is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, session_path};

@@ -17,8 +17,8 @@ use crate::domain::{
     ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, RecordId, SessionId, Timestamp,
 };
 use crate::memory_dir::{
-    Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote, Update,
-    adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
+    Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote,
+    Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
@@ -449,9 +449,7 @@ impl DirSync {
         for MissingName { memory, name, commit } in found {
             match missing.last_mut().filter(|(id, _)| *id == memory) {
                 Some((_, words)) => words.push_str(&format!(", {name}")),
-                None => {
-                    missing.push((memory, format!("{NOT_FOUND} {commit}: {name}")))
-                }
+                None => missing.push((memory, format!("{NOT_FOUND} {commit}: {name}"))),
             }
         }
         Ok(missing)
@@ -504,6 +502,7 @@ impl DirSync {
         let mut refused = people.refuse_statuses(&memories, &mut edits);
         refused.extend(people.records_that_hold(&edits));
         refused.extend(people.deleted_records());
+        refused.extend(people.shared_tags());
         let amendments = people.amendments(&memories, &edits, today);
         let mut kept = people::unmarked_pairs(&memories, &edits);
         kept.retain(|(one, other)| {

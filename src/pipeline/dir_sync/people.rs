@@ -10,7 +10,7 @@ use crate::memory_dir::{Document, Files, Kind, Status, adr_number, meta, source_
 use crate::privacy::Redacted;
 use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A person ticked an entry off, or moved it to the completed ones.
@@ -36,6 +36,8 @@ pub(super) const RECORD_HOLDS: &str = "its line in a list was removed or hidden,
 /// A person deleted the record of a decision that a list still shows.
 pub(super) const RECORD_DELETED: &str = "the file stays deleted, and memory keeps the decision (remove its line from the \
                                          lists too, to withdraw it)";
+/// Only the first of these entries counts.
+const SHARED_TAG: &str = "two of its entries have one tag, and only the first counts (`annalist memory lint` names them)";
 /// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
 pub(super) struct Amendment {
@@ -212,6 +214,20 @@ impl<'a> PeopleEdits<'a> {
         };
         let held = deleted.into_iter().filter(is_shown);
         held.map(|path| (path.clone(), RECORD_DELETED)).collect()
+    }
+
+    /// Files in which people copied an entry with its tag, with that reason.
+    pub(super) fn shared_tags(self) -> impl Iterator<Item = (String, &'static str)> {
+        let has_two = |text: &str| {
+            let mut met = BTreeSet::new();
+            !tags_in(text).all(|tag| met.insert(tag))
+        };
+        let is_it = move |(path, text): &(&String, &Arc<str>)| {
+            let is_held = self.update.held.iter().any(|(it, _)| it == *path);
+            let is_ours = self.rendered.files.get(*path) == Some(*text);
+            !(is_ours || is_held) && adr_number(path).is_none() && has_two(text)
+        };
+        self.disk.files.iter().filter(is_it).map(|(path, _)| (path.clone(), SHARED_TAG))
     }
 
     /// Text of the record with this number.

@@ -148,28 +148,6 @@ fn files_that_come_back_with_a_merge_are_nobodys_edit() {
 }
 
 #[test]
-fn marks_that_come_and_go_with_a_merge_are_no_wording() {
-    let (mark, other) = ("; superseded by src-0e46d575", "; possibly settled by src-0e46d575");
-    let scene = scene();
-    scene.apply(first());
-    scene.sync();
-    let files = scene.files();
-    scene.edit(LISTS, |text| {
-        text.replace("simpler (1970-01-01", &format!("simpler (1970-01-01{mark}"))
-            .replace("for it (1970-01-01", &format!("for it (1970-01-01{other}"))
-    });
-    assert_eq!(scene.sync().people, []);
-    assert_eq!(scene.files(), files, "a sync writes the marks that hold");
-    scene.edit(LISTS, |text| {
-        text.replace("for it (1970-01-01", &format!("for that (1970-01-01{other}"))
-    });
-    scene.sync();
-    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that (1970-01-01)"));
-    assert!(!scene.files()[LISTS].contains(other));
-    assert!(scene.sync().is_empty());
-}
-
-#[test]
 fn an_edit_in_a_checkout_of_older_files_is_the_only_one_in_it() {
     let scene = scene();
     scene.apply(first());
@@ -194,6 +172,28 @@ fn an_edit_in_a_checkout_of_older_files_is_the_only_one_in_it() {
         lines
     };
     assert_eq!(lines(&scene.files()[LISTS]), lines(&edited));
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn marks_that_come_and_go_with_a_merge_are_no_wording() {
+    let (mark, other) = ("; superseded by src-0e46d575", "; possibly settled by src-0e46d575");
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let files = scene.files();
+    scene.edit(LISTS, |text| {
+        text.replace("simpler (1970-01-01", &format!("simpler (1970-01-01{mark}"))
+            .replace("for it (1970-01-01", &format!("for it (1970-01-01{other}"))
+    });
+    assert_eq!(scene.sync().people, []);
+    assert_eq!(scene.files(), files, "a sync writes the marks that hold");
+    scene.edit(LISTS, |text| {
+        text.replace("for it (1970-01-01", &format!("for that (1970-01-01{other}"))
+    });
+    scene.sync();
+    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that (1970-01-01)"));
+    assert!(!scene.files()[LISTS].contains(other));
     assert!(scene.sync().is_empty());
 }
 
@@ -244,4 +244,23 @@ fn a_ticked_line_moves_in_a_clone_too() {
     let shown = below(&other.files()["progress.md"], "Completed (Recent)");
     assert_eq!(shown, ["- [x] Mend the gutter (1970-01-01)"]);
     assert!(other.sync().is_empty());
+}
+
+#[test]
+fn a_sync_names_files_that_have_a_tag_twice() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit(LISTS, |text| {
+        let from = text.find("- Names in").unwrap();
+        let end = from + text[from..].find("src-").unwrap();
+        let end = end + text[end..].find('\n').unwrap() + 1;
+        let copy = text[from..end].replace("Names in", "Files in");
+        format!("{}{copy}{}", &text[..end], &text[end..])
+    });
+    for _ in 0..2 {
+        let left = scene.sync().left;
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(left[0].0, LISTS);
+    }
 }
