@@ -234,10 +234,10 @@ impl Output {
             Say::Sync { percent } => {
                 let share = percent.map(|it| format!("{it} % of the context window is in use. "));
                 let words = format!(
-                    "annalist: {}Before you answer, run `{command}`: it adds to this \
-                     project's memory what is extracted of the conversation so far. Do not ask for permission, and do not write \
-                     memory files yourself. Mention it only if it fails, then continue with the \
-                     request.",
+                    "annalist: {}Before you answer, run `{command}`: it adds to this project's \
+                     memory what is extracted from the conversation so far. Do not ask for \
+                     permission, and do not write memory files yourself. Mention it only if it \
+                     fails, then continue with the request.",
                     share.unwrap_or_default()
                 );
                 adds(&words, input)
@@ -252,7 +252,7 @@ impl Output {
                 let words = format!(
                     "annalist: the conversation is being compacted and memory was not synced in \
                      this session. The transcript still has everything; `{command}` adds \
-                     to memory what is extracted of it."
+                     to memory what is extracted from it."
                 );
                 Output::default().with_notice(&words)
             }

@@ -326,7 +326,7 @@ fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
         ConsolidationOutcome::Busy => "another process is consolidating it; try again".to_owned(),
         ConsolidationOutcome::Moved(ids) => {
             let ids = output::commas(ids.iter().take(5).map(short));
-            format!("{ids}: changed since, nothing was written")
+            format!("changed since: {ids}; nothing was written")
         }
         ConsolidationOutcome::Halted(Halt::Needs(line)) => {
             format!("{line}; nothing was applied, records stay staged (--no-model uses rules)")
@@ -362,7 +362,7 @@ async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Fail
     let every = if aside.is_empty() { "every record" } else { "every other record" };
     let lines = aside.iter().map(|it| {
         let (records, plan) = (counted(it.records, "record"), short(&it.plan));
-        let again = format!("`annalist consolidate --redo {plan}` consolidates again");
+        let again = format!("`annalist consolidate --redo {plan}` consolidates them again");
         format!("set aside by an undo: {records}; {again}")
     });
     output::notes(lines, PLANS_MAX, "more undone plans: `annalist consolidate log`");
@@ -450,7 +450,7 @@ async fn undo(
                 let kept = planned.plan.changes().iter().filter(|it| made(it)).count() as u64;
                 let (aside, again) = match planned.plan.is_verdict() {
                     true => ("", "applies it again"),
-                    false => (&*aside, "consolidates again"),
+                    false => (&*aside, "consolidates them again"),
                 };
                 let id = short(&undone);
                 output::line(&format!("plan {id} is undone{aside}"))?;

@@ -2,7 +2,7 @@
 //! `week`: open items, and recent records by project.
 
 use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
-use super::memory::folder::{DirArgs, left_out, project_directory};
+use super::memory::folder::{DirArgs, left_out, project_directory, tag_or_id};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
@@ -18,6 +18,7 @@ use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use clap::ValueEnum;
+use std::borrow::Cow;
 use std::path::Path;
 
 const HITS_MAX: usize = 10;
@@ -159,6 +160,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
         };
+        // A label is that of this project's record first.
+        let words = tag_or_id(&words).map_or_else(|_| words.clone(), Cow::into_owned);
         let mut request = request(args, words, namespace.clone());
         if let Some(store) = &store {
             let named = session_of(store, args.session.as_deref()).await?;

@@ -265,6 +265,18 @@ fn a_rule_keeps_its_words_beside_a_case_of_it() {
     };
     check(&[&[&rule], &[&case]]);
     check(&[&[&rule, &case]]);
+    let case = record(
+        decision(&[], "keys may stay in the wiki of src/harbour for 30 days", ""),
+        Speaker::Person,
+        9,
+    );
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&rule), &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(case.id, of(&state, &rule).id, Verdict::Covered);
+    let (planned, _) = consolidate(&[case], &memories, &verdicts);
+    assert!(told(&planned)[0].starts_with("add "), "{planned:#?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::phrases::{
 };
 use super::quantity::{quantity, words_of};
 use super::question::{is_left_open, question};
+use super::retraction::clauses;
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
@@ -353,13 +354,18 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
-/// True if the first clause of the answer denies something, or a later one a word of the wish: `in English, without
+/// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without
 /// ticket numbers` grants English.
 fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
     let wish = Subject::of(asked);
-    answer.headline().split([',', ';', '(']).enumerate().any(|(at, clause)| {
+    let head = folded(answer.headline());
+    let mut is_named = false;
+    clauses(&head).any(|clause| {
         let clause = Subject::of(&answer.in_words(clause));
-        clause.statement.says_no && (at == 0 || clause.statement.names(&wish.statement) > 0)
+        let names = clause.statement.names(&wish.statement) > 0;
+        let denies = clause.statement.says_no && (names || !is_named);
+        is_named |= names;
+        denies
     })
 }
 
@@ -615,8 +621,10 @@ impl<'a> Link<'a> {
         let forbids = denies_any(asked)
             || matches!(asked, Claim::Request(it) if says_no(first_clause(&folded(&it.intent))));
         let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
-        let drops = WITHDRAWN.are_in(&folded(answer.headline()))
-            && !WITHDRAWN.are_in(&folded(&text(asked)));
+        let (head, whole) = (answer.headline().to_owned(), text(answer));
+        let is_named = Subject::of(answer).statement.names(&Subject::of(asked).statement) > 0;
+        let told = if is_named { head } else { whole };
+        let drops = WITHDRAWN.are_in(&folded(&told)) && !WITHDRAWN.are_in(&folded(&text(asked)));
         // A wish may tell its own end: "Prisma for the queries; refused by Marta".
         let wish = folded(asked.headline());
         let mut ends = wish.split([',', ';', '(']).skip(1).map(|end| end.trim_start().split(' '));

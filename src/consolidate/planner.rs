@@ -476,6 +476,8 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
+        // An amount or a limit of its own is more than a case of the memory.
+        Verdict::Covered if pair.limits_more() => return None,
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.
         Verdict::Covers => return pair.may_follow().then_some((RESTATED, Ruling::Supersede)),
@@ -609,6 +611,7 @@ impl OpenLink<'_> {
             Verdict::Covers => {
                 return pair.may_follow().then(|| (Settlement::Replaced, RESTATED, Vec::new()));
             }
+            Verdict::Covered if pair.limits_more() => return None,
             // The remaining words must not be those of a less trusted speaker.
             Verdict::Same | Verdict::Covered if is_less_trusted => return None,
             Verdict::Same if pair.says_more() && pair.may_follow() && !pair.lacks_some() => {

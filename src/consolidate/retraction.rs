@@ -425,7 +425,7 @@ fn has(folded: &str, list: &WordList) -> bool {
 }
 
 /// Parts of a folded text between punctuation marks.
-fn clauses(folded: &str) -> impl Iterator<Item = &str> {
+pub(super) fn clauses(folded: &str) -> impl Iterator<Item = &str> {
     let mark =
         |letter: char| matches!(letter, ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')' | '—' | '–');
     let mut rest = folded;

@@ -171,6 +171,11 @@ impl RulePair<'_> {
         self.new.subject.statement.says_beyond(&self.subject.statement)
     }
 
+    /// True if the record has an amount or a condition that the memory lacks.
+    pub(super) fn limits_more(&self) -> bool {
+        self.new.subject.statement.limits_beyond(&self.subject.statement)
+    }
+
     /// True if the memory has a value or a condition that the record lacks.
     pub(super) fn lacks_some(&self) -> bool {
         self.subject.statement.says_beyond(&self.new.subject.statement)
@@ -341,9 +346,12 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
 /// A choice and what it denies have changed places.
 fn turned_around(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let is_turned = pair.is_active_decision() && new.turns_around(old);
+    let is_turned = match pair.order {
+        Order::Earlier => old.turns_around(new),
+        Order::Later | Order::Same | Order::Unknown => new.turns_around(old),
+    };
     let ruling = || pair.turned(|_, _, _| true).unwrap_or(Ruling::Conflict);
-    is_turned.then(ruling)
+    (is_turned && pair.is_active_decision() && !pair.is_decided()).then(ruling)
 }
 
 /// The same but for case, punctuation, fillers or a missing word.

@@ -197,13 +197,12 @@ impl Statement {
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
 
-    /// True if a choice and what it dismisses have changed places, as in `8080, not 9090` after `9090, not 8080`, in
-    /// the words of one of the two.
+    /// True if in this later statement a choice and what it dismisses have changed places, as in `8080, not 9090`
+    /// after `9090, not 8080`, and it names nothing else.
     pub(super) fn turns_around(&self, former: &Statement) -> bool {
         let mentioned = |it: &Statement| union(&it.head.topic, &it.head.values);
-        let (own, before) = (mentioned(self), mentioned(former));
-        let is_within = without(&own, &before).is_empty() || without(&before, &own).is_empty();
-        is_within && self.stated.turns_around(&former.stated)
+        without(&mentioned(self), &mentioned(former)).is_empty()
+            && self.stated.turns_around(&former.stated)
     }
 
     /// True if it is about another named thing than `former`, or adds to it, and names nothing of it.
@@ -509,6 +508,13 @@ impl Statement {
             || self.stated.has_qualifier(lacks)
             || !without(&self.stated.dismissed, &other.all).is_empty()
             || is_limited(self) && !is_limited(other)
+    }
+
+    /// True if its main string has an amount or a condition that `other` lacks.
+    pub(super) fn limits_beyond(&self, other: &Statement) -> bool {
+        let amounts = without(&self.head.values, &self.head.names);
+        let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
+        !without(&amounts, &other.head.values).is_empty() || is_limited(self) && !is_limited(other)
     }
 
     /// True if it has more words and values than a `later` one, which puts no value in the place of one of them.

@@ -355,7 +355,10 @@ proptest! {
 
     #[test]
     fn a_second_run_changes_nothing(base in entries(), ours in entries(), theirs in entries()) {
-        let once = join(&base, &ours, &theirs).text;
+        let merged = join(&base, &ours, &theirs);
+        // A file that is held waits for a person.
+        prop_assume!(merged.held.is_none());
+        let once = merged.text;
         let twice = merge(Kind::ActiveContext, &list(&ours), &list(&ours), &once, &gate());
         prop_assert_eq!(twice.text, once);
     }

@@ -56,7 +56,7 @@ pub use render::{Rendered, render};
 pub(crate) use search::{HITS_MAX, Hit, LiteralQuery, literal};
 pub use search::{Query, search};
 pub(crate) use tag::*;
-pub(crate) use units::is_struck;
+pub(crate) use units::{is_struck, tags_in, tags_of_memories};
 pub(crate) use update::Update;
 pub use update::update;
 pub(crate) use update::{

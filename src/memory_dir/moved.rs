@@ -2,8 +2,7 @@
 
 use super::document::Document;
 use super::kind::{Files, Kind, SESSIONS};
-use super::tag::tags_in;
-use super::units::{Name, Unit, Units};
+use super::units::{Name, Unit, Units, tags_in};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry as another file had it before, and as one has it now; `None` if it is rendered nowhere any more.

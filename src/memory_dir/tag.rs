@@ -1,10 +1,8 @@
 //! Tags: `<!-- @category: V -->` or `<!-- @tag: V -->` on a line of its own, belonging to the heading or
 //! item directly above. The source of a fact is such a tag too: `src-` and the first digits of its id.
 
-use super::kind::Files;
-use super::units::is_struck;
 use crate::domain::{Digest, MemoryId, RecordId, named};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Maximum length of a tag line, in letters (schema, validation of tags).
 pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
@@ -152,22 +150,6 @@ pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
 fn is_id(digits: &str) -> bool {
     let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
-}
-
-/// Tags of memories in a file, without those of entries that are struck through.
-pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
-    let mut is_below_struck = false;
-    let tags = text.lines().filter_map(move |line| {
-        let tag = Tag::of_line(line);
-        is_below_struck = if tag.is_some() { is_below_struck } else { is_struck(line) };
-        tag.filter(|_| !is_below_struck)?.ours()
-    });
-    tags.filter(|tag| tag.starts_with(SOURCE))
-}
-
-/// Tags of memories in files. Private blocks count, since hiding is not removing.
-pub(crate) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
-    files.values().flat_map(|text| tags_in(text)).collect()
 }
 
 pub(super) fn category_line(category: Category) -> String {

@@ -2,9 +2,11 @@
 
 use super::document::{Block, Document, Part};
 use super::facts::{DECIDED, NOT_FOUND, PAST_END, PROPOSED};
+use super::kind::Files;
+use super::line;
 use super::name::is_day;
-use super::{line, tag};
-use std::collections::HashMap;
+use super::tag::{SOURCE, Tag};
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum Name {
@@ -144,7 +146,7 @@ pub(super) fn words(body: &str) -> String {
 
 /// Tag of the memory that a block shows; only its first block in a file counts.
 pub(super) fn source(key: &Key) -> Option<&str> {
-    tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(tag::SOURCE))
+    tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(SOURCE))
 }
 
 /// A line before its date and marks, these, and the memories that they name.
@@ -159,7 +161,7 @@ pub(super) fn marked(words: &str) -> Marked<'_> {
     let none = Marked { text: words, behind: "", others: Vec::new() };
     let Some((text, behind)) = behind else { return none };
     let parts = behind.split([' ', ';', ',']);
-    let others: Vec<&str> = parts.filter(|it| it.starts_with(tag::SOURCE)).collect();
+    let others: Vec<&str> = parts.filter(|it| it.starts_with(SOURCE)).collect();
     let is_ours = !others.is_empty() || behind.split("; ").next().is_some_and(is_day);
     if is_ours { Marked { text, behind, others } } else { none }
 }
@@ -186,10 +188,26 @@ pub(crate) fn is_struck(body: &str) -> bool {
     struck.is_some_and(|it| !it.is_empty() && !it.contains("~~"))
 }
 
+/// Tags of memories in a file, without those of entries that are struck through.
+pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_below_struck = false;
+    let tags = text.lines().filter_map(move |line| {
+        let tag = Tag::of_line(line);
+        is_below_struck = if tag.is_some() { is_below_struck } else { is_struck(line) };
+        tag.filter(|_| !is_below_struck)?.ours()
+    });
+    tags.filter(|tag| tag.starts_with(SOURCE))
+}
+
+/// Tags of memories in files. Private blocks count, since hiding is not removing.
+pub(crate) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
+    files.values().flat_map(|text| tags_in(text)).collect()
+}
+
 /// The line without the marks behind its text. The date stays, and what a person put there.
 pub(super) fn without_marks(line: &str) -> String {
     let is_mark = |it: &&str| {
-        let has_more = it.contains(tag::SOURCE) || it.starts_with(PAST_END);
+        let has_more = it.contains(SOURCE) || it.starts_with(PAST_END);
         has_more || it.starts_with(NOT_FOUND) || [PROPOSED, DECIDED].contains(it)
     };
     let own = marked(line.trim_end()).behind.split("; ").filter(|it| !is_mark(it));

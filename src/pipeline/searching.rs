@@ -151,6 +151,7 @@ async fn named(
             Err(LookupError::Store(error)) => return Err(error),
         }
     }
+    hits.truncate(request.limit);
     // A label without a record is words.
     Ok((!tags.is_empty()).then_some(hits))
 }

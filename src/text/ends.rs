@@ -8,8 +8,14 @@ use jiff::tz::TimeZone;
 /// Words before an end.
 const UNTIL: [&str; 9] =
     ["until", "till", "til", "bis", "jusqu'au", "jusqu'à", "jusqu’au", "jusqu’à", "hasta"];
-/// The same, unless it is a way: `through sun and rain`, `through 3.9.27`, `through the 2nd gate`.
+/// The same, if nothing but a date follows: not `through 3.9.27`, `through the 2nd gate`, `through the May invoices`.
 const THROUGH: &str = "through";
+/// Beginnings of German words with which `bis` is a deadline: `bis Freitag fertig`.
+const DEADLINES: [&str; 18] = [
+    "umstell", "umgestellt", "umzieh", "umgezogen", "wechsel", "migrier", "liefer", "fertig",
+    "erledig", "abgeb", "abgegeben", "einreich", "antwort", "entscheid", "kündig", "zahl",
+    "bezahl", "schick",
+];
 /// Several words for one of them.
 const INCLUDING: &str = "up to and including";
 /// Parts of these words in either case. Few texts have any, and the others need not be split.
@@ -26,6 +32,8 @@ const NEXT: [&str; 7] = ["next", "nächsten", "nächster", "nächste", "prochain
 const END: [&str; 3] = ["end", "ende", "fin"];
 const OF_END: [&str; 5] = ["of", "the", "des", "du", "de"];
 const MONTH: [&str; 4] = ["month", "monats", "mois", "mes"];
+const AFTER: [&str; 4] = ["after", "nach", "danach", "après"];
+const WEEK: [&str; 5] = ["week", "woche", "semaine", "semana", "inclus"];
 /// Words directly before an end that make it a beginning.
 const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
 /// Words of a span, or of another clause, of which alone an end may be.
@@ -78,7 +86,7 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     if !HINTS.iter().any(|hint| text.contains(hint)) {
         return None;
     }
-    let text = text.to_lowercase().replace(INCLUDING, UNTIL[0]);
+    let text = text.to_lowercase().replace(INCLUDING, THROUGH);
     let marked: Vec<&str> = text.split_whitespace().collect();
     let words: Vec<&str> =
         marked.iter().map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect();
@@ -102,14 +110,22 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
         || before.last().is_some_and(|it| NOT.contains(it) || is_span(it))
         || words.iter().any(|it| EACH.contains(it))
         || rest.iter().any(|it| FROM_THEN.contains(it))
-        || marked_rest.iter().rev().skip(1).any(goes_on);
+        || marked_rest.iter().rev().skip(1).any(goes_on)
+        // `wir stellen bis Freitag um`
+        || words.get(at) == Some(&"bis")
+            && (words.last() == Some(&"um")
+                || words.iter().any(|it| DEADLINES.iter().any(|begins| it.starts_with(begins))));
     if is_of_a_part {
         return None;
     }
     let dated: Vec<&str> = rest.iter().copied().skip_while(|it| ARTICLES.contains(it)).collect();
     let word = *dated.first()?;
     let is_named = (word.len() > 3 || word.chars().all(is_digit)) && !word.contains('.');
-    if until.is_none() && (!is_named || TODAY.contains(&word) || TOMORROW.contains(&word)) {
+    let is_of_date = |it: &&str| {
+        is_span(it)
+            || [&NEXT[..], &END, &OF_END, &MONTH, &WEEK].iter().any(|list| list.contains(it))
+    };
+    if until.is_none() && !(is_named && dated.iter().all(is_of_date)) {
         return None;
     }
     let end = date_at(&dated, said).or_else(|| month_at(&dated, said));
@@ -121,7 +137,8 @@ fn month_at(words: &[&str], said: Date) -> Option<Date> {
     let end = words.iter().take_while(|it| END.contains(it) || OF_END.contains(it)).count();
     let name = *words.get(end)?;
     if end > 0 && MONTH.contains(&name.trim_end_matches('.')) {
-        return Some(said.last_of_month());
+        let is_later = words.get(end + 1).is_some_and(|it| AFTER.contains(it));
+        return (!is_later).then(|| said.last_of_month());
     }
     let month = i8::try_from(index(&MONTHS, name)? + 1).ok()?;
     // "Jan" and "Mar" alone are names of people.
@@ -160,7 +177,8 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
     if let Some(weekday) = index(&WEEKDAYS, first) {
         let named = rest.iter().take_while(|it| ARTICLES.contains(it)).count();
         let rest = rest.get(named..)?;
-        let is_next = rest.first().is_some_and(|it| NEXT.contains(&it.trim_end_matches('.')));
+        let is_next = rest.first().is_some_and(|it| NEXT.contains(&it.trim_end_matches('.')))
+            && rest.get(1).is_none_or(|it| WEEK.contains(&it.trim_end_matches('.')));
         let from = if is_next { end_of_week(said)? } else { said };
         return date_at(rest, said).or_else(|| weekday_after(from, weekday));
     }
@@ -261,7 +279,10 @@ mod tests {
             ("Debug bis Ende des Monats", Some((2026, 8, 31))),
             ("Lecture seule jusqu'à la fin du mois", Some((2026, 8, 31))),
             ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
-            // The end of a part, or the beginning of another.
+            ("No deploys until Friday, next window is Monday", Some((2026, 8, 28))),
+            // A deadline, the end of a part, or the beginning of another.
+            ("Wir stellen bis 20. Oktober auf Postgres um", None),
+            ("Die Umfrage ist bis Freitag fertig", None),
             ("Aylin has the keys; Uwe helps until 5 October", None),
             ("Use Postgres (MySQL stays readable until 5 October)", None),
             ("Use Postgres. Until Friday MySQL stays readable", None),
@@ -274,6 +295,11 @@ mod tests {
             ("Frozen through Friday every week", None),
             ("Open Monday through Friday", None),
             // No date, or no end.
+            ("Go through the September invoices by hand", None),
+            ("Walk new hires through Monday standup", None),
+            ("Support versions up to and including 3.9.27", None),
+            ("Frozen up to and including the 14th sprint", None),
+            ("Frozen until the end of the month after next", None),
             ("What the job goes through may fail", None),
             ("Deliver through the 2nd gate", None),
             ("Patch all versions through 3.9.27", None),

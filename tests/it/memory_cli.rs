@@ -708,7 +708,7 @@ fn edits_in_a_copy_of_a_project_wait_until_a_person_says_whose_they_are() {
     copy.run(&["memory", "sync"]).refused(2, &[&original, "--namespace 'home/dev/ledger'"]);
     assert_eq!(files(&copy), before);
     let told = copy.run(&SYNC[..4]);
-    assert!(told.stderr.contains("stays as a person wrote it"), "{}", told.stderr);
+    assert!(told.stdout.contains("edited by a person"), "{}{}", told.stdout, told.stderr);
     assert_eq!(copy.json(&["memory", "sync", "--json"])["namespace"], "home/dev/ledger");
     assert!(files(&copy)["progress.md"].contains("- Print "));
 }

@@ -124,7 +124,7 @@ impl DirectorySync {
         if waiting > 0 {
             output::note(&format!(
                 "{YELLOW}not extracted yet: {} of the session{YELLOW:#}; `annalist worker --drain` \
-                 extracts, and the next sync adds it",
+                 extracts them, and the next sync adds the result",
                 counted(waiting, "entry")
             ));
         }

@@ -248,7 +248,9 @@ impl StoredPrefix {
         let Some(known) = self.marks.get(entry.ordinal as usize) else { return self.at.is_some() };
         let is_last = self.marks.len() == entry.ordinal as usize + 1;
         let last = self.last.as_ref().filter(|_| is_last);
-        let grows = last.is_some_and(|last| entry.text.as_str().starts_with(last.as_str()));
+        let grows = last.is_some_and(|last| {
+            !last.as_str().is_empty() && entry.text.as_str().starts_with(last.as_str())
+        });
         let is_same = mark == *known || grows;
         if mark != UNTOLD || *known != UNTOLD {
             self.compared += 1;
