@@ -27,8 +27,10 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Timeout of git commands with short output.
 const LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Memory folders and instructions for agents, which record what was said, not what exists.
-const MEMORY: [&str; 5] = [".claude/memory/", ".ai/memory/", "AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+/// Memory folders, which record what was said, not what exists.
+const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];
+/// Instructions for agents in any folder, in which `annalist publish` repeats it.
+const INSTRUCTIONS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Settings under which git uses no network, runs no program of the repository and quotes no path.
 const SETTINGS: [&str; 5] = [
     "core.quotePath=false", "core.fsmonitor=false", "protocol.allow=never", "diff.external=",
@@ -79,7 +81,9 @@ impl CodeTree {
         let mut found = BTreeSet::new();
         let (mut files, mut bytes) = (0, 0);
         for path in self.paths()? {
-            if MEMORY.iter().any(|folder| path.starts_with(folder)) {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let is_said = MEMORY.iter().any(|folder| path.starts_with(folder));
+            if is_said || INSTRUCTIONS.contains(&name) {
                 continue;
             }
             let file = self.root.join(&path);
@@ -113,8 +117,9 @@ impl CodeTree {
             "log", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
             "--relative", "--format=%x00%h", &commits, "HEAD", "--", ".",
         ];
-        let outside = MEMORY.map(|folder| format!(":(exclude){folder}"));
-        arguments.extend(outside.iter().map(String::as_str));
+        let folders = MEMORY.map(|folder| format!(":(exclude){folder}"));
+        let files = INSTRUCTIONS.map(|name| format!(":(exclude,glob)**/{name}"));
+        arguments.extend(folders.iter().chain(&files).map(String::as_str));
         let finder = Finder::of(names);
         let (mut commit, mut path) = (String::new(), String::new());
         self.each_line(&arguments, HISTORY_BYTES_MAX, &mut |line| {
@@ -438,13 +443,16 @@ mod tests {
         repository.put("src/main.rs", "listen(8443);\nlet max_retries = 18443;\n");
         repository.commit();
         repository.put("src/main.rs", "listen(9443);\n");
+        repository.put("app/AGENTS.md", "run make_check\n");
+        repository.commit();
+        repository.put("app/AGENTS.md", "");
         fs::remove_file(repository.0.path().join("src/retry.rs")).unwrap();
         let gone = repository.commit();
         repository.put(".claude/memory/active-context.md", "retry_policy 8443\n");
         let tree = CodeTree::open(repository.0.path()).unwrap();
         let all = names(
             &["retry.rs", "main.rs", "none.rs"],
-            &["retry_policy", "8443", "9443", "never_was"],
+            &["retry_policy", "8443", "9443", "never_was", "make_check"],
         );
         let present = tree.present(&all).unwrap();
         assert_eq!(present, names(&["main.rs"], &["9443"]));

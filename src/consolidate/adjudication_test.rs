@@ -254,7 +254,7 @@ fn a_rule_keeps_its_words_beside_a_case_of_it() {
     let check = |planned: &[&[&Record]]| {
         let mut state = MemoryMap::new();
         for records in planned {
-            let records: Vec<Record> = records.iter().map(|it| Record::clone(it)).collect();
+            let records: Vec<Record> = records.iter().copied().cloned().collect();
             let memories = Memories::of(NAMESPACE, &state);
             let (planned, _) = consolidate(&records, &memories, &verdicts);
             finish(&records, &planned, memories, &mut state);

@@ -39,7 +39,12 @@ impl Verdict {
         match self {
             Verdict::Covered => Verdict::Covers,
             Verdict::Covers => Verdict::Covered,
-            verdict => verdict,
+            Verdict::Unrelated
+            | Verdict::Same
+            | Verdict::Replaces { .. }
+            | Verdict::Conflict
+            | Verdict::Partly
+            | Verdict::Nothing => self,
         }
     }
 }

@@ -156,7 +156,11 @@ pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a 
     {
         words = Some(rest.trim_start());
     }
-    words.map_or(claim.headline(), |line| without_marks(without_label(line)))
+    let bare = |line: &'a str| match claim {
+        Claim::Decision(_) => without_label(line),
+        Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => line,
+    };
+    words.map_or(claim.headline(), |line| without_marks(bare(line)))
 }
 
 /// The text behind the label of its decision record, such as `ADR-003: `.

@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 /// Dispositions in the past tense, by name.
 const DEEDS: [(&str, &str); 10] = [
     ("add", "added"),
-    ("conflict", "kept beside what they contradict"),
+    ("conflict", "in conflict"),
     ("decide", "decided"),
     ("discard", "set aside"),
     ("duplicate", "said again"),
     ("merge", "merged"),
     ("restate", "restated"),
     ("settle", "settled"),
-    ("supersede", "superseding others"),
+    ("supersede", "replaced others"),
     ("withdraw", "withdrawn"),
 ];
 /// Maximum options of one decision, or points of one discussion; nobody reads longer lists.

@@ -349,7 +349,9 @@ pub(in crate::server) async fn show_errors(request: Request, next: Next) -> Resp
     let of_other = response.extensions_mut().remove::<ErrorLine>().filter(|_| by_browser);
     let of_other = of_other.map(|ErrorLine { what, expected, .. }| match status {
         StatusCode::NOT_FOUND => "there is no page at this address".to_owned(),
-        StatusCode::METHOD_NOT_ALLOWED => "this address only takes a form of this page".to_owned(),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            "this address does not take this kind of request".to_owned()
+        }
         _ => format!("{what}: expected {expected}"),
     });
     let Some(line) = of_page.or(of_other) else { return response };
@@ -379,7 +381,10 @@ pub(super) fn secured(mut response: Response) -> Response {
 fn referer(headers: &HeaderMap) -> Option<String> {
     let from: Uri = headers.get(REFERER)?.to_str().ok()?.parse().ok()?;
     let own = headers.get(HOST)?.to_str().ok()?;
-    (from.authority()?.as_str() == own).then(|| from.path_and_query().map(ToString::to_string))?
+    let path = from.path_and_query().map(ToString::to_string);
+    path.filter(|path| {
+        from.authority().is_some_and(|it| it.as_str() == own) && !path.starts_with("//")
+    })
 }
 
 /// Unwraps the one match of an id prefix, or explains the problem.
