@@ -441,10 +441,9 @@ mod tests {
         let repository = Repository::new();
         repository.put("src/retry.rs", "fn retry_policy() {}\n");
         repository.put("src/main.rs", "listen(8443);\nlet max_retries = 18443;\n");
-        repository.commit();
-        repository.put("src/main.rs", "listen(9443);\n");
         repository.put("app/AGENTS.md", "run make_check\n");
         repository.commit();
+        repository.put("src/main.rs", "listen(9443);\n");
         repository.put("app/AGENTS.md", "");
         fs::remove_file(repository.0.path().join("src/retry.rs")).unwrap();
         let gone = repository.commit();
