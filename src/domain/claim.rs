@@ -292,7 +292,7 @@ named! {
 }
 
 impl Match {
-    /// How the evidence was found, for people.
+    /// The way in which the evidence was found, for people.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Match::Exact => "word for word",

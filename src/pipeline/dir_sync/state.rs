@@ -70,7 +70,7 @@ pub(super) struct KnownFiles {
     pub(super) is_stored: bool,
     /// Numbers of records that a run removed, by tag.
     pub(super) removed: BTreeMap<String, u32>,
-    /// What a checkout replaced or removed since the last run; `None` for what it brought back.
+    /// Versions that a checkout replaced or removed since the last run; `None` for a file that it brought back.
     pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
 }
 
