@@ -84,6 +84,16 @@ pub(super) fn password_line(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Masks the value of a cookie in a browser's jar: domain, flag, path, flag, end, name and value between tabs.
+pub(super) fn jar(scan: &mut Scan<'_>, at: Range<usize>) {
+    let end = scan.line_end(at.end, LINE_MAX);
+    let Some((_, value)) = scan.piece(at.end..end).rsplit_once('\t') else { return };
+    let start = end - value.len();
+    if scan.piece(at.end..end).matches('\t').count() == 4 && value::is_key(value) {
+        scan.add_hit(start..end);
+    }
+}
+
 /// Masks the values of a Kubernetes secret: in YAML below `data:`, in JSON within `"data"`.
 pub(super) fn manifest(scan: &mut Scan<'_>, at: Range<usize>) {
     let around = scan.floor(at.start.saturating_sub(FILE_MAX))

@@ -173,7 +173,8 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
             value::is_random(secret)
-                || named.kind == Kind::Password && head.contains("define(")
+                || head.contains("define(")
+                    && (named.kind == Kind::Password || KEY_LEN <= secret.len())
                 || scan.piece(named.start..named.start + 2) == "--"
                     && value::may_be_secret(secret, false)
         }
@@ -290,7 +291,10 @@ fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let word = scan.piece(at.clone());
     let is_place = named.name.to_ascii_lowercase().ends_with("pwd") && word.starts_with(['/', '~']);
     let shortened = word.ends_with(['-', '_']) && scan.from(at.end).starts_with("..");
-    if word.is_empty() || is_place || shortened {
+    // The name of a stored secret: `arn:aws:secretsmanager:…:secret:prod/db`.
+    let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
+    let is_arn = head.rsplit([' ', '"', '\'']).next().is_some_and(|it| it.starts_with("arn:"));
+    if word.is_empty() || is_place || shortened || is_arn {
         return;
     }
     // A word longer than any reference is data.

@@ -41,6 +41,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("basic-login", command::login, command::names()),
         rule("basic-login", command::piped, phrases("piped")),
         rule("secret-file", file::password_line, phrases("password-lines")),
+        rule("secret-file", file::jar, vec!["\tTRUE\t/", "\tFALSE\t/"]),
         rule("secret-file", file::manifest, phrases("manifests")),
         rule("secret-file", file::web_key, vec!["\"kty"]),
         rule("secret-file", file::generated, vec!["random_password\""]),

@@ -203,13 +203,16 @@ fn answer(scan: &mut Scan<'_>, mut line_end: usize, fits: fn(&str) -> bool) {
     }
 }
 
-/// Masks the words of a wallet: twelve or more in a row, of three to eight letters each.
+/// Masks the words of a wallet: twelve or more in a row, of three to eight letters each, on the line of its name or the
+/// next one.
 pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
     const WORDS_MIN: usize = 12;
-    /// Maximum function words among them.
-    const PLAIN_MAX: usize = 2;
+    /// One in so many may be a word that is frequent in sentences.
+    const PLAIN_SHARE: usize = 6;
     let mut start = at.end;
-    let text = scan.piece(at.end..scan.line_end(at.end, COMMAND_MAX));
+    let line_end = scan.line_end(at.end, COMMAND_MAX);
+    let next = scan.next_line(line_end).map_or(line_end, |line| scan.line_end(line, COMMAND_MAX));
+    let text = scan.piece(at.end..next);
     let ends = |letter: char| !letter.is_ascii_lowercase() && letter != ' ';
     for run in text.split_inclusive(ends) {
         let phrase = run.trim_end_matches(|letter| ends(letter) || letter == ' ');
@@ -219,7 +222,7 @@ pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
         let is_plain =
             |word: &&&str| words::PLAIN.contains(**word) || words::GRAMMAR.contains(**word);
         let plain = words.iter().filter(is_plain).count();
-        if WORDS_MIN <= words.len() && plain <= PLAIN_MAX {
+        if WORDS_MIN <= words.len() && plain * PLAIN_SHARE <= words.len() {
             let length: usize = words.iter().map(|word| word.len() + 1).sum();
             return scan.add_hit(end + 1 - length..end);
         }
@@ -273,7 +276,7 @@ fn is_role(after: &str) -> bool {
 fn is_noted(after: &str) -> bool {
     /// Maximum words before the name.
     const WORDS_MAX: usize = 3;
-    let note = after.trim_start_matches(['"', '\'', ')', ';', ',', ' ']);
+    let note = after.trim_start_matches(['"', '\'', ')', ']', '}', ';', ',', ' ']);
     let words = ["//", "#", "--", "/*"].iter().find_map(|mark| note.strip_prefix(mark));
     after.starts_with(['"', '\''])
         && words.is_some_and(|it| {

@@ -24,7 +24,10 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"!(?i-u:vault|secret|env|ref|sub|getatt|include)",
         // In brackets, or with the marks of templates, formats and earlier masks.
         r"<.*>|\[.*\]|\{.*\}|\(.*\)|%[svqdr@]",
-        r".*(?:\$\{|\{\{|\$\(|\#\{|<SECRET>).*",
+        r"(?:\$\{|\{\{|\$\(|\#\{).*",
+        // Within a value only whole ones, or one that a blank cut off.
+        r".*(?:\$\{[^}]*\}|\{\{.*\}|\$\([^)]*\)|\#\{[^}]*\}|<SECRET>).*",
+        r".*(?:\$\{|\{\{|\$\(|\#\{)[A-Za-z_.:-]*",
         // `%NAME%`; `$NAME`, `$env:NAME`, `$config.token`, `$user->token`; but not the hash `$2b$…`.
         r"%+(?:[A-Za-z0-9_:.\->\[\]']*%+)?",
         r"\$+[A-Za-z_][A-Za-z0-9_:.\->\[\]']*",
@@ -289,9 +292,17 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     is_reference(value)
         || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
         || word.eq_ignore_ascii_case(name)
+        || is_name_of_secret(word)
         || NO_SECRETS.as_ref().is_some_and(|forms| forms.is_match(word))
         || is_prompt(word)
         || is_sentence(value)
+}
+
+/// `Passwort bestätigen`, as a translation of a form has it: words of letters, and one is a word for a secret.
+fn is_name_of_secret(text: &str) -> bool {
+    let mut words = text.split(' ');
+    let is_letters = text.chars().all(|letter| letter.is_alphabetic() || letter == ' ');
+    is_letters && words.any(|word| words::kind(&word.to_lowercase()).is_some())
 }
 
 /// `Password:`, as a program asks for it.

@@ -51,6 +51,42 @@ fn numbers_and_lists_under_a_key_go() {
 }
 
 #[test]
+fn what_looks_like_code_or_words_goes_where_its_place_says_so() {
+    let words = "rapid gentle tourist bench large fruit napkin casino minor short gorilla valve";
+    for (text, expected) in [
+        (
+            "define('AUTH_KEY', '31cX{>DomHuk?t 0.1DF:[Cj@F4i0ZG@:#=8YE|p_U&&}9_3tdw*wil@');",
+            "define('AUTH_KEY', '<SECRET>');",
+        ),
+        ("password: 'k7${Lq#9vT!x'", "password: '<SECRET>'"),
+        ("password: 'k7${LQ}#9vT!x'", "password: 'k7${LQ}#9vT!x'"),
+        (
+            ".acme.lan\tTRUE\t/\tTRUE\t1789000000\tsid\twwg4rl4vgw4yu1bgixdukhwa4qkgb4nj",
+            ".acme.lan\tTRUE\t/\tTRUE\t1789000000\tsid\t<SECRET>",
+        ),
+        ("la contraseña del servidor es pepper4403", "la contraseña del servidor es <SECRET>"),
+        ("das Passwort vom Server ist pepper4403", "das Passwort vom Server ist <SECRET>"),
+        ("A senha do admin é harbor5301", "A senha do admin é <SECRET>"),
+        (
+            &format!("Your seed phrase, keep it safe:\n{words}"),
+            "Your seed phrase, keep it safe:\n<SECRET>",
+        ),
+        (
+            "accounts: [\"0x4b9cf2e64e639de1690e4384f12dc30c\"] // deployer private key",
+            "accounts: [\"<SECRET>\"] // deployer private key",
+        ),
+    ] {
+        check(text, expected);
+    }
+    for text in [
+        "{\"password\": \"Passwort\", \"password_confirm\": \"Passwort bestätigen\"}",
+        "arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/orders/db-AbC3dE",
+    ] {
+        check(text, text);
+    }
+}
+
+#[test]
 fn logins_of_commands_go() {
     for (text, expected) in [
         ("ENV API_TOKEN hunter2abc", "ENV API_TOKEN <SECRET>"),
