@@ -467,6 +467,10 @@ impl<'a> Link<'a> {
                 let is_open = is_open_question(asked.headline());
                 let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
+                // To read is no answer to whether they may edit.
+                let (said, all) = after.statement.covers(&before.statement);
+                let is_whole = answers || is_open || said == all;
+                let is_of_choice = is_of_choice && is_whole;
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let tells = self.tells_amount([&before.statement, &after.statement]);
                 let is_open = postpones() || self.is_interim() || self.is_left_open();
@@ -617,12 +621,15 @@ impl<'a> Link<'a> {
         let (asked, answer) = (self.claim(self.asked), self.judged_answer());
         let (asked, answer) = (&*asked, &*answer);
         let denies_any = |claim: &Claim| Subject::of(claim).statement.says_no;
-        // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
-        let forbids = denies_any(asked)
-            || matches!(asked, Claim::Request(it) if says_no(first_clause(&folded(&it.intent))));
-        let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
         let (head, whole) = (answer.headline().to_owned(), text(answer));
-        let is_named = Subject::of(answer).statement.names(&Subject::of(asked).statement) > 0;
+        let named =
+            |claim: &Claim| Subject::of(answer).statement.names(&Subject::of(claim).statement);
+        let is_named = named(asked) > 0;
+        // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
+        let is_ban = |claim: &Claim| denies_any(claim) && named(asked) <= named(claim);
+        let forbids = denies_any(asked)
+            || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(&folded(&it.intent)))));
+        let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
         let told = if is_named { head } else { whole };
         let drops = WITHDRAWN.are_in(&folded(&told)) && !WITHDRAWN.are_in(&folded(&text(asked)));
         // A wish may tell its own end: "Prisma for the queries; refused by Marta".

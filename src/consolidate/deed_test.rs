@@ -185,6 +185,7 @@ fn a_ban_that_only_the_intent_words_as_one_is_granted_by_the_decision_that_says_
     for (intent, expected) in [
         ("tokens never in the repository", "decided"),
         ("find the tokens quickly, so that nobody asks", "withdrawn"),
+        ("nobody asks for the tokens any more", "withdrawn"),
     ] {
         let mut wish = request("Put the tokens into /etc/tokens.env beside the repository");
         if let Claim::Request(it) = &mut wish {
@@ -438,11 +439,16 @@ fn in_one_conversation_only_a_denial_may_withdraw_a_request() {
 }
 
 #[test]
-fn a_refusal_settles_no_question_about_the_way() {
+fn a_refusal_of_one_way_or_an_answer_to_less_settles_no_question() {
     let locker = "no locker with scales for tools lent from the shop";
     for (asked, chosen, is_settled) in [
         ("How tools are lent from the shop", locker, false),
         ("Are tools lent from the shop with a locker", locker, true),
+        (
+            "Do guests edit the list of lent tools",
+            "guests get a login to read the list of lent tools",
+            false,
+        ),
         ("How lent tools are counted", "lent tools are counted daily, not weekly", true),
         ("Which list has the lent tools", "the ledger list does not have the lent tools", false),
     ] {
