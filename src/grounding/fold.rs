@@ -170,6 +170,24 @@ impl Folded {
         })
     }
 
+    /// Range of `name` as a whole word in the entry after one that has `folder` and one of `commands`.
+    pub(super) fn find_in_output(
+        &self,
+        commands: &[&str],
+        folder: &str,
+        name: &str,
+    ) -> Option<Range<usize>> {
+        let find = |needle: &str, entry: &Range<usize>| {
+            self.whole_matches(needle, entry.clone(), char::is_alphanumeric).next()
+        };
+        self.entries.windows(2).find_map(|two| {
+            let [call, output] = two else { return None };
+            let is_listed = commands.iter().any(|it| find(it, call).is_some());
+            find(folder, call).filter(|_| is_listed)?;
+            find(name, output).map(|(start, end)| self.original(start, end))
+        })
+    }
+
     /// Range of `one` as a whole word in an entry that also has `other`.
     pub(super) fn find_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
         let find = |needle: &str, entry: &Range<usize>| {

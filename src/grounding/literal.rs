@@ -21,6 +21,8 @@ const PIECES_BYTES_MAX: usize = 400;
 const STEM_BYTES_MIN: usize = 4;
 /// Minimum length of a name to try as plural or singular; shorter ones match by chance.
 const INFLECTED_BYTES_MIN: usize = 3;
+/// Commands that print the names of the files in a folder.
+const LISTERS: [&str; 5] = ["ls", "find", "tree", "du", "dir"];
 /// Filler words in speech.
 const FILLERS: [&str; 6] = ["uh", "um", "uhm", "er", "erm", "hm"];
 
@@ -165,10 +167,12 @@ fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
     places.all(|place| place.is_some()).then_some(first)
 }
 
-/// Position of a file that a list names without its folder.
+/// Position of a file that a list names without its folder: in a sentence, or in what `ls FOLDER` printed.
 fn listed(path: &str, slice: &Folded) -> Option<Range<usize>> {
     let (folder, name) = path.split_at(path.rfind('/')? + 1);
-    name.contains('.').then(|| slice.find_in_folder(folder, name))?
+    let is_file = name.contains('.');
+    let found = is_file.then(|| slice.find_in_folder(folder, name)).flatten();
+    found.or_else(|| slice.find_in_output(&LISTERS, folder.trim_end_matches('/'), name))
 }
 
 /// Position of a file below a folder that a command entered: `src/a.rs` after `cd edge` for `edge/src/a.rs`.

@@ -209,6 +209,8 @@ const NAME_BYTES_MAX: usize = 40;
 const NAME_WORDS_MAX: usize = 3;
 /// Articles, with which no name begins.
 const ARTICLES: [&str; 9] = ["the", "a", "an", "der", "die", "das", "ein", "eine", "les"];
+/// Words within names.
+const PARTICLES: [&str; 8] = ["van", "von", "de", "del", "da", "di", "la", "der"];
 /// Minimum number of named turns; fewer may be headings of a text.
 const TURNS_MIN: usize = 3;
 
@@ -277,9 +279,12 @@ fn name(line: &str) -> Option<&str> {
     let is_inner = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
     let is_word = |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(is_inner);
     let fits = name.len() <= NAME_BYTES_MAX && name.split(' ').count() <= NAME_WORDS_MAX;
-    // `The lamps: are they on?` begins with what it is about.
-    let (first, _) = name.split_once(' ').unwrap_or_default();
-    let fits = fits && !ARTICLES.iter().any(|it| it.eq_ignore_ascii_case(first));
+    // `The lamps: are they on?` begins with what it is about, `we have levels: red and white` with a sentence.
+    let (first, rest) = name.split_once(' ').unwrap_or_default();
+    let is_part = |word: &str| word.starts_with(char::is_uppercase) || PARTICLES.contains(&word);
+    let fits = fits
+        && !ARTICLES.iter().any(|it| it.eq_ignore_ascii_case(first))
+        && (rest.is_empty() || rest.split(' ').all(is_part));
     (fits && words.starts_with(' ') && name.split(' ').all(is_word)).then_some(name)
 }
 

@@ -302,11 +302,12 @@ impl<'a> Grounder<'a> {
         if is_bare && FIELD_WORDS_MIN <= support.words && !is_reason() {
             proof.unsupported_fields.push(field.to_owned());
         }
+        let is_translated = proof.is_foreign || self.language.is_foreign_to(Language::English);
         for literal in &literals(text) {
             match find(literal, &self.folded, self.language) {
                 None if self.is_in_context(literal) => {}
-                // A claim in another language quotes in translation.
-                None if proof.is_foreign && literal.is_english_prose() => {}
+                // A claim in another language quotes in translation, even if it is too short to tell its language.
+                None if is_translated && literal.is_english_prose() => {}
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
                     // The word index lacks numbers that the slice has in words.
