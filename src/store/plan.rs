@@ -8,8 +8,8 @@ use super::{
     StoreErrorKind, StoreResult, json, record, row_of, values,
 };
 use crate::domain::{
-    Change, Digest, Disposition, Memory, MemoryId, MemoryMap, Operation, Plan, PlanId, Record,
-    RecordId, Settlement, Timestamp,
+    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
+    Settlement, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,8 +85,8 @@ impl Store {
         self.write("applying a plan", apply).await
     }
 
-    /// Undoes a plan. If memories changed since, or newer verdicts about those of a verdict stand, writes nothing and
-    /// returns their ids.
+    /// Undoes a plan. If memories changed since, or newer verdicts about them stand, writes nothing and returns their
+    /// ids: a verdict rests on what the plan made.
     pub(crate) async fn undo_plan(
         &self,
         lease: &NamespaceLease,
@@ -127,17 +127,18 @@ impl Store {
         let lease = lease.clone();
         self.write("releasing the records of a plan", move |db| {
             check_namespace(db, &lease)?;
-            let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
-            let no: Option<Option<i64>> = db.first(sql, values![&plan.0])?;
-            let Some(no) = no.flatten() else { return Ok(0) };
-            // A memory that a person's decision kept still rests on its record.
-            let own = "SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1";
-            for record in db.all::<RecordId>(own, values![no])? {
-                let memory = find(db, Memory::id_of(&lease.subject, record))?;
-                let kept = memory.filter(|it| it.sources.contains(&record));
-                let sql = "UPDATE dispositions SET disposition = 'add', memory = ?3,
-                    undone_no = NULL WHERE plan_no = ?1 AND record = ?2";
-                kept.map_or(Ok(()), |it| db.run(sql, values![no, &record.0, &it.id]))?;
+            let sql = "SELECT no, body FROM plans WHERE id = ?1 AND undone_at IS NOT NULL
+                ORDER BY no DESC LIMIT 1";
+            let undone: Option<(i64, Plan)> = db.first(sql, values![&plan.0])?;
+            let Some((no, undone)) = undone else { return Ok(0) };
+            // A memory that a person edited still rests on its records.
+            for Operation { record, disposition, .. } in &undone.operations {
+                let home = disposition.home().map(|id| find(db, id)).transpose()?.flatten();
+                let kept = home.filter(|it| it.sources.contains(record));
+                let sql = "UPDATE dispositions SET disposition = ?3, memory = ?4, undone_no = NULL
+                    WHERE plan_no = ?1 AND record = ?2 AND undone_no = ?1";
+                let name = disposition.name();
+                kept.map_or(Ok(()), |it| db.run(sql, values![no, &record.0, name, &it.id]))?;
             }
             let open = "UPDATE records SET settled = 0 WHERE id IN
                 (SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1)";
@@ -355,17 +356,14 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<()> {
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }
 
-/// Memories of a verdict about which a person decided again in plans after `no` that stand.
+/// Memories that a plan changed and about which a person decided in plans after `no` that stand.
 fn decided_since(db: &mut Db, plan: &Plan, no: i64) -> Result<Vec<MemoryId>> {
-    if !plan.operations.iter().all(Operation::is_by_person) {
-        return Ok(Vec::new());
-    }
     let sql = "SELECT body FROM plans WHERE namespace = ?1 AND no > ?2 AND undone_at IS NULL";
     let newer: Vec<Plan> = db.all(sql, values![&plan.namespace, no])?;
     let verdicts = newer.iter().flat_map(|it| &it.operations).filter(|it| it.is_by_person());
     let decided: BTreeSet<MemoryId> = verdicts.flat_map(Operation::touches).collect();
-    let own = plan.operations.iter().flat_map(Operation::touches);
-    Ok(own.filter(|id| decided.contains(id)).collect::<BTreeSet<_>>().into_iter().collect())
+    let changed = plan.changes().into_iter().map(|it| it.memory);
+    Ok(changed.filter(|id| decided.contains(id)).collect())
 }
 
 fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>> {
