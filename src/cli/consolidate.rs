@@ -12,7 +12,7 @@ use crate::config::{Config, namespace_name};
 use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
     BY_PERSON, Change, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState,
-    Merging, Operation, PARTLY, Plan, RELATED, Settlement,
+    Merging, Operation, Plan, RELATED, Settlement, is_partly,
 };
 use crate::memory_dir::{OutputStyle, source_tag, suspicion};
 use crate::pipeline::{
@@ -383,7 +383,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         let Some(planned) = &it.planned else { continue };
         let findings = planned.findings.iter().map(|it| format!("{namespace}: {it}"));
         output::notes(findings, FINDINGS_MAX, "more findings: --json");
-        let open = planned.left_open.iter().filter(|it| it.rule != PARTLY).count();
+        let open = planned.left_open.iter().filter(|it| !is_partly(&it.rule)).count();
         let suspected = suspected(&planned.left_open).count();
         if open > 0 {
             let pairs = match (suspected as u64, (open - suspected) as u64) {
@@ -522,7 +522,7 @@ fn print_plan(
         let more = output::count(more as u64);
         output::line(&format!("  {DIM}… and {more} more; --json lists them{DIM:#}"))?;
     }
-    let changed = plan.left_open.iter().filter(|it| it.rule == PARTLY);
+    let changed = plan.left_open.iter().filter(|it| is_partly(&it.rule));
     for open in changed.take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
         output::line(&format!("  ~ {other}  {DIM}in part replaced by record {record}{DIM:#}"))?;
@@ -570,7 +570,7 @@ fn is_only_new(it: &Operation) -> bool {
 
 /// Suspected contradictions and consequences among pairs, without those that are merely related, and changes of a part.
 fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
-    open.iter().filter(|it| it.rule != RELATED && it.rule != PARTLY)
+    open.iter().filter(|it| it.rule != RELATED && !is_partly(&it.rule))
 }
 
 fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {

@@ -8,8 +8,8 @@ use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
-    MemoryState, OutputMode, PARTLY, Plan, Record, RecordId, Severity, Speaker, Stage, Timestamp,
-    Tokens, ToolSpec, estimate_tokens,
+    MemoryState, OutputMode, Plan, Record, RecordId, Severity, Speaker, Stage, Timestamp, Tokens,
+    ToolSpec, estimate_tokens, is_partly,
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::privacy::Redacted;
@@ -409,8 +409,9 @@ impl Undecided<'_> {
         let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
         let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
         // A part that a verdict changed was judged, whether or not the pair was asked about.
-        let fresh =
-            |left: &&LeftOpen| left.rule != PARTLY && !asked.contains(&(left.record, left.memory));
+        let fresh = |left: &&LeftOpen| {
+            !is_partly(&left.rule) && !asked.contains(&(left.record, left.memory))
+        };
         for left in self.plan.left_open.iter().filter(fresh) {
             open.entry(left.record).or_default().extend(find(left.memory));
         }

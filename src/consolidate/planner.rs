@@ -10,7 +10,7 @@ use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, JUDGED, LeftOpen, Match, Memory,
     MemoryId, MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId,
-    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
+    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp, is_partly,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -259,7 +259,7 @@ impl<'a> Planner<'a> {
         if let Some((first, rest)) = rivals.split_first() {
             let doubts = of(|it| matches!(it, Ruling::Doubt | Ruling::Suspect))
                 .filter(|it| it.active)
-                .filter(|it| it.rule == PARTLY || it.open && it.ruling == Ruling::Doubt);
+                .filter(|it| is_partly(it.rule) || it.open && it.ruling == Ruling::Doubt);
             doubts.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
@@ -324,9 +324,8 @@ impl<'a> Planner<'a> {
                 None => {}
             }
             let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
-            if ends_one && pair.is_for_a_time() {
-                (rule, ruling) = (PARTLY, Ruling::Suspect);
-            }
+            let part = pair.in_part(is_judged(rule)).filter(|_| ends_one);
+            (rule, ruling) = part.map_or((rule, ruling), |part| (part, Ruling::Suspect));
             judged.push(RankedRuling {
                 memory: memory.id,
                 ruling,
@@ -564,7 +563,7 @@ impl Planner<'_> {
             return self.note(record.id, pair.memory);
         };
         // What is changed in part stays beside the change, which is marked once.
-        if rule == PARTLY && pair.rule == PARTLY {
+        if is_partly(rule) && is_partly(&pair.rule) {
             return;
         }
         let (home, memory) = (home.id, memory.id);
@@ -632,8 +631,9 @@ impl OpenLink<'_> {
             Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
                 return None;
             }
-            Verdict::Replaces { .. } if alike && pair.is_for_a_time() => {
-                (pair.may_follow() || pair.may_precede()).then_some((Settlement::Partly, PARTLY))?
+            Verdict::Replaces { .. } if alike && pair.in_part(true).is_some() => {
+                let may = pair.may_follow() || pair.may_precede();
+                pair.in_part(true).filter(|_| may).map(|part| (Settlement::Partly, part))?
             }
             Verdict::Replaces { .. } if alike && pair.may_precede() => {
                 let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");

@@ -11,14 +11,15 @@ use crate::consolidate::{
     withdraw,
 };
 use crate::domain::{
-    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, PARTLY, Plan,
-    Record, RecordId, Settlement, Severity, Speaker, Timestamp,
+    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
+    RecordId, Settlement, Severity, Speaker, Timestamp,
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
     StoreError, StoredOpenPair, StoredPlan,
 };
 use crate::text::truncate;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -186,7 +187,7 @@ impl Consolidator {
         let mut planned = blocking(move || finished(input, draft, so_far)).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
-            let is_settled = |pair| settled.get(pair).is_some_and(|how| *how != Settlement::Partly);
+            let is_settled = |pair| settled.get(pair).is_some_and(Option::is_none);
             let undecided = progress.asked.pairs.iter().filter(|pair| !is_settled(*pair));
             let undecided = undecided.filter_map(|(record, memory)| {
                 let question = adjudicator.spec.question(*record, planned.memories.get(memory)?);
@@ -587,11 +588,11 @@ fn in_rounds(mut records: Vec<Record>) -> Vec<Vec<Record>> {
     rounds
 }
 
-/// The pairs of earlier plans that `plan` decides.
-fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Settlement> {
+/// The pairs of earlier plans that `plan` decides; if in part, by which rule.
+fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Option<Cow<'static, str>>> {
     let settles = plan.operations.iter().filter_map(|it| {
         let Disposition::Settle { with, how, .. } = it.disposition else { return None };
-        Some(((it.record, with), how))
+        Some(((it.record, with), (how == Settlement::Partly).then(|| it.rule.clone())))
     });
     settles.collect()
 }
@@ -625,8 +626,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
         let (record, memory) = (it.record.id, it.memory);
         let rule = match settled.get(&(record, memory)) {
             None => it.rule.clone().into(),
-            Some(Settlement::Partly) => PARTLY.into(),
-            Some(_) => return None,
+            Some(rule) => rule.clone()?,
         };
         Some(LeftOpen { record, memory, rule })
     });

@@ -14,7 +14,7 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
-    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, RecordId, SessionId, Timestamp,
+    ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId, SessionId, Timestamp, is_partly,
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote,
@@ -95,7 +95,7 @@ pub(crate) async fn contradictions(
         one: it.home.min(it.memory),
         other: it.home.max(it.memory),
         is_certain: false,
-        is_partly: it.rule == PARTLY,
+        is_partly: is_partly(&it.rule),
     });
     let open: Vec<_> = open.filter(|it| !certain.contains(&(it.one, it.other))).collect();
     let certain = certain.into_iter().map(|(one, other)| Contradiction {
