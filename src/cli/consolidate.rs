@@ -360,8 +360,8 @@ pub(super) fn print(
 async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Failure> {
     let aside = store.set_aside(namespace).await?;
     let every = if aside.is_empty() { "every record" } else { "every other record" };
-    let lines = aside.iter().map(|it| {
-        let (records, plan) = (counted(it.records, "record"), short(&it.plan));
+    let lines = aside.iter().map(|(plan, records)| {
+        let (records, plan) = (counted(*records, "record"), short(plan));
         let again = format!("`annalist consolidate --redo {plan}` consolidates them again");
         format!("set aside by an undo: {records}; {again}")
     });
@@ -438,7 +438,7 @@ async fn undo(
     }
     // Imports edits by people first, so that the undo does not discard them.
     before_plan(&consolidator.store, config, namespace).await?;
-    match consolidator.undo(&stored).await? {
+    match consolidator.undo(&stored, false).await? {
         ConsolidationOutcome::Done(planned) => {
             let (undone, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);
             if as_json {

@@ -440,7 +440,7 @@ impl Undecided<'_> {
 }
 
 /// A record or memory as a model sees it. A memory that was not found by words has only its headline.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct ShownLine<'a> {
     id: &'a str,
     kind: &'static str,
@@ -466,19 +466,8 @@ struct ShownLine<'a> {
 
 impl<'a> ShownLine<'a> {
     fn new(id: &'a str, kind: ClaimKind, at: Option<Timestamp>) -> ShownLine<'a> {
-        ShownLine {
-            id,
-            kind: kind.name(),
-            by: None,
-            day: at.map(Timestamp::day),
-            claim: None,
-            says: None,
-            stage: None,
-            of: None,
-            words: Vec::new(),
-            beside: Vec::new(),
-            may_touch: None,
-        }
+        let day = at.map(Timestamp::day);
+        ShownLine { id, kind: kind.name(), day, ..ShownLine::default() }
     }
 
     fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {

@@ -508,7 +508,7 @@ fn json_in_words_is_an_answer_too() {
     let mut said = reply(&json!({}));
     said.calls.clear();
     said.content = Redacted::reopened(text);
-    assert!(matches!(exchange.reply(&said), Step::Done(judged) if judged.verdicts.len() == 1));
+    assert!(matches!(exchange.reply(&said), Step::Done(judged) if !judged.verdicts.is_empty()));
 }
 
 #[test]

@@ -296,7 +296,6 @@ impl<'a> Planner<'a> {
 
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
-        let mut refused = Vec::new();
         let kind = new.subject.search.kind;
         let mut found = self.working.candidates(new, kind);
         let named = self.verdicts.memories_of(new.record.id).filter(|id| *id != new.own);
@@ -320,7 +319,7 @@ impl<'a> Planner<'a> {
             let uncertain = |_: &Verdict| ruling.is_uncertain();
             match verdict.filter(uncertain).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
-                Some(None) => refused.push(memory.id),
+                Some(None) => self.findings.push(refusal(new.record.id, memory.id)),
                 None => {}
             }
             let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
@@ -339,13 +338,7 @@ impl<'a> Planner<'a> {
                 is_named: subject.statement.is_retracted_by(&new.retraction),
             });
         }
-        refused.into_iter().for_each(|id| self.note(new.record.id, id));
         judged
-    }
-
-    fn note(&mut self, record: RecordId, memory: MemoryId) {
-        let detail = format!("record {record} may not change memory {memory} so; both are kept");
-        self.findings.push(Finding::new(Severity::Warning, REFUSED, 0, detail));
     }
 
     /// Adds the operation to the plan and applies it to the working set.
@@ -444,8 +437,11 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Rule of a verdict that the policy forbids.
-const REFUSED: &str = "verdict-refused";
+/// A verdict that the policy forbids.
+fn refusal(record: RecordId, memory: MemoryId) -> Finding {
+    let detail = format!("record {record} may not change memory {memory} so; both are kept");
+    Finding::new(Severity::Warning, "verdict-refused", 0, detail)
+}
 
 /// Rule of a memory that says the same, and of one that does so with a value or a condition more.
 const SAME: &str = "judged-same";
@@ -560,7 +556,7 @@ impl Planner<'_> {
         let place = pair.first.as_ref().map(record_place);
         let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
         let Some((how, rule, effects)) = settled else {
-            return self.note(record.id, pair.memory);
+            return self.findings.push(refusal(record.id, pair.memory));
         };
         // What is changed in part stays beside the change, which is marked once.
         if is_partly(rule) && is_partly(&pair.rule) {

@@ -210,7 +210,7 @@ impl Consolidator {
             false => self.standing_plans(namespace).await?,
         };
         let mut pairs = match &self.adjudicator {
-            Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
+            Some(_) => store.open_pairs(namespace, false, PAIRS_MAX).await?,
             None => Vec::new(),
         };
         let mut memories = self.memories(namespace, &records, outdated.is_empty()).await?;
@@ -384,26 +384,13 @@ impl Consolidator {
         Ok(ConsolidationOutcome::Done(planned))
     }
 
+    /// Undoes a plan, or refuses it: the time at which it was applied marks that.
     pub(crate) async fn undo(
         &self,
         stored: &StoredPlan,
+        is_refusal: bool,
     ) -> Result<ConsolidationOutcome, StoreError> {
-        self.undo_at(stored, (self.clock)()).await
-    }
-
-    /// Undoes a plan at the time at which it was applied, which marks it as refused.
-    pub(crate) async fn refuse(
-        &self,
-        stored: &StoredPlan,
-    ) -> Result<ConsolidationOutcome, StoreError> {
-        self.undo_at(stored, stored.at).await
-    }
-
-    async fn undo_at(
-        &self,
-        stored: &StoredPlan,
-        at: Timestamp,
-    ) -> Result<ConsolidationOutcome, StoreError> {
+        let at = if is_refusal { stored.at } else { (self.clock)() };
         let namespace = &stored.plan.namespace;
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
         let undone = self.store.undo_plan(&held.lease, &stored.plan, at).await;
@@ -508,7 +495,7 @@ pub(super) async fn apply_verdict(
         let replaced = store.replaced_by(memory, PAIRS_MAX).await?;
         memories.extend(replaced.into_iter().map(|it| (it.id, it)));
     }
-    let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?.into_iter();
+    let open = store.open_pairs(&lease.subject, false, PAIRS_MAX).await?.into_iter();
     let open: Vec<UnsettledPair> = open
         .map(|StoredOpenPair { record, home, memory, .. }| UnsettledPair { record, home, memory })
         .collect();

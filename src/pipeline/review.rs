@@ -38,7 +38,7 @@ pub(crate) async fn pairs(
     store: &Store,
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
-    let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
+    let open = store.open_pairs(namespace, true, PAIRS_MAX).await?;
     let certain = store.contradictions(namespace).await?;
     let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
     // Both stand, each with the other.

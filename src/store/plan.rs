@@ -40,15 +40,6 @@ pub(crate) struct PlanEntry {
 
 row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
 
-/// Records that the undo of a plan set aside.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SetAside {
-    pub plan: PlanId,
-    pub records: u64,
-}
-
-row_of! { SetAside { plan, records } }
-
 /// Statements that undo plan `?1`, after its changes to memories.
 const UNDO: [&str; 7] = [
     "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
@@ -158,15 +149,15 @@ impl Store {
 
     /// Returns the plans of a namespace, or of all, earliest first, including undone ones.
     pub(crate) async fn plans(&self, namespace: Option<&str>) -> StoreResult<Vec<StoredPlan>> {
-        let sql = match namespace {
-            Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
-            None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
-        };
+        let sql = "SELECT body, at, undone_at FROM plans WHERE ?1 IN ('', namespace) ORDER BY no";
         self.all("reading plans", sql, values![namespace.unwrap_or_default()]).await
     }
 
-    /// Returns what undone plans of a namespace, or of all, set aside, earliest first.
-    pub(crate) async fn set_aside(&self, namespace: Option<&str>) -> StoreResult<Vec<SetAside>> {
+    /// Returns the undone plans of a namespace, or of all, that set records aside, and how many, earliest first.
+    pub(crate) async fn set_aside(
+        &self,
+        namespace: Option<&str>,
+    ) -> StoreResult<Vec<(PlanId, u64)>> {
         let sql = "SELECT p.id, count(*) FROM plans p
             JOIN dispositions d ON d.plan_no = p.no AND d.undone_no = p.no
             JOIN records c ON c.id = d.record
@@ -207,30 +198,15 @@ impl Store {
         self.read("looking up a plan", read).await
     }
 
-    /// Returns up to `limit` open pairs of a namespace, earliest first.
+    /// Returns up to `limit` open pairs of a namespace, earliest first; if `suspected`, without those that are only possibly
+    /// related.
     pub(crate) async fn open_pairs(
         &self,
         namespace: &str,
+        suspected: bool,
         limit: u32,
     ) -> StoreResult<Vec<StoredOpenPair>> {
-        self.pairs_that(namespace, "TRUE", limit).await
-    }
-
-    /// Like [`open_pairs`](Store::open_pairs), without those that are only possibly related.
-    pub(crate) async fn suspected_pairs(
-        &self,
-        namespace: &str,
-        limit: u32,
-    ) -> StoreResult<Vec<StoredOpenPair>> {
-        self.pairs_that(namespace, SUSPECTED, limit).await
-    }
-
-    async fn pairs_that(
-        &self,
-        namespace: &str,
-        are: &'static str,
-        limit: u32,
-    ) -> StoreResult<Vec<StoredOpenPair>> {
+        let are = if suspected { SUSPECTED } else { "TRUE" };
         let sql = format!(
             "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no IS NOT NULL
             FROM {OPEN_PAIRS}

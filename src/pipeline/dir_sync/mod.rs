@@ -90,7 +90,7 @@ pub(crate) async fn contradictions(
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
-    let open = store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
+    let open = store.open_pairs(namespace, true, OPEN_PAIRS_MAX).await?;
     let open = open.into_iter().map(|it| Contradiction {
         one: it.home.min(it.memory),
         other: it.home.max(it.memory),
