@@ -12,7 +12,7 @@ use crate::config::{Config, namespace_name};
 use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
     BY_PERSON, Change, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState,
-    Merging, Operation, PARTLY, Plan, RELATED, Settlement,
+    Merging, Operation, Plan, RELATED, Settlement, is_partly,
 };
 use crate::memory_dir::{OutputStyle, source_tag, suspicion};
 use crate::pipeline::{
@@ -360,8 +360,8 @@ pub(super) fn print(
 async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Failure> {
     let aside = store.set_aside(namespace).await?;
     let every = if aside.is_empty() { "every record" } else { "every other record" };
-    let lines = aside.iter().map(|it| {
-        let (records, plan) = (counted(it.records, "record"), short(&it.plan));
+    let lines = aside.iter().map(|(plan, records)| {
+        let (records, plan) = (counted(*records, "record"), short(plan));
         let again = format!("`annalist consolidate --redo {plan}` consolidates them again");
         format!("set aside by an undo: {records}; {again}")
     });
@@ -383,7 +383,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         let Some(planned) = &it.planned else { continue };
         let findings = planned.findings.iter().map(|it| format!("{namespace}: {it}"));
         output::notes(findings, FINDINGS_MAX, "more findings: --json");
-        let open = planned.left_open.iter().filter(|it| it.rule != PARTLY).count();
+        let open = planned.left_open.iter().filter(|it| !is_partly(&it.rule)).count();
         let suspected = suspected(&planned.left_open).count();
         if open > 0 {
             let pairs = match (suspected as u64, (open - suspected) as u64) {
@@ -438,7 +438,7 @@ async fn undo(
     }
     // Imports edits by people first, so that the undo does not discard them.
     before_plan(&consolidator.store, config, namespace).await?;
-    match consolidator.undo(&stored).await? {
+    match consolidator.undo(&stored, false).await? {
         ConsolidationOutcome::Done(planned) => {
             let (undone, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);
             if as_json {
@@ -522,7 +522,7 @@ fn print_plan(
         let more = output::count(more as u64);
         output::line(&format!("  {DIM}… and {more} more; --json lists them{DIM:#}"))?;
     }
-    let changed = plan.left_open.iter().filter(|it| it.rule == PARTLY);
+    let changed = plan.left_open.iter().filter(|it| is_partly(&it.rule));
     for open in changed.take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
         output::line(&format!("  ~ {other}  {DIM}in part replaced by record {record}{DIM:#}"))?;
@@ -570,7 +570,7 @@ fn is_only_new(it: &Operation) -> bool {
 
 /// Suspected contradictions and consequences among pairs, without those that are merely related, and changes of a part.
 fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
-    open.iter().filter(|it| it.rule != RELATED && it.rule != PARTLY)
+    open.iter().filter(|it| it.rule != RELATED && !is_partly(&it.rule))
 }
 
 fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {

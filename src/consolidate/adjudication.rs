@@ -8,8 +8,8 @@ use super::phrases::says_no;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
-    MemoryState, OutputMode, PARTLY, Plan, Record, RecordId, Severity, Speaker, Stage, Timestamp,
-    Tokens, ToolSpec, estimate_tokens,
+    MemoryState, OutputMode, Plan, Record, RecordId, Severity, Speaker, Stage, Timestamp, Tokens,
+    ToolSpec, estimate_tokens, is_partly,
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::privacy::Redacted;
@@ -409,8 +409,9 @@ impl Undecided<'_> {
         let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
         let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
         // A part that a verdict changed was judged, whether or not the pair was asked about.
-        let fresh =
-            |left: &&LeftOpen| left.rule != PARTLY && !asked.contains(&(left.record, left.memory));
+        let fresh = |left: &&LeftOpen| {
+            !is_partly(&left.rule) && !asked.contains(&(left.record, left.memory))
+        };
         for left in self.plan.left_open.iter().filter(fresh) {
             open.entry(left.record).or_default().extend(find(left.memory));
         }
@@ -439,7 +440,7 @@ impl Undecided<'_> {
 }
 
 /// A record or memory as a model sees it. A memory that was not found by words has only its headline.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct ShownLine<'a> {
     id: &'a str,
     kind: &'static str,
@@ -465,19 +466,8 @@ struct ShownLine<'a> {
 
 impl<'a> ShownLine<'a> {
     fn new(id: &'a str, kind: ClaimKind, at: Option<Timestamp>) -> ShownLine<'a> {
-        ShownLine {
-            id,
-            kind: kind.name(),
-            by: None,
-            day: at.map(Timestamp::day),
-            claim: None,
-            says: None,
-            stage: None,
-            of: None,
-            words: Vec::new(),
-            beside: Vec::new(),
-            may_touch: None,
-        }
+        let day = at.map(Timestamp::day);
+        ShownLine { id, kind: kind.name(), day, ..ShownLine::default() }
     }
 
     fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {

@@ -508,7 +508,7 @@ fn json_in_words_is_an_answer_too() {
     let mut said = reply(&json!({}));
     said.calls.clear();
     said.content = Redacted::reopened(text);
-    assert!(matches!(exchange.reply(&said), Step::Done(judged) if judged.verdicts.len() == 1));
+    assert!(matches!(exchange.reply(&said), Step::Done(judged) if !judged.verdicts.is_empty()));
 }
 
 #[test]
@@ -592,4 +592,43 @@ fn a_short_message_is_evidence_as_a_whole() {
     let texts = ["do it".to_owned(), "we do it later".to_owned()];
     assert!(quotes("do it", &texts) && !quotes("later", &texts[..1]) && !quotes("", &texts));
     assert!(!quotes("do it", &texts[1..]));
+}
+
+#[test]
+fn a_decision_on_a_case_amends_what_a_model_lets_it_replace() {
+    let check = |old: &str, new: &str, expected: &str| {
+        let old = record(decision(&[], old, ""), Speaker::Person, 1);
+        let new = record_of(decision(&[], new, ""), &[(Speaker::Person, new)], 4);
+        let mut verdicts = Verdicts::none();
+        let home = Memory::id_of(NAMESPACE, old.id);
+        verdicts.insert(new.id, home, Verdict::Replaces { agreed: false });
+        let records = [old, new];
+        let (planned, findings) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        assert_eq!(findings, [], "{records:#?}");
+        let left = planned.left_open.iter().map(|it| it.rule.to_string());
+        let told = told(&planned).into_iter().skip(1).chain(left).collect::<Vec<_>>();
+        assert!(told.join(", ").starts_with(expected), "{told:?} {records:#?}");
+    };
+    let part = "add new, judged-narrower";
+    let whole = "supersede";
+    check("the roofs of all houses get a sensor", "the mast on the palm house roof", part);
+    check("all houses are watered at six", "house 3 is watered at eight", part);
+    check("photos and maps are kept for a year", "maps go after a month", part);
+    check("rent, water and power are paid in May", "the water gets paid in June", part);
+    check(
+        "sessions end after 30 minutes",
+        "logins by guests, that is for visitors, end after ten",
+        part,
+    );
+    check(
+        "all houses are watered at six",
+        "from now on the watering of all houses is at seven",
+        whole,
+    );
+    check("all backups go to S3", "the backups go to Backblaze", whole);
+    check("uploads retry 3 times", "retry 5 times in CI and everywhere", whole);
+    check("photos and maps are kept for a year", "photos and maps go after a month", whole);
+    check("photos and maps are kept for a year", "only maps are kept", whole);
+    check("the queue is in Redis for speed", "the queue moves to Postgres", whole);
+    check("sessions of guests end after ten minutes", "visits end after an hour", whole);
 }

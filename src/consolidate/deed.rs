@@ -11,9 +11,9 @@ use crate::text::numbers::unit;
 use crate::text::tokens::{folded, hash};
 
 /// Conjunctions.
-static AND: WordList = WordList::named("and");
+pub(super) static AND: WordList = WordList::named("and");
 /// Words for each of many things.
-static ALL_OF_THEM: WordList = WordList::named("all of them");
+pub(super) static ALL_OF_THEM: WordList = WordList::named("all of them");
 /// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the
 /// first.
 static DEEDS: [WordList; 4] = [

@@ -139,3 +139,14 @@ pub(super) fn told(plan: &Plan) -> Vec<String> {
 pub(super) fn of<'a>(state: &'a MemoryMap, record: &Record) -> &'a Memory {
     state.values().find(|memory| memory.sources.contains(&record.id)).expect("a memory")
 }
+
+impl super::history::Forgotten {
+    pub(crate) fn apply(&self, state: &mut MemoryMap) {
+        for change in &self.changes {
+            match &change.after {
+                Some(memory) => state.insert(change.memory, memory.clone()),
+                None => state.remove(&change.memory),
+            };
+        }
+    }
+}

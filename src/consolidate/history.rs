@@ -87,18 +87,6 @@ pub(crate) struct Forgotten {
     pub plans: Vec<Plan>,
 }
 
-#[cfg(test)]
-impl Forgotten {
-    pub(crate) fn apply(&self, state: &mut MemoryMap) {
-        for change in &self.changes {
-            match &change.after {
-                Some(memory) => state.insert(change.memory, memory.clone()),
-                None => state.remove(&change.memory),
-            };
-        }
-    }
-}
-
 /// Forgets `records`. `plans` are all that were applied to `state` and not undone, earliest first.
 ///
 /// Words that people put in place of ours stay, without the sources. Where plans are missing,

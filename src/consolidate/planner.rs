@@ -10,7 +10,7 @@ use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, JUDGED, LeftOpen, Match, Memory,
     MemoryId, MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId,
-    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp,
+    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp, is_partly,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -259,7 +259,7 @@ impl<'a> Planner<'a> {
         if let Some((first, rest)) = rivals.split_first() {
             let doubts = of(|it| matches!(it, Ruling::Doubt | Ruling::Suspect))
                 .filter(|it| it.active)
-                .filter(|it| it.rule == PARTLY || it.open && it.ruling == Ruling::Doubt);
+                .filter(|it| is_partly(it.rule) || it.open && it.ruling == Ruling::Doubt);
             doubts.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
@@ -296,7 +296,6 @@ impl<'a> Planner<'a> {
 
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
-        let mut refused = Vec::new();
         let kind = new.subject.search.kind;
         let mut found = self.working.candidates(new, kind);
         let named = self.verdicts.memories_of(new.record.id).filter(|id| *id != new.own);
@@ -320,13 +319,12 @@ impl<'a> Planner<'a> {
             let uncertain = |_: &Verdict| ruling.is_uncertain();
             match verdict.filter(uncertain).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
-                Some(None) => refused.push(memory.id),
+                Some(None) => self.findings.push(refusal(new.record.id, memory.id)),
                 None => {}
             }
             let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
-            if ends_one && pair.is_for_a_time() {
-                (rule, ruling) = (PARTLY, Ruling::Suspect);
-            }
+            let part = pair.in_part(is_judged(rule)).filter(|_| ends_one);
+            (rule, ruling) = part.map_or((rule, ruling), |part| (part, Ruling::Suspect));
             judged.push(RankedRuling {
                 memory: memory.id,
                 ruling,
@@ -340,13 +338,7 @@ impl<'a> Planner<'a> {
                 is_named: subject.statement.is_retracted_by(&new.retraction),
             });
         }
-        refused.into_iter().for_each(|id| self.note(new.record.id, id));
         judged
-    }
-
-    fn note(&mut self, record: RecordId, memory: MemoryId) {
-        let detail = format!("record {record} may not change memory {memory} so; both are kept");
-        self.findings.push(Finding::new(Severity::Warning, REFUSED, 0, detail));
     }
 
     /// Adds the operation to the plan and applies it to the working set.
@@ -445,8 +437,11 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Rule of a verdict that the policy forbids.
-const REFUSED: &str = "verdict-refused";
+/// A verdict that the policy forbids.
+fn refusal(record: RecordId, memory: MemoryId) -> Finding {
+    let detail = format!("record {record} may not change memory {memory} so; both are kept");
+    Finding::new(Severity::Warning, "verdict-refused", 0, detail)
+}
 
 /// Rule of a memory that says the same, and of one that does so with a value or a condition more.
 const SAME: &str = "judged-same";
@@ -561,10 +556,10 @@ impl Planner<'_> {
         let place = pair.first.as_ref().map(record_place);
         let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
         let Some((how, rule, effects)) = settled else {
-            return self.note(record.id, pair.memory);
+            return self.findings.push(refusal(record.id, pair.memory));
         };
         // What is changed in part stays beside the change, which is marked once.
-        if rule == PARTLY && pair.rule == PARTLY {
+        if is_partly(rule) && is_partly(&pair.rule) {
             return;
         }
         let (home, memory) = (home.id, memory.id);
@@ -632,8 +627,9 @@ impl OpenLink<'_> {
             Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
                 return None;
             }
-            Verdict::Replaces { .. } if alike && pair.is_for_a_time() => {
-                (pair.may_follow() || pair.may_precede()).then_some((Settlement::Partly, PARTLY))?
+            Verdict::Replaces { .. } if alike && pair.in_part(true).is_some() => {
+                let may = pair.may_follow() || pair.may_precede();
+                pair.in_part(true).filter(|_| may).map(|part| (Settlement::Partly, part))?
             }
             Verdict::Replaces { .. } if alike && pair.may_precede() => {
                 let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");

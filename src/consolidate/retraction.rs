@@ -35,13 +35,13 @@ static QUALIFIER_WORDS: WordList = WordList::named("qualifier words");
 static AMOUNT_QUALIFIER_WORDS: WordList = WordList::named("amount qualifier words");
 /// Other prepositions, and articles.
 static BETWEEN: WordList = WordList::named("between");
-static ARTICLES: WordList = WordList::named("articles");
+pub(super) static ARTICLES: WordList = WordList::named("articles");
 /// Words before a qualifier that follow a noun.
 static NOUN_QUALIFIER_WORDS: WordList = WordList::named("noun qualifier words");
 /// Phrases that retract a former decision as a whole.
 static REGRETS: WordList = WordList::named("regrets");
 /// Words that exclude all others; those in `ALONE` follow the one that is left.
-static ONLY: WordList = WordList::named("only");
+pub(super) static ONLY: WordList = WordList::named("only");
 static ALONE: WordList = WordList::named("alone");
 static NOBODY_ELSE: WordList = WordList::named("nobody else");
 /// Phrases saying that something is as it was.
@@ -220,6 +220,14 @@ impl Stated {
     /// True if one of its qualifiers `is_such`.
     pub(super) fn has_qualifier(&self, is_such: impl Fn(&u64) -> bool) -> bool {
         self.qualifiers.iter().any(is_such)
+    }
+
+    /// True if a word that `former` lacks stands beside one of `keys`, as in `the palm house`.
+    pub(super) fn specifies(&self, keys: &[u64], former: &Stated) -> bool {
+        let pairs = self.sequence.windows(2).zip(self.stop_words_before.iter().skip(1));
+        let mut beside = pairs.filter(|(_, glue)| **glue == StopWordRun::Nothing);
+        let is_new = |key: &u64| former.keys.binary_search(key).is_err();
+        beside.any(|(pair, _)| pair.iter().any(|it| keys.contains(it)) && pair.iter().any(is_new))
     }
 
     /// True if `former` has a qualifier that this one lacks and that is not `told`.

@@ -9,7 +9,9 @@ use super::parts::shared;
 use super::retraction::Retraction;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
-use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
+use crate::domain::{
+    ClaimKind, FOR_A_TIME, Memory, MemoryState, Merging, NARROWER, Speaker, Stage,
+};
 use crate::text::ends::decision_end;
 
 /// A record beside a memory that it may touch.
@@ -155,15 +157,23 @@ impl RulePair<'_> {
         self.order == Order::Earlier && self.is_active() && trusted
     }
 
-    /// True if the later one of two decisions names its own end and the other one none: that holds again afterwards.
-    pub(super) fn is_for_a_time(&self) -> bool {
-        let new = decision_end(&self.new.facts.claim, self.new.facts.at);
-        let old = decision_end(&self.memory.current_claim(), self.memory.valid_from);
-        match self.order {
-            Order::Later => new.is_some() && old.is_none(),
-            Order::Earlier => old.is_some() && new.is_none(),
-            Order::Same | Order::Unknown => false,
+    /// Rule by which the later one of two decisions changes only a part of the other: it names its own end and the other one
+    /// none, so that holds again afterwards, or it is about a case of it. That counts if a model found the change.
+    pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
+        let new_end = decision_end(&self.new.facts.claim, self.new.facts.at);
+        let new = (&self.new.subject.statement, new_end);
+        let old_end = decision_end(&self.memory.current_claim(), self.memory.valid_from);
+        let old = (&self.subject.statement, old_end);
+        let ((later, until), (former, end)) = match self.order {
+            Order::Later => (new, old),
+            Order::Earlier => (old, new),
+            Order::Same | Order::Unknown => return None,
+        };
+        if until.is_some() && end.is_none() {
+            return Some(FOR_A_TIME);
         }
+        let is_case = is_judged && self.kind() == ClaimKind::Decision && later.is_case_of(former);
+        is_case.then_some(NARROWER)
     }
 
     /// True if the record has a value or a condition that the memory lacks.

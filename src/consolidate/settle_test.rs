@@ -101,7 +101,7 @@ fn a_decision_for_a_time_leaves_what_it_replaces_in_use() {
     let new = record(new, Speaker::Person, 4);
     let records = [old, new];
     let replaces = Verdict::Replaces { agreed: false };
-    let state = check(&records, replaces, &["settle judged-partly"], &[]);
+    let state = check(&records, replaces, &["settle for-a-time"], &[]);
     assert_eq!(believed(&state, &records).len(), 2);
 }
 

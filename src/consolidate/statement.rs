@@ -1,7 +1,7 @@
 //! Main string of a claim, analysed for the rules: topic words, values, negation. Two statements
 //! have the same topic if neither has a topic word that the other lacks.
 
-use super::deed::{Deed, without_means};
+use super::deed::{ALL_OF_THEM, AND, Deed, without_means};
 use super::parts::{Parts, WordOrder, before_reason, both, bound_of, shared, sort, without};
 use super::phrases::{
     ADDITIONS, BEFORE_PERMITTED, LIMITS, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS,
@@ -10,7 +10,7 @@ use super::phrases::{
 };
 use super::quantity::{days, has_day, quantity, words_of};
 use super::question::question;
-use super::retraction::{Retraction, Stated};
+use super::retraction::{ARTICLES, ONLY, Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
 use std::sync::LazyLock;
@@ -508,6 +508,30 @@ impl Statement {
             || self.stated.has_qualifier(lacks)
             || !without(&self.stated.dismissed, &other.all).is_empty()
             || is_limited(self) && !is_limited(other)
+    }
+
+    /// True if this later statement is about a case of what `former` says of all, as `the palm house` of `all houses`, about one
+    /// of two things that it names together, or only about a part where `former` is about the whole.
+    pub(super) fn is_case_of(&self, former: &Statement) -> bool {
+        let told = words_of(&former.head.folded);
+        let item = |word: Option<&&str>| {
+            let word = word.filter(|it| !is_stop_word(it) && it.starts_with(char::is_alphabetic));
+            all_topic_keys(word.copied().into_iter())
+        };
+        let is_of_it = |at: usize| {
+            let (before, after) = told.split_at(at);
+            let items =
+                [before.last(), after.iter().skip(1).find(|it| !ARTICLES.has(it))].map(item);
+            let [named, other] = items.each_ref().map(|keys| keys.iter().all(|key| self.has(*key)));
+            ALL_OF_THEM.has(told[at]) && self.stated.specifies(&items[1], &former.stated)
+                || AND.has(told[at]) && items.iter().all(|it| !it.is_empty()) && named != other
+        };
+        let is_whole = |it: &&str| ALL_OF_THEM.has(it) || ONLY.has(it);
+        !words_of(&self.head.folded).iter().any(is_whole)
+            && ((0..told.len()).any(is_of_it)
+                || self.stated.has_new_qualifier(&former.stated, false, &[])
+                    && !self.stated.loses_part_of(&former.stated, &[])
+                    && shared(&self.retraction.retracted, &former.stated.keys) == 0)
     }
 
     /// True if its main string has an amount or a condition that `other` lacks.

@@ -492,7 +492,7 @@ fn what_a_decision_for_a_time_replaces_stays_beside_it() {
         let plans = records.map(|it| plan(std::slice::from_ref(&it), &mut state));
         assert!(state.values().all(|it| it.state == MemoryState::Active), "{state:#?}");
         let [left] = &plans[1].left_open[..] else { panic!("{plans:#?}") };
-        assert_eq!(left.rule, "judged-partly");
+        assert_eq!(left.rule, "for-a-time");
     }
     // Another end, and a decision without one, take its place.
     for words in ["Redis instead of Postgres until 25 March", "Redis instead of Postgres"] {

@@ -157,11 +157,6 @@ impl Verdicts {
         self.1.extend(others.1);
     }
 
-    /// Number of verdicts.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -29,8 +29,8 @@ pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request
 pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;
 pub(crate) use plan::{
-    BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, PARTLY,
-    Plan, RELATED, Settlement,
+    BY_PERSON, Change, Disposition, Effect, FOR_A_TIME, Facts, LeftOpen, Merging, Moved, NARROWER,
+    Operation, PARTLY, Plan, RELATED, Settlement, is_partly,
 };
 pub(crate) use slice::Wait;
 pub use slice::{Claimed, Job, Part, Slice};

@@ -255,8 +255,16 @@ pub struct LeftOpen {
 
 /// Rule of a pair that only shares rare words: a model may be asked about it, but no person.
 pub(crate) const RELATED: &str = "related";
-/// Rule of a pair of which a model found that the later one changes a part of the other, or names its own end.
+/// Rules of a pair of which the later one changes a part of the other: as a model found, or because it is about a case of it
+/// or names its own end.
 pub(crate) const PARTLY: &str = "judged-partly";
+pub(crate) const NARROWER: &str = "judged-narrower";
+pub(crate) const FOR_A_TIME: &str = "for-a-time";
+
+/// True for a pair that stays side by side, marked.
+pub(crate) fn is_partly(rule: &str) -> bool {
+    [PARTLY, NARROWER, FOR_A_TIME].contains(&rule)
+}
 
 /// A set of changes to the memories of one namespace.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -11,14 +11,15 @@ use crate::consolidate::{
     withdraw,
 };
 use crate::domain::{
-    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, PARTLY, Plan,
-    Record, RecordId, Settlement, Severity, Speaker, Timestamp,
+    ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
+    RecordId, Settlement, Severity, Speaker, Timestamp,
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
     StoreError, StoredOpenPair, StoredPlan,
 };
 use crate::text::truncate;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -186,7 +187,7 @@ impl Consolidator {
         let mut planned = blocking(move || finished(input, draft, so_far)).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
-            let is_settled = |pair| settled.get(pair).is_some_and(|how| *how != Settlement::Partly);
+            let is_settled = |pair| settled.get(pair).is_some_and(Option::is_none);
             let undecided = progress.asked.pairs.iter().filter(|pair| !is_settled(*pair));
             let undecided = undecided.filter_map(|(record, memory)| {
                 let question = adjudicator.spec.question(*record, planned.memories.get(memory)?);
@@ -209,7 +210,7 @@ impl Consolidator {
             false => self.standing_plans(namespace).await?,
         };
         let mut pairs = match &self.adjudicator {
-            Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
+            Some(_) => store.open_pairs(namespace, false, PAIRS_MAX).await?,
             None => Vec::new(),
         };
         let mut memories = self.memories(namespace, &records, outdated.is_empty()).await?;
@@ -383,26 +384,13 @@ impl Consolidator {
         Ok(ConsolidationOutcome::Done(planned))
     }
 
+    /// Undoes a plan, or refuses it: the time at which it was applied marks that.
     pub(crate) async fn undo(
         &self,
         stored: &StoredPlan,
+        is_refusal: bool,
     ) -> Result<ConsolidationOutcome, StoreError> {
-        self.undo_at(stored, (self.clock)()).await
-    }
-
-    /// Undoes a plan at the time at which it was applied, which marks it as refused.
-    pub(crate) async fn refuse(
-        &self,
-        stored: &StoredPlan,
-    ) -> Result<ConsolidationOutcome, StoreError> {
-        self.undo_at(stored, stored.at).await
-    }
-
-    async fn undo_at(
-        &self,
-        stored: &StoredPlan,
-        at: Timestamp,
-    ) -> Result<ConsolidationOutcome, StoreError> {
+        let at = if is_refusal { stored.at } else { (self.clock)() };
         let namespace = &stored.plan.namespace;
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
         let undone = self.store.undo_plan(&held.lease, &stored.plan, at).await;
@@ -507,7 +495,7 @@ pub(super) async fn apply_verdict(
         let replaced = store.replaced_by(memory, PAIRS_MAX).await?;
         memories.extend(replaced.into_iter().map(|it| (it.id, it)));
     }
-    let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?.into_iter();
+    let open = store.open_pairs(&lease.subject, false, PAIRS_MAX).await?.into_iter();
     let open: Vec<UnsettledPair> = open
         .map(|StoredOpenPair { record, home, memory, .. }| UnsettledPair { record, home, memory })
         .collect();
@@ -587,11 +575,11 @@ fn in_rounds(mut records: Vec<Record>) -> Vec<Vec<Record>> {
     rounds
 }
 
-/// The pairs of earlier plans that `plan` decides.
-fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Settlement> {
+/// The pairs of earlier plans that `plan` decides; if in part, by which rule.
+fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Option<Cow<'static, str>>> {
     let settles = plan.operations.iter().filter_map(|it| {
         let Disposition::Settle { with, how, .. } = it.disposition else { return None };
-        Some(((it.record, with), how))
+        Some(((it.record, with), (how == Settlement::Partly).then(|| it.rule.clone())))
     });
     settles.collect()
 }
@@ -625,8 +613,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
         let (record, memory) = (it.record.id, it.memory);
         let rule = match settled.get(&(record, memory)) {
             None => it.rule.clone().into(),
-            Some(Settlement::Partly) => PARTLY.into(),
-            Some(_) => return None,
+            Some(rule) => rule.clone()?,
         };
         Some(LeftOpen { record, memory, rule })
     });

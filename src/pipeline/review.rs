@@ -1,7 +1,7 @@
 //! Questions for a person: pairs of memories that contradict one another, or may, and open items.
 
 use super::dir_sync::contradictions;
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, PARTLY};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, is_partly};
 use crate::memory_dir::{Contradiction, Section, section};
 use crate::store::{PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,11 +38,11 @@ pub(crate) async fn pairs(
     store: &Store,
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
-    let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
+    let open = store.open_pairs(namespace, true, PAIRS_MAX).await?;
     let certain = store.contradictions(namespace).await?;
     let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
-    // A model decided that both stand, each with the other.
-    let open = open.iter().filter(|it| it.rule != PARTLY).map(|it| in_order(it.memory, it.home));
+    // Both stand, each with the other.
+    let open = open.iter().filter(|it| !is_partly(&it.rule)).map(|it| in_order(it.memory, it.home));
     let mut met = BTreeSet::new();
     let all = open.chain(certain.iter().copied()).filter(|pair| met.insert(*pair));
     let pair = |(one, other)| {

@@ -1,7 +1,7 @@
 //! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
 use crate::adapters::clock;
-use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, PARTLY, RecordId, Timestamp};
+use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId, Timestamp, is_partly};
 use crate::memory_dir::{label_number, marks, past_end, source_of, source_tag, suspicion};
 use crate::pipeline::dir_sync::folders_of;
 use crate::pipeline::directories::record_tag;
@@ -370,7 +370,7 @@ async fn mark_pairs(
             let Some(rule) = rule.as_ref().filter(|_| is_open || !is_ended) else { continue };
             let by = memories.get(*ender).await?.filter(|by| by.state == MemoryState::Active);
             let both = hit.memory.as_ref().zip(by.as_ref());
-            let words = both.and_then(|(it, by)| suspicion(it, by, rule == PARTLY));
+            let words = both.and_then(|(it, by)| suspicion(it, by, is_partly(rule)));
             related.extend(words.zip(by));
         }
         related.sort_by_key(|(_, by)| Reverse((by.valid_from, by.id)));

@@ -91,11 +91,11 @@ async fn a_pair_is_open_until_it_is_settled_and_again_when_that_is_undone() {
         let (_place, store, session) = kind.begun().await;
         let (records, plan) = begun_open(&store, &session).await;
         let lease = held(&store).await;
-        assert_eq!(store.open_pairs("project", 9).await.unwrap(), []);
+        assert_eq!(store.open_pairs("project", false, 9).await.unwrap(), []);
         for at in [10, 20] {
             store.apply_plan(&lease, &plan, &[], Timestamp(at)).await.unwrap().unwrap();
         }
-        let pair = store.open_pairs("project", 9).await.unwrap().remove(0);
+        let pair = store.open_pairs("project", false, 9).await.unwrap().remove(0);
         assert_eq!(pair.rule, "alike");
         let [first, second] = [0, 1].map(|n: usize| Memory::id_of("project", records[n].id));
         assert_eq!(
@@ -107,25 +107,25 @@ async fn a_pair_is_open_until_it_is_settled_and_again_when_that_is_undone() {
         let question = Digest::of(&["question"]);
         let asked = AskedPair { record: pair.record, memory: pair.memory, question };
         store.note_asked(&lease, vec![asked]).await.unwrap();
-        assert_eq!(store.open_pairs("project", 9).await.unwrap()[0].asked, Some(question));
+        assert_eq!(store.open_pairs("project", false, 9).await.unwrap()[0].asked, Some(question));
         let marks = Disposition::Settle { memory: second, with: first, how: Settlement::Partly };
         let marked = Operation { rule: PARTLY.into(), ..operation(&records[1], marks) };
         let before = store.memories(None).await.unwrap().into_values().collect();
         let marked = Plan::new("project".to_owned(), vec![marked], before, vec![]);
         store.apply_plan(&lease, &marked, &[asked], Timestamp(25)).await.unwrap().unwrap();
-        let pair = store.suspected_pairs("project", 9).await.unwrap().remove(0);
+        let pair = store.open_pairs("project", true, 9).await.unwrap().remove(0);
         assert_eq!((&*pair.rule, pair.asked), (PARTLY, Some(question)), "it stays open, marked");
         let settle = Disposition::Settle { memory: second, with: first, how: Settlement::Joined };
         let before = store.memories(None).await.unwrap().into_values().collect();
         let settled =
             Plan::new("project".to_owned(), vec![operation(&records[1], settle)], before, vec![]);
         store.apply_plan(&lease, &settled, &[], Timestamp(30)).await.unwrap().unwrap();
-        assert_eq!(store.open_pairs("project", 9).await.unwrap(), []);
+        assert_eq!(store.open_pairs("project", false, 9).await.unwrap(), []);
         assert!(store.open_namespaces().await.unwrap().is_empty());
         let memory = &store.memories(None).await.unwrap()[&first];
         assert_eq!(memory.sources, [records[0].id, records[1].id]);
         store.undo_plan(&lease, &settled, Timestamp(40)).await.unwrap().unwrap();
-        let pair = store.open_pairs("project", 9).await.unwrap().remove(0);
+        let pair = store.open_pairs("project", false, 9).await.unwrap().remove(0);
         assert!(pair.is_undone, "no model is asked about it again");
         assert!(store.waiting_records("project", 9).await.unwrap().is_empty(), "none waits again");
         store.undo_plan(&lease, &plan, Timestamp(50)).await.unwrap().unwrap();

@@ -3,8 +3,10 @@
 use super::fixture::*;
 use super::*;
 use crate::adapters::process;
-use crate::consolidate::{Index, Memories, Posting, Postings, SearchKeys, Verdicts, Withdrawn};
-use crate::consolidate::{consolidate, entered_keys, withdraw};
+use crate::consolidate::{
+    Index, Memories, PersonVerdict, Posting, Postings, SearchKeys, Verdicts, Withdrawn,
+};
+use crate::consolidate::{consolidate, decide, entered_keys, withdraw};
 use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +71,8 @@ fn ended_process() -> String {
 const REQUEST: LeaseRequest<'static> =
     LeaseRequest { namespace: "project", holder: "w", clock: || Timestamp(0), waits: false };
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
+/// Says the same as the first claim.
+const AGAIN: &str = "replaced the seal of the pump!";
 
 #[tokio::test]
 async fn a_plan_is_applied_once_and_taken_back_whole() {
@@ -121,27 +125,93 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
     .await;
 }
 
+/// Applies the plan for the records that wait, and returns it.
+async fn consolidated(store: &Store, lease: &NamespaceLease, at: i64) -> Plan {
+    let plan = planned(store).await;
+    store.apply_plan(lease, &plan, &[], Timestamp(at)).await.unwrap().unwrap();
+    plan
+}
+
 #[tokio::test]
-async fn a_record_of_a_memory_that_an_undo_kept_does_not_wait_again() {
+async fn records_of_a_memory_that_an_undo_kept_do_not_wait_again() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         with_records(&store, &session, &CLAIMS).await;
-        let plan = planned(&store).await;
+        // It says the same as the first.
+        stage(&store, staging(&session, "more", 5, &[AGAIN])).await.unwrap();
         let lease = lease(&store, 0).await;
-        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
-        let before = store.memories(None).await.unwrap().into_values().next().unwrap();
+        let plan = consolidated(&store, &lease, 10).await;
+        let memories = store.memories(None).await.unwrap();
+        let before = memories.into_values().find(|it| it.sources.len() == 2).unwrap();
         let after = Memory { confirmed: true, edited: Some("mine".to_owned()), ..before.clone() };
         let edit = vec![(before, after.clone())];
         store.amend_memories(&lease, edit, "person-edited", Timestamp(15)).await.unwrap().unwrap();
         store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
         let released = store.release_undone(&lease, plan.id, Timestamp(25)).await.unwrap();
         assert_eq!((released, store.backlog().await.unwrap()[0].records), (1, 1));
-        let found = store.memory_on(after.sources[0]).await.unwrap();
-        assert_eq!(found.map(|it| it.id), Some(after.id));
-        let again = planned(&store).await;
-        store.apply_plan(&lease, &again, &[], Timestamp(30)).await.unwrap().unwrap();
+        for source in &after.sources {
+            let found = store.memory_on(*source).await.unwrap();
+            assert_eq!(found.map(|it| it.id), Some(after.id));
+        }
+        consolidated(&store, &lease, 30).await;
         assert!(store.backlog().await.unwrap().is_empty());
         assert!(store.set_aside(None).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+/// Order in which all of four plans are tried to be undone, by its number.
+fn permutation(mut number: usize) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..4).collect();
+    let take = |size: usize| {
+        let at = number % size;
+        number /= size;
+        left.remove(at)
+    };
+    (1..=4).rev().map(take).collect()
+}
+
+#[tokio::test]
+async fn in_whatever_order_plans_and_verdicts_are_undone_memory_is_what_the_others_make() {
+    on_each_store(async |kind| {
+        for number in (0..24).step_by(5) {
+            let (_place, store, session) = kind.begun().await;
+            let lease = lease(&store, 0).await;
+            with_records(&store, &session, &CLAIMS).await;
+            let mut plans = vec![consolidated(&store, &lease, 10).await];
+            let verdict = async |memory, at| {
+                let memories = store.memories(None).await.unwrap();
+                let verdict = PersonVerdict::Retract { memory };
+                let plan = decide(verdict, &memories, &[], Timestamp(at)).unwrap();
+                store.apply_plan(&lease, &plan, &[], Timestamp(at)).await.unwrap().unwrap();
+                plan
+            };
+            let home = |of: &Plan, at: usize| of.operations[at].disposition.home().unwrap();
+            plans.push(verdict(home(&plans[0], 1), 20).await);
+            let more = ["Painted the pump house", AGAIN];
+            stage(&store, staging(&session, "more", 5, &more)).await.unwrap();
+            plans.push(consolidated(&store, &lease, 30).await);
+            plans.push(verdict(home(&plans[2], 1), 40).await);
+            let mut standing: Vec<&Plan> = plans.iter().collect();
+            let order = permutation(number);
+            // What is refused until others are undone is tried again.
+            for at in order.iter().cycle().take(16) {
+                let undone = store.undo_plan(&lease, &plans[*at], Timestamp(50)).await.unwrap();
+                if undone.is_ok() {
+                    standing.retain(|it| it.id != plans[*at].id);
+                }
+                let mut expected = MemoryMap::new();
+                standing.iter().for_each(|it| it.apply(&mut expected).unwrap());
+                assert_eq!(store.memories(None).await.unwrap(), expected, "{order:?} {at}");
+            }
+            assert!(standing.is_empty(), "{order:?}");
+            for plan in &plans {
+                store.release_undone(&lease, plan.id, Timestamp(60)).await.unwrap();
+            }
+            assert_eq!(store.backlog().await.unwrap()[0].records, 4);
+            consolidated(&store, &lease, 70).await;
+            assert!(store.backlog().await.unwrap().is_empty());
+        }
     })
     .await;
 }

@@ -8,8 +8,8 @@ use super::{
     StoreErrorKind, StoreResult, json, record, row_of, values,
 };
 use crate::domain::{
-    Change, Digest, Disposition, Memory, MemoryId, MemoryMap, Operation, Plan, PlanId, Record,
-    RecordId, Settlement, Timestamp,
+    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
+    Settlement, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,15 +39,6 @@ pub(crate) struct PlanEntry {
 }
 
 row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
-
-/// Records that the undo of a plan set aside.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SetAside {
-    pub plan: PlanId,
-    pub records: u64,
-}
-
-row_of! { SetAside { plan, records } }
 
 /// Statements that undo plan `?1`, after its changes to memories.
 const UNDO: [&str; 7] = [
@@ -85,8 +76,8 @@ impl Store {
         self.write("applying a plan", apply).await
     }
 
-    /// Undoes a plan. If memories changed since, or newer verdicts about those of a verdict stand, writes nothing and
-    /// returns their ids.
+    /// Undoes a plan. If memories changed since, or newer verdicts about them stand, writes nothing and returns their
+    /// ids: a verdict rests on what the plan made.
     pub(crate) async fn undo_plan(
         &self,
         lease: &NamespaceLease,
@@ -127,17 +118,18 @@ impl Store {
         let lease = lease.clone();
         self.write("releasing the records of a plan", move |db| {
             check_namespace(db, &lease)?;
-            let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
-            let no: Option<Option<i64>> = db.first(sql, values![&plan.0])?;
-            let Some(no) = no.flatten() else { return Ok(0) };
-            // A memory that a person's decision kept still rests on its record.
-            let own = "SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1";
-            for record in db.all::<RecordId>(own, values![no])? {
-                let memory = find(db, Memory::id_of(&lease.subject, record))?;
-                let kept = memory.filter(|it| it.sources.contains(&record));
-                let sql = "UPDATE dispositions SET disposition = 'add', memory = ?3,
-                    undone_no = NULL WHERE plan_no = ?1 AND record = ?2";
-                kept.map_or(Ok(()), |it| db.run(sql, values![no, &record.0, &it.id]))?;
+            let sql = "SELECT no, body FROM plans WHERE id = ?1 AND undone_at IS NOT NULL
+                ORDER BY no DESC LIMIT 1";
+            let undone: Option<(i64, Plan)> = db.first(sql, values![&plan.0])?;
+            let Some((no, undone)) = undone else { return Ok(0) };
+            // A memory that a person edited still rests on its records.
+            for Operation { record, disposition, .. } in &undone.operations {
+                let home = disposition.home().map(|id| find(db, id)).transpose()?.flatten();
+                let kept = home.filter(|it| it.sources.contains(record));
+                let sql = "UPDATE dispositions SET disposition = ?3, memory = ?4, undone_no = NULL
+                    WHERE plan_no = ?1 AND record = ?2 AND undone_no = ?1";
+                let name = disposition.name();
+                kept.map_or(Ok(()), |it| db.run(sql, values![no, &record.0, name, &it.id]))?;
             }
             let open = "UPDATE records SET settled = 0 WHERE id IN
                 (SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1)";
@@ -157,15 +149,15 @@ impl Store {
 
     /// Returns the plans of a namespace, or of all, earliest first, including undone ones.
     pub(crate) async fn plans(&self, namespace: Option<&str>) -> StoreResult<Vec<StoredPlan>> {
-        let sql = match namespace {
-            Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
-            None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
-        };
+        let sql = "SELECT body, at, undone_at FROM plans WHERE ?1 IN ('', namespace) ORDER BY no";
         self.all("reading plans", sql, values![namespace.unwrap_or_default()]).await
     }
 
-    /// Returns what undone plans of a namespace, or of all, set aside, earliest first.
-    pub(crate) async fn set_aside(&self, namespace: Option<&str>) -> StoreResult<Vec<SetAside>> {
+    /// Returns the undone plans of a namespace, or of all, that set records aside, and how many, earliest first.
+    pub(crate) async fn set_aside(
+        &self,
+        namespace: Option<&str>,
+    ) -> StoreResult<Vec<(PlanId, u64)>> {
         let sql = "SELECT p.id, count(*) FROM plans p
             JOIN dispositions d ON d.plan_no = p.no AND d.undone_no = p.no
             JOIN records c ON c.id = d.record
@@ -206,30 +198,15 @@ impl Store {
         self.read("looking up a plan", read).await
     }
 
-    /// Returns up to `limit` open pairs of a namespace, earliest first.
+    /// Returns up to `limit` open pairs of a namespace, earliest first; if `suspected`, without those that are only possibly
+    /// related.
     pub(crate) async fn open_pairs(
         &self,
         namespace: &str,
+        suspected: bool,
         limit: u32,
     ) -> StoreResult<Vec<StoredOpenPair>> {
-        self.pairs_that(namespace, "TRUE", limit).await
-    }
-
-    /// Like [`open_pairs`](Store::open_pairs), without those that are only possibly related.
-    pub(crate) async fn suspected_pairs(
-        &self,
-        namespace: &str,
-        limit: u32,
-    ) -> StoreResult<Vec<StoredOpenPair>> {
-        self.pairs_that(namespace, SUSPECTED, limit).await
-    }
-
-    async fn pairs_that(
-        &self,
-        namespace: &str,
-        are: &'static str,
-        limit: u32,
-    ) -> StoreResult<Vec<StoredOpenPair>> {
+        let are = if suspected { SUSPECTED } else { "TRUE" };
         let sql = format!(
             "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no IS NOT NULL
             FROM {OPEN_PAIRS}
@@ -355,17 +332,14 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<()> {
     db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }
 
-/// Memories of a verdict about which a person decided again in plans after `no` that stand.
+/// Memories that a plan changed and about which a person decided in plans after `no` that stand.
 fn decided_since(db: &mut Db, plan: &Plan, no: i64) -> Result<Vec<MemoryId>> {
-    if !plan.operations.iter().all(Operation::is_by_person) {
-        return Ok(Vec::new());
-    }
     let sql = "SELECT body FROM plans WHERE namespace = ?1 AND no > ?2 AND undone_at IS NULL";
     let newer: Vec<Plan> = db.all(sql, values![&plan.namespace, no])?;
     let verdicts = newer.iter().flat_map(|it| &it.operations).filter(|it| it.is_by_person());
     let decided: BTreeSet<MemoryId> = verdicts.flat_map(Operation::touches).collect();
-    let own = plan.operations.iter().flat_map(Operation::touches);
-    Ok(own.filter(|id| decided.contains(id)).collect::<BTreeSet<_>>().into_iter().collect())
+    let changed = plan.changes().into_iter().map(|it| it.memory);
+    Ok(changed.filter(|id| decided.contains(id)).collect())
 }
 
 fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>> {

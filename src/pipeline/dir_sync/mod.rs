@@ -14,7 +14,7 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
-    ClaimKind, Memory, MemoryId, MemoryMap, PARTLY, Plan, RecordId, SessionId, Timestamp,
+    ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId, SessionId, Timestamp, is_partly,
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote,
@@ -90,12 +90,12 @@ pub(crate) async fn contradictions(
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
-    let open = store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
+    let open = store.open_pairs(namespace, true, OPEN_PAIRS_MAX).await?;
     let open = open.into_iter().map(|it| Contradiction {
         one: it.home.min(it.memory),
         other: it.home.max(it.memory),
         is_certain: false,
-        is_partly: it.rule == PARTLY,
+        is_partly: is_partly(&it.rule),
     });
     let open: Vec<_> = open.filter(|it| !certain.contains(&(it.one, it.other))).collect();
     let certain = certain.into_iter().map(|(one, other)| Contradiction {

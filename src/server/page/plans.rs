@@ -156,7 +156,7 @@ pub(super) async fn answer(posted: Posted) -> Result<Response, PageError> {
     let is_refused = posted.field("answer") == "refuse";
     if is_refused {
         let stored = stored(page, &applied).await?;
-        done(namespace, page.consolidator.refuse(&stored).await?)?;
+        done(namespace, page.consolidator.undo(&stored, true).await?)?;
     }
     page.directories.renew(namespace).await?;
     if is_refused {
@@ -174,7 +174,7 @@ pub(super) async fn undo(posted: Posted) -> Result<Response, PageError> {
     let namespace = stored.plan.namespace.as_str();
     // Imports edits by people first, so that the undo does not discard them.
     posted.page.directories.import_edits(namespace).await?;
-    done(namespace, posted.page.consolidator.undo(&stored).await?)?;
+    done(namespace, posted.page.consolidator.undo(&stored, false).await?)?;
     posted.page.directories.renew(namespace).await?;
     Ok(telling(back, Notice::Undone))
 }

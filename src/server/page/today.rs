@@ -136,7 +136,7 @@ async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value
         needs.push(of_worker(format!("{jobs}: {cap}: raise it in the settings")));
     }
     for namespace in page.store.open_namespaces().await? {
-        let pairs = page.store.suspected_pairs(&namespace, 1_000).await?.len() as u64;
+        let pairs = page.store.open_pairs(&namespace, true, 1_000).await?.len() as u64;
         if pairs > 0 {
             let line = format!("{} of {namespace} to decide", counted(pairs, "pair"));
             let page = format!("/review?namespace={}", encoded(&namespace));
