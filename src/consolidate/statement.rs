@@ -510,8 +510,8 @@ impl Statement {
             || is_limited(self) && !is_limited(other)
     }
 
-    /// True if this later statement is about a case of what `former` says of all, as `the palm house` of `all houses`, about one
-    /// of two things that it names together, or only about a part where `former` is about the whole.
+    /// True if this later statement is about a case of what `former` says of all, as `the palm house` of `all houses`, or about one
+    /// of two things that it names together.
     pub(super) fn is_case_of(&self, former: &Statement) -> bool {
         let told = words_of(&former.head.folded);
         let item = |word: Option<&&str>| {
@@ -527,11 +527,7 @@ impl Statement {
                 || AND.has(told[at]) && items.iter().all(|it| !it.is_empty()) && named != other
         };
         let is_whole = |it: &&str| ALL_OF_THEM.has(it) || ONLY.has(it);
-        !words_of(&self.head.folded).iter().any(is_whole)
-            && ((0..told.len()).any(is_of_it)
-                || self.stated.has_new_qualifier(&former.stated, false, &[])
-                    && !self.stated.loses_part_of(&former.stated, &[])
-                    && shared(&self.retraction.retracted, &former.stated.keys) == 0)
+        !words_of(&self.head.folded).iter().any(is_whole) && (0..told.len()).any(is_of_it)
     }
 
     /// True if its main string has an amount or a condition that `other` lacks.
