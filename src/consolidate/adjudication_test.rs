@@ -265,18 +265,44 @@ fn a_rule_keeps_its_words_beside_a_case_of_it() {
     };
     check(&[&[&rule], &[&case]]);
     check(&[&[&rule, &case]]);
-    let case = record(
-        decision(&[], "keys may stay in the wiki of src/harbour for 30 days", ""),
-        Speaker::Person,
-        9,
-    );
-    let mut state = MemoryMap::new();
-    plan(std::slice::from_ref(&rule), &mut state);
-    let memories = Memories::of(NAMESPACE, &state);
-    let mut verdicts = Verdicts::none();
-    verdicts.insert(case.id, of(&state, &rule).id, Verdict::Covered);
-    let (planned, _) = consolidate(&[case], &memories, &verdicts);
-    assert!(told(&planned)[0].starts_with("add "), "{planned:#?}");
+    let beside = [
+        (words, "keys may stay in the wiki of src/harbour for 30 days", "add "),
+        (
+            "a frame carries 51 bytes at most",
+            "the weather in one frame is at most 51 bytes",
+            "duplicate ",
+        ),
+    ];
+    for (rule, case, expected) in beside {
+        let [rule, case] = [(rule, 1), (case, 9)]
+            .map(|(words, day)| record(decision(&[], words, ""), Speaker::Person, day));
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&rule), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(case.id, of(&state, &rule).id, Verdict::Covered);
+        let (planned, _) = consolidate(&[case], &memories, &verdicts);
+        assert!(told(&planned)[0].starts_with(expected), "{planned:#?}");
+    }
+}
+
+#[test]
+fn a_verdict_counts_more_than_words_of_change() {
+    let old = "the audit log is append only; the agent revokes DELETE on the table";
+    let new = "in the audit log nothing is deleted, not even for Ann";
+    for (verdict, stays) in [(None, false), (Some(Verdict::Unrelated), true)] {
+        let [old, new] = [(old, 1), (new, 9)]
+            .map(|(words, day)| record(decision(&[], words, ""), Speaker::Person, day));
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&old), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        let home = of(&state, &old).id;
+        verdict.into_iter().for_each(|it| verdicts.insert(new.id, home, it));
+        let (planned, _) = consolidate(std::slice::from_ref(&new), &memories, &verdicts);
+        finish(&[new], &planned, memories, &mut state);
+        assert_eq!(of(&state, &old).state == MemoryState::Active, stays, "{planned:#?}");
+    }
 }
 
 #[test]

@@ -219,6 +219,12 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
         (&wish, chosen("the planner stays small, no weather widget", Person), false, "withdrawn"),
         (&wish, chosen("there is no weather widget in the planner", Person), false, "withdrawn"),
         (&wish, chosen("there is no weather widget in the planner", Assistant), true, "refused"),
+        (
+            &wish,
+            chosen("the weather widget is crossed out, the planner stays", Person),
+            false,
+            "withdrawn",
+        ),
         (&refused, chosen("the planner keeps its list of weather", Person), false, "withdrawn"),
     ] {
         let mut verdicts = Verdicts::none();

@@ -224,7 +224,7 @@ impl<'a> Planner<'a> {
             let is_named = judged.iter().any(|it| it.ruling == Ruling::Supersede && it.is_named);
             let is_guess = |it: &&mut RankedRuling| match is_named {
                 true => !it.is_named,
-                false => [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&it.rule),
+                false => GUESSES.contains(&it.rule),
             };
             let guessed = judged.iter_mut().filter(is_superseded).filter(is_guess);
             guessed.for_each(|it| match it.verdict {
@@ -316,8 +316,8 @@ impl<'a> Planner<'a> {
             let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
             let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));
             let mut open = true;
-            let uncertain = |_: &Verdict| ruling.is_uncertain();
-            match verdict.filter(uncertain).map(|verdict| apply(verdict, &pair)) {
+            let is_guess = ruling.is_uncertain() || GUESSES.contains(&rule);
+            match verdict.filter(|_| is_guess).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
                 Some(None) => self.findings.push(refusal(new.record.id, memory.id)),
                 None => {}
@@ -445,6 +445,9 @@ fn refusal(record: RecordId, memory: MemoryId) -> Finding {
 
 /// Rule of a memory that says the same, and of one that does so with a value or a condition more.
 const SAME: &str = "judged-same";
+/// Rules that go by words of change: a model that was asked about the pair knows better.
+const GUESSES: [&str; 3] = [PRESUPPOSED, REPLACED, TAKEN_BACK];
+
 const RESTATED: &str = "judged-restated";
 
 /// Rule of a memory that a model judged unrelated.

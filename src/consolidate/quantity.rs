@@ -237,7 +237,7 @@ pub(super) fn days(values: &[u64]) -> impl Iterator<Item = u64> {
     WEEKDAYS.iter().map(|day| hash(day)).filter(|day| values.contains(day))
 }
 
-fn key(dimension: &str, amount: f64) -> u64 {
+pub(super) fn key(dimension: &str, amount: f64) -> u64 {
     hash(&format!("{dimension} {amount:.3}"))
 }
 

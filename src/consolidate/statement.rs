@@ -8,7 +8,7 @@ use super::phrases::{
     UNFINISHED, WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed,
     says_change, says_no,
 };
-use super::quantity::{days, has_day, quantity, words_of};
+use super::quantity::{days, has_day, key, quantity, words_of};
 use super::question::question;
 use super::retraction::{ARTICLES, ONLY, Retraction, Stated};
 use crate::domain::Claim;
@@ -532,7 +532,8 @@ impl Statement {
 
     /// True if its main string has an amount or a condition that `other` lacks.
     pub(super) fn limits_beyond(&self, other: &Statement) -> bool {
-        let amounts = without(&self.head.values, &self.head.names);
+        // One of a kind is no amount: `51 bytes in one frame`.
+        let amounts = without(&without(&self.head.values, &self.head.names), &[key("", 1.0)]);
         let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
         !without(&amounts, &other.head.values).is_empty() || is_limited(self) && !is_limited(other)
     }

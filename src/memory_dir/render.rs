@@ -568,7 +568,12 @@ impl<'a> Placing<'a> {
     }
 
     pub(super) fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
-        self.line(Shape::Bullet, &with_points(it), None, memory)
+        let mut text = with_points(it);
+        if !memory.is_open() {
+            // It was settled since.
+            text = text.replacen(" (left open)", "", 1);
+        }
+        self.line(Shape::Bullet, &text, None, memory)
     }
 
     pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {

@@ -74,7 +74,7 @@ fn one_of_each() -> Vec<Memory> {
             discussion("Where to cache?", &["Memory is small", "Disks are slow."]),
             Stage::Proposed,
         ),
-        memory("settled", 2, discussion("Which database?", &[]), Stage::Decided),
+        memory("settled", 2, discussion("Which database? (left open)", &[]), Stage::Decided),
         memory(
             "vacuum",
             3,
