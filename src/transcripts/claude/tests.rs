@@ -287,12 +287,15 @@ fn the_first_prompt_may_be_rewound() {
 #[test]
 fn a_plan_or_a_compaction_rewinds_nothing() {
     check(
-        &two_beginnings(r#""Implement the following plan: C""#, ""),
+        &two_beginnings(
+            r#""Implement the following plan:\n\nC\n\n\nIf you need specific details from before exiting plan mode""#,
+            "",
+        ),
         "
         = s
         1: person prompt: do it in C
         2: assistant text: In C.
-        3: person prompt: Implement the following plan: C
+        3: client injected: Implement the following plan:⏎⏎C⏎⏎⏎If you need specific details from before exiting plan mode (injected context)
         4: assistant text: Done.",
     );
     let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"j","parentUuid":null,"logicalParentUuid":"b","sessionId":"s"}"#;
