@@ -75,13 +75,16 @@ const CLIENT_HEADS: [(Speaker, EntryKind, &str); 5] = [
     (Speaker::Client, EntryKind::Summary, SUMMARIES),
 ];
 const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<turn_aborted>|\
-    <user_action>|<task-notification>|<teammate-message|<subagent_notification>|\
-    <local-command-stdout>|<local-command-stderr>";
+    <user_action>|<task-notification>|<agent-notification>|<bash-notification>|<teammate-message|<agent-message|\
+    <cross-session-message|Another Claude session sent a message:\n<|<channel source=|<channel-message|\
+    <github-webhook-activity>|<mcp-resource-update|<mcp-polling-update|<new-diagnostics>|<tick>|\
+    <subagent_notification>|<local-command-stdout>|<local-command-stderr>";
 const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base directory for this skill:|\
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
     # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
     <skills_instructions>|<model_switch>|<collaboration_mode>|<apps_instructions>|\
     <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|<state_snapshot>|System: Please continue.|\
+    Stop hook feedback:\n|<session-start-hook>|<fork-boilerplate>|\
     [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
     (The user did not provide a new message.|This is the Gemini CLI. We are setting up the context|\
     This is the Qwen Code. We are setting up the context";
@@ -90,6 +93,11 @@ const RAN: &str = "I ran the following shell command:\n```sh\n";
 const RAN_RESULT: &str = "\n```\n\nThis produced the following result:\n```\n";
 const SUMMARIES: &str = "This session is being continued from a previous conversation|\
     Another language model started to solve this problem";
+/// Beginning of the prompt that Claude Code writes for a plan accepted with a cleared context, its sentence after the
+/// plan, and what is in front of the person's words about the plan.
+const PLAN: &str = "Implement the following plan:\n";
+const PLAN_END: &str = "\nIf you need specific details from before exiting plan mode";
+const ABOUT_PLAN: &str = "\nUser feedback on this plan: ";
 /// Maximum number of wrappers in one text; real messages hold a handful.
 const BLOCKS_MAX: usize = 64;
 
@@ -149,7 +157,9 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let own = cut.map_or(own, Cow::Owned);
     let mut out = Vec::new();
     let start = own.trim_start();
-    if let Some((command, result)) = shell_run(start) {
+    if let Some(plan) = accepted_plan(&own) {
+        out.extend(plan);
+    } else if let Some((command, result)) = shell_run(start) {
         out.push(ClientText::new(Speaker::Person, EntryKind::Command, format!("!{command}")));
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, result));
     } else if let Some((result, words)) = said_meanwhile(&own) {
@@ -168,6 +178,15 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
         out.push(ClientText::injected(injected.trim()));
     }
     out
+}
+
+/// Splits the client's prompt for an accepted plan into the plan, which the agent wrote, and the person's words about it.
+pub(super) fn accepted_plan(text: &str) -> Option<Vec<ClientText>> {
+    let is_plan = |text: &str| text.trim_start().starts_with(PLAN) && text.contains(PLAN_END);
+    let said = text.rsplit_once(ABOUT_PLAN).filter(|(plan, _)| is_plan(plan));
+    let words = said.map(|(_, words)| ClientText::new(Speaker::Person, EntryKind::Answer, words));
+    let plan = ClientText::injected(said.map_or(text, |(plan, _)| plan).trim());
+    is_plan(text).then(|| [plan].into_iter().chain(words).collect())
 }
 
 /// Command line that a user ran, and its output.

@@ -4,6 +4,7 @@
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -196,6 +197,9 @@ pub(super) struct Block<'a> {
     pub(super) image_url: Str<'a>,
     pub(super) is_error: Flag,
     pub(super) content: Content<'a>,
+    /// Result in iFlow CLI's files, as Gemini CLI has it.
+    #[serde(rename = "responseParts")]
+    pub(super) response: Value,
     pub(super) source: Obj<Source<'a>>,
 }
 

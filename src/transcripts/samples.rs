@@ -291,8 +291,8 @@ fn specstory_files_have_their_sizes() {
         return;
     }
     assert_eq!(prompts("evaluate-cursor-ide.md"), Some(3));
-    // The other three are commands and text of the client.
-    assert_eq!(prompts("plan-add-timestamps.md"), Some(1));
+    // Commands, text of the client and an accepted plan.
+    assert_eq!(prompts("plan-add-timestamps.md"), Some(0));
     assert_eq!(prompts("codex-start-with-docs-git.md"), Some(2));
     assert_eq!(prompts("gemini-read-docs-git-provenance.md"), Some(4));
     assert_eq!(prompts("cursor-ide-fix-unknown-field.md"), Some(1));

@@ -1,6 +1,7 @@
 //! Text clean-up: removes reminders and terminal escapes, replaces images with marks, finds tags.
 
 use super::fields::{Block, Content};
+use super::json::JsonExt;
 use memchr::{memchr2, memmem};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -122,7 +123,12 @@ fn flatten_block(block: Block<'_>) -> String {
         "web_search_result" => format!("{} {}", block.title.get(), block.url.get()),
         _ => match block.text.0 {
             Some(text) => clean(text),
-            None => flatten(block.content),
+            None if block.response.is_null() => flatten(block.content),
+            None => {
+                let part = block.response.list().first().unwrap_or(&block.response);
+                let response = &part["functionResponse"]["response"];
+                clean(response.first_text(&["output", "error"]).unwrap_or_default().into())
+            }
         },
     }
 }

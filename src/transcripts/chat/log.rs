@@ -135,6 +135,9 @@ impl<'e> ChatLog<'e> {
     }
 
     pub(super) fn message(&mut self, json: &Value, line: u32, file_line: u32) {
+        if !is_message(json) && json.has("type") {
+            return self.emit.unknown(json.text("type"), file_line);
+        }
         if !is_message(json) {
             let detail = "expected a message: `role` and `content`";
             return self.emit.finding(Severity::Warning, "no-message", file_line, detail);
@@ -267,8 +270,7 @@ impl<'j> Record<'j> {
         let found = carriers.clone().find_map(|carrier| Some((carrier, list_of(carrier)?)));
         let (carrier, list) = found.unwrap_or((json, &[]));
         let mut messages: Vec<_> = list.iter().filter(|message| is_message(message)).collect();
-        messages.extend(json["preferred_output"].list());
-        messages.extend(answer(&json["response"]));
+        messages.extend(answers(json));
         if messages.is_empty() {
             return None;
         }
@@ -277,13 +279,15 @@ impl<'j> Record<'j> {
 }
 
 pub(super) fn head(json: &Value) -> RawSession {
-    let ids = IDS.iter().filter_map(|key| Some((*key, json.first_text(&[key])?)));
-    let id = ids.filter(|(key, id)| *key != "id" || id.len() >= ID_BYTES_MIN);
+    let heads = [json, &json["meta"]["session_meta"]];
+    let text = |keys: &[&str]| heads.iter().find_map(|it| it.first_text(keys)).map(str::to_owned);
+    let ids = heads.iter().flat_map(|it| IDS.map(|key| (key, it.text(key))));
+    let id = ids.filter(|(key, id)| id.len() >= if *key == "id" { ID_BYTES_MIN } else { 1 });
     let id = id.map(|(_, id)| id.to_owned()).next();
     RawSession {
         native_id: id.unwrap_or_default(),
-        title: json.first_text(&["title", "name"]).map(str::to_owned),
-        cwd: json.first_text(&["cwd"]).map(str::to_owned),
+        title: text(&["title", "name", "threadName"]),
+        cwd: text(&["cwd"]),
         started_at: time_of(json),
         ..RawSession::default()
     }
@@ -298,6 +302,11 @@ pub(super) fn is_empty(json: &Value) -> bool {
 fn list_of(carrier: &Value) -> Option<&[Value]> {
     let lists = LISTS.iter().map(|key| carrier[key].list());
     lists.into_iter().find(|list| list.iter().any(is_message))
+}
+
+/// Messages beside the list of a conversation: preferred answers and the logged response.
+pub(super) fn answers(json: &Value) -> impl Iterator<Item = &Value> {
+    json["preferred_output"].list().iter().chain(answer(&json["response"]))
 }
 
 /// Message of a logged response: OpenAI's first choice, or Anthropic's message itself.

@@ -2,7 +2,7 @@
 //! dialects differ in the fields of calls and results, and never contradict each other.
 
 use super::parts::{Words, words_of};
-use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
+use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
 use crate::transcripts::client_text::{
     cline_outcome, is_of_cline, is_prompt, is_result_heading, own_result, split_cline_result,
     split_message,
@@ -56,16 +56,25 @@ pub(crate) fn has_known_role(json: &Value) -> bool {
     role_text(json).is_some_and(|text| role(text) != Role::Unknown)
 }
 
-/// True if a user's message has no content. An assistant's message may consist of calls alone.
+/// True if a user's message has no content. An assistant's may consist of calls alone, GitHub.com's root of nothing.
 pub(super) fn is_hollow(json: &Value) -> bool {
-    role_text(json).is_some_and(|text| role(text) == Role::User) && content(json).is_null()
+    let is_users = role_text(json).is_some_and(|text| role(text) == Role::User);
+    is_users && content(json).is_null() && json["id"] != "root"
 }
 
+/// Role of a message; those of LangChain and of Factory's `droid exec` may have only a type.
 fn role_text(json: &Value) -> Option<&str> {
-    json.first_text(&["role", "from", "sender"]).or_else(|| {
-        let kind = json.first_text(&["type"])?;
-        matches!(kind, "user" | "assistant").then_some(kind)
+    let call = json.first_text(&["tool_call_id", "toolCallId", "toolId"]);
+    json.first_text(&["role", "from", "sender"]).or_else(|| match json.text("type") {
+        kind @ ("user" | "assistant" | "human" | "ai" | "system") => Some(kind),
+        kind @ ("tool" | "tool_call" | "tool_result") => call.and(Some(kind)),
+        _ => None,
     })
+}
+
+/// Id of a call, or of the call that a result answers.
+fn id_of(json: &Value) -> Option<&str> {
+    json.first_text(&["tool_call_id", "tool_use_id", "call_id", "toolCallId", "id"])
 }
 
 fn role(text: &str) -> Role {
@@ -75,7 +84,8 @@ fn role(text: &str) -> Role {
         "assistant" | "gpt" | "chatgpt" | "bing" | "bard" | "model" | "ai" | "bot" => {
             Role::Assistant
         }
-        "tool" | "function" | "observation" | "function_response" | "tool_response" => Role::Tool,
+        "tool" | "function" | "observation" | "function_response" | "tool_response"
+        | "tool_result" => Role::Tool,
         "function_call" | "tool_call" => Role::Call,
         _ => Role::Unknown,
     }
@@ -87,7 +97,8 @@ pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
         ["timestamp", "ts", "created_at", "createdAt", "create_time", "created", "time"];
     /// Larger numbers are milliseconds.
     const SECS_MAX: f64 = 1.0e11;
-    KEYS.iter().map(|key| &json[key]).find_map(|value| match value.number() {
+    let values = [json, &json["_metadata"]].into_iter().flat_map(|it| KEYS.map(|key| &it[key]));
+    values.into_iter().find_map(|value| match value.number() {
         Some(number) if number.abs() < SECS_MAX => Timestamp::from_secs(number),
         Some(number) => Timestamp::from_secs(number / 1000.0),
         None => Timestamp::parse(value.as_str()?),
@@ -102,13 +113,17 @@ impl MessageReader {
 
     /// Appends the entries of one message; returns whether its role is known.
     pub(crate) fn read(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) -> bool {
-        let from = out.len();
-        let role = role_text(json).map_or(Role::Assistant, role);
+        let (mut own, all) = (Vec::new(), out);
+        let out = &mut own;
+        // A converter's mark of sessions of sub-agents that it merged into the session.
+        let is_subagents = json.text("role").starts_with("assistant-subagent-");
+        let original = json["_metadata"].first_text(&["original_role"]).filter(|_| is_subagents);
+        let role = original.or(role_text(json)).map_or(Role::Assistant, role);
         match role {
             // Roo's summary; the messages that it stands for are kept if it has an id.
             _ if json["isSummary"] == true => {
                 injected(content(json), line, out);
-                for entry in out.iter_mut().skip(from) {
+                for entry in out.iter_mut() {
                     entry.kind = EntryKind::Summary;
                     entry.skip = json.has("condenseId").then_some(Skip::Summarised);
                 }
@@ -119,19 +134,25 @@ impl MessageReader {
                 self.calls(json, line, out);
             }
             Role::Tool => self.answer(json, line, out),
-            Role::Call => self.call(&parsed(content(json)), line, out),
+            Role::Call => self.call(json, content(json), line, out),
         }
         // In group chats each message names its author.
         let name = json.first_text(&["name"]).filter(|_| role == Role::User);
-        let said = out.iter_mut().skip(from).find(|it| it.kind == EntryKind::Prompt);
+        let said = own.iter_mut().find(|it| it.kind == EntryKind::Prompt);
         if let (Some(name), Some(said)) = (name, said) {
             said.text = format!("{name}: {}", said.text);
         }
         let (at, id) = (time_of(json), json.first_text(&["id", "uuid"]));
-        for entry in out.iter_mut().skip(from) {
+        for entry in &mut own {
             entry.at = at;
             entry.native_id = id.map(str::to_owned);
+            if is_subagents {
+                entry.branch = Branch::Sidechain;
+                let is_prompt = entry.speaker == Speaker::Person;
+                entry.speaker = if is_prompt { Speaker::Client } else { entry.speaker };
+            }
         }
+        all.append(&mut own);
         role != Role::Unknown
     }
 
@@ -144,8 +165,7 @@ impl MessageReader {
             match BlockKind::of(part) {
                 BlockKind::Call => {
                     flush(role, &mut words, line, out);
-                    let value = parsed(&part["value"]);
-                    self.call(if value.is_object() { &value } else { part }, line, out);
+                    self.call(part, &part["value"], line, out);
                 }
                 BlockKind::Result => {
                     flush(role, &mut words, line, out);
@@ -186,18 +206,24 @@ impl MessageReader {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, words));
         }
         let function = Some(&json["function_call"]).filter(|it| it.is_object());
+        // Some clients give a call in the content too.
+        let told: Vec<String> = out.iter().filter_map(|entry| entry.call_id.clone()).collect();
         for call in json["tool_calls"].list().iter().chain(function) {
-            self.call(call, line, out);
+            if !told.iter().any(|id| id_of(call) == Some(id)) {
+                self.call(call, &Value::Null, line, out);
+            }
         }
     }
 
-    fn call(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
+    /// Reads a call, which may be JSON in `value`.
+    fn call(&mut self, json: &Value, value: &Value, line: u32, out: &mut Vec<RawEntry>) {
+        let value = parsed(value);
+        let json = if value.is_object() { &value } else { json };
         let bodies = [&json["function"], &json["custom"]];
         let body = bodies.into_iter().find(|body| body.is_object()).unwrap_or(json);
         let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
         let arguments = body.first(&["arguments", "input", "parameters", "args"]);
-        let id = json.first_text(&["id", "call_id", "tool_use_id", "toolCallId"]);
-        let id = id.map_or_else(|| self.make_id(), str::to_owned);
+        let id = id_of(json).map_or_else(|| self.make_id(), str::to_owned);
         let mut entry = RawEntry::new(line, Speaker::Assistant, EntryKind::ToolCall, "");
         entry.text = call_text(&name, arguments);
         entry.call_id = Some(id.clone());
@@ -222,7 +248,8 @@ impl MessageReader {
 
     fn answer(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
         self.answered = true;
-        let id = json.first_text(&["tool_call_id", "tool_use_id", "call_id", "toolCallId"]);
+        // The own id of a result is that of its call if there is such a call.
+        let id = id_of(json).filter(|id| json["id"] != **id || self.names.get(id).is_some());
         let id = id.map(str::to_owned).or_else(|| self.open.pop_front());
         let named = json.first_text(&["name", "tool_name"]).map(str::to_owned);
         let name = named.or_else(|| self.names.get(id.as_deref()?).cloned());
@@ -242,9 +269,11 @@ impl MessageReader {
         };
         let is_told = told.0.is_some();
         let (printed, code) = if is_told { told } else { tools::outcome_of_output(&entry.text) };
-        let flag = json["is_error"].as_bool().map(|error| tools::outcome_of_flag(!error));
+        let is_error = json.first(&["is_error", "isError"]).as_bool();
+        let flag = is_error.map(|error| tools::outcome_of_flag(!error));
         let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
-        let results = flags_of(content(json));
+        let status = || tools::outcome_of_status(json.text("status"));
+        let results = flags_of(content(json)).or_else(status);
         entry.exit_code = code.filter(|_| flag.is_none() || is_shell(&name));
         entry.outcome = flag.or(failed).or(printed).or(results);
         entry.tool = Some(name);
@@ -263,7 +292,7 @@ fn flags_of(content: &Value) -> Option<Outcome> {
 }
 
 fn content(json: &Value) -> &Value {
-    json.first(&["content", "value", "text", "markdown", "parts"])
+    json.first(&["content", "value", "text", "markdown", "parts", "output", "result"])
 }
 
 /// Parses JSON inside a string, or copies the value itself.

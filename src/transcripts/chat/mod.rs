@@ -19,7 +19,7 @@ use super::json::{self, JsonExt};
 
 use super::raw::{Input, Sink};
 use crate::domain::LINE_BYTES_MAX;
-use log::{ChatLog, LISTS, Record, SYSTEMS, head};
+use log::{ChatLog, LISTS, Record, SYSTEMS, answers, head};
 use serde_json::Value;
 use std::io;
 
@@ -48,7 +48,7 @@ fn read_line(line: &Line<'_>, log: &mut ChatLog<'_>) {
     }
     match json::parse(&line.text) {
         // One message per line: one session.
-        Ok(json) if json.is_object() && Record::of(&json).is_none() && is_message(&json) => {
+        Ok(json) if is_lone(&json, log) => {
             log.lone_message(&json, number, number);
         }
         Ok(json) => log.record(&json, Some(number), number),
@@ -61,15 +61,17 @@ fn read_line(line: &Line<'_>, log: &mut ChatLog<'_>) {
     }
 }
 
+/// True if a value belongs to a session without a record around it; what is neither message nor record ends none.
+fn is_lone(json: &Value, log: &ChatLog<'_>) -> bool {
+    let (is_message, is_open) = (is_message(json), log.is_open());
+    is_message && is_open || (is_message || is_open) && Record::of(json).is_none()
+}
+
 /// Streams an array of messages (one session) or of records (a session each).
 fn array(cutter: &mut Cutter<&mut dyn Input>, log: &mut ChatLog<'_>) -> io::Result<()> {
     let cut = cutter.elements(LINE_BYTES_MAX, |it| {
         match log.emit.element(&it) {
-            // An element that is neither message nor record does not end the session around it.
-            Some(json)
-                if (is_message(&json) && log.is_open())
-                    || (Record::of(&json).is_none() && (is_message(&json) || log.is_open())) =>
-            {
+            Some(json) if is_lone(&json, log) => {
                 log.lone_message(&json, it.number, it.line);
             }
             Some(json) => log.record(&json, None, it.line),
@@ -108,10 +110,12 @@ fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     let beside = json::parse(&format!("{{{beside}}}")).unwrap_or(Value::Null);
     log.open(head(&beside));
     log.system(beside.first(&SYSTEMS), 1);
+    let mut last = 0;
     let (cut, is_reported) = cutter.lists(
         LINE_BYTES_MAX,
         |key| key == list,
         |it| {
+            last = it.number;
             if let Some(json) = log.emit.element(&it) {
                 log.message(&json, it.number, it.line);
             }
@@ -121,6 +125,7 @@ fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     if !is_reported {
         log.emit.cut(cut, cutter.line());
     }
+    answers(&beside).zip(last + 1..).for_each(|(json, line)| log.message(json, line, 1));
     log.emit.rest(&mut cutter, cut)
 }
 

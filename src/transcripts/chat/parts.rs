@@ -75,6 +75,7 @@ fn part(part: &Value) -> Part<'_> {
         kind => match own() {
             Some(text) => Part::Words(text.to_owned()),
             None if part["content"].is_array() => Part::Nested(&part["content"]),
+            None if part["text"].is_array() => Part::Nested(&part["text"]),
             None if kind.is_empty() && part.has("result") => Part::Nested(&part["result"]),
             None if kind.is_empty() && part.map().next().is_some() => Part::Words(part.to_string()),
             None if kind.is_empty() || kind.contains("text") => Part::Nothing,

@@ -379,3 +379,105 @@ fn a_clients_frame_is_not_the_persons_words_and_tells_the_folder() {
     let said = r#"[{"role":"user","content":"Working Directory: /home/me/c"}]"#;
     assert_eq!(folders(said), [""], "a person's words are no context");
 }
+
+#[test]
+fn an_answer_beside_the_messages_of_a_document_is_the_last_one() {
+    let expected = ["= …#0", "1: person prompt: q", "2: assistant text: a"];
+    for response in [
+        r#"{"choices":[{"message":{"role":"assistant","content":"a"}}]}"#,
+        r#"{"role":"assistant","content":[{"type":"text","text":"a"}]}"#,
+    ] {
+        let file = format!(
+            "{{\"messages\":[\n{{\"role\":\"user\",\"content\":\"q\"}}],\n\"response\":{response}}}"
+        );
+        check(&file, &expected);
+    }
+    check(
+        "{\"preferred_output\":[{\"role\":\"assistant\",\"content\":\"a\"}],\n\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}",
+        &expected,
+    );
+}
+
+#[test]
+fn a_call_in_the_content_and_beside_it_is_one_call() {
+    check(
+        r#"[{"role":"assistant","content":[{"type":"tool_call","tool_call_id":"a","name":"get","arguments":"{\"x\":1}"}],
+             "tool_calls":[{"id":"a","type":"function","function":{"name":"get","arguments":"{\"x\":1}"}},
+                           {"id":"b","type":"function","function":{"name":"get","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"a","content":[{"type":"tool_output","text":[{"type":"text","text":"r"}]}]}]"#,
+        &[
+            "= …#0",
+            "1: assistant tool_call get#a: {\"x\":1}",
+            "1: assistant tool_call get#b: {}",
+            "2: tool tool_result get#a: r",
+        ],
+    );
+}
+
+#[test]
+fn a_converted_session_has_its_folder_times_and_sub_agents() {
+    let file = r#"{"messages":[{"role":"user","content":"q","_metadata":{"timestamp":"2026-03-02T08:00:00Z"}},
+        {"role":"assistant-subagent-a1","content":"look","_metadata":{"original_role":"user"}},
+        {"role":"assistant-subagent-a1","content":[{"type":"tool_call","tool_call_id":"c","name":"ls","arguments":"{}"}],"_metadata":{"original_role":"assistant"}},
+        {"role":"assistant-subagent-a1","tool_call_id":"c","content":"r","_metadata":{"original_role":"tool"}}],
+        "meta":{"session_meta":{"session_id":"s","cwd":"/home/me/a"}}}"#;
+    check(
+        file,
+        &[
+            "= s#0",
+            "1: person prompt: q",
+            "2: client prompt sidechain: look",
+            "3: assistant tool_call ls#c sidechain: {}",
+            "4: tool tool_result ls#c sidechain: r",
+        ],
+    );
+    let items = testing::read(read, file.as_bytes());
+    let Some(TranscriptItem::Session(head)) = items.first() else { panic!("no session") };
+    assert_eq!(head.cwd.as_deref(), Some("/home/me/a"));
+    assert!(testing::entries(&items).next().is_some_and(|entry| entry.at.is_some()));
+}
+
+#[test]
+fn messages_of_langchain_have_a_type() {
+    check(
+        r#"[{"type":"system","content":"s"},{"type":"human","content":"q"},
+            {"type":"ai","content":"","tool_calls":[{"name":"get","args":{"x":1},"id":"a","type":"tool_call"}]},
+            {"type":"tool","content":"no","tool_call_id":"a","status":"error"},{"type":"ai","content":"a"}]"#,
+        &[
+            "= …#0",
+            "1: client injected: s (injected context)",
+            "2: person prompt: q",
+            "3: assistant tool_call get#a: {\"x\":1}",
+            "4: tool tool_result get#a failed: no",
+            "5: assistant text: a",
+        ],
+    );
+}
+
+#[test]
+fn a_line_of_another_kind_does_not_end_a_session_of_messages() {
+    check(
+        r#"{"type":"message","role":"user","text":"q"}
+{"type":"title","title":"T"}
+{"type":"tool_call","id":"c","toolId":"Execute","toolName":"Execute","parameters":{"command":"ls"}}
+{"type":"tool_result","id":"c","toolId":"Execute","isError":true,"value":"no"}
+{"type":"title","title":"T"}
+{"type":"message","role":"assistant","text":"a"}"#,
+        &[
+            "= …#0",
+            "1: person prompt: q",
+            "! unknown-record 2",
+            "3: assistant tool_call Execute#c: {\"command\":\"ls\"}",
+            "4: tool tool_result Execute#c failed: no",
+            "6: assistant text: a",
+        ],
+    );
+}
+
+#[test]
+fn the_root_of_a_conversation_on_github_is_no_message() {
+    check(
+        r#"{"threadName":"T","messages":[{"id":"root","role":"user","createdAt":""},{"id":"m","role":"user","content":"q"}]}"#,
+        &["= …#0 T", "2: person prompt: q"],
+    );
+}

@@ -40,6 +40,8 @@ pub(super) struct RecordReader<'a> {
     pub(super) emit: Emit<'a>,
     index: Index,
     calls: OpenCalls<OpenCall>,
+    /// Calls so far: iFlow CLI repeats those of a message in the next one.
+    called: NameSet,
     /// Text that the next line may continue, and the hash of its message id.
     text: Option<(u64, RawEntry)>,
     /// Entries between the text and its continuation.
@@ -54,6 +56,7 @@ impl<'a> RecordReader<'a> {
             emit,
             index,
             calls: OpenCalls::default(),
+            called: NameSet::default(),
             text: None,
             waiting: Vec::new(),
             links: NameSet::default(),
@@ -277,6 +280,9 @@ impl<'a> RecordReader<'a> {
     }
 
     fn call(&mut self, frame: &RawEntry, block: Block<'_>) {
+        if block.id.some().is_some_and(|id| !self.called.insert(name_of(id))) {
+            return;
+        }
         let name = block.name.some().unwrap_or("unnamed").to_owned();
         let text = block.input.map(|input| tools::render(&name, input)).unwrap_or_default();
         let text = clean(Cow::Owned(text));
@@ -366,7 +372,7 @@ impl<'a> RecordReader<'a> {
                 }
                 self.emit(frame.notice(words));
             }
-            "compact_boundary" => {}
+            "compact_boundary" | "microcompact_boundary" | "bridge_status" => {}
             subtype if !text.is_empty() => self.emit.unknown(subtype, frame.line),
             _ => {}
         }

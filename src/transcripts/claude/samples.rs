@@ -5,7 +5,7 @@ use crate::domain::{EntryKind, Speaker};
 use crate::transcripts::testing;
 
 /// Human prompts by file, from the list beside the transcripts. That list counts a blocked prompt
-/// that was sent again twice; here it counts once.
+/// that was sent again twice, which counts once here, and accepted plans, which the agent wrote.
 const PROMPTS: [(&str, usize); 25] = [
     ("entire-cli-slow-cli-startup-debug-v2.0.64", 2),
     ("entire-cli-test-repo-skill-gitignore-fix", 4 - 1),
@@ -21,7 +21,7 @@ const PROMPTS: [(&str, usize); 25] = [
     ("entire-cli-secrets-redacted-chat", 4),
     ("entire-cli-review-feedback-small", 4),
     ("entire-cli-posthog-command-args", 5),
-    ("entire-cli-resumed-two-sessionids", 3),
+    ("entire-cli-resumed-two-sessionids", 3 - 2),
     ("entire-cli-remove-start-command-v2.0.76", 5),
     ("git-sync-dependabot-bump", 5),
     ("git-sync-empty-pack", 3),

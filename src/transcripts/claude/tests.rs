@@ -287,12 +287,15 @@ fn the_first_prompt_may_be_rewound() {
 #[test]
 fn a_plan_or_a_compaction_rewinds_nothing() {
     check(
-        &two_beginnings(r#""Implement the following plan: C""#, ""),
+        &two_beginnings(
+            r#""Implement the following plan:\n\nC\n\n\nIf you need specific details from before exiting plan mode""#,
+            "",
+        ),
         "
         = s
         1: person prompt: do it in C
         2: assistant text: In C.
-        3: person prompt: Implement the following plan: C
+        3: client injected: Implement the following plan:⏎⏎C⏎⏎⏎If you need specific details from before exiting plan mode (injected context)
         4: assistant text: Done.",
     );
     let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"j","parentUuid":null,"logicalParentUuid":"b","sessionId":"s"}"#;
@@ -545,4 +548,46 @@ proptest! {
     ) {
         testing::broken(read, lines(), cut, &flips);
     }
+}
+
+#[test]
+fn a_call_that_a_later_record_repeats_is_one_call() {
+    let repeated = [
+        call("t1", "Read", r#"{"file_path":"a"}"#),
+        text("Now b."),
+        call("t2", "Read", r#"{"file_path":"b"}"#),
+    ];
+    let part = |id: &str, text: &str| {
+        format!(
+            r#"{{"callId":"{id}","responseParts":{{"functionResponse":{{"id":"{id}","response":{{"output":"{text}"}}}}}}}}"#
+        )
+    };
+    let lines = [
+        says("a", "x", "m1", &call("t1", "Read", r#"{"file_path":"a"}"#)),
+        user("b", "a", &result("t1", &part("t1", "one"))),
+        says("c", "a", "m2", &repeated.join(",")),
+        user("d", "c", &result("t2", &part("t2", "two"))),
+    ];
+    check(
+        &lines.join("\n"),
+        r#"
+        = s
+        1: assistant tool_call Read#t1: {"file_path":"a"}
+        2: tool tool_result Read#t1 succeeded: one
+        3: assistant text: Now b.
+        3: assistant tool_call Read#t2: {"file_path":"b"}
+        4: tool tool_result Read#t2 succeeded: two"#,
+    );
+}
+
+#[test]
+fn notices_in_system_records_are_no_findings() {
+    let record = |subtype: &str| {
+        format!(
+            r#"{{"type":"system","subtype":"{subtype}","uuid":"{subtype}","parentUuid":"a","sessionId":"s","content":"x"}}"#
+        )
+    };
+    let lines =
+        [user("a", "x", r#""go""#), record("bridge_status"), record("microcompact_boundary")];
+    check(&lines.join("\n"), "= s\n1: person prompt: go");
 }

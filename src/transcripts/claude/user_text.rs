@@ -1,7 +1,7 @@
 //! Texts of user records and their speakers: most `user` records were not typed by a person.
 
 use crate::domain::{EntryKind, Speaker};
-use crate::transcripts::client_text::ClientText;
+use crate::transcripts::client_text::{ClientText, accepted_plan};
 use crate::transcripts::fields::{Block, Content};
 use crate::transcripts::text::{between, clean, mark, push_piece};
 use std::borrow::Cow;
@@ -24,6 +24,10 @@ pub(super) fn read(text: &str) -> ClientText {
     }
     if let Some(line) = between(text, "bash-input").filter(|_| starts(&["<bash-input>"])) {
         return person(Command, format!("!{}", line.trim()));
+    }
+    // Typed after `#`, for the client's memory.
+    if let Some(rule) = text.strip_prefix("<user-memory-input>") {
+        return person(Prompt, rule.trim_end_matches("</user-memory-input>").trim());
     }
     let Some(mut known) = ClientText::of_client(text) else { return person(Prompt, text) };
     if starts(&["<bash-std", "<local-command-std"]) {
@@ -78,7 +82,8 @@ pub(super) fn read_all(content: Content<'_>) -> Vec<ClientText> {
         Content::Text(text) => vec![read(&clean(text))],
         Content::Blocks(blocks) => blocks.into_iter().filter_map(read_block).collect(),
     };
-    for text in texts {
+    let split = |text: ClientText| accepted_plan(&text.text).unwrap_or_else(|| vec![text]);
+    for text in texts.into_iter().flat_map(split) {
         match all.last_mut() {
             Some(last) if (last.speaker, last.kind) == (text.speaker, text.kind) => {
                 push_piece(&mut last.text, &text.text, "\n\n");
@@ -123,6 +128,7 @@ mod tests {
             "Implement the following plan:\n1",
             "person prompt: Implement the following plan:\n1",
         );
+        check("<user-memory-input>use tabs</user-memory-input>", "person prompt: use tabs");
         check("<div> is wrong here", "person prompt: <div> is wrong here");
     }
 
@@ -154,6 +160,31 @@ mod tests {
             "Base directory for this skill: /x",
             "client injected skipped: Base directory for this skill: /x",
         );
+    }
+
+    #[test]
+    fn what_other_agents_and_services_send_is_not_a_prompt() {
+        for text in [
+            "<agent-notification>\n<agent-id>a</agent-id>\n</agent-notification>",
+            "<bash-notification>\n<status>x</status>\n</bash-notification>",
+            "Another Claude session sent a message:\n<cross-session-message from=\"a\">x</cross-session-message>",
+            "<channel source=\"ci\">failed</channel>",
+            "<mcp-resource-update server=\"a\" uri=\"b\">x</mcp-resource-update>",
+        ] {
+            check(text, &format!("client notice: {text}"));
+        }
+        let asked = "Another Claude session sent a message: what is that?";
+        check(asked, &format!("person prompt: {asked}"));
+        let hook = "Stop hook feedback:\n- [lint]: no";
+        check(hook, &format!("client injected skipped: {hook}"));
+    }
+
+    #[test]
+    fn an_accepted_plan_is_the_agents_and_the_sentence_about_it_a_persons() {
+        let plan = "Implement the following plan:\n\n# A\n\n\nIf you need specific details from before exiting plan mode, read: /x";
+        check(plan, &format!("client injected skipped: {plan}"));
+        let told = format!("{plan}\n\nUser feedback on this plan: use tabs");
+        check(&told, &format!("client injected skipped: {plan} | person answer: use tabs"));
     }
 
     #[test]

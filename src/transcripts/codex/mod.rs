@@ -86,6 +86,7 @@ pub(super) fn is_record(json: &Value) -> bool {
 
 /// True if a value is an item of the Responses API or of a rollout without envelopes.
 pub(super) fn is_item(json: &Value) -> bool {
-    let is_known = ITEMS.contains(&json.text("type"));
+    let kind = json.text("type");
+    let is_known = ITEMS.contains(&kind) && (kind != "message" || json.has("content"));
     is_known && !json.has("parentId") && !json.has("uuid") && !json["message"].is_object()
 }

@@ -121,9 +121,19 @@ pub(super) struct ToolOutput {
 
 /// Reads an output; `end` takes precedence over the text.
 pub(super) fn read_output(content: Content<'_>, end: Option<CallEnd>) -> ToolOutput {
-    let text = flatten(content);
-    let mut found = CallEnd::default();
-    let text = unwrap(text, &mut found);
+    let pieces = match content {
+        Content::Blocks(blocks) => blocks.into_iter().map(|it| Content::Blocks(vec![it])).collect(),
+        Content::None | Content::Text(_) => vec![content],
+    };
+    let (mut text, mut ends) = (String::new(), Vec::new());
+    for piece in pieces {
+        let mut end = CallEnd::default();
+        push_piece(&mut text, &unwrap(flatten(piece), &mut end), "\n");
+        ends.push(end);
+    }
+    // Of several commands of a script, one that failed counts.
+    let told = ends.into_iter().filter(|end| end.outcome.is_some());
+    let found = told.max_by_key(|end| end.outcome == Some(Outcome::Failed)).unwrap_or_default();
     let refused = text.contains("rejected by user") && text.len() < REFUSAL_BYTES_MAX;
     let end = end.unwrap_or_default();
     let exit_code = end.exit_code.or(found.exit_code);
@@ -152,7 +162,8 @@ fn unwrap(mut text: String, found: &mut CallEnd) -> String {
     text
 }
 
-/// Reads `{"output":…,"metadata":{"exit_code":…}}`, and the form in which scripts receive output.
+/// Reads `{"output":…,"metadata":{"exit_code":…}}`, and the form in which scripts receive output. A script may print
+/// some of its fields among others; they stay text.
 fn json(text: &str, found: &mut CallEnd) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -173,14 +184,14 @@ fn json(text: &str, found: &mut CallEnd) -> Option<String> {
     }
     let wrapped: Wrapped<'_> = serde_json::from_str(text.trim_end()).ok()?;
     let known = wrapped.metadata.0.is_some() || wrapped.chunk_id.some().is_some();
-    let output = wrapped.output.0.filter(|_| known)?;
+    let output = wrapped.output.0?;
     let code = wrapped.metadata.0.and_then(|metadata| metadata.exit_code.0);
     match code.or(wrapped.exit_code.0) {
-        Some(code) => ended(code, found),
-        None if wrapped.session_id.0.is_some() => found.outcome = Some(Outcome::Running),
-        None => {}
+        Some(code) if known || found.exit_code.is_none() => ended(code, found),
+        None if known && wrapped.session_id.0.is_some() => found.outcome = Some(Outcome::Running),
+        Some(_) | None => {}
     }
-    Some(clean(output))
+    known.then(|| clean(output))
 }
 
 /// Reads lines such as `Process exited with code 1` up to `Output:`.
@@ -339,6 +350,30 @@ mod output_tests {
         check(
             r#"[{"type":"input_text","text":"Script failed\nWall time 0.3 seconds\nOutput:\n"}]"#,
             "failed: ",
+        );
+    }
+
+    #[test]
+    fn a_script_fails_with_any_of_its_commands() {
+        let head =
+            r#"{"type":"input_text","text":"Script completed\nWall time 0.3 seconds\nOutput:\n"}"#;
+        let part = |text: &str| format!(r#"{{"type":"input_text","text":{}}}"#, Value::from(text));
+        let printed = |code: i32| format!(r#"{{"name":"a","exit_code":{code},"output":"no"}}"#);
+        let chunk = r#"{"chunk_id":"a","exit_code":1,"output":"no"}"#;
+        check(&format!("[{head},{}]", part(&printed(1))), &format!("failed 1: {}", printed(1)));
+        check(&format!("[{head},{},{}]", part(chunk), part("more")), "failed 1: no\nmore");
+        check(
+            &format!("[{head},{},{}]", part(&printed(128)), part(&printed(0))),
+            &format!("failed 128: {}\n{}", printed(128), printed(0)),
+        );
+        check(&format!("[{head},{}]", part(&printed(0))), &format!("succeeded 0: {}", printed(0)));
+    }
+
+    #[test]
+    fn a_code_in_what_a_command_prints_is_not_its_own() {
+        check(
+            r#""Process exited with code 0\nOutput:\n{\"exit_code\":1,\"output\":\"no\"}""#,
+            r#"succeeded 0: {"exit_code":1,"output":"no"}"#,
         );
     }
 

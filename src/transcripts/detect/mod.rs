@@ -369,6 +369,8 @@ mod tests {
             "{\"record_type\":\"state\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":[]}\n",
             Ok(Format::Codex),
         );
+        let told = r#"{"type":"message","role":"user","text":"q"}"#;
+        check(&format!("{told}\n{told}\n"), Ok(Format::Openai));
         check(CLAUDE, Ok(Format::ClaudeCode));
         check(&format!("{{broken\n{CLAUDE}\n"), Ok(Format::ClaudeCode));
         check(&format!("broken\n{CLAUDE}\n{CLAUDE}\n"), Ok(Format::ClaudeCode));

@@ -6,28 +6,26 @@ use super::client::{Client, ReadRecord, ignore, read_of};
 use super::conversation::{Conversation, ToolResult};
 use super::json::{JsonExt, parse};
 use crate::domain::{Format, Outcome, Timestamp};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+const SIGNATURES: &[&[&str]] = &[
+    &["resourceSpans"],
+    &["resourceLogs"],
+    &["attributes.gen_ai.operation.name"],
+    &["attributes.gen_ai.input.messages"],
+    &["gen_ai.input.messages"],
+    &["gen_ai.output.messages"],
+    &["gen_ai.prompt"],
+    &["gen_ai.completion"],
+    &["gen_ai.tool.name"],
+    &["gen_ai.system_instructions"],
+    &["parts.0.type", "role"],
+];
 
 pub(super) const CLIENT: Client = Client {
     format: Format::Otel,
-    lines: &[
-        &["resourceSpans"],
-        &["resourceLogs"],
-        &["attributes.gen_ai.operation.name"],
-        &["attributes.gen_ai.input.messages"],
-        &["gen_ai.input.messages"],
-        &["gen_ai.output.messages"],
-    ],
-    documents: &[
-        &["resourceSpans"],
-        &["resourceLogs"],
-        &["attributes.gen_ai.operation.name"],
-        &["attributes.gen_ai.input.messages"],
-        &["gen_ai.input.messages"],
-        &["gen_ai.output.messages"],
-        &["gen_ai.system_instructions"],
-        &["parts.0.type", "role"],
-    ],
+    lines: SIGNATURES,
+    documents: SIGNATURES,
     list: "resourceSpans|resourceLogs",
     kind,
     kinds: &[
@@ -92,13 +90,12 @@ fn span(json: &Value, talk: &mut Conversation<'_>) {
 
 /// Reads a span, or only its input unless it is over.
 fn part_of_span(json: &Value, is_over: bool, talk: &mut Conversation<'_>) {
-    const RESULTS: [&str; 3] =
-        ["gen_ai.output.messages", "gen_ai.tool.name", "gen_ai.tool.call.result"];
+    const RESULTS: [&str; 3] = ["gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool."];
     let mut fields = attributes(&json["attributes"]);
     let body = any_value(&json["body"]);
     let told_in_body = body.map().filter(|(key, _)| key.starts_with("gen_ai."));
     fields.extend(told_in_body.map(|(key, value)| (key.clone(), value.clone())));
-    fields.retain(|key, _| is_over || !RESULTS.contains(&key.as_str()));
+    fields.retain(|key, _| is_over || !RESULTS.iter().any(|result| key.starts_with(result)));
     let fields = Value::Object(fields);
     let trace = json.first_text(&["traceId", "trace_id"]);
     let trace = trace.or(json["context"].first_text(&["trace_id", "traceId"])).unwrap_or_default();
@@ -114,9 +111,7 @@ fn part_of_span(json: &Value, is_over: bool, talk: &mut Conversation<'_>) {
         let fields = Value::Object(attributes(&inner["attributes"]));
         talk.time(time(inner));
         event(inner.text("name"), &fields, talk);
-        if fields.map().any(|(key, _)| key.ends_with(".messages")) {
-            messages(&fields, talk);
-        }
+        messages(&fields, talk);
     }
 }
 
@@ -150,14 +145,24 @@ fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversatio
     }
 }
 
+/// Attributes with messages; the older ones may be text.
+const MESSAGES: [&str; 4] =
+    ["gen_ai.input.messages", "gen_ai.prompt", "gen_ai.output.messages", "gen_ai.completion"];
+
 fn messages(json: &Value, talk: &mut Conversation<'_>) {
     let instructions = words_of(&structured(&json["gen_ai.system_instructions"]));
     if !instructions.is_empty() && !talk.repeats(&instructions) {
         talk.injected(&instructions);
     }
-    for key in ["gen_ai.input.messages", "gen_ai.output.messages"] {
-        for json in structured(&json[key]).list() {
-            message(json, talk);
+    for key in MESSAGES {
+        let role = if key == "gen_ai.completion" { "assistant" } else { "user" };
+        let told = structured(&json[key]);
+        let list = if told.is_array() { told.list() } else { std::slice::from_ref(&told) };
+        for json in list.iter().filter(|json| !json.is_null()) {
+            match json["parts"].is_array() {
+                true => message(json, talk),
+                false => plain(json.clone(), role, talk),
+            }
         }
     }
 }
@@ -214,8 +219,16 @@ fn event(name: &str, body: &Value, talk: &mut Conversation<'_>) {
     if role == "tool" {
         json["tool_call_id"] = body["id"].clone();
     }
+    plain(json, role, talk);
+}
+
+/// Reads a message without parts, which may be its text alone.
+fn plain(json: Value, role: &str, talk: &mut Conversation<'_>) {
+    let mut json = if json.is_object() { json } else { json!({ "content": json }) };
+    json["role"] = Value::from(json.first_text(&["role"]).unwrap_or(role));
     json["tool_calls"] = structured(&json["tool_calls"]);
-    if !talk.repeats(&format!("{role} {} {}", json["content"], json["tool_calls"])) {
+    let text = json.first(&["content", "text"]);
+    if !talk.repeats(&format!("{} {text} {}", json["role"], json["tool_calls"])) {
         talk.message(&json);
     }
 }
@@ -262,7 +275,6 @@ fn structured(json: &Value) -> Value {
 mod tests {
     use super::*;
     use crate::transcripts::{client, testing};
-    use serde_json::json;
 
     #[test]
     fn sessions_of_one_file_may_use_the_same_ids_of_calls() {
@@ -327,6 +339,25 @@ mod tests {
 
     fn says(role: &str, text: &str) -> Value {
         json!({"role": role, "parts": [{"type": "text", "content": text}]})
+    }
+
+    #[test]
+    fn older_attributes_have_the_messages_as_json_or_text() {
+        let parts = json!([says("user", "q"), {"role": "assistant", "content": "a"}]).to_string();
+        let file = json!({"gen_ai.prompt": parts, "gen_ai.completion": r#"{"text":"b","finish_reason":"stop"}"#});
+        let expected = ["person prompt: q", "assistant text: a", "assistant text: b"];
+        assert_eq!(testing::shown(Format::Otel, &file.to_string()), expected);
+        let file = json!({"gen_ai.prompt": "q", "gen_ai.completion": "a"});
+        assert_eq!(testing::shown(Format::Otel, &file.to_string()), expected[..2]);
+        let tool = json!({"gen_ai.tool.name": "ls", "gen_ai.tool.call.id": "c", "gen_ai.tool.call.result": "r"});
+        let expected = ["assistant tool_call ls#c: ", "tool tool_result ls#c: r"];
+        assert_eq!(testing::shown(Format::Otel, &tool.to_string()), expected);
+        for file in [file, tool] {
+            assert_eq!(
+                crate::transcripts::detect(file.to_string().as_bytes(), None),
+                Ok(Format::Otel)
+            );
+        }
     }
 
     #[test]
