@@ -214,7 +214,6 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
         since,
         until,
         path,
-        undated: false,
         open,
         failed,
     };
@@ -222,6 +221,7 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
     SearchRequest { words, filter, state, limit: limit.saturating_add(1), vector: None }
 }
 
+        ..SearchFilter::default()
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.
 fn in_project(path: &str, root: &Path) -> String {
     let named = Path::new(path);
@@ -363,8 +363,12 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
     let (config, store) = settings::existing_store(file)?;
     let mut hits = settings::runtime()?.block_on(async {
         let namespace = args.scope.namespace(&store, &config).await?;
-        let filter = SearchFilter { namespace, open: true, ..SearchFilter::default() };
-        found(&store, SearchRequest { filter, ..SearchRequest::default() }).await
+        let filter =
+            SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
+        // One more than is shown, to detect that there are more.
+        let limit = args.shown.limit.saturating_add(1);
+        let request = SearchRequest { filter, limit, ..SearchRequest::default() };
+        Ok::<_, Failure>(search(Some(&store), &request, Vec::new()).await?)
     })?;
     hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
     let rows = rows(&hits, args.shown.limit);
@@ -374,8 +378,8 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
         output::note("nothing is open here; --all searches all projects");
     } else {
         let items = rows.iter().map(|row| item(row, &row.kind_in_words));
-        let text = items.collect::<String>() + &rest(hits.len(), rows.len());
-        output::paged(&text)?;
+        let more = if rows.len() < hits.len() { "and more: --limit N\n" } else { "" };
+        output::paged(&(items.collect::<String>() + more))?;
     }
     Ok(())
 }
@@ -400,11 +404,6 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
         output::note(&format!("{undated}: `annalist records` lists all"));
     }
     Ok(())
-}
-
-async fn found(store: &Store, request: SearchRequest) -> Result<Vec<SearchHit>, Failure> {
-    let request = SearchRequest { limit: ITEMS_MAX, ..request };
-    Ok(search(Some(store), &request, Vec::new()).await?)
 }
 
 fn rows(hits: &[SearchHit], limit: usize) -> Vec<SearchRow<'_>> {

@@ -171,7 +171,7 @@ impl Server {
         let all = SearchRequest { filter, limit: FOUND_MAX, ..SearchRequest::default() };
         let conflicting = SearchRequest { state: Some(HitState::Conflicting), ..all.clone() };
         let mut open = all;
-        open.filter.open = true;
+        (open.filter.open, open.filter.oldest_first) = (true, true);
         let mut answer = Answer::new(&self.project.gate);
         for (heading, request) in [("## Contradictions", conflicting), ("## Open", open)] {
             let mut hits = self.hits(request, namespace.clone()).await?;
