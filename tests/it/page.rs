@@ -549,6 +549,11 @@ fn an_address_of_nothing_says_what_is_so() {
     none.json(&["token", "new", "laptop", "--namespace", "roofs", "--can", "read", "--json"]);
     assert!(Served::new(&none).get("/search?q=queue").contains("Nothing has been read yet"));
 }
+    for headers in [&[cookie, html][..], &[cookie, html, ("Origin", own.as_str())]] {
+        let refused = served.ask("POST", "/memory", headers, "");
+        let said = "<p>This address does not take this kind of request</p>";
+        assert!(refused.status == 405 && refused.body.contains(said), "{}", refused.body);
+    }
 
 #[test]
 fn a_linked_line_comes_with_its_own_speaker() {
