@@ -164,7 +164,7 @@ impl From<SyncError> for Failure {
 impl From<LookupError> for Failure {
     fn from(error: LookupError) -> Failure {
         match error {
-            LookupError::Id { .. } => Failure::usage(error.to_string()),
+            LookupError::Name(line) => Failure::usage(line),
             LookupError::Store(error) => error.into(),
         }
     }

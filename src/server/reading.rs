@@ -103,7 +103,9 @@ pub(super) async fn search_hits(
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };
     let limit = paging.limit as usize;
     let mut request =
-        SearchRequest { words, filter, state: hit_state, limit, ..SearchRequest::default() };
+    // An unreadable directory is treated as absent.
+    let here = state.project.directory().ok().flatten();
+        SearchRequest { words, filter, state: hit_state, limit, here, ..SearchRequest::default() };
     if let Some(embedder) = &state.embedder
         && let Some(note) = embedder.prepare(&state.store, &mut request).await
     {

@@ -1,5 +1,6 @@
 //! A search request and its hits: records, memories and notes, with their state.
 
+use crate::adapters::memory_files::MemoryFolder;
 use crate::domain::{
     Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp,
     WISH_REFUSED, WISH_WITHDRAWN, named,
@@ -61,6 +62,8 @@ pub(crate) struct SearchRequest {
     pub limit: usize,
     /// Vector of the words, to find texts of similar meaning.
     pub vector: Option<QueryVector>,
+    /// Memory directory of the project, whose labels come first.
+    pub here: Option<MemoryFolder>,
 }
 
 impl SearchRequest {

@@ -323,7 +323,7 @@ impl From<SyncError> for PageError {
 impl From<LookupError> for PageError {
     fn from(error: LookupError) -> PageError {
         match error {
-            LookupError::Id { .. } => PageError::bad(error.to_string()),
+            LookupError::Name(line) => PageError::bad(line),
             LookupError::Store(error) => error.into(),
         }
     }
