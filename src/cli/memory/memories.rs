@@ -145,7 +145,7 @@ fn print_list(
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let listed = listed.into_iter().cloned().collect();
     let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories), on))?;
-    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
+    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of_hit).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
 
@@ -176,7 +176,7 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         match args.json {
-            true => output::json(&MemoryRow::of(&hit_of_memory(&store, memory).await?)),
+            true => output::json(&MemoryRow::of_hit(&hit_of_memory(&store, memory).await?)),
             false => print(&store, &memory).await,
         }
     })

@@ -190,6 +190,16 @@ impl SearchHit {
         })
     }
 
+    /// The quote that is shown as evidence: none for a person's wording.
+    pub(crate) fn shown_quote(&self, query: &Query) -> Option<&Evidence> {
+        self.quote(query).filter(|_| self.edited().is_none())
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        let of_memory = || self.memory.as_ref().map(|memory| memory.namespace.as_str());
+        self.record().map(|it| it.record.provenance.namespace.as_str()).or_else(of_memory)
+    }
+
     /// Text to show: a person's wording, else the best [`quote`](SearchHit::quote).
     pub(crate) fn words(&self, query: &Query) -> &str {
         if let Some(note) = self.note() {

@@ -16,10 +16,8 @@ const HITS_MAX: usize = 40;
 const LIVE: &str = "live";
 
 pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
-    let (record, note, edited) = (hit.record(), hit.note(), hit.edited());
-    let evidence = hit.quote(query).filter(|_| edited.is_none());
-    let quote = record.zip(evidence);
-    let place = quote.map(|(it, words)| format!("{}:{}", it.path, words.line));
+    let evidence = hit.shown_quote(query);
+    let quote = hit.record().zip(evidence);
     let words = cut(hit.words(query));
     let row = SearchRow::of(hit, query);
     context! {
@@ -42,7 +40,7 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
         headline => hit.claim().map_or_else(|| words.clone(), |it| cut(it.headline())),
         words,
         said_by => evidence.map(|it| speaker(it.speaker)),
-        place => place.or_else(|| note.map(|it| format!("{}:{}", it.path, it.line))),
+        place => row.path.zip(row.line).map(|(path, line)| format!("{path}:{line}")),
     }
 }
 
