@@ -45,7 +45,7 @@ while done < n:
     ses = dig(seed, "s", sn)
     db.execute("insert into sessions (no,id,namespace,format,native_id,path,title,cwd,started_at,entries,lines,findings,masked,ended_at) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       (sn, ses, NS, "claude-code", f"native-{seed}-{sn}", f"/x/{seed}-{sn}.jsonl", ws(4), "/x", at, 20, 20, "[]", "{}", at+600000))
-    db.execute("insert into runs (no,id,session_no,slice,slice_index,first_ordinal,first_part,last_ordinal,last_part,asking,model,prompt_id,prompt_version,schema_version,rung,generation,asks,calls,prompt_tokens,cached_tokens,completion_tokens,cost_micros,state,findings,started_at,finished_at) values (?,?,?,?,0,0,0,19,0,?,?,?,1,1,'tool',0,1,1,1,0,1,0,'done','[]',?,?)",
+    db.execute("insert into runs (no,id,session_no,slice,slice_index,first_ordinal,first_part,last_ordinal,last_part,asking,model,prompt_id,prompt_version,schema_version,rung,generation,asks,calls,prompt_tokens,cached_tokens,completion_tokens,cost_micros,state,findings,started_at,finished_at) values (?,?,?,?,0,0,0,19,0,?,?,?,1,1,'forced_tool',0,1,1,1,0,1,0,'done','[]',?,?)",
       (rn, dig(seed,"r",rn), sn, dig(seed,"sl",sn), dig("asking"), "m", "extract", at, at))
     for e in range(20):
         db.execute("insert into entries (place,line,speaker,kind,branch,at,text) values (?,?,?,?,?,?,?)",

@@ -1,8 +1,8 @@
 //! JSON rows of records, memories and hits, shared by the commands and the API.
 
 use crate::domain::{
-    Claim, ClaimKind, Digest, Format, Match, MemoryId, MemoryState, PersonDecision, Record,
-    RecordId, RecordState, Speaker, Stage,
+    Claim, ClaimKind, Digest, Evidence, Format, Match, Memory, MemoryId, MemoryState,
+    PersonDecision, RecordId, RecordState, Speaker, Stage,
 };
 use crate::memory_dir::{CONFLICTS_WITH, source_tag};
 use crate::pipeline::{HitState, SearchHit};
@@ -28,142 +28,105 @@ pub(crate) fn outcome(succeeded: Option<bool>) -> &'static str {
     }
 }
 
-/// A record, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct RecordRow<'a> {
-    pub(crate) id: Digest,
-    pub(crate) kind: ClaimKind,
-    pub(crate) claim: &'a Claim,
-    pub(crate) state: RecordState,
-    pub(crate) reason: Option<&'a str>,
-    pub(crate) score: f64,
-    pub(crate) namespace: &'a str,
-    pub(crate) session: Digest,
-    pub(crate) run: Digest,
-    pub(crate) slice: Digest,
-    pub(crate) entries: (u32, u32),
-    pub(crate) at: Option<String>,
-    pub(crate) path: &'a str,
-    pub(crate) format: Format,
-    pub(crate) model: &'a str,
-    pub(crate) prompt: PromptRow<'a>,
-    pub(crate) extracted_at: String,
-    pub(crate) evidence: Vec<EvidenceRow<'a>>,
-    /// Kind in words.
-    #[serde(skip)]
-    pub(crate) kind_in_words: String,
+/// Defines a JSON object with the type and the value of each field, and `of`, which makes it.
+macro_rules! json_row {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident $(<$a:lifetime>)? of $($it:ident: $source:ty),+ {
+        $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty = $value:expr,)*
+    }) => {
+        $(#[$doc])*
+        #[derive(schemars::JsonSchema, serde::Serialize)]
+        $vis struct $name $(<$a>)? { $($(#[$field_doc])* $field_vis $field: $type,)* }
+
+        impl $(<$a>)? $name $(<$a>)? {
+            $vis fn of($($it: $source),+) -> Self {
+                $name { $($field: $value,)* }
+            }
+        }
+    };
+}
+pub(crate) use json_row;
+
+json_row! {
+    /// A record, as JSON and in a list.
+    pub(crate) struct RecordRow<'a> of it: &'a StoredRecord {
+        pub(crate) id: Digest = it.record.id.0,
+        pub(crate) kind: ClaimKind = it.record.claim.kind(),
+        pub(crate) claim: &'a Claim = &it.record.claim,
+        pub(crate) state: RecordState = it.record.state,
+        reason: Option<&'a str> = it.record.reason.as_deref(),
+        pub(crate) score: f64 = (it.record.score * 1000.0).round() / 1000.0,
+        pub(crate) namespace: &'a str = &it.record.provenance.namespace,
+        pub(crate) session: Digest = it.record.provenance.session.0,
+        run: Digest = it.record.provenance.run.0,
+        slice: Digest = it.record.provenance.slice.0,
+        entries: (u32, u32) = it.record.provenance.entries,
+        pub(crate) at: Option<String> = it.record.provenance.at.map(|at| at.to_string()),
+        path: &'a str = &it.path,
+        format: Format = it.format,
+        model: &'a str = &it.model,
+        prompt: PromptRow<'a> = PromptRow { id: &it.prompt.0, version: it.prompt.1 },
+        extracted_at: String = it.extracted_at.to_string(),
+        evidence: Vec<EvidenceRow<'a>> = it.record.evidence.iter().map(EvidenceRow::of).collect(),
+        /// Kind in words.
+        #[serde(skip)]
+        pub(crate) kind_in_words: String = kind_in_words(&it.record.claim, it.record.is_noted()),
+    }
 }
 
 #[derive(JsonSchema, Serialize)]
-pub(crate) struct PromptRow<'a> {
+struct PromptRow<'a> {
     id: &'a str,
     version: u32,
 }
 
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct EvidenceRow<'a> {
-    field: &'a str,
-    entry: u32,
-    line: u32,
-    bytes: (usize, usize),
-    speaker: Speaker,
-    /// The person's name, where several people talk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a Redacted>,
-    found: Match,
-    words: &'a Redacted,
-}
-
-impl<'a> RecordRow<'a> {
-    pub(crate) fn of(stored: &'a StoredRecord) -> RecordRow<'a> {
-        let Record { id, claim, provenance, evidence, score, state, reason } = &stored.record;
-        let evidence = evidence.iter().map(|it| EvidenceRow {
-            field: &it.field,
-            entry: it.ordinal,
-            line: it.line,
-            bytes: (it.bytes.start, it.bytes.end),
-            speaker: it.speaker,
-            name: it.name.as_ref(),
-            found: it.found,
-            words: &it.words,
-        });
-        RecordRow {
-            id: id.0,
-            kind: claim.kind(),
-            claim,
-            state: *state,
-            reason: reason.as_deref(),
-            score: (score * 1000.0).round() / 1000.0,
-            namespace: &provenance.namespace,
-            session: provenance.session.0,
-            run: provenance.run.0,
-            slice: provenance.slice.0,
-            entries: provenance.entries,
-            at: provenance.at.map(|at| at.to_string()),
-            path: &stored.path,
-            format: stored.format,
-            model: &stored.model,
-            prompt: PromptRow { id: &stored.prompt.0, version: stored.prompt.1 },
-            extracted_at: stored.extracted_at.to_string(),
-            evidence: evidence.collect(),
-            kind_in_words: kind_in_words(claim, stored.record.is_noted()),
-        }
+json_row! {
+    struct EvidenceRow<'a> of it: &'a Evidence {
+        field: &'a str = &it.field,
+        entry: u32 = it.ordinal,
+        line: u32 = it.line,
+        bytes: (usize, usize) = (it.bytes.start, it.bytes.end),
+        speaker: Speaker = it.speaker,
+        /// The person's name, where several people talk.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a Redacted> = it.name.as_ref(),
+        found: Match = it.found,
+        words: &'a Redacted = &it.words,
     }
 }
 
-/// A memory, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct MemoryRow<'a> {
-    pub(crate) id: Digest,
-    pub(crate) namespace: &'a str,
-    pub(crate) kind: ClaimKind,
-    pub(crate) claim: &'a Claim,
-    pub(crate) stage: Stage,
-    pub(crate) state: MemoryState,
-    /// State in a word or two, such as `done` or `withdrawn`.
-    pub(crate) standing: &'static str,
-    pub(crate) said_by: Speaker,
-    pub(crate) confirmed: bool,
-    pub(crate) decided: Option<&'a PersonDecision>,
-    pub(crate) edited: Option<&'a str>,
-    pub(crate) valid_from: Option<String>,
-    pub(crate) valid_until: Option<String>,
-    pub(crate) superseded_by: Option<MemoryId>,
-    /// The memory that completed, settled or solved it.
-    pub(crate) settled_by: Option<MemoryId>,
-    /// An active memory that contradicts it.
-    pub(crate) conflicts_with: Option<MemoryId>,
-    /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
-    pub(crate) possibly: Option<&'a str>,
-    pub(crate) reason: Option<&'a str>,
-    pub(crate) records: &'a [RecordId],
+json_row! {
+    /// A memory, as JSON and in a list.
+    pub(crate) struct MemoryRow<'a> of hit: &'a SearchHit, memory: &'a Memory {
+        pub(crate) id: Digest = memory.id.0,
+        pub(crate) namespace: &'a str = &memory.namespace,
+        kind: ClaimKind = memory.claim.kind(),
+        pub(crate) claim: &'a Claim = &memory.claim,
+        stage: Stage = memory.stage,
+        state: MemoryState = memory.state,
+        /// State in a word or two, such as `done` or `withdrawn`.
+        standing: &'static str = memory.standing(),
+        said_by: Speaker = memory.said_by,
+        confirmed: bool = memory.confirmed,
+        decided: Option<&'a PersonDecision> = memory.decided.as_ref(),
+        pub(crate) edited: Option<&'a str> = memory.edited.as_deref(),
+        pub(crate) valid_from: Option<String> = memory.valid_from.map(|at| at.to_string()),
+        valid_until: Option<String> = memory.valid_until.map(|at| at.to_string()),
+        superseded_by: Option<MemoryId> = memory.superseded_by,
+        /// The memory that completed, settled or solved it.
+        settled_by: Option<MemoryId> = memory.settler(),
+        /// An active memory that contradicts it.
+        conflicts_with: Option<MemoryId> = hit.conflicts_with,
+        /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
+        possibly: Option<&'a str> = hit.possibly.as_deref(),
+        reason: Option<&'a str> = memory.reason.as_deref(),
+        records: &'a [RecordId] = &memory.sources,
+    }
 }
 
 impl<'a> MemoryRow<'a> {
     /// Row of the memory of a hit, if it has one.
-    pub(crate) fn of(hit: &'a SearchHit) -> Option<MemoryRow<'a>> {
-        let memory = hit.memory.as_ref()?;
-        Some(MemoryRow {
-            id: memory.id.0,
-            namespace: &memory.namespace,
-            kind: memory.claim.kind(),
-            claim: &memory.claim,
-            stage: memory.stage,
-            state: memory.state,
-            standing: memory.standing(),
-            said_by: memory.said_by,
-            confirmed: memory.confirmed,
-            decided: memory.decided.as_ref(),
-            edited: memory.edited.as_deref(),
-            valid_from: memory.valid_from.map(|at| at.to_string()),
-            valid_until: memory.valid_until.map(|at| at.to_string()),
-            superseded_by: memory.superseded_by,
-            settled_by: memory.settler(),
-            conflicts_with: hit.conflicts_with,
-            possibly: hit.possibly.as_deref(),
-            reason: memory.reason.as_deref(),
-            records: &memory.sources,
-        })
+    pub(crate) fn of_hit(hit: &'a SearchHit) -> Option<MemoryRow<'a>> {
+        Some(MemoryRow::of(hit, hit.memory.as_ref()?))
     }
 
     /// State with the memories that ended it, contradict it or may have ended it.
@@ -176,94 +139,72 @@ impl<'a> MemoryRow<'a> {
     }
 }
 
+json_row! {
+    /// A hit, as JSON and as a line.
+    pub(crate) struct SearchRow<'a> of hit: &'a SearchHit, query: &Query {
+        /// Argument for `annalist why`; of a note its file and line.
+        pub(crate) id: String = id(hit),
+        pub(crate) at: Option<String> = hit.at().map(|at| at.to_string()),
+        /// None for a note.
+        pub(crate) kind: Option<ClaimKind> = hit.claim().map(|claim| claim.kind()),
+        pub(crate) state: HitState = hit.state,
+        superseded_by: Option<String> =
+            hit.memory.as_ref().and_then(|memory| memory.superseded_by).map(source_tag),
+        /// A later memory among the hits that may have put it out of date.
+        outdated_by: Option<String> = hit.outdated_by.map(source_tag),
+        /// An active memory that contradicts it.
+        conflicts_with: Option<String> = hit.conflicts_with.map(source_tag),
+        /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
+        pub(crate) possibly: Option<&'a str> = hit.possibly.as_deref(),
+        pub(crate) headline: Option<&'a str> = hit.claim().map(Claim::headline),
+        /// A person's wording, or the words it rests on.
+        pub(crate) words: &'a str = hit.words(query),
+        /// True for a person's wording in the directory, which no transcript has.
+        pub(crate) edited: bool = hit.edited().is_some(),
+        /// True for an agent's note.
+        pub(crate) noted: bool = hit.is_noted(),
+        /// Outcome of an attempt.
+        pub(crate) succeeded: Option<bool> = hit.claim().and_then(Claim::succeeded),
+        pub(crate) said_by: Option<Speaker> = hit
+            .shown_quote(query)
+            .map(|it| it.speaker)
+            .or(hit.edited().map(|_| Speaker::Person)),
+        pub(crate) namespace: Option<&'a str> = hit.namespace(),
+        session: Option<Digest> = hit.record().map(|it| it.record.provenance.session.0),
+        record: Option<Digest> = hit.record().map(|it| it.record.id.0),
+        /// The file and line in which it was said.
+        pub(crate) path: Option<&'a str> = hit
+            .record()
+            .filter(|_| hit.edited().is_none())
+            .map(|it| it.path.as_str())
+            .or(hit.note().map(|note| note.path.as_str())),
+        pub(crate) line: Option<u32> =
+            hit.shown_quote(query).map(|it| it.line).or(hit.note().map(|note| note.line)),
+        score: f64 = (hit.score * 1000.0).round() / 1000.0,
+        /// A person's wording, or the claim.
+        #[serde(skip)]
+        pub(crate) wording: &'a str =
+            hit.edited().or(hit.claim().map(Claim::headline)).unwrap_or(hit.words(query)),
+        /// Kind and state in words.
+        #[serde(skip)]
+        pub(crate) kind_in_words: String =
+            hit.claim().map_or("note".to_owned(), |it| kind_in_words(it, hit.is_noted())),
+        #[serde(skip)]
+        pub(crate) standing: String =
+            hit.standing() + if hit.edited().is_some() { ", edited by a person" } else { "" },
+    }
+}
+
 /// Digits of a short id; enough to look it up.
 const ID_DIGITS: usize = 10;
 
-/// A hit, as JSON and as a line.
-#[derive(JsonSchema, Serialize)]
-pub(crate) struct SearchRow<'a> {
-    /// Argument for `annalist why`; of a note its file and line.
-    pub(crate) id: String,
-    pub(crate) at: Option<String>,
-    /// None for a note.
-    pub(crate) kind: Option<ClaimKind>,
-    pub(crate) state: HitState,
-    pub(crate) superseded_by: Option<String>,
-    /// A later memory among the hits that may have put it out of date.
-    pub(crate) outdated_by: Option<String>,
-    /// An active memory that contradicts it.
-    pub(crate) conflicts_with: Option<String>,
-    /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
-    pub(crate) possibly: Option<&'a str>,
-    pub(crate) headline: Option<&'a str>,
-    /// A person's wording, or the words it rests on.
-    pub(crate) words: &'a str,
-    /// True for a person's wording in the directory, which no transcript has.
-    pub(crate) edited: bool,
-    /// True for an agent's note.
-    pub(crate) noted: bool,
-    /// Outcome of an attempt.
-    pub(crate) succeeded: Option<bool>,
-    pub(crate) said_by: Option<Speaker>,
-    pub(crate) namespace: Option<&'a str>,
-    pub(crate) session: Option<Digest>,
-    pub(crate) record: Option<Digest>,
-    /// The file and line in which it was said.
-    pub(crate) path: Option<&'a str>,
-    pub(crate) line: Option<u32>,
-    pub(crate) score: f64,
-    /// A person's wording, or the claim.
-    #[serde(skip)]
-    pub(crate) wording: &'a str,
-    /// Kind and state in words.
-    #[serde(skip)]
-    pub(crate) kind_in_words: String,
-    #[serde(skip)]
-    pub(crate) standing: String,
-}
-
-impl<'a> SearchRow<'a> {
-    pub(crate) fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
-        let (record, note, memory) = (hit.record(), hit.note(), hit.memory.as_ref());
-        let id = match (memory, record, note) {
-            (Some(memory), _, _) => source_tag(memory.id),
-            (None, Some(stored), _) => {
-                truncate::chars(&stored.record.id.to_string(), ID_DIGITS).to_owned()
-            }
-            (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
-            (None, None, None) => String::new(),
-        };
-        let (edited, headline) = (hit.edited(), hit.claim().map(Claim::headline));
-        let evidence = hit.quote(query).filter(|_| edited.is_none());
-        let by_person = if edited.is_some() { ", edited by a person" } else { "" };
-        let path = record.filter(|_| edited.is_none()).map(|it| it.path.as_str());
-        let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
-        SearchRow {
-            id,
-            at: hit.at().map(|at| at.to_string()),
-            kind: hit.claim().map(|claim| claim.kind()),
-            state: hit.state,
-            superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
-            outdated_by: hit.outdated_by.map(source_tag),
-            conflicts_with: hit.conflicts_with.map(source_tag),
-            possibly: hit.possibly.as_deref(),
-            headline,
-            words: hit.words(query),
-            edited: edited.is_some(),
-            noted: hit.is_noted(),
-            succeeded: hit.claim().and_then(Claim::succeeded),
-            said_by: evidence.map(|it| it.speaker).or(edited.map(|_| Speaker::Person)),
-            namespace: namespace.or(memory.map(|memory| memory.namespace.as_str())),
-            session: record.map(|stored| stored.record.provenance.session.0),
-            record: record.map(|stored| stored.record.id.0),
-            path: path.or(note.map(|note| note.path.as_str())),
-            line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
-            score: (hit.score * 1000.0).round() / 1000.0,
-            kind_in_words: hit
-                .claim()
-                .map_or("note".to_owned(), |claim| kind_in_words(claim, hit.is_noted())),
-            standing: hit.standing() + by_person,
-            wording: edited.or(headline).unwrap_or(hit.words(query)),
+fn id(hit: &SearchHit) -> String {
+    match (hit.memory.as_ref(), hit.record(), hit.note()) {
+        (Some(memory), _, _) => source_tag(memory.id),
+        (None, Some(stored), _) => {
+            truncate::chars(&stored.record.id.to_string(), ID_DIGITS).to_owned()
         }
+        (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
+        (None, None, None) => String::new(),
     }
 }

@@ -10,8 +10,6 @@ use crate::config::namespace_name;
 use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
 use crate::store::{JobChange, JobFilter, JobSelection, Store, StoredJob};
 use clap::Subcommand;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -230,14 +228,15 @@ struct Drop {
     json: bool,
 }
 
-/// A job that was changed or left as it was, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct JobChangeRow<'a> {
-    job: JobId,
-    was: Option<JobState>,
-    reason: Option<&'a str>,
-    done: bool,
-    why_not: Option<String>,
+json_row! {
+    /// A job that was changed or left as it was, as JSON.
+    pub(super) struct JobChangeRow<'a> of it: &'a JobChange, left: String {
+        job: JobId = it.id,
+        was: Option<JobState> = it.was,
+        reason: Option<&'a str> = it.reason.as_deref(),
+        done: bool = it.done,
+        why_not: Option<String> = (!it.done).then_some(left),
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -343,13 +342,7 @@ fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result
     let left = |it: &JobChange| order.left(&short(&it.id), it.was);
     let fine = steered.iter().all(|it| it.done || left(it).1);
     if as_json {
-        let rows = steered.iter().map(|it| JobChangeRow {
-            job: it.id,
-            was: it.was,
-            reason: it.reason.as_deref(),
-            done: it.done,
-            why_not: (!it.done).then(|| left(it).0),
-        });
+        let rows = steered.iter().map(|it| JobChangeRow::of(it, left(it).0));
         output::json(&rows.collect::<Vec<_>>())?;
         return output::fail_if(!fine);
     }

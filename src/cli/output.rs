@@ -1,11 +1,12 @@
 //! Printing of results and errors. If the reader disconnects, printing stops but the work goes on.
 
-pub(super) use super::table::{Row, Wide, fitted, json_row, pairs, print_table, rows, table};
+pub(super) use super::table::{Row, Wide, fitted, pairs, print_table, rows, table};
 use crate::adapters::clock;
 use crate::config::ConfigError;
 use crate::domain::Timestamp;
 use crate::pipeline::{FileProblem, FindingPlace, LookupError, SyncError, Totals};
 use crate::privacy::{Gate, Only};
+pub(super) use crate::rows::json_row;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::text::phrase::with_causes;
 pub(super) use crate::text::phrase::{commas, count, counted};
@@ -164,7 +165,7 @@ impl From<SyncError> for Failure {
 impl From<LookupError> for Failure {
     fn from(error: LookupError) -> Failure {
         match error {
-            LookupError::Id { .. } => Failure::usage(error.to_string()),
+            LookupError::Name(line) => Failure::usage(line),
             LookupError::Store(error) => error.into(),
         }
     }

@@ -2,23 +2,23 @@
 //! `week`: open items, and recent records by project.
 
 use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
-use super::memory::folder::{DirArgs, left_out, project_directory, tag_or_id};
+use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, count};
 use super::settings;
+use crate::adapters::memory_files::MemoryFolder;
 use crate::config::{Config, namespace_name};
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::memory_dir::inline;
 use crate::pipeline::{
-    DayHits, DirectoryNotes, HitState, Namespaces, Note, SearchHit, SearchRequest,
-    project_namespace, search, search_days,
+    DayHits, DirectoryNotes, HitState, Namespaces, SearchHit, SearchRequest, project_namespace,
+    search, search_days,
 };
 use crate::privacy::Gate;
 use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use clap::ValueEnum;
-use std::borrow::Cow;
 use std::path::Path;
 
 const HITS_MAX: usize = 10;
@@ -160,9 +160,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
         };
-        // A label is that of this project's record first.
-        let words = tag_or_id(&words).map_or_else(|_| words.clone(), Cow::into_owned);
         let mut request = request(args, words, namespace.clone());
+        let here = directory(&args.scope.dir);
+        request.here = here.as_ref().ok().cloned().flatten();
         if let Some(store) = &store {
             let named = session_of(store, args.session.as_deref()).await?;
             request.filter.session = named.map(|it| it.id.to_string());
@@ -171,10 +171,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             let note = embedder.prepare(store, &mut request).await;
             note.iter().for_each(|note| output::note(note));
         }
-        let notes = match request.excludes_notes() {
-            true => Vec::new(),
-            false => notes(args, &config, store.as_ref()).await?,
-        };
+        let mut notes = Vec::new();
+        if !request.excludes_notes()
+            && let Some(folder) = here?
+        {
+            let gate = Gate::new(&config.pii);
+            let read = DirectoryNotes::read(&folder, store.as_ref(), &gate).await?;
+            left_out(&read.skipped);
+            notes = read.notes;
+        }
         Ok::<_, Failure>((namespace, search(store.as_ref(), &request, notes).await?))
     })?;
     let is_more = hits.len() > args.limit;
@@ -214,12 +219,13 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
         since,
         until,
         path,
-        undated: false,
         open,
         failed,
+        ..SearchFilter::default()
     };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    SearchRequest { words, filter, state, limit: limit.saturating_add(1), vector: None }
+    let limit = limit.saturating_add(1);
+    SearchRequest { words, filter, state, limit, ..SearchRequest::default() }
 }
 
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.
@@ -231,17 +237,9 @@ fn in_project(path: &str, root: &Path) -> String {
     below.display().to_string()
 }
 
-/// Reads the notes of the project's directory; with a store, only those written by people.
-async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Vec<Note>, Failure> {
-    let folder = if args.scope.dir.is_named() {
-        Some(args.scope.dir.find()?)
-    } else {
-        project_directory(&args.scope.dir.root())?
-    };
-    let Some(folder) = folder else { return Ok(Vec::new()) };
-    let read = DirectoryNotes::read(&folder, store, &Gate::new(&config.pii)).await?;
-    left_out(&read.skipped);
-    Ok(read.notes)
+/// The named directory, or that of the project, if it has one.
+fn directory(dir: &DirArgs) -> Result<Option<MemoryFolder>, Failure> {
+    if dir.is_named() { dir.find().map(Some) } else { project_directory(&dir.root()) }
 }
 
 /// Formats each hit with its claim and its quote: on one line, or on a terminal with the quote below it; a narrow one
@@ -363,8 +361,12 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
     let (config, store) = settings::existing_store(file)?;
     let mut hits = settings::runtime()?.block_on(async {
         let namespace = args.scope.namespace(&store, &config).await?;
-        let filter = SearchFilter { namespace, open: true, ..SearchFilter::default() };
-        found(&store, SearchRequest { filter, ..SearchRequest::default() }).await
+        let filter =
+            SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
+        // One more than is shown, to detect that there are more.
+        let limit = args.shown.limit.saturating_add(1);
+        let request = SearchRequest { filter, limit, ..SearchRequest::default() };
+        Ok::<_, Failure>(search(Some(&store), &request, Vec::new()).await?)
     })?;
     hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
     let rows = rows(&hits, args.shown.limit);
@@ -374,8 +376,8 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
         output::note("nothing is open here; --all searches all projects");
     } else {
         let items = rows.iter().map(|row| item(row, &row.kind_in_words));
-        let text = items.collect::<String>() + &rest(hits.len(), rows.len());
-        output::paged(&text)?;
+        let more = if rows.len() < hits.len() { "and more: --limit N\n" } else { "" };
+        output::paged(&(items.collect::<String>() + more))?;
     }
     Ok(())
 }
@@ -400,11 +402,6 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
         output::note(&format!("{undated}: `annalist records` lists all"));
     }
     Ok(())
-}
-
-async fn found(store: &Store, request: SearchRequest) -> Result<Vec<SearchHit>, Failure> {
-    let request = SearchRequest { limit: ITEMS_MAX, ..request };
-    Ok(search(Some(store), &request, Vec::new()).await?)
 }
 
 fn rows(hits: &[SearchHit], limit: usize) -> Vec<SearchRow<'_>> {

@@ -3,24 +3,6 @@
 use super::output::{self, Failure, commas, json, note, tail, window};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 
-/// Defines a JSON object with the type and the value of each field, and `of`, which makes it.
-macro_rules! json_row {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident $(<$a:lifetime>)? of $it:ident: $source:ty {
-        $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty = $value:expr,)*
-    }) => {
-        $(#[$doc])*
-        #[derive(schemars::JsonSchema, serde::Serialize)]
-        $vis struct $name $(<$a>)? { $($(#[$field_doc])* $field_vis $field: $type,)* }
-
-        impl $(<$a>)? $name $(<$a>)? {
-            $vis fn of($it: $source) -> Self {
-                $name { $($field: $value,)* }
-            }
-        }
-    };
-}
-pub(super) use json_row;
-
 /// Row of a table, and element of the same list as JSON.
 pub(super) trait Row: serde::Serialize {
     const HEADER: &'static [&'static str];

@@ -88,9 +88,14 @@ pub(crate) fn reflect(namespace: String, records: &[Record]) -> Retrospective {
     retrospective
 }
 
-/// Drops the records on which only retracted memories rest.
-pub(crate) fn standing(records: Vec<Record>, memories: &MemoryMap) -> Vec<Record> {
-    let (mut stands, mut withdrawn) = (BTreeSet::new(), BTreeSet::new());
+/// Drops the records on which only retracted memories rest, and those of which no memory was made, or of which a person
+/// undid it (`discarded`).
+pub(crate) fn standing(
+    records: Vec<Record>,
+    discarded: BTreeSet<RecordId>,
+    memories: &MemoryMap,
+) -> Vec<Record> {
+    let (mut stands, mut withdrawn) = (BTreeSet::new(), discarded);
     for memory in memories.values() {
         let list = match memory.state {
             MemoryState::Retracted => &mut withdrawn,

@@ -13,8 +13,7 @@ use crate::config::Config;
 use crate::context::{Block, Budget, assemble, material, shown_files};
 use crate::domain::{Change, Plan};
 use crate::memory_dir::{
-    CONFIG, Document, Files, Kind, MemoryConfig, Readable, SOURCE, Tag, adr_number, readable,
-    source_tags,
+    CONFIG, Document, Files, Kind, MemoryConfig, Readable, readable, source_tags,
 };
 use crate::privacy::Gate;
 use crate::store::{Directory, Erased, PrefixLookup, Store, StoreError};
@@ -283,7 +282,7 @@ impl DirectoryNotes {
                         Ok(found) => matches!(found, PrefixLookup::None),
                         Err(LookupError::Store(error)) => return Err(error.into()),
                         // The tag of a session, which annalist wrote.
-                        Err(LookupError::Id { .. }) => false,
+                        Err(LookupError::Name(_)) => false,
                     };
                     foreign.insert(tag.clone(), is_unknown);
                 }
@@ -332,20 +331,6 @@ fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<FoundNote>
         }));
     }
     notes
-}
-
-/// Finds the tag of the memory that the record with this number in `folder` shows.
-pub(crate) fn record_tag(folder: &MemoryFolder, number: u32) -> io::Result<Option<String>> {
-    for name in folder.names()?.iter().filter(|name| adr_number(name) == Some(number)) {
-        // An unreadable file shows no memory.
-        let text = folder.file(name).ok().flatten().unwrap_or_default();
-        let mut tags = text.lines().filter_map(Tag::of_line);
-        let tag = tags.find_map(|tag| tag.ours().filter(|tag| tag.starts_with(SOURCE)));
-        if let Some(tag) = tag {
-            return Ok(Some(tag.to_owned()));
-        }
-    }
-    Ok(None)
 }
 
 /// A memory directory that is read for a block.

@@ -1,11 +1,13 @@
 //! Looks up records and memories by the ids and tags that people type, with their sources and their history.
 
+use crate::adapters::memory_files::MemoryFolder;
 use crate::consolidate::{Event, as_of, history};
 use crate::domain::{Memory, MemoryMap, PERSON_EDITED, Plan, Timestamp};
-use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
+use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN, Tag, adr_number, label_number, source_of};
 use crate::store::{
-    AuditEntry, BadPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
+    AuditEntry, BadPrefix, IdPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Maximum number of records looked up for a memory.
@@ -13,9 +15,9 @@ const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
-    /// The text is not the beginning of an id.
-    #[error("`{text}`: {cause}")]
-    Id { text: String, cause: BadPrefix },
+    /// The text is not the beginning of an id, or the label or tag of no memory.
+    #[error("{0}")]
+    Name(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -28,20 +30,48 @@ pub(crate) struct Why {
     pub memory: Option<Memory>,
 }
 
+/// A change of a memory, as the ledger has it.
 #[derive(Clone, Debug)]
-pub(crate) enum MemoryChange {
-    /// By a plan that was not undone.
-    Planned { at: Timestamp, event: Event },
-    /// Any other entry of the ledger.
-    Audited(AuditEntry),
+pub(crate) struct MemoryChange {
+    pub entry: AuditEntry,
+    /// Outcome of a plan that was not undone.
+    pub event: Option<Event>,
 }
 
-impl MemoryChange {
-    pub(crate) fn at(&self) -> Timestamp {
-        match self {
-            MemoryChange::Planned { at, .. } => *at,
-            MemoryChange::Audited(entry) => entry.at,
-        }
+/// Replaces a label such as `ADR-013` by the tag of the memory that its record in the project's directory `here` shows,
+/// and the tag of a request in focus by that of its memory.
+pub(crate) fn tag_or_id<'i>(
+    here: Option<&MemoryFolder>,
+    id: &'i str,
+) -> Result<Cow<'i, str>, LookupError> {
+    if let Some(tag) = source_of(id) {
+        return Ok(Cow::Owned(tag));
+    }
+    let session = ["session-", "summary-", "next-"].into_iter().find_map(|it| id.strip_prefix(it));
+    if let Some(digits) = session {
+        let list = format!("`annalist records --session {digits}` lists its records");
+        return Err(LookupError::Name(format!("`{id}` is the tag of a session: {list}")));
+    }
+    let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
+    let tag = here.and_then(|here| record_tag(here, number));
+    let missing = "no record with this number has a memory in the project's directory";
+    tag.map(Cow::Owned).ok_or_else(|| LookupError::Name(format!("`{id}`: {missing}")))
+}
+
+/// Finds the tag of the memory that the record with this number in `folder` shows. What is unreadable shows none.
+pub(super) fn record_tag(folder: &MemoryFolder, number: u32) -> Option<String> {
+    let names = folder.names().ok()?;
+    names.iter().filter(|name| adr_number(name) == Some(number)).find_map(|name| {
+        let text = folder.file(name).ok().flatten()?;
+        let mut tags = text.lines().filter_map(Tag::of_line);
+        let tag = tags.find_map(|tag| tag.ours().filter(|tag| tag.starts_with(SOURCE)));
+        tag.map(str::to_owned)
+    })
+}
+
+impl From<AuditEntry> for MemoryChange {
+    fn from(entry: AuditEntry) -> MemoryChange {
+        MemoryChange { entry, event: None }
     }
 }
 
@@ -51,8 +81,7 @@ pub(crate) async fn memory_named(
     id: &str,
 ) -> Result<PrefixLookup<Memory>, LookupError> {
     let digits = id.strip_prefix(SOURCE).unwrap_or(id);
-    let prefix = digits.parse().map_err(|cause| LookupError::Id { text: digits.to_owned(), cause });
-    let found = store.memory(prefix?).await?;
+    let found = store.memory(prefix(digits)?).await?;
     // Among ids with a common prefix, the first has the shortest tag.
     if let (true, PrefixLookup::Many(ids)) =
         (digits != id && digits.len() >= SOURCE_DIGITS_MIN, &found)
@@ -63,11 +92,14 @@ pub(crate) async fn memory_named(
     Ok(found)
 }
 
+fn prefix(id: &str) -> Result<IdPrefix, LookupError> {
+    id.parse().map_err(|cause: BadPrefix| LookupError::Name(format!("`{id}`: {cause}")))
+}
+
 /// Finds the record with this id, or the records of a memory.
 pub(crate) async fn why(store: &Store, id: &str) -> Result<PrefixLookup<Why>, LookupError> {
     if !id.starts_with(SOURCE) {
-        let prefix = id.parse().map_err(|cause| LookupError::Id { text: id.to_owned(), cause })?;
-        match store.why(prefix).await? {
+        match store.why(prefix(id)?).await? {
             PrefixLookup::One(record) => {
                 let why = Why { records: vec![*record], memory: None };
                 return Ok(PrefixLookup::One(Box::new(why)));
@@ -136,7 +168,15 @@ pub(crate) async fn memory_history(
         let plan = applied_at(&event)?;
         // The operation of a verdict has the time of the verdict, at which the record was not said.
         let said_at = event.at.filter(|_| !plan.plan.is_verdict());
-        Some(MemoryChange::Planned { at: plan.at, event: Event { at: said_at, ..event } })
+        let entry = AuditEntry {
+            at: plan.at,
+            deed: event.disposition.to_owned(),
+            plan: Some(event.plan),
+            record: Some(event.record),
+            memory: Some(memory.id),
+            rule: Some(event.rule.clone()),
+        };
+        Some(MemoryChange { entry, event: Some(Event { at: said_at, ..event }) })
     });
     let mut changes: Vec<MemoryChange> = by_plan.collect();
     let is_by =
@@ -151,8 +191,8 @@ pub(crate) async fn memory_history(
         let end = plan.and_then(|it| it.undone_at);
         let undo = |at| AuditEntry { at, deed: "undo".to_owned(), record: None, ..entry.clone() };
         let undo = end.map(undo);
-        changes.extend([Some(entry), undo].into_iter().flatten().map(MemoryChange::Audited));
+        changes.extend([Some(entry), undo].into_iter().flatten().map(MemoryChange::from));
     }
-    changes.sort_by_key(MemoryChange::at);
+    changes.sort_by_key(|it| it.entry.at);
     Ok(changes)
 }

@@ -35,7 +35,7 @@ pub(crate) use consolidating::{
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, directory_of};
 pub(crate) use directories::{
     Directories, DirectoryNotes, ForgetResult, PUBLISHED_IN, ProjectDirectory, ShownFiles,
-    SyncedDirectory, left_behind, project_namespace, record_tag,
+    SyncedDirectory, left_behind, project_namespace,
 };
 pub(crate) use extractor::{ModelSource, trial};
 pub(crate) use feed::Feed;
@@ -45,7 +45,7 @@ pub(crate) use ingest::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
 pub(crate) use lookup::{
-    LookupError, MemoryChange, Why, memories_at, memory_history, memory_named, why,
+    LookupError, MemoryChange, Why, memories_at, memory_history, memory_named, tag_or_id, why,
 };
 pub use model_client::Model;
 pub(crate) use namespace::{Namespaces, namespace_of_folder};
@@ -55,7 +55,7 @@ pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use review::{Question, pair_questions, pairs, questions, undecided};
 pub(crate) use searching::{
-    DayHits, Embedder, HitState, Note, SearchHit, SearchRequest, hit_of_memory, marked, search,
+    DayHits, Embedder, HitState, SearchHit, SearchRequest, hit_of_memory, marked, search,
     search_days, with_marks,
 };
 pub(crate) use summarising::{Summarised, Summariser};

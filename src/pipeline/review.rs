@@ -3,11 +3,13 @@
 use super::dir_sync::contradictions;
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, is_partly};
 use crate::memory_dir::{Contradiction, Section, section};
-use crate::store::{PrefixLookup, Store, StoreError};
+use crate::store::{MemoryPairs, PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of open pairs to ask about; the rest follow once these are answered.
 const PAIRS_MAX: u32 = 1_000;
+/// Maximum number of undecided pairs of one memory.
+const UNDECIDED_MAX: usize = 200;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
@@ -38,18 +40,20 @@ pub(crate) async fn pairs(
     store: &Store,
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
+<<<<<<< HEAD
     let open = store.open_pairs(namespace, true, PAIRS_MAX).await?;
     let certain = store.contradictions(namespace).await?;
     let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
     // Both stand, each with the other.
     let open = open.iter().filter(|it| !is_partly(&it.rule)).map(|it| in_order(it.memory, it.home));
+=======
+    let mut all = contradictions(store, namespace, PAIRS_MAX).await?;
+>>>>>>> i3
     let mut met = BTreeSet::new();
-    let all = open.chain(certain.iter().copied()).filter(|pair| met.insert(*pair));
-    let pair = |(one, other)| {
-        let is_certain = certain.contains(&(one, other));
-        Contradiction { one, other, is_certain, is_partly: false }
-    };
-    Ok(all.map(pair).collect())
+    // Of a pair of which one changes a part of the other, a model decided that both stand.
+    all.retain(|it| !it.is_partly && met.insert((it.one, it.other)));
+    all.sort_by_key(|it| it.is_certain);
+    Ok(all)
 }
 
 /// Questions for those of `pairs` whose memories are both active.
@@ -71,17 +75,26 @@ pub(crate) async fn undecided(
     store: &Store,
     memory: &Memory,
 ) -> Result<Vec<(&'static str, Memory)>, StoreError> {
-    let mut found = Vec::new();
-    for pair in contradictions(store, &memory.namespace).await? {
-        let other = match memory.id {
-            id if id == pair.one => pair.other,
-            id if id == pair.other => pair.one,
-            _ => continue,
-        };
-        let PrefixLookup::One(by) = store.memory(other.0.into()).await? else { continue };
-        found.extend(pair.words(memory, &by).map(|words| (words, *by)));
+    if !is_active(memory) {
+        return Ok(Vec::new());
     }
-    Ok(found)
+    let MemoryPairs { certain, open } = store.pairs_with(memory.id).await?;
+    let open = open.into_iter().map(|(by, one, rule)| (by, one, false, rule == PARTLY));
+    let certain = certain.into_iter().map(|(one, other)| (one, other, true, false));
+    let pair = |(one, other, is_certain, is_partly)| {
+        let pair = Contradiction { one, other, is_certain, is_partly };
+        (if one == memory.id { other } else { one }, pair)
+    };
+    let mut met = BTreeSet::new();
+    let mut pairs: Vec<_> = certain.chain(open).map(pair).filter(|it| met.insert(it.0)).collect();
+    pairs.truncate(UNDECIDED_MAX);
+    let others = store.memories_of(pairs.iter().map(|it| it.0).collect()).await?;
+    let others: MemoryMap = others.into_iter().map(|it| (it.id, it)).collect();
+    let related = |(id, pair): (MemoryId, Contradiction)| {
+        let by = others.get(&id).filter(|it| is_active(it))?;
+        Some((pair.words(memory, by)?, by.clone()))
+    };
+    Ok(pairs.into_iter().filter_map(related).collect())
 }
 
 fn asks(memory: &Memory) -> bool {

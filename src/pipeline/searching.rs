@@ -4,8 +4,7 @@ use crate::adapters::clock;
 use crate::domain::{Memory, MemoryId, MemoryMap, MemoryState, RecordId, Timestamp, is_partly};
 use crate::memory_dir::{label_number, marks, past_end, source_of, source_tag, suspicion};
 use crate::pipeline::dir_sync::folders_of;
-use crate::pipeline::directories::record_tag;
-use crate::pipeline::lookup::{LookupError, memory_named};
+use crate::pipeline::lookup::{LookupError, memory_named, record_tag};
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
 use crate::text::phrase::count;
@@ -82,11 +81,8 @@ pub(crate) async fn search(
     let mut near_places: Vec<usize> = Vec::new();
     let mut memories = MemoryCache { store, known: HashMap::new() };
     if let Some(store) = store {
-        let limit = if request.state.is_some() || request.filter.open {
-            CANDIDATES_BY_STATE_MAX
-        } else {
-            CANDIDATES_MAX
-        };
+        let is_by_state = request.state.is_some();
+        let limit = if is_by_state { CANDIDATES_BY_STATE_MAX } else { CANDIDATES_MAX };
         let limit = limit.max(u32::try_from(request.limit).unwrap_or(u32::MAX));
         let mut found = store.candidates(query.keys(), request.filter.clone(), limit).await?;
         let synonyms = query.synonym_keys();
@@ -131,12 +127,27 @@ async fn named(
     store: &Store,
     request: &SearchRequest,
 ) -> Result<Option<Vec<SearchHit>>, StoreError> {
-    let namespace = request.filter.namespace.as_ref();
     let words = request.words.trim();
-    let tags = match label_number(words) {
-        Some(number) => labelled(store, namespace, number).await?,
-        None => source_of(words).into_iter().collect(),
+    let Some(number) = label_number(words) else {
+        return tagged(store, request, source_of(words).into_iter().collect()).await;
     };
+    // A label is that of the project's record first.
+    let own = request.here.as_ref().and_then(|it| record_tag(it, number));
+    let own = tagged(store, request, own.into_iter().collect()).await?;
+    if own.as_ref().is_some_and(|hits| !hits.is_empty()) {
+        return Ok(own);
+    }
+    let namespace = request.filter.namespace.as_ref();
+    tagged(store, request, labelled(store, namespace, number).await?).await
+}
+
+/// The memories with these tags that match a request; `None` without tags.
+async fn tagged(
+    store: &Store,
+    request: &SearchRequest,
+    tags: BTreeSet<String>,
+) -> Result<Option<Vec<SearchHit>>, StoreError> {
+    let namespace = request.filter.namespace.as_ref();
     let mut hits = Vec::new();
     for tag in &tags {
         match memory_named(store, tag).await {
@@ -147,8 +158,8 @@ async fn named(
                 hits.push(hit_of_memory(store, *memory).await?);
             }
             Ok(_) => {}
-            Err(LookupError::Id { .. }) => return Ok(None),
             Err(LookupError::Store(error)) => return Err(error),
+            Err(LookupError::Name(_)) => return Ok(None),
         }
     }
     hits.truncate(request.limit);
@@ -169,8 +180,7 @@ async fn labelled(
     let mut tags = BTreeSet::new();
     for namespace in namespaces {
         for folder in folders_of(store, &namespace).await? {
-            // An unreadable directory shows no memory.
-            tags.extend(record_tag(&folder, number).ok().flatten());
+            tags.extend(record_tag(&folder, number));
         }
     }
     Ok(tags)

@@ -222,6 +222,8 @@ impl<'q> Ranking<'q> {
     /// Adds a text by its fields, in the order of [`WEIGHTS`].
     pub(crate) fn add(&mut self, fields: &[&str]) {
         let words = &self.query.words;
+        // No word can match.
+        let fields = if words.is_empty() { &[] } else { fields };
         let names = &self.query.names;
         let is_verbatim =
             names.iter().any(|name| fields.iter().any(|field| field.contains(name.as_str())));

@@ -35,7 +35,7 @@ const OPERATIONS: &str = "an operation of /v1/openapi.json";
 /// Maximum length of a stored file name, in characters.
 const NAME_LETTERS_MAX: usize = 200;
 
-/// Routes of the API in addition to `others`; all other paths are refused.
+/// Routes of the API in addition to `others`.
 pub(super) fn router(state: Arc<ServerState>, others: Router) -> Router {
     Router::new()
         .route("/v1/slices", post(slices))
@@ -51,12 +51,16 @@ pub(super) fn router(state: Arc<ServerState>, others: Router) -> Router {
         )
         .with_state(state)
         .merge(others)
-        .method_not_allowed_fallback(async || {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", "path", OPERATIONS)
+}
+
+/// Refuses all paths and methods that `router` has no handler for.
+pub(super) fn closed(router: Router) -> Router {
+    let refused = |status, what| async move { ApiError::new(status, what, "path", OPERATIONS) };
+    router
+        .method_not_allowed_fallback(move || {
+            refused(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")
         })
-        .fallback(async || {
-            ApiError::new(StatusCode::NOT_FOUND, "no such operation", "path", OPERATIONS)
-        })
+        .fallback(move || refused(StatusCode::NOT_FOUND, "no such operation"))
 }
 
 type Accepted = (StatusCode, Json<IntakeReport>);

@@ -47,9 +47,9 @@ impl HttpServer {
             router = router.merge(checked);
         }
         if state.page_secret.is_none() {
-            return guard::guarded(router, hosts);
+            return guard::guarded(api::closed(router), hosts);
         }
-        router = router.merge(page::router(&state));
+        router = api::closed(router.merge(page::router(&state)));
         guard::guarded(router, hosts).layer(from_fn(page::show_errors))
     }
 }

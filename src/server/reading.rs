@@ -7,9 +7,9 @@ use crate::adapters::clock;
 use crate::context::{Block, Budget};
 use crate::domain::{ClaimKind, Coverage, Format, RecordState, Severity, Timestamp};
 use crate::pipeline::{HitState, ProjectDirectory, SearchRequest, blocking, marked, search};
-use crate::rows::{MemoryRow, RecordRow, SearchRow};
+use crate::rows::{MemoryRow, RecordRow, SearchRow, json_row};
 use crate::search::Query;
-use crate::store::{NamespaceSums, RecordFilter, SearchFilter, SessionTotals, TokenRight};
+use crate::store::{NamespaceSums, RecordFilter, SearchFilter, TokenRight};
 use axum::Json;
 use axum::extract::{FromRequestParts, Query as AxumQuery, State};
 use axum::http::StatusCode;
@@ -38,16 +38,17 @@ impl<T> Page<T> {
     }
 }
 
-/// State of a namespace.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct NamespaceStatus {
-    namespace: String,
-    sessions: u64,
-    /// State of every entry; `pending` ones are in the queue.
-    coverage: Coverage,
-    records: BTreeMap<ClaimKind, u64>,
-    quarantined: u64,
-    runs_failed: u64,
+json_row! {
+    /// State of a namespace.
+    pub(super) struct NamespaceStatus of name: String, sums: NamespaceSums {
+        namespace: String = name,
+        sessions: u64 = sums.sessions,
+        /// State of every entry; `pending` ones are in the queue.
+        coverage: Coverage = sums.totals.coverage,
+        records: BTreeMap<ClaimKind, u64> = sums.totals.staged,
+        quarantined: u64 = sums.totals.quarantined,
+        runs_failed: u64 = sums.runs_failed,
+    }
 }
 
 type Shared = State<Arc<ServerState>>;
@@ -86,7 +87,7 @@ pub(super) async fn memory(
     let paging = Paging::of(skip, limit)?;
     let memories = state.store.latest_memories(&caller.namespace, all, paging.read()).await?;
     let hits = marked(&state.store, memories, None, clock::now()).await?;
-    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
+    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of_hit).collect();
     Ok(Json(Page::of(&rows, &paging, |row| row)).into_response())
 }
 
@@ -102,8 +103,10 @@ pub(super) async fn search_hits(
     let filter =
         SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };
     let limit = paging.limit as usize;
+    // An unreadable directory is treated as absent.
+    let here = state.project.directory().ok().flatten();
     let mut request =
-        SearchRequest { words, filter, state: hit_state, limit, ..SearchRequest::default() };
+        SearchRequest { words, filter, state: hit_state, limit, here, ..SearchRequest::default() };
     if let Some(embedder) = &state.embedder
         && let Some(note) = embedder.prepare(&state.store, &mut request).await
     {
@@ -156,11 +159,8 @@ pub(super) async fn status(
     Parameters(StatusQuery {}): Parameters<StatusQuery>,
 ) -> Result<Json<NamespaceStatus>, ApiError> {
     caller.may(TokenRight::Read)?;
-    let NamespaceSums { sessions, totals, runs_failed } =
-        state.store.namespace_sums(&caller.namespace).await?;
-    let SessionTotals { coverage, staged: records, quarantined, .. } = totals;
-    let namespace = caller.namespace;
-    Ok(Json(NamespaceStatus { namespace, sessions, coverage, records, quarantined, runs_failed }))
+    let sums = state.store.namespace_sums(&caller.namespace).await?;
+    Ok(Json(NamespaceStatus::of(caller.namespace, sums)))
 }
 
 const ITEMS: u32 = 100;

@@ -315,7 +315,7 @@ impl Store {
         .await
     }
 
-    async fn enter_all(&self) -> StoreResult<()> {
+    pub(super) async fn enter_all(&self) -> StoreResult<()> {
         let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
         if self.exists("looking for memories of an older version", any, &[]).await? {
             while self.write("listing memories", enter_older).await? {}

@@ -26,11 +26,11 @@ macro_rules! migrations {
             "0006_directories" "0007_judged" "0008_withdrawn" "0009_batches" "0010_undone"
             "0011_index" "0012_search" "0014_branches" "0015_stems" "0016_tokens"
             "0017_namespaces" "0018_sections" "0019_vectors" "0020_vault" "0021_contradictions"
-            "0022_counts" "0023_unanswered" "0024_scrubs" "0025_jobs"
+            "0022_counts" "0023_unanswered" "0024_scrubs" "0025_jobs" "0026_suspected"
         )
     };
 }
 
 /// Migrations from version N to N + 1.
-pub(super) const SQLITE: [&str; 24] = migrations!("sqlite");
-pub(super) const POSTGRES: [&str; 24] = migrations!("postgres");
+pub(super) const SQLITE: [&str; 25] = migrations!("sqlite");
+pub(super) const POSTGRES: [&str; 25] = migrations!("postgres");

@@ -11,7 +11,7 @@ use crate::domain::{
     Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
     Settlement, Timestamp,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A plan that was applied, and possibly undone since.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,11 @@ pub(crate) struct PlanEntry {
 }
 
 row_of! { PlanEntry { id, namespace, at, undone_at, plan } }
+
+/// Last applications of the plans whose ids are from `?1` to `?2`, by id.
+const LAST_NAMED: &str = "plans p WHERE p.id BETWEEN ?1 AND ?2
+    AND NOT EXISTS (SELECT 1 FROM plans later WHERE later.id = p.id AND p.no < later.no)
+    ORDER BY p.id";
 
 /// Statements that undo plan `?1`, after its changes to memories.
 const UNDO: [&str; 7] = [
@@ -188,12 +193,27 @@ impl Store {
     pub(crate) async fn plan(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<StoredPlan>> {
         let read = move |from: &mut Db| {
             let (low, high) = prefix.bounds();
-            let sql =
-                "SELECT body, at, undone_at FROM plans WHERE id BETWEEN ?1 AND ?2 ORDER BY no";
-            let all: Vec<StoredPlan> = from.all(sql, values![low, high])?;
-            let by_id: BTreeMap<PlanId, StoredPlan> =
-                all.into_iter().map(|stored| (stored.plan.id, stored)).collect();
-            Ok(PrefixLookup::of(by_id.into_values().collect(), |it| it.plan.id.0))
+            let sql = format!("SELECT body, at, undone_at FROM {LAST_NAMED}");
+            let found = from.all(&sql, values![low, high])?;
+            Ok(PrefixLookup::of(found, |it: &StoredPlan| it.plan.id.0))
+        };
+        self.read("looking up a plan", read).await
+    }
+
+    /// Like [`plan`](Store::plan), without the operations of a plan of more than `bytes_max`.
+    pub(crate) async fn plan_entry(
+        &self,
+        prefix: IdPrefix,
+        bytes_max: u64,
+    ) -> StoreResult<PrefixLookup<PlanEntry>> {
+        let read = move |from: &mut Db| {
+            let (low, high) = prefix.bounds();
+            let sql = format!(
+                "SELECT id, namespace, at, undone_at,
+                    CASE WHEN octet_length(body) <= ?3 THEN body END FROM {LAST_NAMED}"
+            );
+            let found = from.all(&sql, values![low, high, bytes_max])?;
+            Ok(PrefixLookup::of(found, |it: &PlanEntry| it.id.0))
         };
         self.read("looking up a plan", read).await
     }
@@ -236,6 +256,19 @@ impl Store {
         .await
     }
 
+    /// Like [`pairs_of`](Store::pairs_of) for one memory, with the undecided pairs in which it may have changed the other.
+    pub(crate) async fn pairs_with(&self, memory: MemoryId) -> StoreResult<MemoryPairs> {
+        let mut pairs = self.pairs_of(BTreeSet::from([memory])).await?;
+        let sql = format!(
+            "SELECT d.memory, o.memory, o.rule FROM {OPEN_PAIRS}
+            WHERE d.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
+        );
+        let doing = "reading what a memory may contradict";
+        let later: Vec<_> = self.all(doing, &sql, values![&memory.0]).await?;
+        pairs.open.extend(later);
+        Ok(pairs)
+    }
+
     /// Returns contradicting pairs of active memories of a namespace, smaller id first.
     pub(crate) async fn contradictions(
         &self,
@@ -248,9 +281,10 @@ impl Store {
         Ok(self.all("reading contradictions", sql, values![namespace]).await?.into_iter().collect())
     }
 
+    /// Returns the namespaces with open pairs.
     pub(crate) async fn open_namespaces(&self) -> StoreResult<Vec<String>> {
-        let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
-            ORDER BY namespace";
+        let sql = "SELECT namespace FROM consolidating k WHERE EXISTS (SELECT 1 FROM open_pairs o
+            WHERE o.namespace = k.namespace AND o.settled_no IS NULL) ORDER BY namespace";
         self.all("reading what was left open", sql, &[]).await
     }
 

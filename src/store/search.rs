@@ -32,8 +32,10 @@ pub(crate) struct SearchFilter {
     pub path: Option<String>,
     /// Records without a time match by the time at which they were read.
     pub undated: bool,
-    /// Open requests, questions and failures only; without words, oldest first.
+    /// Open requests, questions and failures only.
     pub open: bool,
+    /// Without words, the oldest instead of the newest.
+    pub oldest_first: bool,
     /// Failed attempts only.
     pub failed: bool,
 }
@@ -43,11 +45,18 @@ impl SearchFilter {
     pub(super) fn is_of_memories(&self) -> bool {
         self.session.is_none() && self.client.is_none() && self.path.is_none()
     }
+
+    /// True if every session and time matches.
+    fn is_of_all(&self) -> bool {
+        self.is_of_memories() && self.since.is_none() && self.until.is_none()
+    }
 }
 
-/// Condition for open memories: active and not settled. Matches the JSON we wrote.
-const IS_OPEN: &str = r#"m.state = 'active'
-    AND (m.body LIKE '%"stage":"proposed"%' OR m.body LIKE '%"stage":"attempted"%')"#;
+/// Condition for open memories. Matches a partial index.
+const IS_OPEN: &str = "m.section IN ('request', 'question', 'failure')";
+/// Condition for records that may become open memories. Matches a partial index.
+const WAITS_OPEN: &str =
+    "c.settled = 0 AND c.state = 'staged' AND c.kind IN ('request', 'discussion')";
 /// Joins the memory that rests on record `c`, as `m`.
 const MEMORY_OF_RECORD: &str = "LEFT JOIN dispositions d ON d.record = c.id
     AND d.withdrawn_no IS NULL AND d.undone_no IS NULL LEFT JOIN memories m ON m.id = d.memory";
@@ -188,12 +197,15 @@ pub(super) struct Lookup {
     condition: String,
     score: String,
     keys: String,
+    /// True if every text matches.
+    is_of_all: bool,
 }
 
 impl Lookup {
     /// Looks up texts by `condition` alone, regardless of words.
     pub(super) fn numbered(from: &'static str, condition: String) -> Lookup {
-        Lookup { from, condition, score: "c.no".to_owned(), keys: String::new() }
+        let (score, keys) = ("c.no".to_owned(), String::new());
+        Lookup { from, condition, score, keys, is_of_all: false }
     }
 
     /// Looks up texts with any of `keys`, given with their rarity; without keys all texts, newest first.
@@ -204,8 +216,8 @@ impl Lookup {
             each.collect::<Vec<_>>().join(or)
         };
         if keys.is_empty() {
-            let score = "coalesce(c.at, s.started_at, 0)".to_owned();
-            return Lookup { score, ..Lookup::numbered("records c", "?1 = ''".to_owned()) };
+            let all = Lookup::numbered("records c", "?1 = ''".to_owned());
+            return Lookup { is_of_all: true, ..all };
         }
         let [subject, reason, evidence] = WEIGHTS;
         match db {
@@ -214,6 +226,7 @@ impl Lookup {
                 condition: "search MATCH ?1".to_owned(),
                 score: format!("-bm25(search, {subject:?}, {reason:?}, {evidence:?})"),
                 keys: listed('"', " OR "),
+                is_of_all: false,
             },
             Db::Postgres(_) => {
                 let each = keys.iter().map(|(key, rarity)| {
@@ -224,6 +237,7 @@ impl Lookup {
                     condition: "search.words @@ CAST(CAST(?1 AS text) AS tsquery)".to_owned(),
                     score: each.collect::<Vec<_>>().join(" + "),
                     keys: listed('\'', " | "),
+                    is_of_all: false,
                 }
             }
         }
@@ -286,26 +300,49 @@ pub(super) fn records(
         true => "coalesce(c.at, s.started_at, r.finished_at)",
         false => "coalesce(c.at, s.started_at)",
     };
-    let Lookup { from, condition, score, keys } = lookup;
+    let Lookup { from, condition, score, keys, is_of_all } = lookup;
     // Finds records of a time range by the index on their time.
     let of_days = match keys.is_empty() && filter.since.is_some() && filter.until.is_some() {
         true => "AND ((?5 <= c.at AND c.at <= ?6) OR c.at IS NULL)",
         false => "",
     };
+    let is_oldest_first = filter.oldest_first && keys.is_empty();
+    let (sign, direction) = if is_oldest_first { ("-", "ASC") } else { ("", "DESC") };
+    // What has no time comes last.
+    let no_time = if is_oldest_first { i64::MAX } else { 0 };
     let (joined, is_wanted) = match (filter.open, filter.failed) {
-        (true, _) => (
-            MEMORY_OF_RECORD,
-            format!(
-                "({IS_OPEN} OR m.id IS NULL AND c.state = 'staged' AND c.kind IN ('request', 'discussion'))"
-            ),
-        ),
+        (true, _) if *is_of_all => {
+            // As many as are enough, if nothing else is asked of them.
+            let is_any = filter.is_of_all() && filter.kind.is_none();
+            let order = format!("ORDER BY m.since {direction}, m.no {direction} LIMIT ?11");
+            let enough = if is_any { order.as_str() } else { "" };
+            let of = |since: &str| {
+                format!(
+                    "SELECT id FROM (SELECT m.id FROM memories m WHERE {IS_OPEN} AND {since}
+                        AND (m.namespace = ?3 OR ?3 IS NULL) {enough}) part"
+                )
+            };
+            let [dated, undated] = ["m.since > 0", "m.since = 0"].map(of);
+            let wanted = format!(
+                "c.no IN (SELECT c.no FROM ({dated} UNION ALL {undated}) m
+                        CROSS JOIN dispositions d CROSS JOIN records c
+                    WHERE d.memory = m.id AND d.withdrawn_no IS NULL AND d.undone_no IS NULL
+                        AND c.id = d.record
+                    UNION ALL SELECT c.no FROM records c WHERE {WAITS_OPEN})"
+            );
+            ("", wanted)
+        }
+        (true, _) => (MEMORY_OF_RECORD, format!("({IS_OPEN} OR m.id IS NULL AND {WAITS_OPEN})")),
         (false, true) => ("", r#"c.body LIKE '%"succeeded":false%'"#.to_owned()),
         (false, false) => ("", "1 = 1".to_owned()),
     };
-    let score = if filter.open && keys.is_empty() { format!("-{score}") } else { score.clone() };
-    let sql = format!(
-        r"SELECT m.body, {RECORD_COLUMNS} FROM (
-            SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
+    let score = match *is_of_all {
+        true => format!("coalesce(c.at, s.started_at, {no_time})"),
+        false => score.clone(),
+    };
+    let found = |condition: &str, order: &str| {
+        format!(
+            r"SELECT c.no AS no, {sign}({score}) AS score FROM {from} JOIN runs r ON r.no = c.run_no
                 JOIN sessions s ON s.no = r.session_no {joined}
             WHERE {condition} AND {is_wanted} AND r.current = 1 AND c.state <> 'replaced'
                 AND (c.kind = ?2 OR ?2 IS NULL) AND (s.namespace = ?3 OR ?3 IS NULL)
@@ -314,10 +351,27 @@ pub(super) fn records(
                 AND (lower(s.native_id) LIKE ?7 ESCAPE '\' OR s.id BETWEEN ?8 AND ?9 OR ?7 IS NULL)
                 AND (lower(s.path) LIKE ?10 ESCAPE '\' OR lower(c.body) LIKE ?10 ESCAPE '\'
                     OR lower(c.evidence) LIKE ?10 ESCAPE '\' OR ?10 IS NULL)
-            ORDER BY score DESC, no DESC LIMIT ?11
-        ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
+            ORDER BY {order} LIMIT ?11"
+        )
+    };
+    let best = "score DESC, no DESC";
+    let is_of_all = *is_of_all && filter.is_of_all() && filter.namespace.is_none();
+    let found = if is_of_all && !filter.open && !is_oldest_first {
+        // The index on their time leads to the latest; those without a time are few.
+        let dated = found(&format!("{condition} AND c.at IS NOT NULL"), "c.at DESC, c.no DESC");
+        let undated = found(&format!("{condition} AND c.at IS NULL"), best);
+        format!(
+            "SELECT no, score FROM (SELECT * FROM ({dated}) dated
+                UNION ALL SELECT * FROM ({undated}) undated) either ORDER BY {best} LIMIT ?11"
+        )
+    } else {
+        found(condition, best)
+    };
+    let sql = format!(
+        "SELECT m.body, {RECORD_COLUMNS} FROM ({found}) f JOIN records c ON c.no = f.no
+            JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
-        ORDER BY coalesce(c.at, s.started_at, 0) DESC, c.no DESC"
+        ORDER BY coalesce(c.at, s.started_at, {no_time}) {direction}, c.no {direction}"
     );
     let session = filter.session.as_deref();
     let named = session.map(|session| format!("{}%", literal(&session.to_lowercase())));
@@ -339,7 +393,7 @@ pub(super) fn memories(
     limit: u32,
 ) -> Result<Vec<Memory>> {
     let Lookup { condition, score, keys, .. } = lookup;
-    let score = match (keys.is_empty(), filter.open) {
+    let score = match (keys.is_empty(), filter.oldest_first) {
         (true, true) => "-m.no",
         (true, false) => "m.no",
         (false, _) => score,
@@ -365,6 +419,9 @@ impl Store {
         let any = "SELECT no FROM unsearched LIMIT 1";
         if self.exists("looking for texts of an older version", any, &[]).await? {
             while self.write("indexing words", enter_older).await? {}
+        }
+        if filter.open {
+            self.enter_all().await?;
         }
         self.read("searching", move |from| candidates(from, &keys, &filter, limit)).await
     }

@@ -231,6 +231,21 @@ fn an_id_that_names_nothing_or_more_than_one_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_label_is_found_in_a_directory_that_was_never_synced_here() {
+    let place = project();
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--json"]);
+    place.sql().execute("DELETE FROM memory_dirs", []).unwrap();
+    talk(&place, async |client| {
+        let [found, why] = [("search", "query"), ("why", "id")]
+            .map(|(tool, key)| client.call(tool, json!({key: "ADR-001"})));
+        let (found, why) = (found.await, why.await);
+        let tag = found.lines().find_map(|line| line.strip_prefix("- src-")).unwrap_or(&found);
+        assert!(why.contains(&format!("## src-{}", &tag[..8])), "{found}\n{why}");
+    });
+}
+
+#[test]
 fn another_namespace_is_shown_only_where_the_settings_allow_it() {
     let mut place = project();
     let hit = place.json(&["search", "--all", "--json"])[0].clone();

@@ -106,6 +106,15 @@ fn only_standing_records_are_looked_back_at() {
 }
 
 #[test]
+fn records_that_an_undo_set_aside_are_not_looked_back_at() {
+    let place = place(&Stub::good(), &[("user", CHOICES[0])]);
+    let plan = place.json(&["consolidate", "--json"])[0]["plan"]["id"].clone();
+    assert_eq!(notes(&place.json(&REFLECT)), ["Redis"]);
+    place.json(&["consolidate", "--undo", plan.as_str().unwrap(), "--json"]);
+    assert_eq!(place.json(&REFLECT), json!([]));
+}
+
+#[test]
 fn each_namespace_is_looked_back_at_by_itself() {
     let place = place(&Stub::good(), &[("user", CHOICES[0])]);
     place.write("t/cellars.jsonl", talk("cellars", 11, ("user", CHOICES[1])));

@@ -5,9 +5,9 @@ use crate::adapters::{clock, process};
 use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
-use crate::memory_dir::{FileChange, label_number, source_of};
+use crate::memory_dir::{FileChange, label_number};
 use crate::pipeline::{
-    DirSync, Directories, Namespaces, SyncError, SyncedDirectory, directory_of, record_tag,
+    self, DirSync, Directories, Namespaces, SyncError, SyncedDirectory, directory_of,
 };
 use crate::privacy::Gate;
 use crate::store::Store;
@@ -68,23 +68,10 @@ pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFo
     found.map_err(|error| unreadable(folder, &error))
 }
 
-/// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows, and the tag of a request
-/// in focus by that of its memory.
+/// Replaces a label or a tag by what the store knows, in the current project.
 pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
-    if let Some(tag) = source_of(id) {
-        return Ok(Cow::Owned(tag));
-    }
-    let session = ["session-", "summary-", "next-"].into_iter().find_map(|it| id.strip_prefix(it));
-    if let Some(digits) = session {
-        let list = format!("`annalist records --session {digits}` lists its records");
-        return Err(Failure::usage(format!("`{id}` is the tag of a session: {list}")));
-    }
-    let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
-    let here = DirArgs::default().find()?;
-    let tag = record_tag(&here, number).map_err(|error| unreadable(here.path(), &error))?;
-    let missing = format!("`{id}`: no record with this number has a memory in");
-    let failure = || Failure::usage(format!("{missing} {}", here.path().display()));
-    tag.map(Cow::Owned).ok_or_else(failure)
+    let here = label_number(id).map(|_| DirArgs::default().find()).transpose()?;
+    Ok(pipeline::tag_or_id(here.as_ref(), id)?)
 }
 
 pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {

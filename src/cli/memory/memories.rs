@@ -4,7 +4,7 @@ use super::folder::{DirArgs, namespace_of, tag_or_id};
 use crate::adapters::clock;
 use crate::cli::arguments::{date_end, limit, note_unknown, one};
 use crate::cli::output::{
-    self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
+    self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, json_row, pairs, short, shorten,
 };
 use crate::cli::settings;
 use crate::config::namespace_name;
@@ -90,49 +90,25 @@ impl Row for MemoryRow<'_> {
     }
 }
 
-/// A change of a memory, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct HistoryRow {
-    at: String,
-    deed: String,
-    rule: Option<String>,
-    record: Option<RecordId>,
-    /// Set for changes by plans that were not undone, as are `stage` and `state`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    said_at: Option<Option<String>>,
-    plan: Option<Digest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stage: Option<Stage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<MemoryState>,
+json_row! {
+    /// A change of a memory, as JSON.
+    pub(in crate::cli) struct HistoryRow of it: &MemoryChange {
+        at: String = it.entry.at.to_string(),
+        deed: String = it.entry.deed.clone(),
+        rule: Option<String> = it.entry.rule.clone(),
+        record: Option<RecordId> = it.entry.record,
+        /// Set for changes by plans that were not undone, as are `stage` and `state`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        said_at: Option<Option<String>> = it.event.as_ref().map(|it| output::time(it.at)),
+        plan: Option<Digest> = it.entry.plan.map(|plan| plan.0),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stage: Option<Stage> = it.event.as_ref().map(|it| it.stage),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        state: Option<MemoryState> = it.event.as_ref().map(|it| it.state),
+    }
 }
 
 impl HistoryRow {
-    fn of(change: &MemoryChange) -> HistoryRow {
-        match change {
-            MemoryChange::Planned { at, event } => HistoryRow {
-                at: at.to_string(),
-                deed: event.disposition.to_owned(),
-                rule: Some(event.rule.clone()),
-                record: Some(event.record),
-                said_at: Some(event.at.map(|at| at.to_string())),
-                plan: Some(event.plan.0),
-                stage: Some(event.stage),
-                state: Some(event.state),
-            },
-            MemoryChange::Audited(entry) => HistoryRow {
-                at: entry.at.to_string(),
-                deed: entry.deed.clone(),
-                rule: entry.rule.clone(),
-                record: entry.record,
-                said_at: None,
-                plan: entry.plan.map(|plan| plan.0),
-                stage: None,
-                state: None,
-            },
-        }
-    }
-
     fn line(&self, claim: &Claim) -> String {
         let HistoryRow { at, deed, .. } = self;
         let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
@@ -169,7 +145,7 @@ fn print_list(
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let listed = listed.into_iter().cloned().collect();
     let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories), on))?;
-    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of).collect();
+    let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of_hit).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
 
@@ -200,7 +176,7 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         match args.json {
-            true => output::json(&MemoryRow::of(&hit_of_memory(&store, memory).await?)),
+            true => output::json(&MemoryRow::of_hit(&hit_of_memory(&store, memory).await?)),
             false => print(&store, &memory).await,
         }
     })

@@ -102,9 +102,12 @@ async fn look_back(
             states: vec![RecordState::Staged],
             ..RecordFilter::default()
         };
-        let records = store.records(filter).await?.into_iter().map(|it| it.record).collect();
+        let records = store.records(filter).await?;
+        let discarded = records.iter().filter(|it| it.is_discarded);
+        let discarded = discarded.map(|it| it.record.id).collect();
+        let records = records.into_iter().map(|it| it.record).collect();
         let memories = store.memories(Some(&namespace)).await?;
-        let retrospective = reflect(namespace, &standing(records, &memories));
+        let retrospective = reflect(namespace, &standing(records, discarded, &memories));
         if !all || retrospective.sessions > 0 {
             retrospectives.push(retrospective);
         }

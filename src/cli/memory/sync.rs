@@ -229,16 +229,17 @@ fn hook_folder(session: &str) -> Result<HookFolder, Failure> {
     }
 }
 
-/// Changes of a directory, as JSON.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct SyncReport<'a> {
-    namespace: &'a str,
-    changes: Vec<ChangeRow<'a>>,
-    people: Vec<EditRow>,
-    conflicts: Vec<ConflictRow<'a>>,
-    left: Vec<LeftRow<'a>>,
-    deleted: &'a [String],
-    unplaced: usize,
+json_row! {
+    /// Changes of a directory, as JSON.
+    pub(in crate::cli) struct SyncReport<'a> of name: &'a str, kept: &'a DirSyncReport {
+        namespace: &'a str = name,
+        changes: Vec<ChangeRow<'a>> = kept.changes.iter().map(ChangeRow::of).collect(),
+        people: Vec<EditRow> = kept.people.iter().map(EditRow::of).collect(),
+        conflicts: Vec<ConflictRow<'a>> = kept.conflicts.iter().map(ConflictRow::of).collect(),
+        left: Vec<LeftRow<'a>> = kept.left.iter().map(LeftRow::of).collect(),
+        deleted: &'a [String] = &kept.deleted,
+        unplaced: usize = kept.unplaced,
+    }
 }
 
 /// Changes of a directory with the plans before them, as JSON.
@@ -277,20 +278,6 @@ json_row! {
     struct LeftRow<'a> of it: &'a (String, &'static str) {
         path: &'a str = &it.0,
         reason: &'static str = it.1,
-    }
-}
-
-impl<'a> SyncReport<'a> {
-    fn of(namespace: &'a str, kept: &'a DirSyncReport) -> SyncReport<'a> {
-        SyncReport {
-            namespace,
-            changes: kept.changes.iter().map(ChangeRow::of).collect(),
-            people: kept.people.iter().map(EditRow::of).collect(),
-            conflicts: kept.conflicts.iter().map(ConflictRow::of).collect(),
-            left: kept.left.iter().map(LeftRow::of).collect(),
-            deleted: &kept.deleted,
-            unplaced: kept.unplaced,
-        }
     }
 }
 

@@ -84,13 +84,18 @@ pub(crate) enum SyncError {
     OtherNamespace { dir: String, shown: String },
 }
 
-/// Pairs of a namespace that contradict one another, and undecided pairs.
+/// Pairs of a namespace that contradict one another, and up to `open_max` undecided pairs.
 pub(crate) async fn contradictions(
     store: &Store,
     namespace: &str,
+    open_max: u32,
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
+<<<<<<< HEAD
     let open = store.open_pairs(namespace, true, OPEN_PAIRS_MAX).await?;
+=======
+    let open = store.suspected_pairs(namespace, open_max).await?;
+>>>>>>> i3
     let open = open.into_iter().map(|it| Contradiction {
         one: it.home.min(it.memory),
         other: it.home.max(it.memory),
@@ -471,7 +476,7 @@ impl DirSync {
             async { self.state(folder).known_files(&disk, namespace).await },
             self.store.memory_list(Some(namespace)),
             sources(&self.store, namespace),
-            contradictions(&self.store, namespace),
+            contradictions(&self.store, namespace, OPEN_PAIRS_MAX),
         )?;
         state::skip_ruined(&mut disk, &before.seen);
         if let Some(plan) = next {

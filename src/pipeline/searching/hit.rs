@@ -1,5 +1,6 @@
 //! A search request and its hits: records, memories and notes, with their state.
 
+use crate::adapters::memory_files::MemoryFolder;
 use crate::domain::{
     Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp,
     WISH_REFUSED, WISH_WITHDRAWN, named,
@@ -61,6 +62,8 @@ pub(crate) struct SearchRequest {
     pub limit: usize,
     /// Vector of the words, to find texts of similar meaning.
     pub vector: Option<QueryVector>,
+    /// Memory directory of the project, whose labels come first.
+    pub here: Option<MemoryFolder>,
 }
 
 impl SearchRequest {
@@ -185,6 +188,16 @@ impl SearchHit {
             let is_main = matches!(&*it.field, "chosen" | "topic" | "action" | "summary");
             (words > 0 && is_main, words)
         })
+    }
+
+    /// The quote that is shown as evidence: none for a person's wording.
+    pub(crate) fn shown_quote(&self, query: &Query) -> Option<&Evidence> {
+        self.quote(query).filter(|_| self.edited().is_none())
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        let of_memory = || self.memory.as_ref().map(|memory| memory.namespace.as_str());
+        self.record().map(|it| it.record.provenance.namespace.as_str()).or_else(of_memory)
     }
 
     /// Text to show: a person's wording, else the best [`quote`](SearchHit::quote).

@@ -1,12 +1,14 @@
 //! Answers of tools: hits, sources and histories as lines with quotes, speakers, places, dates and states. They are
 //! fenced as data and limited by a budget.
 
+use crate::consolidate::Event;
 use crate::context::{Entry, Section, fenced};
 use crate::domain::{Claim, Evidence, Memory, Session, Speaker, Timestamp, Tokens};
 use crate::memory_dir::source_tag;
 use crate::pipeline::{HitState, MemoryChange, SearchHit};
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
+use crate::store::AuditEntry;
 use crate::text::truncate;
 
 /// Maximum length of an answer.
@@ -106,22 +108,13 @@ impl<'g> Answer<'g> {
     }
 
     pub(super) fn change(&mut self, change: &MemoryChange) {
-        let line = match change {
-            MemoryChange::Planned { at, event } => format!(
-                "- {at} {} by {}: {}, {}; record {}, said {}",
-                event.disposition,
-                event.rule,
-                event.stage.name(),
-                event.state.name(),
-                short(&event.record),
-                day(event.at)
-            ),
-            MemoryChange::Audited(entry) => {
-                let rule = entry.rule.as_ref().map(|rule| format!(" by {rule}"));
-                format!("- {} {}{}", entry.at, entry.deed, rule.unwrap_or_default())
-            }
-        };
-        self.line(&line);
+        let AuditEntry { at, deed, rule, .. } = &change.entry;
+        let rule = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+        let became = change.event.as_ref().map(|Event { stage, state, record, at, .. }| {
+            let (stage, state, record) = (stage.name(), state.name(), short(record));
+            format!(": {stage}, {state}; record {record}, said {}", day(*at))
+        });
+        self.line(&format!("- {at} {deed}{rule}{}", became.unwrap_or_default()));
     }
 }
 

@@ -5,12 +5,11 @@ mod answers;
 mod tools;
 
 use super::state::{Caller, Project};
+use crate::adapters::memory_files::MemoryFolder;
 use crate::context::Budget;
-use crate::memory_dir::label_number;
 use crate::pipeline::{
-    AgentNote, DirectoryNotes, Embedder, HitState, LookupError, ProjectDirectory, SearchHit,
-    SearchRequest, SyncError, Why, hit_of_memory, memory_history, record_tag, search, stage_note,
-    why, with_marks,
+    AgentNote, DirectoryNotes, Embedder, HitState, ProjectDirectory, SearchHit, SearchRequest, Why,
+    hit_of_memory, memory_history, search, stage_note, tag_or_id, why, with_marks,
 };
 use crate::privacy::Redacted;
 use crate::search::Query;
@@ -32,7 +31,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio_p
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::borrow::Cow;
+use std::error::Error;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
@@ -72,20 +71,8 @@ pub(crate) struct Server {
     pub embedder: Option<Embedder>,
 }
 
-/// Error of a tool, as shown to the agent.
-#[derive(Debug, thiserror::Error)]
-enum ToolError {
-    #[error("{0}")]
-    Line(String),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Sync(#[from] SyncError),
-    #[error(transparent)]
-    Lookup(#[from] LookupError),
-    #[error("the memory directory cannot be read: {0}")]
-    Directory(#[from] io::Error),
-}
+/// Error of a tool; the agent is shown its line.
+type ToolError = Box<dyn Error + Send + Sync>;
 
 /// Serves one client over standard input and output until it disconnects.
 ///
@@ -128,7 +115,7 @@ impl Server {
         let caller = context.extensions.get::<http::request::Parts>();
         let caller = caller.and_then(|parts| parts.extensions.get::<Caller>());
         if let Some(caller) = caller.filter(|_| call.name == ToolName::Note.name()) {
-            caller.may(TokenRight::Write).map_err(|refused| ToolError::Line(refused.error.what))?;
+            caller.may(TokenRight::Write).map_err(|refused| refused.error.what)?;
         }
         self.answer(call, &agent(context)).await
     }
@@ -171,7 +158,7 @@ impl Server {
         let all = SearchRequest { filter, limit: FOUND_MAX, ..SearchRequest::default() };
         let conflicting = SearchRequest { state: Some(HitState::Conflicting), ..all.clone() };
         let mut open = all;
-        open.filter.open = true;
+        (open.filter.open, open.filter.oldest_first) = (true, true);
         let mut answer = Answer::new(&self.project.gate);
         for (heading, request) in [("## Contradictions", conflicting), ("## Open", open)] {
             let mut hits = self.hits(request, namespace.clone()).await?;
@@ -217,22 +204,13 @@ impl Server {
     }
 
     async fn found(&self, store: &Store, id: &str) -> Result<Why, ToolError> {
-        match why(store, &self.tag_or_id(id)?).await? {
+        match why(store, &tag_or_id(self.directory()?.as_ref(), id)?).await? {
             PrefixLookup::One(found) => Ok(*found),
             PrefixLookup::Many(_) => {
                 Err(failed(format!("`{id}`: more than one id begins so: use more digits")))
             }
             PrefixLookup::None => Err(unknown(id)),
         }
-    }
-
-    /// Replaces a label such as `ADR-013` by the tag of the memory that this project's record shows.
-    fn tag_or_id<'i>(&self, id: &'i str) -> Result<Cow<'i, str>, ToolError> {
-        let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
-        let folder = self.project.directory()?;
-        let tag = folder.map(|folder| record_tag(&folder, number)).transpose()?.flatten();
-        let unknown = || failed(format!("`{id}`: no record with this number has a memory here"));
-        tag.map(Cow::Owned).ok_or_else(unknown)
     }
 
     async fn history(&self, id: &str) -> Result<Redacted, ToolError> {
@@ -256,9 +234,10 @@ impl Server {
     fn context(&self, arguments: &ContextArguments) -> Result<Redacted, ToolError> {
         let query = arguments.query.as_deref().filter(|words| !words.trim().is_empty());
         let mut text = Redacted::default();
-        if let Some(folder) = self.project.directory()? {
+        if let Some(folder) = self.directory()? {
             let budget = Budget::of_tokens(TOKENS_MAX);
-            text = ProjectDirectory::new(folder).block(query, &budget, &self.project.gate)?.text;
+            let block = ProjectDirectory::new(folder).block(query, &budget, &self.project.gate);
+            text = block.map_err(unreadable)?.text;
         }
         let nothing = "nothing to show: the project has no memory directory, or it is empty";
         Ok(self.or_nothing(text, nothing))
@@ -269,7 +248,7 @@ impl Server {
             return Err(failed("this project takes no notes of agents: suggest_memories is false"));
         }
         let at = (self.project.clock)();
-        let claim = arguments.claim().map_err(ToolError::Line)?;
+        let claim = arguments.claim()?;
         let store = self.store(OpenMode::Create).await?;
         let store = store.ok_or_else(|| failed("the store cannot be created"))?;
         let namespace = self.project.namespace(Some(&store)).await?;
@@ -328,11 +307,11 @@ impl Server {
             )));
         }
         let mut notes = Vec::new();
-        if named == own
-            && !request.excludes_notes()
-            && let Some(folder) = self.project.directory()?
-        {
-            let read = DirectoryNotes::read(&folder, store.as_ref(), &self.project.gate).await?;
+        if named == own {
+            request.here = self.directory()?;
+        }
+        if let Some(folder) = request.here.as_ref().filter(|_| !request.excludes_notes()) {
+            let read = DirectoryNotes::read(folder, store.as_ref(), &self.project.gate).await?;
             notes = read.notes;
         }
         request.filter.namespace = Some(named);
@@ -342,6 +321,10 @@ impl Server {
             tracing::warn!("{note}");
         }
         Ok(search(store.as_ref(), &request, notes).await?)
+    }
+
+    fn directory(&self) -> Result<Option<MemoryFolder>, ToolError> {
+        self.project.directory().map_err(unreadable)
     }
 
     /// Namespaces that this client may read.
@@ -372,7 +355,12 @@ impl Server {
 }
 
 fn failed(line: impl Into<String>) -> ToolError {
-    ToolError::Line(line.into())
+    let line: String = line.into();
+    line.into()
+}
+
+fn unreadable(error: io::Error) -> ToolError {
+    failed(format!("the memory directory cannot be read: {error}"))
 }
 
 fn unknown(id: &str) -> ToolError {

@@ -66,17 +66,8 @@ fn refusal(page: &Page, request: &Request) -> Option<Response> {
     let cookies = request.headers().get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut pairs = cookies.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
     let (own_name, own) = (cookie_name(request.headers()), page.cookie());
-    if !pairs.any(|(name, value)| name == own_name && is_same(value, &own)) {
-        return Some(unknown());
-    }
-    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
-    // If the header is present, its value was checked before.
-    let is_own = request.headers().contains_key(ORIGIN);
-    (!is_reading && !is_own).then(|| {
-        let line =
-            "the header Origin is missing: expected a form of this page; nothing was changed";
-        PageError::refused(StatusCode::FORBIDDEN, line).into_response()
-    })
+    let is_known = pairs.any(|(name, value)| name == own_name && is_same(value, &own));
+    (!is_known).then(unknown)
 }
 
 /// Exchanges the secret in the address for a cookie.
@@ -112,14 +103,17 @@ impl FromRequest<Arc<Page>> for Posted {
     type Rejection = PageError;
 
     async fn from_request(request: Request, page: &Arc<Page>) -> Result<Posted, PageError> {
+        // If the header is present, its value was checked before.
+        let has_origin = request.headers().contains_key(ORIGIN);
         let form = Form::<BTreeMap<String, String>>::from_request(request, page).await;
         let Form(fields) = form.map_err(|_| PageError::bad("not a form of this page"))?;
-        let page = Arc::clone(page);
-        let posted = Posted { page, fields };
-        if !is_same(posted.field(CSRF), &posted.page.csrf()) {
-            let line = "this form is from another run of `annalist serve`: reload the page";
-            return Err(PageError::refused(StatusCode::FORBIDDEN, line));
+        let posted = Posted { page: Arc::clone(page), fields };
+        let refused = |line| Err(PageError::refused(StatusCode::FORBIDDEN, line));
+        match posted.field(CSRF) {
+            _ if !has_origin => refused("the header Origin is missing; nothing was changed"),
+            "" => refused("not a form of this page; nothing was changed"),
+            csrf if is_same(csrf, &posted.page.csrf()) => Ok(posted),
+            _ => refused("this form is from another run of `annalist serve`: reload the page"),
         }
-        Ok(posted)
     }
 }

@@ -5,8 +5,8 @@ use super::views::{address, cut, memory_view, pager, period, range, span, speake
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, Entry, Evidence, Memory, MemoryState};
 use crate::memory_dir::Section;
-use crate::pipeline::{MemoryChange, memory_history, memory_named, undecided, why};
-use crate::store::{PageRange, PrefixLookup, RecordSources};
+use crate::pipeline::{MemoryChange, memory_history, memory_named, tag_or_id, undecided, why};
+use crate::store::{AuditEntry, PageRange, PrefixLookup, RecordSources};
 use axum::extract::Path;
 use axum::response::Response;
 use minijinja::{Value, context};
@@ -80,6 +80,7 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
     let store = &visit.page.store;
+    let id = tag_or_id(visit.page.directories.here.as_ref(), &id)?;
     let memory = one(memory_named(store, &id).await?, "memory")?;
     let found = one(why(store, &memory.id.to_string()).await?, "memory")?;
     // With many plans, only the ledger: it has what was done to this memory, but not the consequences for others.
@@ -88,7 +89,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         true => memory_history(store, &memory).await?,
         false => {
             let ledger = store.ledger(Some(memory.id)).await?;
-            ledger.into_iter().map(MemoryChange::Audited).collect()
+            ledger.into_iter().map(MemoryChange::from).collect()
         }
     };
     let skipped = history.len().saturating_sub(CHANGES_MAX);
@@ -197,12 +198,7 @@ fn around(text: &str, evidence: &Evidence) -> (String, String) {
 }
 
 fn change_view(change: &MemoryChange) -> Value {
-    let (at, deed, rule, plan) = match change {
-        MemoryChange::Planned { at, event } => {
-            (*at, event.disposition, Some(&event.rule), Some(event.plan))
-        }
-        MemoryChange::Audited(it) => (it.at, it.deed.as_str(), it.rule.as_ref(), it.plan),
-    };
+    let AuditEntry { at, deed, rule, plan, .. } = &change.entry;
     let plan = plan.map(|plan| plan.to_string());
-    context! { at => clock::local_minute(at), deed, rule, plan }
+    context! { at => clock::local_minute(*at), deed, rule, plan }
 }

@@ -20,6 +20,8 @@ const LISTED: u32 = 30;
 /// Maximum changes and files shown of one plan.
 const CHANGES_MAX: usize = 100;
 const FILES_MAX: usize = 40;
+/// Maximum size of a plan whose changes are shown, in bytes.
+const SHOWN_BYTES_MAX: u64 = 2 * 1024 * 1024;
 const TEMPLATE: &str = include_str!("templates/plan.html");
 
 pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
@@ -55,21 +57,24 @@ fn undone(at: Timestamp, undone_at: Option<Timestamp>) -> Option<String> {
 async fn plan_view(store: &Store, plan: &Plan) -> Result<Value, PageError> {
     let changes = plan.changes();
     let after = plan.after();
-    let known = store.memories_of(after.keys().copied().collect()).await?;
+    let conflicts = plan.operations.iter().filter_map(|it| {
+        let Disposition::Conflict { with, memory } = it.disposition else { return None };
+        Some([after.get(&with)?, after.get(&memory)?])
+    });
+    let conflicts: Vec<[&Memory; 2]> = conflicts.take(CHANGES_MAX).collect();
+    let shown = changes.iter().take(CHANGES_MAX).map(|it| it.memory);
+    let shown = shown.chain(conflicts.iter().flatten().map(|it| it.id)).collect();
+    let known = store.memories_of(shown).await?;
     let known: BTreeSet<MemoryId> = known.into_iter().map(|it| it.id).collect();
     // A memory that is not there has no page.
     let memory_view = |it: &Memory| match known.contains(&it.id) {
         true => memory_view(it),
         false => context! { id => "", ..memory_view(it) },
     };
-    let conflicts = plan.operations.iter().filter_map(|it| {
-        let Disposition::Conflict { with, memory } = it.disposition else { return None };
-        Some([after.get(&with)?, after.get(&memory)?])
-    });
     let is_discarded = |it: &&Operation| it.disposition == Disposition::Discard;
-    let discarded = plan.operations.iter().filter(is_discarded);
+    let discarded = plan.operations.iter().filter(is_discarded).take(CHANGES_MAX);
     Ok(context! {
-        conflicts => conflicts.map(|pair| pair.map(memory_view).into()).collect::<Vec<Value>>(),
+        conflicts => conflicts.iter().map(|pair| pair.map(memory_view).into()).collect::<Vec<Value>>(),
         discarded => discarded.map(|it| cut(it.facts.claim.headline())).collect::<Vec<_>>(),
         id => plan.id.to_string(),
         namespace => &plan.namespace,
@@ -114,11 +119,15 @@ fn file_view(path: String, change: &FileChange) -> Value {
 }
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
-    let stored = stored(&visit.page, &id).await?;
-    let at = clock::local_minute(stored.at);
-    let undone = undone(stored.at, stored.undone_at);
-    let view = context! { at, undone, ..plan_view(&visit.page.store, &stored.plan).await? };
-    visit.render("A plan", TEMPLATE, view)
+    let store = &visit.page.store;
+    let found = store.plan_entry(parsed(&id, "a plan")?, SHOWN_BYTES_MAX).await?;
+    let PlanEntry { id, namespace, at, undone_at, plan } = one(found, "plan")?;
+    let undone = undone(at, undone_at);
+    let view = match &plan {
+        Some(plan) => plan_view(store, plan).await?,
+        None => context! { id => id.to_string(), namespace, what => "too many changes to show" },
+    };
+    visit.render("A plan", TEMPLATE, context! { at => clock::local_minute(at), undone, ..view })
 }
 
 async fn stored(page: &Page, id: &str) -> Result<StoredPlan, PageError> {

@@ -16,10 +16,8 @@ const HITS_MAX: usize = 40;
 const LIVE: &str = "live";
 
 pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
-    let (record, note, edited) = (hit.record(), hit.note(), hit.edited());
-    let evidence = hit.quote(query).filter(|_| edited.is_none());
-    let quote = record.zip(evidence);
-    let place = quote.map(|(it, words)| format!("{}:{}", it.path, words.line));
+    let evidence = hit.shown_quote(query);
+    let quote = hit.record().zip(evidence);
     let words = cut(hit.words(query));
     let row = SearchRow::of(hit, query);
     context! {
@@ -42,7 +40,7 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
         headline => hit.claim().map_or_else(|| words.clone(), |it| cut(it.headline())),
         words,
         said_by => evidence.map(|it| speaker(it.speaker)),
-        place => place.or_else(|| note.map(|it| format!("{}:{}", it.path, it.line))),
+        place => row.path.zip(row.line).map(|(path, line)| format!("{path}:{line}")),
     }
 }
 
@@ -60,8 +58,9 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         let namespace = namespace.map(str::to_owned);
         let filter = SearchFilter { namespace, kind, open, ..SearchFilter::default() };
         let words = words.to_owned();
-        let mut request =
-            SearchRequest { words, filter, limit: HITS_MAX + 1, ..SearchRequest::default() };
+        let here = visit.page.directories.here.clone();
+        let limit = HITS_MAX + 1;
+        let mut request = SearchRequest { words, filter, limit, here, ..SearchRequest::default() };
         // The model is not called at every keystroke.
         if let Some(embedder) = visit.page.embedder.as_ref().filter(|_| visit.get(LIVE).is_none()) {
             note = embedder.prepare(store, &mut request).await;

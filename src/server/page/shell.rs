@@ -159,9 +159,9 @@ impl FromRequestParts<Arc<Page>> for Visit {
         let here = format!("{}{query}{}", parts.uri.path(), of_page.join("&"));
         let mut done = None;
         if let Some(Ok(prefix)) = parameters.get(DONE).map(|it| it.parse::<IdPrefix>())
-            && let Ok(PrefixLookup::One(stored)) = page.store.plan(prefix).await
+            && let Ok(PrefixLookup::One(stored)) = page.store.plan_entry(prefix, 0).await
         {
-            done = stored.undone_at.is_none().then(|| stored.plan.id.to_string());
+            done = stored.undone_at.is_none().then(|| stored.id.to_string());
         }
         Ok(Visit { page: Arc::clone(page), here, parameters, done })
     }
@@ -323,7 +323,7 @@ impl From<SyncError> for PageError {
 impl From<LookupError> for PageError {
     fn from(error: LookupError) -> PageError {
         match error {
-            LookupError::Id { .. } => PageError::bad(error.to_string()),
+            LookupError::Name(line) => PageError::bad(line),
             LookupError::Store(error) => error.into(),
         }
     }

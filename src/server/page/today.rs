@@ -72,9 +72,7 @@ fn projects(hits: &[SearchHit]) -> Value {
     ];
     let mut by_project: BTreeMap<&str, Vec<&SearchHit>> = BTreeMap::new();
     for hit in hits {
-        let of_record = hit.record().map(|it| it.record.provenance.namespace.as_str());
-        let of_memory = hit.memory.as_ref().map(|it| it.namespace.as_str());
-        by_project.entry(of_record.or(of_memory).unwrap_or_default()).or_default().push(hit);
+        by_project.entry(hit.namespace().unwrap_or_default()).or_default().push(hit);
     }
     let project = |(namespace, hits): (&str, Vec<&SearchHit>)| {
         let groups = DEEDS.iter().filter_map(|(kind, title)| {

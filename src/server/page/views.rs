@@ -71,7 +71,7 @@ pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Valu
     let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
     let first = |it: &Memory| it.sources.first().and_then(|id| records.get(id));
     let hits = marked(&page.store, memories.to_vec(), None, (page.clock)()).await?;
-    let rows = hits.iter().filter_map(MemoryRow::of).map(|it| it.standing_in_words());
+    let rows = hits.iter().filter_map(MemoryRow::of_hit).map(|it| it.standing_in_words());
     Ok(memories.iter().zip(rows).map(|(it, standing)| view(it, standing, first(it))).collect())
 }
 
