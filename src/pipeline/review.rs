@@ -79,7 +79,7 @@ pub(crate) async fn undecided(
         return Ok(Vec::new());
     }
     let MemoryPairs { certain, open } = store.pairs_with(memory.id).await?;
-    let open = open.into_iter().map(|(by, one, rule)| (by, one, false, rule == PARTLY));
+    let open = open.into_iter().map(|(by, one, rule)| (by, one, false, is_partly(&rule)));
     let certain = certain.into_iter().map(|(one, other)| (one, other, true, false));
     let pair = |(one, other, is_certain, is_partly)| {
         let pair = Contradiction { one, other, is_certain, is_partly };
