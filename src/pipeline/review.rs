@@ -40,15 +40,7 @@ pub(crate) async fn pairs(
     store: &Store,
     namespace: &str,
 ) -> Result<Vec<Contradiction>, StoreError> {
-<<<<<<< HEAD
-    let open = store.open_pairs(namespace, true, PAIRS_MAX).await?;
-    let certain = store.contradictions(namespace).await?;
-    let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
-    // Both stand, each with the other.
-    let open = open.iter().filter(|it| !is_partly(&it.rule)).map(|it| in_order(it.memory, it.home));
-=======
     let mut all = contradictions(store, namespace, PAIRS_MAX).await?;
->>>>>>> i3
     let mut met = BTreeSet::new();
     // Of a pair of which one changes a part of the other, a model decided that both stand.
     all.retain(|it| !it.is_partly && met.insert((it.one, it.other)));

@@ -91,11 +91,7 @@ pub(crate) async fn contradictions(
     open_max: u32,
 ) -> Result<Vec<Contradiction>, StoreError> {
     let certain = store.contradictions(namespace).await?;
-<<<<<<< HEAD
-    let open = store.open_pairs(namespace, true, OPEN_PAIRS_MAX).await?;
-=======
-    let open = store.suspected_pairs(namespace, open_max).await?;
->>>>>>> i3
+    let open = store.open_pairs(namespace, true, open_max).await?;
     let open = open.into_iter().map(|it| Contradiction {
         one: it.home.min(it.memory),
         other: it.home.max(it.memory),
