@@ -29,7 +29,8 @@ pub struct Conflict {
 pub(crate) struct Merged {
     pub text: String,
     pub conflicts: Vec<Conflict>,
-    pub edits: Vec<PersonEdit>,
+    /// Edits by tag.
+    pub edits: Vec<(String, PersonEdit)>,
     /// Reason why nothing was changed; `None` if everything could be merged.
     pub held: Option<&'static str>,
 }
@@ -101,19 +102,16 @@ impl Merge<'_> {
 
     /// Edits in `theirs`, a file that was never seen: ticks and other words than in `ours`. Nothing else in it is known to
     /// be a person's.
-    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<PersonEdit> {
+    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<(String, PersonEdit)> {
         let text = |body: &str| marked(&words(body)).text.to_owned();
         let (document, _) = Document::parse(self.kind, ours);
         let known: HashSet<String> =
             document.entries().map(|block| text(document.body(block))).collect();
         let mut edits = self.run(ours, ours, theirs).edits;
-        edits.retain(|edit| match edit {
-            PersonEdit::Edited { text: edited, .. } => !known.contains(&text(edited.as_str())),
-            PersonEdit::Ticked { done, .. } => *done,
-            PersonEdit::Added { .. }
-            | PersonEdit::Unmarked { .. }
-            | PersonEdit::Moved { .. }
-            | PersonEdit::Deleted { .. } => false,
+        edits.retain(|(_, edit)| match edit {
+            PersonEdit::Edited(edited) => !known.contains(&text(edited.as_str())),
+            PersonEdit::Ticked(done) => *done,
+            PersonEdit::Unmarked(_) | PersonEdit::Moved(_) | PersonEdit::Deleted => false,
         });
         edits
     }
@@ -432,34 +430,17 @@ fn shape_of(body: &str) -> Shape {
     if let Some(Part::Entry(shape)) = first { shape } else { Shape::Paragraph }
 }
 
-/// An edit by a person. Sections are identified by their headings.
+/// An edit of an entry by a person.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum PersonEdit {
-    Added {
-        section: Redacted,
-        text: Redacted,
-    },
-    Edited {
-        tag: String,
-        text: Redacted,
-    },
+pub(crate) enum PersonEdit {
+    Edited(Redacted),
     /// The box of a task was ticked or unticked.
-    Ticked {
-        tag: String,
-        done: bool,
-    },
+    Ticked(bool),
     /// Marks after the text were removed; has the tags of the memories that they named.
-    Unmarked {
-        tag: String,
-        others: Vec<String>,
-    },
-    Moved {
-        tag: String,
-        section: Redacted,
-    },
-    Deleted {
-        tag: String,
-    },
+    Unmarked(Vec<String>),
+    /// It is in the section with this heading.
+    Moved(Redacted),
+    Deleted,
 }
 
 fn person_edits(
@@ -467,11 +448,11 @@ fn person_edits(
     disk: &Document<'_>,
     sides: &[Units<'_>; 3],
     gate: &Gate,
-) -> Vec<PersonEdit> {
+) -> Vec<(String, PersonEdit)> {
     if base.text == disk.text {
         return Vec::new();
     }
-    let [before, ours, now] = sides;
+    let [before, _, now] = sides;
     let mut edits = Vec::new();
     let text = |at: usize| {
         let block = disk.blocks.get(at);
@@ -485,37 +466,25 @@ fn person_edits(
         let is_copy = focus.is_some();
         let Some(tag) = focus.or_else(|| source(key).map(str::to_owned)) else { continue };
         let Some(found) = now.get(key) else {
-            edits.extend((!is_copy).then_some(PersonEdit::Deleted { tag }));
+            edits.extend((!is_copy).then_some((tag, PersonEdit::Deleted)));
             continue;
         };
         // Renaming a heading moves no entry.
         let is_renamed =
             !(disk.has_section(unit.section) || disk.kind.sections().contains(&found.section));
         if found.section != unit.section && !(is_renamed || is_copy) {
-            let section = gate.redact(found.section);
-            edits.push(PersonEdit::Moved { tag: tag.clone(), section });
+            edits.push((tag.clone(), PersonEdit::Moved(gate.redact(found.section))));
         }
         let (was, is) = (item_of(unit.body), item_of(found.body));
         if let Some(done) = is.done.filter(|done| was.done.unwrap_or(false) != *done) {
-            edits.push(PersonEdit::Ticked { tag: tag.clone(), done });
+            edits.push((tag.clone(), PersonEdit::Ticked(done)));
         }
         if was.words() != is.words() {
             let others = unmarked(&was.words(), &is.words());
             if !others.is_empty() {
-                edits.push(PersonEdit::Unmarked { tag, others });
+                edits.push((tag, PersonEdit::Unmarked(others)));
             } else if !differs_in_marks(unit.body, found.body) {
-                edits.push(PersonEdit::Edited { tag, text: text(found.at) });
-            }
-        }
-    }
-    for (key, unit) in &now.list {
-        let is_entry =
-            disk.blocks.get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
-        let is_new = before.get(key).is_none() && ours.get(key).is_none() && tag_of(key).is_none();
-        if is_entry && is_new {
-            let text = text(unit.at);
-            if !text.is_empty() {
-                edits.push(PersonEdit::Added { section: gate.redact(unit.section), text });
+                edits.push((tag, PersonEdit::Edited(text(found.at))));
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
 use super::kind::{Files, Kind, SESSIONS};
-use super::merge::{Conflict, Merge, Merged, PersonEdit};
+use super::merge::{Conflict, Merge, Merged};
 use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
@@ -29,8 +29,6 @@ pub struct Update {
     pub changes: Vec<FileChange>,
     /// Entries that both a person and we changed.
     pub conflicts: Vec<(String, Conflict)>,
-    /// Edits by people.
-    pub edits: Vec<(String, PersonEdit)>,
     /// Files left unchanged, with the reason.
     pub held: Vec<(String, &'static str)>,
     /// Rendered files that a person deleted; they stay deleted.
@@ -83,9 +81,8 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
 
 impl Update {
     fn join(&mut self, path: &str, merged: Merged, theirs: &str) {
-        let Merged { text, conflicts, edits, held } = merged;
+        let Merged { text, conflicts, edits: _, held } = merged;
         self.conflicts.extend(conflicts.into_iter().map(|it| (path.to_owned(), it)));
-        self.edits.extend(edits.into_iter().map(|it| (path.to_owned(), it)));
         self.held.extend(held.map(|rule| (path.to_owned(), rule)));
         if text != theirs {
             self.change(path, Some(theirs.into()), Some(text.into()));
