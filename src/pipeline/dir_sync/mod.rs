@@ -173,21 +173,22 @@ impl DirSync {
             return Ok(());
         }
         let gone = all.into_iter().filter(|it| !is_here(it)).collect();
-        let Some(old) = self.earlier(folder, gone).await? else { return Ok(()) };
+        let Some(old) = self.earlier(&read(folder)?.files, gone).await? else { return Ok(()) };
         let keys = state::keys_of(&old.dir).into_iter().zip(state::keys_of(&here.dir));
         Ok(self.store.move_directory(&old, keys.collect()).await?)
     }
 
-    /// The one of `all` that is or was on this machine and whose entries `folder` still has.
+    /// The one of `all` that is or was on this machine and whose entries are still in `files`.
     async fn earlier(
         &self,
-        folder: &MemoryFolder,
+        files: &Files,
         all: Vec<Directory>,
-    ) -> Result<Option<Directory>, SyncError> {
+    ) -> Result<Option<Directory>, StoreError> {
+        let disk = tags_of_memories(files);
         for old in all.into_iter().filter(|old| old.host == process::host()) {
             let before = self.store.rendered(&old.dir).await?;
-            let (before, disk) = (tags_of_memories(&before), read(folder)?.files);
-            let still = tags_of_memories(&disk).intersection(&before).count();
+            let before = tags_of_memories(&before);
+            let still = disk.intersection(&before).count();
             if still > 0 && before.len() <= still.saturating_mul(2) {
                 return Ok(Some(old));
             }
@@ -201,11 +202,12 @@ impl DirSync {
         &self,
         folder: &MemoryFolder,
     ) -> Result<Option<(String, Option<Directory>)>, SyncError> {
+        let disk = read(folder)?.files;
         for namespace in self.store.namespaces().await? {
             let mut all = self.store.directories(&namespace).await?;
             all.retain(|it| *it != directory_of(folder));
             all.sort_by_key(is_here);
-            if let Some(old) = self.earlier(folder, all).await? {
+            if let Some(old) = self.earlier(&disk, all).await? {
                 return Ok(Some((namespace, Some(old).filter(is_here))));
             }
         }
