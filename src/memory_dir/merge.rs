@@ -13,7 +13,6 @@ use super::units::{
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::iter::successors;
-use std::ops::Range;
 
 /// An entry that both sides changed; the person's version stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -240,43 +239,31 @@ impl Join<'_, '_> {
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
         }
-        self.empty_sections(&gone).for_each(|at| edits.remove(at));
+        self.empty_sections(&gone).into_iter().for_each(|at| edits.remove(at));
         (edits.finish(), conflicts)
     }
 
     /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
-    /// above them.
-    fn empty_sections<'a>(&'a self, gone: &'a HashSet<usize>) -> impl Iterator<Item = usize> + 'a {
+    /// above and in them.
+    fn empty_sections(&self, gone: &HashSet<usize>) -> Vec<usize> {
         let has = |units: &Units<'_>, name| {
             units.list.iter().any(|(_, it)| it.section == name && !it.is_moved)
         };
-        self.sections()
-            .filter(move |(heading, blocks)| {
-                let name = self.disk.heading_words(heading);
-                let is_empty = blocks.clone().all(|at| {
-                    gone.contains(&at)
-                        || self.disk.blocks.get(at).is_some_and(|it| it.part == Part::Blank)
-                });
-                let is_emptied = blocks.clone().any(|at| gone.contains(&at));
-                is_empty && is_emptied && has(self.base, name) && !has(self.ours, name)
-            })
-            .flat_map(|(_, blocks)| {
-                let heading = blocks.start - 1;
-                let above = (0..heading).rev();
-                let is_blank = |at: &usize| self.disk.blocks[*at].part == Part::Blank;
-                above.take_while(is_blank).chain([heading]).collect::<Vec<_>>()
-            })
-    }
-
-    /// Headings of sections on disk, each with the blocks up to the next one.
-    fn sections(&self) -> impl Iterator<Item = (&Block, Range<usize>)> {
         let blocks = &self.disk.blocks;
         let ends = |it: &Block| matches!(it.part, Part::Section | Part::Rule | Part::Footer);
-        let headings = blocks.iter().enumerate().filter(|(_, it)| it.part == Part::Section);
-        headings.map(move |(at, heading)| {
-            let length = blocks.iter().skip(at + 1).take_while(|it| !ends(it)).count();
-            (heading, at + 1..at + 1 + length)
-        })
+        let is_blank = |at: &usize| blocks.get(*at).is_some_and(|it| it.part == Part::Blank);
+        let mut empty = Vec::new();
+        for (heading, block) in blocks.iter().enumerate().filter(|it| it.1.part == Part::Section) {
+            let name = self.disk.heading_words(block);
+            let length = blocks.iter().skip(heading + 1).take_while(|it| !ends(it)).count();
+            let mut below = heading + 1..heading + 1 + length;
+            let is_empty = below.clone().all(|at| gone.contains(&at) || is_blank(&at));
+            let last = below.rfind(|at| gone.contains(at)).filter(|_| is_empty);
+            if let Some(last) = last.filter(|_| has(self.base, name) && !has(self.ours, name)) {
+                empty.extend((0..heading).rev().take_while(is_blank).chain(heading..last));
+            }
+        }
+        empty
     }
 
     /// True if the entry is as a person worded it and memory keeps it.

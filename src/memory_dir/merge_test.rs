@@ -57,6 +57,21 @@ fn the_footer_stays_below_a_section_that_lost_its_entries() {
 }
 
 #[test]
+fn a_section_comes_and_goes_with_its_blank_lines() {
+    let both = "a=1 #=Blockers b=1";
+    check("a=1", both, "a=1 mine", "a=1 mine #=Blockers b=1");
+    check(both, "a=1", "a=1 mine #=Blockers b=1", "a=1 mine");
+    check(both, "a=1 #=Notes c=1", "a=1 mine #=Blockers b=1", "a=1 mine #=Notes c=1");
+    let (base, ours) = (list("a=1 #=Blockers b=1 #=Notes c=1"), list("a=1 #=Notes c=1"));
+    let spaced = |text: &str| text.replace("Blockers\n", "Blockers\n\n");
+    let merged = merge(Kind::ActiveContext, &base, &ours, &spaced(&base), &gate());
+    assert_eq!(merged.text, ours);
+    let twice = |text: &str| text.replace("\n---", "\n\n---");
+    let merged = merge(Kind::ActiveContext, &ours, &base, &twice(&ours), &gate());
+    assert_eq!(merged.text.matches("\n\n\n").count(), 1, "{}", merged.text);
+}
+
+#[test]
 fn a_lost_heading_returns_above_its_entries_and_a_renamed_one_stays() {
     let both = "a=1 #=Blockers b=1 mine c=1";
     for (theirs, expected) in [
