@@ -152,8 +152,9 @@ fn with_heading(
         let list: Vec<_> = list.filter(|it| it.1.section == last.section).collect();
         let run = list.iter().rev().take_while(|it| is_own(&it.0)).count();
         let (rest, run) = list.split_at(list.len() - run);
-        // Those that a person moved up are the first ones.
-        if rest.iter().skip_while(|it| is_own(&it.0)).any(|it| is_own(&it.0)) {
+        let own = known.list.iter().filter(|it| source(&it.0).is_some() && is_own(&it.0)).count();
+        // Those that a person moved up are the first ones, or there was only one.
+        if own > 1 && rest.iter().skip_while(|it| is_own(&it.0)).any(|it| is_own(&it.0)) {
             return Err(IsAmbiguous);
         }
         let Some((_, first)) = run.first() else { continue };

@@ -111,6 +111,9 @@ fn a_lost_heading_moves_only_what_a_person_moved() {
         let text = "## Open Questions - 1 - 1 - 1 - 1 - 1".to_owned();
         assert_eq!(moved(theirs), (text, 0, 0, Some(HELD_HEADING)), "{theirs}");
     }
+    // The only one was moved.
+    let moved = join("a=1 b=1 #=Blockers c=1", "a=1 b=1 #=Blockers c=1", "a=1 c=1 b=1");
+    assert_eq!((moved.text, moved.edits.len(), moved.held), (list("a=1 c=1 b=1"), 1, None));
     // The section above has no entry.
     let empty = "#=Blockers c=1";
     let merged = join(empty, empty, "c=1");
