@@ -72,7 +72,7 @@ fn main() {
     memories.push(decided("names", "Name files in snake_case", &[], "The linter asks for it"));
     let now = rendered(&memories, &base, &disk, &gate);
     let update = update_directory(&base, &now, &disk, &gate);
-    println!("{} conflicts, {} edits of a person", update.conflicts.len(), update.edits.len());
+    println!("{} conflicts", update.conflicts.len());
     for change in update.changes {
         println!("--- {}\n{}", change.path, change.after.clone().unwrap_or_default());
         disk.insert(change.path, change.after.unwrap_or_default());

@@ -13,7 +13,6 @@ use super::units::{
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::iter::successors;
-use std::ops::Range;
 
 /// An entry that both sides changed; the person's version stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,7 +28,8 @@ pub struct Conflict {
 pub(crate) struct Merged {
     pub text: String,
     pub conflicts: Vec<Conflict>,
-    pub edits: Vec<PersonEdit>,
+    /// Edits by tag.
+    pub edits: Vec<(String, PersonEdit)>,
     /// Reason why nothing was changed; `None` if everything could be merged.
     pub held: Option<&'static str>,
 }
@@ -101,19 +101,16 @@ impl Merge<'_> {
 
     /// Edits in `theirs`, a file that was never seen: ticks and other words than in `ours`. Nothing else in it is known to
     /// be a person's.
-    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<PersonEdit> {
+    pub(crate) fn unseen_edits(&self, ours: &str, theirs: &str) -> Vec<(String, PersonEdit)> {
         let text = |body: &str| marked(&words(body)).text.to_owned();
         let (document, _) = Document::parse(self.kind, ours);
         let known: HashSet<String> =
             document.entries().map(|block| text(document.body(block))).collect();
         let mut edits = self.run(ours, ours, theirs).edits;
-        edits.retain(|edit| match edit {
-            PersonEdit::Edited { text: edited, .. } => !known.contains(&text(edited.as_str())),
-            PersonEdit::Ticked { done, .. } => *done,
-            PersonEdit::Added { .. }
-            | PersonEdit::Unmarked { .. }
-            | PersonEdit::Moved { .. }
-            | PersonEdit::Deleted { .. } => false,
+        edits.retain(|(_, edit)| match edit {
+            PersonEdit::Edited(edited) => !known.contains(&text(edited.as_str())),
+            PersonEdit::Ticked(done) => *done,
+            PersonEdit::Unmarked(_) | PersonEdit::Moved(_) | PersonEdit::Deleted => false,
         });
         edits
     }
@@ -155,8 +152,9 @@ fn with_heading(
         let list: Vec<_> = list.filter(|it| it.1.section == last.section).collect();
         let run = list.iter().rev().take_while(|it| is_own(&it.0)).count();
         let (rest, run) = list.split_at(list.len() - run);
-        // Those that a person moved up are the first ones.
-        if rest.iter().skip_while(|it| is_own(&it.0)).any(|it| is_own(&it.0)) {
+        let own = known.list.iter().filter(|it| source(&it.0).is_some() && is_own(&it.0)).count();
+        // Those that a person moved up are the first ones, or there was only one.
+        if own > 1 && rest.iter().skip_while(|it| is_own(&it.0)).any(|it| is_own(&it.0)) {
             return Err(IsAmbiguous);
         }
         let Some((_, first)) = run.first() else { continue };
@@ -242,43 +240,31 @@ impl Join<'_, '_> {
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
         }
-        self.empty_sections(&gone).for_each(|at| edits.remove(at));
+        self.empty_sections(&gone).into_iter().for_each(|at| edits.remove(at));
         (edits.finish(), conflicts)
     }
 
     /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
-    /// above them.
-    fn empty_sections<'a>(&'a self, gone: &'a HashSet<usize>) -> impl Iterator<Item = usize> + 'a {
+    /// above and in them.
+    fn empty_sections(&self, gone: &HashSet<usize>) -> Vec<usize> {
         let has = |units: &Units<'_>, name| {
             units.list.iter().any(|(_, it)| it.section == name && !it.is_moved)
         };
-        self.sections()
-            .filter(move |(heading, blocks)| {
-                let name = self.disk.heading_words(heading);
-                let is_empty = blocks.clone().all(|at| {
-                    gone.contains(&at)
-                        || self.disk.blocks.get(at).is_some_and(|it| it.part == Part::Blank)
-                });
-                let is_emptied = blocks.clone().any(|at| gone.contains(&at));
-                is_empty && is_emptied && has(self.base, name) && !has(self.ours, name)
-            })
-            .flat_map(|(_, blocks)| {
-                let heading = blocks.start - 1;
-                let above = (0..heading).rev();
-                let is_blank = |at: &usize| self.disk.blocks[*at].part == Part::Blank;
-                above.take_while(is_blank).chain([heading]).collect::<Vec<_>>()
-            })
-    }
-
-    /// Headings of sections on disk, each with the blocks up to the next one.
-    fn sections(&self) -> impl Iterator<Item = (&Block, Range<usize>)> {
         let blocks = &self.disk.blocks;
         let ends = |it: &Block| matches!(it.part, Part::Section | Part::Rule | Part::Footer);
-        let headings = blocks.iter().enumerate().filter(|(_, it)| it.part == Part::Section);
-        headings.map(move |(at, heading)| {
-            let length = blocks.iter().skip(at + 1).take_while(|it| !ends(it)).count();
-            (heading, at + 1..at + 1 + length)
-        })
+        let is_blank = |at: &usize| blocks.get(*at).is_some_and(|it| it.part == Part::Blank);
+        let mut empty = Vec::new();
+        for (heading, block) in blocks.iter().enumerate().filter(|it| it.1.part == Part::Section) {
+            let name = self.disk.heading_words(block);
+            let length = blocks.iter().skip(heading + 1).take_while(|it| !ends(it)).count();
+            let mut below = heading + 1..heading + 1 + length;
+            let is_empty = below.clone().all(|at| gone.contains(&at) || is_blank(&at));
+            let last = below.rfind(|at| gone.contains(at)).filter(|_| is_empty);
+            if let Some(last) = last.filter(|_| has(self.base, name) && !has(self.ours, name)) {
+                empty.extend((0..heading).rev().take_while(is_blank).chain(heading..last));
+            }
+        }
+        empty
     }
 
     /// True if the entry is as a person worded it and memory keeps it.
@@ -432,34 +418,17 @@ fn shape_of(body: &str) -> Shape {
     if let Some(Part::Entry(shape)) = first { shape } else { Shape::Paragraph }
 }
 
-/// An edit by a person. Sections are identified by their headings.
+/// An edit of an entry by a person.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum PersonEdit {
-    Added {
-        section: Redacted,
-        text: Redacted,
-    },
-    Edited {
-        tag: String,
-        text: Redacted,
-    },
+pub(crate) enum PersonEdit {
+    Edited(Redacted),
     /// The box of a task was ticked or unticked.
-    Ticked {
-        tag: String,
-        done: bool,
-    },
+    Ticked(bool),
     /// Marks after the text were removed; has the tags of the memories that they named.
-    Unmarked {
-        tag: String,
-        others: Vec<String>,
-    },
-    Moved {
-        tag: String,
-        section: Redacted,
-    },
-    Deleted {
-        tag: String,
-    },
+    Unmarked(Vec<String>),
+    /// It is in the section with this heading.
+    Moved(Redacted),
+    Deleted,
 }
 
 fn person_edits(
@@ -467,11 +436,11 @@ fn person_edits(
     disk: &Document<'_>,
     sides: &[Units<'_>; 3],
     gate: &Gate,
-) -> Vec<PersonEdit> {
+) -> Vec<(String, PersonEdit)> {
     if base.text == disk.text {
         return Vec::new();
     }
-    let [before, ours, now] = sides;
+    let [before, _, now] = sides;
     let mut edits = Vec::new();
     let text = |at: usize| {
         let block = disk.blocks.get(at);
@@ -485,37 +454,25 @@ fn person_edits(
         let is_copy = focus.is_some();
         let Some(tag) = focus.or_else(|| source(key).map(str::to_owned)) else { continue };
         let Some(found) = now.get(key) else {
-            edits.extend((!is_copy).then_some(PersonEdit::Deleted { tag }));
+            edits.extend((!is_copy).then_some((tag, PersonEdit::Deleted)));
             continue;
         };
         // Renaming a heading moves no entry.
         let is_renamed =
             !(disk.has_section(unit.section) || disk.kind.sections().contains(&found.section));
         if found.section != unit.section && !(is_renamed || is_copy) {
-            let section = gate.redact(found.section);
-            edits.push(PersonEdit::Moved { tag: tag.clone(), section });
+            edits.push((tag.clone(), PersonEdit::Moved(gate.redact(found.section))));
         }
         let (was, is) = (item_of(unit.body), item_of(found.body));
         if let Some(done) = is.done.filter(|done| was.done.unwrap_or(false) != *done) {
-            edits.push(PersonEdit::Ticked { tag: tag.clone(), done });
+            edits.push((tag.clone(), PersonEdit::Ticked(done)));
         }
         if was.words() != is.words() {
             let others = unmarked(&was.words(), &is.words());
             if !others.is_empty() {
-                edits.push(PersonEdit::Unmarked { tag, others });
+                edits.push((tag, PersonEdit::Unmarked(others)));
             } else if !differs_in_marks(unit.body, found.body) {
-                edits.push(PersonEdit::Edited { tag, text: text(found.at) });
-            }
-        }
-    }
-    for (key, unit) in &now.list {
-        let is_entry =
-            disk.blocks.get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
-        let is_new = before.get(key).is_none() && ours.get(key).is_none() && tag_of(key).is_none();
-        if is_entry && is_new {
-            let text = text(unit.at);
-            if !text.is_empty() {
-                edits.push(PersonEdit::Added { section: gate.redact(unit.section), text });
+                edits.push((tag, PersonEdit::Edited(text(found.at))));
             }
         }
     }

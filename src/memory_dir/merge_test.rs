@@ -57,6 +57,21 @@ fn the_footer_stays_below_a_section_that_lost_its_entries() {
 }
 
 #[test]
+fn a_section_comes_and_goes_with_its_blank_lines() {
+    let both = "a=1 #=Blockers b=1";
+    check("a=1", both, "a=1 mine", "a=1 mine #=Blockers b=1");
+    check(both, "a=1", "a=1 mine #=Blockers b=1", "a=1 mine");
+    check(both, "a=1 #=Notes c=1", "a=1 mine #=Blockers b=1", "a=1 mine #=Notes c=1");
+    let (base, ours) = (list("a=1 #=Blockers b=1 #=Notes c=1"), list("a=1 #=Notes c=1"));
+    let spaced = |text: &str| text.replace("Blockers\n", "Blockers\n\n");
+    let merged = merge(Kind::ActiveContext, &base, &ours, &spaced(&base), &gate());
+    assert_eq!(merged.text, ours);
+    let twice = |text: &str| text.replace("\n---", "\n\n---");
+    let merged = merge(Kind::ActiveContext, &ours, &base, &twice(&ours), &gate());
+    assert_eq!(merged.text.matches("\n\n\n").count(), 1, "{}", merged.text);
+}
+
+#[test]
 fn a_lost_heading_returns_above_its_entries_and_a_renamed_one_stays() {
     let both = "a=1 #=Blockers b=1 mine c=1";
     for (theirs, expected) in [
@@ -68,7 +83,7 @@ fn a_lost_heading_returns_above_its_entries_and_a_renamed_one_stays() {
         let lines =
             |text: &str| text.lines().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
         assert_eq!(lines(&merged.text), lines(&list(expected)));
-        assert!(!merged.edits.iter().any(|it| matches!(it, PersonEdit::Moved { .. })), "{theirs}");
+        assert!(!merged.edits.iter().any(|it| matches!(it.1, PersonEdit::Moved(_))), "{theirs}");
     }
     let demoted = list("a=1 #=Blockers b=1").replace("## Blockers", "### Blockers");
     let known = list("a=1 #=Blockers b=1");
@@ -84,7 +99,7 @@ fn a_lost_heading_moves_only_what_a_person_moved() {
     let both = "a=1 b=1 #=Blockers c=1 d=1 e=1";
     let moved = |theirs: &str| {
         let Merged { text, edits, held, .. } = join(both, both, theirs);
-        let moves = edits.iter().filter(|it| matches!(it, PersonEdit::Moved { .. })).count();
+        let moves = edits.iter().filter(|it| matches!(it.1, PersonEdit::Moved(_))).count();
         let lines = text.lines().filter(|it| it.starts_with("- ") || it.starts_with("## "));
         (lines.map(str::to_owned).collect::<Vec<_>>().join(" "), moves, edits.len(), held)
     };
@@ -96,6 +111,9 @@ fn a_lost_heading_moves_only_what_a_person_moved() {
         let text = "## Open Questions - 1 - 1 - 1 - 1 - 1".to_owned();
         assert_eq!(moved(theirs), (text, 0, 0, Some(HELD_HEADING)), "{theirs}");
     }
+    // The only one was moved.
+    let moved = join("a=1 b=1 #=Blockers c=1", "a=1 b=1 #=Blockers c=1", "a=1 c=1 b=1");
+    assert_eq!((moved.text, moved.edits.len(), moved.held), (list("a=1 c=1 b=1"), 1, None));
     // The section above has no entry.
     let empty = "#=Blockers c=1";
     let merged = join(empty, empty, "c=1");
@@ -112,7 +130,7 @@ fn an_entry_without_its_tag_is_known_by_its_words() {
     check("a=1", "a=1", "1 a=1", "1 a=1");
     assert_eq!(join("a=1 b=2", "a=1 b=2", "1 2").edits, []);
     let rewritten = join("a=1 b=2", "a=1 b=2", "9 2").edits;
-    let deleted = |it: &PersonEdit| matches!(it, PersonEdit::Deleted { .. });
+    let deleted = |it: &(String, PersonEdit)| it.1 == PersonEdit::Deleted;
     assert_eq!(rewritten.iter().filter(|it| deleted(it)).count(), 1);
     let hidden = join("a=1", "a=1", "!1");
     assert_eq!(hidden.text, list("!1"), "private text keeps its bytes");
@@ -271,11 +289,7 @@ fn what_a_person_did_is_told() {
     let text = |text: &str| gate().redact(text);
     assert_eq!(
         merged.edits,
-        [
-            PersonEdit::Edited { tag: tag("b"), text: text("- 2") },
-            PersonEdit::Deleted { tag: tag("c") },
-            PersonEdit::Added { section: text("Open Questions"), text: text("- mine") },
-        ]
+        [(tag("b"), PersonEdit::Edited(text("- 2"))), (tag("c"), PersonEdit::Deleted),]
     );
 }
 

@@ -57,8 +57,7 @@ impl<'a> PeopleEdits<'a> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
         for (path, seen) in &self.before.seen {
             for tag in self.tags_gone_with(path, seen) {
-                let edit = PersonEdit::Deleted { tag: tag.to_owned() };
-                by_tag.entry(tag.to_owned()).or_default().note(path, edit);
+                by_tag.entry(tag.to_owned()).or_default().note(path, PersonEdit::Deleted);
             }
         }
         let disk = &self.disk.files;
@@ -68,9 +67,9 @@ impl<'a> PeopleEdits<'a> {
         let lost: BTreeSet<&str> = changed.iter().flat_map(ChangedFile::lost).collect();
         for file in &changed {
             let now = gate.redact(file.text);
-            for edit in self.edits_of(file, now.as_str(), gate) {
-                if let Some(tag) = tag_of(&edit).filter(|tag| file.counts(&edit, tag)) {
-                    by_tag.entry(tag.to_owned()).or_default().note(file.path, edit);
+            for (tag, edit) in self.edits_of(file, now.as_str(), gate) {
+                if file.counts(&edit, &tag) {
+                    by_tag.entry(tag).or_default().note(file.path, edit);
                 }
             }
             let is_known = file.seen.is_some() && self.rendered.files.contains_key(file.path);
@@ -91,7 +90,6 @@ impl<'a> PeopleEdits<'a> {
                 );
             }
         }
-        by_tag.retain(|_, edits| edits.is_something());
         by_tag
     }
 
@@ -150,7 +148,7 @@ impl<'a> PeopleEdits<'a> {
         })
     }
 
-    fn edits_of(self, file: &ChangedFile<'_>, now: &str, gate: &Gate) -> Vec<PersonEdit> {
+    fn edits_of(self, file: &ChangedFile<'_>, now: &str, gate: &Gate) -> Vec<(String, PersonEdit)> {
         let (wordings, moved) = (&self.rendered.wordings, file.moved);
         let merge = Merge { kind: Kind::of_path(file.path), gate, wordings, moved };
         match (file.seen, file.rendered) {
@@ -217,13 +215,10 @@ impl<'a> ChangedFile<'a> {
     fn counts(&self, edit: &PersonEdit, tag: &str) -> bool {
         match edit {
             // An entry that is not rendered here any more was removed by us.
-            PersonEdit::Deleted { .. } => self.ours.contains(tag) || !self.base.contains(tag),
+            PersonEdit::Deleted => self.ours.contains(tag) || !self.base.contains(tag),
             // Marks do not move along.
-            PersonEdit::Unmarked { .. } => self.known.contains(tag) || self.ours.contains(tag),
-            PersonEdit::Added { .. }
-            | PersonEdit::Edited { .. }
-            | PersonEdit::Ticked { .. }
-            | PersonEdit::Moved { .. } => true,
+            PersonEdit::Unmarked(_) => self.known.contains(tag) || self.ours.contains(tag),
+            PersonEdit::Edited(_) | PersonEdit::Ticked(_) | PersonEdit::Moved(_) => true,
         }
     }
 }
@@ -232,34 +227,22 @@ fn removal_of(path: &str) -> Removal {
     if path.starts_with(SESSIONS) { Removal::History } else { Removal::Current }
 }
 
-fn tag_of(edit: &PersonEdit) -> Option<&str> {
-    match edit {
-        PersonEdit::Added { .. } => None,
-        PersonEdit::Edited { tag, .. }
-        | PersonEdit::Ticked { tag, .. }
-        | PersonEdit::Unmarked { tag, .. }
-        | PersonEdit::Moved { tag, .. }
-        | PersonEdit::Deleted { tag } => Some(tag),
-    }
-}
-
 impl MemoryEdits {
     fn note(&mut self, path: &str, edit: PersonEdit) {
         match edit {
-            PersonEdit::Added { .. } => {}
-            PersonEdit::Edited { text, .. } => {
+            PersonEdit::Edited(text) => {
                 (self.is_edited, self.text) = (true, Some(text));
             }
-            PersonEdit::Ticked { done, .. } => self.done = Some(done),
-            PersonEdit::Unmarked { others, .. } => self.unmarked.extend(others),
-            PersonEdit::Moved { section, .. } => {
+            PersonEdit::Ticked(done) => self.done = Some(done),
+            PersonEdit::Unmarked(others) => self.unmarked.extend(others),
+            PersonEdit::Moved(section) => {
                 self.is_edited = true;
                 if path == PROGRESS {
                     self.done = Some(section.as_str() == COMPLETED);
                     self.is_begun = section.as_str() == IN_PROGRESS;
                 }
             }
-            PersonEdit::Deleted { .. } => self.removal = self.removal.max(Some(removal_of(path))),
+            PersonEdit::Deleted => self.removal = self.removal.max(Some(removal_of(path))),
         }
     }
 
@@ -280,26 +263,6 @@ impl MemoryEdits {
             self.is_edited |= words.is_some();
             self.text = words.map(|(at, len)| now.cut(at..at + len)).or(self.text.take());
         }
-    }
-
-    fn is_something(&self) -> bool {
-        let MemoryEdits {
-            is_edited,
-            text: _,
-            done,
-            unmarked,
-            removal,
-            is_back,
-            is_elsewhere: _,
-            is_begun: _,
-            status,
-        } = self;
-        *is_edited
-            || *is_back
-            || !unmarked.is_empty()
-            || done.is_some()
-            || removal.is_some()
-            || status.is_some()
     }
 }
 
