@@ -270,7 +270,7 @@ fn a_rule_keeps_its_words_beside_a_case_of_it() {
         (
             "a frame carries 51 bytes at most",
             "the weather in one frame is at most 51 bytes",
-            "duplicate ",
+            "merge ",
         ),
     ];
     for (rule, case, expected) in beside {
@@ -288,11 +288,12 @@ fn a_rule_keeps_its_words_beside_a_case_of_it() {
 
 #[test]
 fn a_verdict_counts_more_than_words_of_change() {
-    let old = "the audit log is append only; the agent revokes DELETE on the table";
-    let new = "in the audit log nothing is deleted, not even for Ann";
+    let old = "bookings are kept in SQLite";
+    let new = "bookings are kept in Postgres instead of SQLite";
     for (verdict, stays) in [(None, false), (Some(Verdict::Unrelated), true)] {
-        let [old, new] = [(old, 1), (new, 9)]
-            .map(|(words, day)| record(decision(&[], words, ""), Speaker::Person, day));
+        let [old, new] = [(old, 1), (new, 9)].map(|(words, day)| {
+            record_of(decision(&[], words, ""), &[(Speaker::Person, words)], day)
+        });
         let mut state = MemoryMap::new();
         plan(std::slice::from_ref(&old), &mut state);
         let memories = Memories::of(NAMESPACE, &state);
