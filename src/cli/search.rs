@@ -396,7 +396,11 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
         output::note("no records for these days: `annalist status` shows what was read");
     } else {
         rows.sort_by_key(|row| (row.namespace, order(row.kind)));
-        output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;
+        let more = match all.saturating_sub(rows.len()) as u64 {
+            0 => String::new(),
+            more => format!("and {} more: --limit N\n", count(more)),
+        };
+        output::paged(&(by_project(&rows) + &more))?;
     }
     if let Some(undated) = undated {
         output::note(&format!("{undated}: `annalist records` lists all"));
@@ -460,11 +464,4 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
         "",
         place.or(edited).unwrap_or_default()
     )
-}
-
-fn rest(all: usize, shown: usize) -> String {
-    match all.saturating_sub(shown) as u64 {
-        0 => String::new(),
-        more => format!("and {} more: --limit N\n", count(more)),
-    }
 }

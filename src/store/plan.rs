@@ -263,8 +263,7 @@ impl Store {
             "SELECT d.memory, o.memory, o.rule FROM {OPEN_PAIRS}
             WHERE d.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
         );
-        let doing = "reading what a memory may contradict";
-        let later: Vec<_> = self.all(doing, &sql, values![&memory.0]).await?;
+        let later: Vec<_> = self.all("reading pairs", &sql, values![&memory.0]).await?;
         pairs.open.extend(later);
         Ok(pairs)
     }

@@ -216,8 +216,10 @@ impl Lookup {
             each.collect::<Vec<_>>().join(or)
         };
         if keys.is_empty() {
-            let all = Lookup::numbered("records c", "?1 = ''".to_owned());
-            return Lookup { is_of_all: true, ..all };
+            return Lookup {
+                is_of_all: true,
+                ..Lookup::numbered("records c", "?1 = ''".to_owned())
+            };
         }
         let [subject, reason, evidence] = WEIGHTS;
         match db {
@@ -290,6 +292,24 @@ fn candidates(db: &mut Db, keys: &[u64], filter: &SearchFilter, limit: u32) -> R
     Ok(Candidates { frequencies, records, memories })
 }
 
+/// Condition for records of open memories, of which `enough` takes the first, and for those that may become some.
+fn of_open(enough: &str) -> String {
+    let of = |since: &str| {
+        format!(
+            "SELECT id FROM (SELECT m.id FROM memories m WHERE {IS_OPEN} AND {since}
+                AND (m.namespace = ?3 OR ?3 IS NULL) {enough}) part"
+        )
+    };
+    let [dated, undated] = ["m.since > 0", "m.since = 0"].map(of);
+    format!(
+        "c.no IN (SELECT c.no FROM ({dated} UNION ALL {undated}) m
+                CROSS JOIN dispositions d CROSS JOIN records c
+            WHERE d.memory = m.id AND d.withdrawn_no IS NULL AND d.undone_no IS NULL
+                AND c.id = d.record
+            UNION ALL SELECT c.no FROM records c WHERE {WAITS_OPEN})"
+    )
+}
+
 pub(super) fn records(
     db: &mut Db,
     lookup: &Lookup,
@@ -315,22 +335,7 @@ pub(super) fn records(
             // As many as are enough, if nothing else is asked of them.
             let is_any = filter.is_of_all() && filter.kind.is_none();
             let order = format!("ORDER BY m.since {direction}, m.no {direction} LIMIT ?11");
-            let enough = if is_any { order.as_str() } else { "" };
-            let of = |since: &str| {
-                format!(
-                    "SELECT id FROM (SELECT m.id FROM memories m WHERE {IS_OPEN} AND {since}
-                        AND (m.namespace = ?3 OR ?3 IS NULL) {enough}) part"
-                )
-            };
-            let [dated, undated] = ["m.since > 0", "m.since = 0"].map(of);
-            let wanted = format!(
-                "c.no IN (SELECT c.no FROM ({dated} UNION ALL {undated}) m
-                        CROSS JOIN dispositions d CROSS JOIN records c
-                    WHERE d.memory = m.id AND d.withdrawn_no IS NULL AND d.undone_no IS NULL
-                        AND c.id = d.record
-                    UNION ALL SELECT c.no FROM records c WHERE {WAITS_OPEN})"
-            );
-            ("", wanted)
+            ("", of_open(if is_any { &order } else { "" }))
         }
         (true, _) => (MEMORY_OF_RECORD, format!("({IS_OPEN} OR m.id IS NULL AND {WAITS_OPEN})")),
         (false, true) => ("", r#"c.body LIKE '%"succeeded":false%'"#.to_owned()),
@@ -371,7 +376,7 @@ pub(super) fn records(
         "SELECT m.body, {RECORD_COLUMNS} FROM ({found}) f JOIN records c ON c.no = f.no
             JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
-        ORDER BY coalesce(c.at, s.started_at, {no_time}) {direction}, c.no {direction}"
+        ORDER BY coalesce(c.at, s.started_at, {no_time}) {direction}, c.no DESC"
     );
     let session = filter.session.as_deref();
     let named = session.map(|session| format!("{}%", literal(&session.to_lowercase())));

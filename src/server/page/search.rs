@@ -58,8 +58,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         let namespace = namespace.map(str::to_owned);
         let filter = SearchFilter { namespace, kind, open, ..SearchFilter::default() };
         let words = words.to_owned();
-        let here = visit.page.directories.here.clone();
-        let limit = HITS_MAX + 1;
+        let (here, limit) = (visit.page.directories.here.clone(), HITS_MAX + 1);
         let mut request = SearchRequest { words, filter, limit, here, ..SearchRequest::default() };
         // The model is not called at every keystroke.
         if let Some(embedder) = visit.page.embedder.as_ref().filter(|_| visit.get(LIVE).is_none()) {
