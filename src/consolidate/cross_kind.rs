@@ -626,7 +626,10 @@ impl<'a> Link<'a> {
             |claim: &Claim| Subject::of(answer).statement.names(&Subject::of(claim).statement);
         let is_named = named(asked) > 0;
         // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
-        let is_ban = |claim: &Claim| denies_any(claim) && named(asked) <= named(claim);
+        let is_ban = |claim: &Claim| {
+            let topic = Subject::of(claim).statement.topic().len();
+            denies_any(claim) && named(claim) * 2 > topic
+        };
         let forbids = denies_any(asked)
             || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(&folded(&it.intent)))));
         let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);

@@ -186,6 +186,7 @@ fn a_ban_that_only_the_intent_words_as_one_is_granted_by_the_decision_that_says_
         ("tokens never in the repository", "decided"),
         ("find the tokens quickly, so that nobody asks", "withdrawn"),
         ("nobody asks for the tokens any more", "withdrawn"),
+        ("no tokens of the tool in the repository any more", "decided"),
     ] {
         let mut wish = request("Put the tokens into /etc/tokens.env beside the repository");
         if let Claim::Request(it) = &mut wish {

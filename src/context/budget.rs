@@ -83,11 +83,12 @@ impl Kind {
     /// the order of the block.
     pub(super) fn share(self) -> usize {
         match self {
-            Kind::Decisions => 24,
+            Kind::Decisions => 25,
             Kind::Rules => 18,
             Kind::Requests | Kind::Answers => 12,
-            Kind::Conflicts | Kind::Questions => 7,
-            Kind::Project | Kind::Blockers => 6,
+            Kind::Project => 8,
+            Kind::Conflicts => 7,
+            Kind::Blockers | Kind::Questions => 5,
             Kind::Focus | Kind::Lessons => 3,
             Kind::Glossary => 2,
             Kind::Dialog | Kind::Entities | Kind::Summary | Kind::Card => 0,

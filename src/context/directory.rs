@@ -117,6 +117,7 @@ impl Reader<'_> {
                 self.labels.insert(label.trim_start_matches("- ").to_owned());
             }
             let heading = self.heading(kind, &entry);
+            let entry = if part == Part::Questions { asked(entry) } else { entry };
             self.put(part, heading, Entry { text: sourced(&entry), score });
         }
     }
@@ -273,6 +274,19 @@ fn is_past(text: &str) -> bool {
 
 fn is_ticked(text: &str) -> bool {
     text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
+}
+
+/// The question alone, of an entry of ours in one line: what was brought up about it has no room.
+fn asked(mut entry: Readable) -> Readable {
+    let words = entry.text.as_str();
+    let marks = words.rfind(" (").filter(|_| words.ends_with(')') && entry.tag.is_some());
+    let ends = |mark: &str| words.find(mark).map(|at| at + 1);
+    let end = ends("): ").or_else(|| ends("? "));
+    if let Some((end, marks)) = end.zip(marks).filter(|(end, marks)| end < marks) {
+        let parts = [entry.text.cut(0..end), entry.text.cut(marks..words.len())];
+        entry.text = Redacted::weave(&parts.each_ref().map(Woven::Passed));
+    }
+    entry
 }
 
 /// Moves the mark that a part no longer holds to the front: behind the text, the old value would be read as current.

@@ -25,6 +25,19 @@ fn decision(number: usize, status: &str) -> (String, String) {
 }
 
 #[test]
+fn a_question_stands_without_what_was_brought_up_about_it() {
+    let tag = "<!-- @tag: src-0123abcd -->";
+    let text = format!(
+        "## Open Questions\n- Who pays (the depot)? the city; Ann (2026-01-02)\n{tag}\n\n\
+         - How long we wait (left open): a week: too long (2026-01-03)\n{tag}\n\n- a note (of Ann's)\n"
+    );
+    let shown = shown(&files(&[("active-context.md", &text)]), None);
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("- ")).collect();
+    let asked = "- How long we wait (left open) (2026-01-03) [src-0123abcd]";
+    assert_eq!(lines[1..], [asked, "- a note (of Ann's)"]);
+}
+
+#[test]
 fn entries_stand_in_the_order_in_which_a_session_needs_them() {
     let active = "# Active Context\n\n## Current Focus\n<!-- In a sentence. -->\nThe queue.\n\
                   <!-- @tag: queue -->\n\n## Recent Decisions\n- port 8443 (2026-01-02)\n\
