@@ -42,8 +42,8 @@ pub use time::Timestamp;
 pub(crate) const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum size of a slice document, in bytes: one line of a file. Brokers allow less.
 pub(crate) const HANDED_BYTES_MAX: usize = LINE_BYTES_MAX;
-/// Number of leading bytes of a file from which its format is detected.
-pub(crate) const DETECT_BYTES_MAX: usize = 64 * 1024;
+/// Number of leading bytes from which a file's format is detected; a request may begin with long instructions and tools.
+pub(crate) const DETECT_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of findings kept per file; the rest are only counted.
 pub(crate) const FINDINGS_MAX: usize = 100;
 /// Maximum number of requests for one slice, over all output modes and re-asks.

@@ -29,6 +29,9 @@ pub(super) struct Client {
     pub(super) kinds: &'static [(&'static str, ReadRecord)],
 }
 
+/// Kind under which the fields beside a list are read once more after it.
+pub(super) const AT_END: &str = "at end";
+
 /// Ignores a record: bookkeeping, reasoning, copies.
 pub(super) fn ignore(_: &Value, _: &mut Conversation<'_>) {}
 
@@ -97,7 +100,8 @@ fn document(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>)
         Ok(cut)
     })?;
     talk.line = 1;
-    record(client, &Value::Object(beside), talk);
+    let beside = Value::Object(beside);
+    record(client, &beside, talk);
     input.rewind()?;
     let mut cutter = Cutter::new(input);
     let is_list = |key: &str| is_list(client, key);
@@ -105,6 +109,9 @@ fn document(client: &Client, input: &mut dyn Input, talk: &mut Conversation<'_>)
         cutter.lists(LINE_BYTES_MAX, is_list, |it| element(client, &it, talk))?;
     if !is_reported {
         talk.emit.cut(cut, cutter.line());
+    }
+    if let Some(read) = read_of(client.kinds, AT_END).filter(|_| cut == Cut::Whole) {
+        read(&beside, talk);
     }
     talk.emit.rest(&mut cutter, cut)
 }

@@ -3,8 +3,8 @@
 
 use super::json::JsonExt;
 use super::raw::RawEntry;
-use super::text::{block, push_piece};
-use super::tools::{outcome_of_code, outcome_of_status};
+use super::text::{between, block, push_piece};
+use super::tools::{is_shell, outcome_of_code, outcome_of_shell, outcome_of_status};
 use crate::domain::{EntryKind, Outcome, Skip, Speaker};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -40,10 +40,12 @@ const VERDICTS: [&str; 2] = [
     "The user approved this operation and provided the following context:",
 ];
 /// Beginnings of clients' sentences about a person's words in a tag.
-const SENTENCES: [&str; 6] = [
+const SENTENCES: [&str; 8] = [
     "User steering update:",
     "User hints:",
     "The user ",
+    "[The user has switched to ACT MODE",
+    "You seem to be having trouble proceeding.",
     "[TASK RESUMPTION]",
     "New instructions for task continuation:",
     "New message to respond to with plan_mode_respond tool",
@@ -51,11 +53,19 @@ const SENTENCES: [&str; 6] = [
 /// Beginning of the result of a command that has not ended yet, and what is in front of a person's words at its end.
 const STILL_RUNNING: &str = "Command is still running in ";
 const SAID_MEANWHILE: &str = "\nThe user provided the following feedback:\n<feedback>\n";
-/// Beginnings of the results of calls that the user denied or that failed, and their outcome.
-const FAILURES: [(&str, Outcome); 2] = [
+/// Beginnings of results, and their outcome.
+const OUTCOMES: [(&str, Outcome); 4] = [
     ("The user denied this operation", Outcome::Aborted),
     ("The tool execution failed with the following error:", Outcome::Failed),
+    ("The content was successfully saved to ", Outcome::Succeeded),
+    ("The user made the following updates to your content:", Outcome::Succeeded),
 ];
+/// Words in front of the exit code at the beginning of a result.
+const CODES: [&str; 3] = ["Exit code: ", "(exit code ", "with exit code "];
+/// Frames in which OpenHands writes an example, the task and the results for models without tool calls.
+const TASK: &str = "--------------------- NEW TASK DESCRIPTION ---------------------\n";
+const TASK_END: &str = "\n--------------------- END OF NEW TASK DESCRIPTION";
+const EXECUTED: &str = "EXECUTION RESULT of [";
 /// Beginning of the notice that the user stopped the agent.
 pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
 /// Beginning of the notice that a hook stopped a prompt.
@@ -87,7 +97,14 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     Stop hook feedback:\n|<session-start-hook>|<fork-boilerplate>|\
     [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
     (The user did not provide a new message.|This is the Gemini CLI. We are setting up the context|\
-    This is the Qwen Code. We are setting up the context";
+    This is the Qwen Code. We are setting up the context|# task_progress|# TODO LIST UPDATE REQUIRED|\
+    # TODO LIST CREATION REQUIRED|# TODO LIST RECOMMENDED|# TODO LIST (Optional|Files attached by the user:|\
+    The user has provided feedback on the results.|The user provided additional content:|\
+    [The user has switched to ACT MODE|<explicit_instructions>\nCRITICAL FILE STATE ALERT|\
+    Skipping tool due to user rejecting a previous tool|Tool was interrupted and not executed|[Image: source: ";
+/// Tags around command output.
+const OUTPUTS: [&str; 4] =
+    ["bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"];
 /// Frame in which Gemini CLI passes on a command line that the user ran, and its output.
 const RAN: &str = "I ran the following shell command:\n```sh\n";
 const RAN_RESULT: &str = "\n```\n\nThis produced the following result:\n```\n";
@@ -124,7 +141,18 @@ impl ClientText {
     pub(super) fn of_client(text: &str) -> Option<ClientText> {
         let is_head = |head: &str| text.starts_with(head);
         let known = CLIENT_HEADS.iter().find(|(_, _, heads)| heads.split('|').any(is_head));
-        known.map(|(speaker, kind, _)| ClientText::new(*speaker, *kind, text))
+        known.map(|(speaker, kind, _)| {
+            let mut own = String::new();
+            if *kind == EntryKind::Command {
+                own = command(text);
+            } else if is_head("<bash-std") || is_head("<local-command-std") {
+                let outputs = OUTPUTS.iter().filter_map(|tag| between(text, tag));
+                outputs.for_each(|output| push_piece(&mut own, output, "\n"));
+            } else {
+                text.clone_into(&mut own);
+            }
+            ClientText::new(*speaker, *kind, own)
+        })
     }
 
     pub(super) fn is_prompt(&self) -> bool {
@@ -135,11 +163,13 @@ impl ClientText {
         let mut entry = RawEntry::new(line, self.speaker, self.kind, self.text);
         entry.skip = self.skip;
         if entry.kind == EntryKind::ToolResult {
-            let name = is_result(&entry.text).then(|| result_tool(&entry.text));
-            entry.tool = Some(name.unwrap_or("bash").to_owned());
-            if name.is_some() {
-                (entry.outcome, entry.exit_code) = cline_outcome(&entry.text);
-            }
+            let (head, own) = split_heading(&entry.text).unwrap_or(("[bash", ""));
+            let tool = result_tool(head);
+            (entry.outcome, entry.exit_code) = match cline_outcome(own) {
+                (None, None) if is_shell(tool) => outcome_of_shell(own.trim_start()),
+                told => told,
+            };
+            entry.tool = Some(tool.to_owned());
         }
         entry
     }
@@ -159,6 +189,12 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let start = own.trim_start();
     if let Some(plan) = accepted_plan(&own) {
         out.extend(plan);
+    } else if let Some((example, rest)) =
+        start.split_once(TASK).filter(|_| start.starts_with("Here's a running example"))
+    {
+        let (task, end) = rest.rsplit_once(TASK_END).unwrap_or((rest, ""));
+        injected.extend([example, end]);
+        out.push(ClientText::new(Speaker::Person, EntryKind::Prompt, task));
     } else if let Some((command, result)) = shell_run(start) {
         out.push(ClientText::new(Speaker::Person, EntryKind::Command, format!("!{command}")));
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, result));
@@ -169,7 +205,7 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
         unwrap(&own, Speaker::Client, &mut out);
     } else if let Some(text) = ClientText::of_client(start.trim_end()) {
         out.push(text);
-    } else if is_result(&own) {
+    } else if split_heading(&own).is_some() {
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, own.trim()));
     } else if !own.trim().is_empty() {
         out.push(ClientText::new(Speaker::Person, EntryKind::Prompt, own));
@@ -197,8 +233,7 @@ fn shell_run(text: &str) -> Option<(&str, &str)> {
 
 /// Splits the result of a command that still runs from what a person says about it.
 fn said_meanwhile(text: &str) -> Option<(&str, ClientText)> {
-    let own =
-        text.split_once('\n').filter(|(head, _)| is_result(head)).map_or(text, |(_, own)| own);
+    let own = split_heading(text).map_or(text, |(_, own)| own);
     let told = text.trim_end().strip_suffix("\n</feedback>")?;
     let (result, words) = told.rsplit_once(SAID_MEANWHILE)?;
     let words = ClientText::new(Speaker::Person, EntryKind::Prompt, words.trim());
@@ -252,15 +287,15 @@ fn split_roo_result(result: &str) -> Option<(String, ClientText)> {
 
 /// Outcome and exit code at the beginning of the result of one of Cline's tools.
 pub(super) fn cline_outcome(result: &str) -> (Option<Outcome>, Option<i32>) {
-    let own = match result.split_once('\n') {
-        Some((head, own)) if is_result(head) => own.trim_start(),
-        Some(_) | None => result,
-    };
-    let mut head = own.lines().take(2).filter(|_| own.starts_with("Command executed in terminal"));
-    let code = head.find_map(|line| line.split_once("Exit code: ")?.1.trim().parse().ok());
-    let failure = FAILURES.iter().find(|(head, _)| own.starts_with(head));
+    let own = split_heading(result).map_or(result, |(_, own)| own).trim_start();
+    let mut head = own.lines().take(2).filter(|_| own.starts_with("Command "));
+    let code = head.find_map(|line| {
+        let told = CODES.iter().find_map(|words| Some(line.split_once(words)?.1))?;
+        told.trim_end_matches(['.', ')', ' ']).parse().ok()
+    });
+    let known = OUTCOMES.iter().find(|(head, _)| own.starts_with(head));
     let status = || outcome_of_status(roo_status(own)?.text("status"));
-    let outcome = failure.map(|(_, outcome)| *outcome).or_else(status);
+    let outcome = known.map(|(_, outcome)| *outcome).or_else(status);
     (outcome.or(code.map(outcome_of_code)), code)
 }
 
@@ -336,10 +371,9 @@ pub(super) fn is_of_cline(text: &str) -> bool {
 /// True if a text is a client's wrapper around a person's words. A tag in the middle of a text may
 /// be pasted or printed by a tool.
 fn begins_as_wrapper(text: &str) -> bool {
-    let start = text.trim_start();
-    match start.split_once('\n').filter(|(head, _)| is_result(head)) {
+    match split_heading(text) {
         Some((head, result)) => holds_words(result_tool(head), result),
-        None => is_wrapper(start),
+        None => is_wrapper(text.trim_start()),
     }
 }
 
@@ -364,20 +398,45 @@ fn is_wrapper(start: &str) -> bool {
     WORDS_TAGS.iter().any(is_framed)
 }
 
-/// True if a text begins with `[tool for 'x'] Result:`, as clients without tool messages write it.
-fn is_result(text: &str) -> bool {
-    let head = text.lines().next().unwrap_or_default().trim_end();
-    head.starts_with('[') && head.ends_with("Result:")
+/// Splits a result that a client wrote as text after its heading: `[tool for 'x'] Result:`, in which
+/// the argument may have several lines, or `EXECUTION RESULT of [tool]:`.
+fn split_heading(text: &str) -> Option<(&str, &str)> {
+    const RESULT: &str = "] Result:";
+    let text = text.trim_start();
+    if let Some(rest) = text.strip_prefix(EXECUTED) {
+        return text.split_at_checked(text.len() - rest.split_once("]:")?.1.len());
+    }
+    let is_tool = text.strip_prefix('[')?.starts_with(|it: char| it.is_ascii_alphabetic());
+    text.match_indices(RESULT).filter(|_| is_tool).find_map(|(at, _)| {
+        let rest = text.get(at + RESULT.len()..)?;
+        // Only the result `Done` is on the same line.
+        let rest = rest.strip_prefix(" Done").unwrap_or(rest).trim_start_matches([' ', '\r']);
+        let is_end = rest.is_empty() || rest.starts_with('\n');
+        is_end.then(|| text.split_at_checked(text.len() - rest.len()))?
+    })
 }
 
 /// Name of the tool in the heading of a result.
 fn result_tool(head: &str) -> &str {
-    head.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default()
+    let name = head.strip_prefix(EXECUTED).or_else(|| head.strip_prefix('['));
+    name.and_then(|name| name.split([' ', ']']).next()).unwrap_or_default()
 }
 
 /// True if a text is only the heading of a result.
 pub(super) fn is_result_heading(text: &str) -> bool {
-    is_result(text) && text.trim().lines().count() == 1
+    split_heading(text).is_some_and(|(_, own)| own.trim().is_empty())
+}
+
+/// Slash command as `/name arguments`, or a shell's command line after `!`.
+fn command(text: &str) -> String {
+    if let Some(line) = text.strip_prefix("<bash-input>") {
+        return format!("!{}", line.split("</bash-input>").next().unwrap_or(line).trim());
+    }
+    let tag = |tag| between(text, tag).map(str::trim).unwrap_or_default();
+    let name = Some(tag("command-name")).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| tag("command-message"));
+    let slash = if name.is_empty() || name.starts_with('/') { "" } else { "/" };
+    format!("{slash}{name} {}", tag("command-args")).trim().to_owned()
 }
 
 fn unwrap(text: &str, around: Speaker, out: &mut Vec<ClientText>) {
@@ -405,7 +464,7 @@ fn push_frame(text: &str, around: Speaker, out: &mut Vec<ClientText>) {
     if text.is_empty() {
         return;
     }
-    out.push(match around == Speaker::Tool || is_result(text) {
+    out.push(match around == Speaker::Tool || split_heading(text).is_some() {
         true => ClientText::new(Speaker::Tool, EntryKind::ToolResult, text),
         false => ClientText::injected(text),
     });
@@ -472,6 +531,71 @@ mod tests {
     }
 
     #[test]
+    fn instructions_for_the_list_of_tasks_are_the_clients() {
+        for head in [
+            "# TODO LIST UPDATE REQUIRED - You MUST include it.",
+            "# TODO LIST CREATION REQUIRED - ACT MODE ACTIVATED",
+            "# task_progress RECOMMENDED",
+            "# task_progress\n\nYou've made 11 API requests without it.",
+        ] {
+            check(
+                &format!("\n\n\t\t\t{head}\n\n- [ ] a\n"),
+                &format!("client injected: {head}\n\n- [ ] a"),
+            );
+        }
+        check("# TODO LIST\n- [ ] a", "person prompt: # TODO LIST\n- [ ] a");
+    }
+
+    #[test]
+    fn the_heading_of_a_result_has_an_argument_of_several_lines() {
+        let head = "[ask_followup_question for '## Plan\n\n1. [x] Result: none\n2. Ship?'] Result:";
+        check(
+            &format!(
+                "{head}\n<answer>\nproceed\n</answer>\n\n<file_content path=\"a\">\nb\n</file_content>"
+            ),
+            &format!(
+                "tool tool_result: {head}\nperson answer: proceed\n\
+                 client injected: <file_content path=\"a\">\nb\n</file_content>"
+            ),
+        );
+        let run = "[execute_command for 'cat <<E\na\nE'] Result:\n<task>printed</task>";
+        check(run, &format!("tool tool_result: {run}"));
+        let switched = "[plan_mode_respond] Result:\n[The user has switched to ACT MODE, so you may now proceed.]";
+        check(
+            &format!(
+                "{switched}\n\nThe user also provided the following message:\n<user_message>\ngo\n</user_message>"
+            ),
+            &format!(
+                "tool tool_result: {switched}\n\nThe user also provided the following message:\nperson prompt: go"
+            ),
+        );
+        for said in ["[ ] a\n[x] Result: b", "[link](a) Result:\nb", "[\"a\"] Result:\nb"] {
+            check(said, &format!("person prompt: {said}"));
+        }
+    }
+
+    #[test]
+    fn results_for_models_without_tool_calls_are_not_the_person() {
+        check(
+            "EXECUTION RESULT of [terminal]:\n[a] b\n[Command finished with exit code 2]",
+            "tool tool_result: EXECUTION RESULT of [terminal]:\n[a] b\n[Command finished with exit code 2]",
+        );
+        let results = split_message(
+            "EXECUTION RESULT of [terminal]:\nFAIL\n[Command finished with exit code 2]",
+        );
+        let entry = results.into_iter().next().unwrap().entry(1);
+        assert_eq!((entry.tool.as_deref(), entry.exit_code), (Some("terminal"), Some(2)));
+        assert_eq!(entry.outcome, Some(Outcome::Failed));
+        check(
+            "Here's a running example of how to use the tools.\n\nUSER: EXECUTION RESULT of [x]:\n\n\
+             --------------------- NEW TASK DESCRIPTION ---------------------\nfix it\n\
+             --------------------- END OF NEW TASK DESCRIPTION ---------------------\n\nPLEASE follow the format!",
+            "person prompt: fix it\nclient injected: Here's a running example of how to use the tools.\n\n\
+             USER: EXECUTION RESULT of [x]:\n\n ---------------------\n\nPLEASE follow the format!",
+        );
+    }
+
+    #[test]
     fn a_command_that_a_person_ran_is_not_its_output() {
         check(
             "I ran the following shell command:\n```sh\nmake\n```\n\n\
@@ -487,10 +611,7 @@ mod tests {
     #[test]
     fn what_the_client_wrote_is_not_the_person() {
         check("[Request interrupted by user]", "client notice: [Request interrupted by user]");
-        check(
-            "<command-name>/clear</command-name>",
-            "person command: <command-name>/clear</command-name>",
-        );
+        check("<command-name>/clear</command-name>", "person command: /clear");
         check(
             "# AGENTS.md instructions for /a\nbe brief",
             "client injected: # AGENTS.md instructions for /a\nbe brief",
@@ -622,6 +743,13 @@ mod tests {
                 Some(Outcome::Succeeded),
                 Some(0),
             ),
+            (
+                "Command executed successfully (exit code 0).\nOutput:\nok",
+                Some(Outcome::Succeeded),
+                Some(0),
+            ),
+            ("[x] Result:\nCommand failed with exit code 1.\nOutput:\nFAIL", failed, Some(1)),
+            ("The content was successfully saved to a.rs.\n\nx", Some(Outcome::Succeeded), None),
             ("log:\nThe user denied this operation.\nExit code: 2", None, None),
         ] {
             assert_eq!(cline_outcome(result), (outcome, code), "{result}");

@@ -1,14 +1,14 @@
 //! Builds a client's conversation from its records. Labels injected text, joins calls with results,
 //! and drops repetitions.
 
-use super::chat::{MessageReader, call_text, is_shell};
+use super::chat::{MessageReader, call_text};
 use super::client_text::{own_result, split_message};
 use super::emit::Emit;
 use super::marks::{FileIndex, NameMap, NameSet, name_of};
 use super::raw::{RawEntry, RawSession, short_title};
 use super::text::clean;
 use super::tools::{
-    OpenCalls, is_web, outcome_of_code, outcome_of_output, outcome_of_stop, trailing_code,
+    OpenCalls, is_shell, is_web, outcome_of_code, outcome_of_output, outcome_of_stop, trailing_code,
 };
 use crate::domain::{Branch, Digest, EntryKind, Outcome, Skip, Speaker, Timestamp};
 use serde_json::Value;
@@ -159,6 +159,11 @@ impl<'e> Conversation<'e> {
 
     pub(super) fn has_call(&self, id: &str) -> bool {
         self.called.contains(&self.key(id))
+    }
+
+    /// True if the call `id` has no result yet.
+    pub(super) fn awaits(&self, id: &str) -> bool {
+        self.calls.get(&self.of_session(id)).is_some()
     }
 
     /// True if the user ran the command line `id`.

@@ -222,10 +222,10 @@ fn clients_have_their_sizes() {
         ("openhands/traj-basic-gui-mode.json", [1, 5, 4, 4, 0]),
         ("openhands/multi-swe-bench-output.jsonl", [3, 103, 101, 101, 19]),
         ("openhands/resolver-output-old-format.jsonl", [2, 26, 24, 24, 0]),
-        ("swe-agent/marshmallow-function-calling.traj", [1, 11, 11, 11, 0]),
+        ("swe-agent/marshmallow-function-calling.traj", [1, 11, 11, 11, 1]),
         ("swe-agent/function-calling-simple.traj", [1, 5, 5, 5, 0]),
-        ("swe-agent/ctf-rock.traj", [1, 12, 12, 11, 0]),
-        ("swe-agent/pydicom-1458-gpt4.traj", [1, 12, 12, 11, 0]),
+        ("swe-agent/ctf-rock.traj", [1, 12, 12, 12, 0]),
+        ("swe-agent/pydicom-1458-gpt4.traj", [1, 12, 12, 12, 3]),
         ("otel-genai/semconv-1.40-example-attributes.json", [3, 5, 2, 2, 0]),
     ];
     check_sizes(&SIZES, "");

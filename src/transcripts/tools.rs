@@ -23,6 +23,18 @@ pub(super) fn is_web(name: &str) -> bool {
     own || WEB.iter().any(|part| name.contains(part))
 }
 
+/// Names of shells.
+const SHELLS: [&str; 17] = [
+    "bash", "sh", "shell", "powershell", "terminal", "exec", "exec_command", "local_shell",
+    "container.exec", "run_command", "run_commands", "run_shell_command", "run_terminal_cmd",
+    "execute_command", "execute_bash", "run_in_terminal", "cmd",
+];
+
+/// True if a tool's calls are command lines.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// Maximum number of calls that wait for their result; at one more, all of them are forgotten.
 const CALLS_MAX: usize = 4096;
 
@@ -82,6 +94,13 @@ pub(super) fn outcome_of_output(output: &str) -> (Option<Outcome>, Option<i32>) 
     (code.map(outcome_of_code).or(flag), code)
 }
 
+/// Outcome and exit code of a shell's output, which may state them at its end.
+pub(super) fn outcome_of_shell(output: &str) -> (Option<Outcome>, Option<i32>) {
+    let (outcome, code) = outcome_of_output(output);
+    let code = code.or_else(|| trailing_code(output));
+    (outcome_of_stop(output).or(outcome).or(code.map(outcome_of_code)), code)
+}
+
 pub(super) fn outcome_of_code(code: i32) -> Outcome {
     outcome_of_flag(code == 0)
 }
@@ -118,9 +137,9 @@ pub(super) fn trailing_code(output: &str) -> Option<i32> {
         let is_last = footer.is_empty() || FOOTERS.iter().any(|it| footer.starts_with(it));
         rest.get(..end)?.parse::<i32>().ok().filter(|_| is_last)
     };
-    // `<exited with exit code 1>`
+    // `<exited with exit code 1>` or `[Command finished with exit code 1]`
     let last = output.trim_end().rsplit('\n').next();
-    let tag = last.and_then(|line| line.strip_prefix('<')?.strip_suffix('>'));
+    let tag = last.and_then(|line| line.strip_prefix(['<', '['])?.strip_suffix(['>', ']']));
     let tagged = tag.and_then(|tag| tag.rsplit_once(" exit code ")?.1.parse().ok());
     let first = output.strip_prefix(EXITED).and_then(|it| it.split_once(".\n")?.0.parse().ok());
     tagged.or(first).or_else(|| {
@@ -139,7 +158,8 @@ const STOPPED: [&str; 8] = [
     "shell tool terminated command",
     "bash tool terminated command",
 ];
-const IN_BACKGROUND: [&str; 2] = ["Command moved to background", "Background command started"];
+const IN_BACKGROUND: [&str; 3] =
+    ["Command moved to background", "Background command started", "Command is still running in "];
 
 /// Outcome of a command that did not run to its end, from its output's first and last line.
 pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
@@ -214,6 +234,7 @@ mod outcome_tests {
         assert_eq!(trailing_code("no such file\n\nCommand exited with code 2"), Some(2));
         assert_eq!(trailing_code("Exit Code: 1 is what the manual says"), None);
         assert_eq!(trailing_code("FAIL\n<exited with exit code 1>"), Some(1));
+        assert_eq!(trailing_code("FAIL\n[Command finished with exit code 1]"), Some(1));
         assert_eq!(trailing_code("FAIL\n<shellId: 0 completed with exit code 2>\n"), Some(2));
         assert_eq!(trailing_code("Process completed with exit code 1"), None);
         assert_eq!(trailing_code("Command exited with code 2.\nFAIL"), Some(2));
@@ -229,6 +250,7 @@ mod outcome_tests {
                 Some(Outcome::Aborted),
             ),
             ("Command moved to background (PID: 7).", Some(Outcome::Running)),
+            ("Command is still running in the user's terminal.\nok", Some(Outcome::Running)),
             ("a\nthe Command timed out after all\nb", None),
             ("", None),
         ] {

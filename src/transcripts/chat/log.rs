@@ -221,7 +221,7 @@ fn working_directory(context: &str) -> Option<&str> {
         let inner = told.strip_prefix('(').and_then(|told| told.split_once(')'));
         inner.map(|(path, _)| path).or_else(|| told.strip_prefix(':')).map(str::trim)
     });
-    path.filter(|path| Path::new(path).is_absolute())
+    path.filter(|it| Path::new(it).is_absolute() || matches!(it.get(1..3), Some(":/" | ":\\")))
 }
 
 /// Hash of a message, compared only within one run.

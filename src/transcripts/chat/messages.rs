@@ -9,7 +9,7 @@ use crate::transcripts::client_text::{
 };
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
-use crate::transcripts::tools::{self, OpenCalls};
+use crate::transcripts::tools::{self, OpenCalls, is_shell, outcome_of_output, outcome_of_shell};
 use serde_json::Value;
 use std::collections::VecDeque;
 
@@ -160,7 +160,7 @@ impl MessageReader {
     fn blocks(&mut self, role: Role, content: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let mut words = Words::default();
         let parts = if content.is_array() { content.list() } else { std::slice::from_ref(content) };
-        let mut heading = None;
+        let mut heading: Option<String> = None;
         for part in parts {
             match BlockKind::of(part) {
                 BlockKind::Call => {
@@ -176,7 +176,17 @@ impl MessageReader {
                     if self.family == Family::MaybeCline && is_of_cline(&own) {
                         self.family = Family::Cline;
                     }
-                    let own = heading.take().map(|head| format!("{head}\n{own}")).unwrap_or(own);
+                    let own = match heading.take() {
+                        Some(head) if !head.ends_with(" Done") || is_prompt(&own) => {
+                            format!("{head}\n{own}")
+                        }
+                        Some(head) => {
+                            flush(role, &mut words, line, out);
+                            words.push(&head);
+                            own
+                        }
+                        None => own,
+                    };
                     if is_result_heading(&own) {
                         // The result itself is the next block.
                         heading = Some(own);
@@ -268,7 +278,8 @@ impl MessageReader {
             Family::MaybeCline | Family::Other => (None, None),
         };
         let is_told = told.0.is_some();
-        let (printed, code) = if is_told { told } else { tools::outcome_of_output(&entry.text) };
+        let printed = if is_shell(&name) { outcome_of_shell } else { outcome_of_output };
+        let (printed, code) = if is_told { told } else { printed(&entry.text) };
         let is_error = json.first(&["is_error", "isError"]).as_bool();
         let flag = is_error.map(|error| tools::outcome_of_flag(!error));
         let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
@@ -322,17 +333,6 @@ fn flush(role: Role, words: &mut Words, line: u32, out: &mut Vec<RawEntry>) {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, text));
         }
     }
-}
-
-/// Names of tools whose calls are command lines.
-const SHELLS: [&str; 17] = [
-    "bash", "sh", "shell", "powershell", "terminal", "exec", "exec_command", "local_shell",
-    "container.exec", "run_command", "run_commands", "run_shell_command", "run_terminal_cmd",
-    "execute_command", "execute_bash", "run_in_terminal", "cmd",
-];
-
-pub(crate) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

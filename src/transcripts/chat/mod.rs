@@ -8,9 +8,7 @@ pub(super) mod chatgpt;
 #[cfg(test)]
 mod tests;
 
-pub(super) use messages::{
-    MessageReader, call_text, has_known_role, is_message, is_shell, time_of,
-};
+pub(super) use messages::{MessageReader, call_text, has_known_role, is_message, time_of};
 pub(super) use parts::words_of;
 
 use super::cutter::{Cut, Cutter, Element, FIELD_BYTES_MAX, Layout, Line, each_line, layout};

@@ -258,6 +258,39 @@ fn a_cline_history_is_read() {
 }
 
 #[test]
+fn feedback_on_clines_completion_is_the_persons_and_what_it_ran_is_not() {
+    let file = |blocks: &[&str]| {
+        let blocks = blocks.iter().map(|text| format!(r#"{{"type":"text","text":"{text}"}}"#));
+        let blocks = blocks.collect::<Vec<_>>().join(",");
+        format!(
+            r#"[{{"role":"user","content":"<task>a</task>"}},{{"role":"user","content":[{blocks}]}}]"#
+        )
+    };
+    let done = "[attempt_completion] Result: Done";
+    let told = "The user has provided feedback on the results. Consider their input.";
+    let words = "<feedback>\\nkeep it\\n</feedback>";
+    let head = ["= …#0", "1: person prompt: a"];
+    let result = "2: tool tool_result attempt_completion#: [attempt_completion] Result: Done";
+    let injected = format!("2: client injected: {told} (injected context)");
+    let said = "2: person prompt: keep it";
+    check(&file(&[done, told, words]), &[&head[..], &[result, &injected, said]].concat());
+    check(
+        &file(&[done, "Command failed with exit code 1.\\nOutput:\\nFAIL", told, words]),
+        &[
+            &head[..],
+            &[
+                "2: tool tool_result attempt_completion# failed 1: [attempt_completion] Result: Done\n\
+                 Command failed with exit code 1.\nOutput:\nFAIL",
+                &injected,
+                said,
+            ],
+        ]
+        .concat(),
+    );
+    check(&file(&[done]), &[&head[..], &[result]].concat());
+}
+
+#[test]
 fn a_refusal_in_a_result_is_said_once() {
     check(
         r#"[{"role":"user","content":"<task>publish</task>"},
@@ -376,6 +409,7 @@ fn a_clients_frame_is_not_the_persons_words_and_tells_the_folder() {
     assert_eq!(folders(older), ["/home/me/b"]);
     let roo = older.replace("Working", "Workspace");
     assert_eq!(folders(&roo), ["/home/me/b"]);
+    assert_eq!(folders(&older.replace("/home/me", "c:/Users")), ["c:/Users/b"]);
     let said = r#"[{"role":"user","content":"Working Directory: /home/me/c"}]"#;
     assert_eq!(folders(said), [""], "a person's words are no context");
 }

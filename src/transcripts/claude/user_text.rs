@@ -3,41 +3,27 @@
 use crate::domain::{EntryKind, Speaker};
 use crate::transcripts::client_text::{ClientText, accepted_plan};
 use crate::transcripts::fields::{Block, Content};
-use crate::transcripts::text::{between, clean, mark, push_piece};
+use crate::transcripts::text::{clean, mark, push_piece};
 use std::borrow::Cow;
 
 /// Replacement for context blocks.
 const CONTEXT: &str = "[context of the editor or of a hook]";
-/// Tags around command output.
-const OUTPUTS: [&str; 4] =
-    ["bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"];
+
 pub(super) fn read(text: &str) -> ClientText {
-    use EntryKind::{Command, Prompt};
     let (rest, injected) = without_context(text);
     let text = rest.trim();
-    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
-    if text.is_empty() {
-        return if injected { ClientText::injected(CONTEXT) } else { person(Prompt, "") };
-    }
-    if starts(&["<command-name>", "<command-message>"]) {
-        return person(Command, command(text));
-    }
-    if let Some(line) = between(text, "bash-input").filter(|_| starts(&["<bash-input>"])) {
-        return person(Command, format!("!{}", line.trim()));
+    if text.is_empty() && injected {
+        return ClientText::injected(CONTEXT);
     }
     // Typed after `#`, for the client's memory.
     if let Some(rule) = text.strip_prefix("<user-memory-input>") {
-        return person(Prompt, rule.trim_end_matches("</user-memory-input>").trim());
+        return prompt(rule.trim_end_matches("</user-memory-input>").trim());
     }
-    let Some(mut known) = ClientText::of_client(text) else { return person(Prompt, text) };
-    if starts(&["<bash-std", "<local-command-std"]) {
-        known.text = inner(text, &OUTPUTS);
-    }
-    known
+    ClientText::of_client(text).unwrap_or_else(|| prompt(text))
 }
 
-fn person(kind: EntryKind, text: impl Into<String>) -> ClientText {
-    ClientText::new(Speaker::Person, kind, text)
+fn prompt(text: impl Into<String>) -> ClientText {
+    ClientText::new(Speaker::Person, EntryKind::Prompt, text)
 }
 
 /// Removes leading context blocks; returns whether there were any.
@@ -54,24 +40,6 @@ fn without_context(text: &str) -> (&str, bool) {
         (rest, any) = (inner.map_or("", |(_, rest)| rest.trim_start()), true);
     }
     (rest, any)
-}
-
-/// Returns a slash command as `/name arguments`.
-fn command(text: &str) -> String {
-    let tag = |tag| between(text, tag).map(str::trim).unwrap_or_default();
-    let (name, message, arguments) =
-        (tag("command-name"), tag("command-message"), tag("command-args"));
-    let name = if name.is_empty() { message } else { name };
-    let slash = if name.is_empty() || name.starts_with('/') { "" } else { "/" };
-    format!("{slash}{name} {arguments}").trim().to_owned()
-}
-
-fn inner(text: &str, tags: &[&str]) -> String {
-    let mut all = String::new();
-    for tag in tags {
-        push_piece(&mut all, between(text, tag).unwrap_or_default(), "\n");
-    }
-    all
 }
 
 /// Reads every text of a user record's content; merges adjacent texts of one speaker and kind.
@@ -97,7 +65,7 @@ pub(super) fn read_all(content: Content<'_>) -> Vec<ClientText> {
 
 fn read_block(block: Block<'_>) -> Option<ClientText> {
     match block.kind.get() {
-        "image" | "document" => Some(person(EntryKind::Prompt, mark(&block))),
+        "image" | "document" => Some(prompt(mark(&block))),
         "text" => Some(read(&clean(block.text.0.unwrap_or(Cow::Borrowed(""))))),
         _ => None,
     }

@@ -295,9 +295,10 @@ const GEMINI_STREAM: &str = "output of `gemini --output-format stream-json`";
 const GROK: &str = "Grok CLI";
 
 /// Signatures of one line of a file.
-const UNREAD_LINES: [Signature; 6] = [
+const UNREAD_LINES: [Signature; 7] = [
     (GEMINI_STREAM, &["type=init", "session_id"]),
     ("Kimi CLI", &["type=metadata", "protocol_version"]),
+    ("Antigravity", &["step_index", "source", "type"]),
     (OPENCODE_PART, &["sessionID"]),
     (GROK, &["type=system|user|assistant", "content", "!role"]),
     ("a prompt history", &["display", "pastedContents"]),
@@ -538,8 +539,21 @@ mod tests {
             r#"{"type":"metadata","protocol_version":"1.4"}"#,
             Err(DetectError::LooksLike("Kimi CLI")),
         );
+        let step = r#"{"step_index":0,"source":"MODEL","type":"PLANNER_RESPONSE","content":"a","tool_calls":[]}"#;
+        check(step, Err(DetectError::LooksLike("Antigravity")));
+        check(&format!("{step}\n{step}\n"), Err(DetectError::LooksLike("Antigravity")));
         assert!(matches!(detect(b"SQLite format 3\0", None), Err(DetectError::LooksLike(_))));
         assert!(detect(b"PK\x03\x04", None).unwrap_err().to_string().contains("zip"));
+    }
+
+    #[test]
+    fn messages_may_stand_behind_long_instructions_or_in_none_of_the_beginning() {
+        let long = "a".repeat(100_000);
+        let messages = r#""messages":[{"role":"user","content":"q"}]"#;
+        check(&format!(r#"{{"system":"{long}",{messages}}}"#), Ok(Format::Anthropic));
+        check(&format!(r#"{{"tools":["{long}"],{messages}}}"#), Ok(Format::Openai));
+        let step = format!(r#"{{"action":"ls","observation":"{}"}}"#, long.repeat(4));
+        check(&format!(r#"{{"trajectory":[{step}],"history":[]}}"#), Ok(Format::SweAgent));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
         fence: Fence::default(),
         block: None,
         command: None,
+        asked: None,
         unfinished: false,
         has_endings: false,
     };
@@ -76,6 +77,8 @@ struct AiderReader<'e> {
     fence: Fence,
     block: Option<Block>,
     command: Option<String>,
+    /// Question of the command of a chat mode directly before, which aider logs once more.
+    asked: Option<String>,
     /// True while printed text continues without a prefix, until a line that ends with two spaces.
     unfinished: bool,
     /// True once a line of the chat ends as aider ends lines; editors may remove all such ends.
@@ -153,6 +156,7 @@ impl AiderReader<'_> {
         self.flush();
         self.fence.reset();
         self.command = None;
+        self.asked = None;
         self.has_endings = false;
         self.in_session = true;
         if self.starts.len() >= STARTS_MAX {
@@ -239,6 +243,10 @@ impl AiderReader<'_> {
     fn flush(&mut self) {
         let Some(block) = self.block.take_if(|_| self.in_session) else { return };
         let text = block.text.trim_matches('\n').trim_end();
+        let asked = self.asked.take();
+        if block.author == Author::Person && asked.as_deref() == Some(text) {
+            return;
+        }
         let new = |speaker, kind| RawEntry::new(block.line, speaker, kind, text);
         let mut entry = match block.author {
             Author::Person => self.typed(text, block.line),
@@ -266,6 +274,7 @@ impl AiderReader<'_> {
         }
         let text = if text == "<blank>" { "" } else { text };
         if let Some(words) = question_of_mode(text) {
+            self.asked = Some(words.to_owned());
             return RawEntry::new(line, Speaker::Person, EntryKind::Prompt, words);
         }
         let name = command(text);

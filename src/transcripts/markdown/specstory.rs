@@ -4,7 +4,7 @@
 
 use super::{Fence, LineReader, read_lines};
 use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Speaker, Timestamp};
-use crate::transcripts::client_text::split_message;
+use crate::transcripts::client_text::{ClientText, split_message};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
 use crate::transcripts::tools;
@@ -12,6 +12,8 @@ use std::io;
 
 /// Info strings of fences that show the request, not the output.
 const REQUEST_FENCES: [&str; 4] = ["diff", "bash", "sh", "powershell"];
+/// Labels on the line of a fence with the request of an unknown tool.
+const INPUTS: [&str; 2] = ["Input: ", "Input (truncated): "];
 /// Maximum number of lines of a header: a comment, a title, another comment.
 const HEADER_LINES_MAX: u32 = 50;
 
@@ -25,6 +27,8 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
         fence: Fence::default(),
         text: EntryText::default(),
         state: State::Words,
+        is_after_blank: false,
+        commanded_at: None,
     };
     read_lines(input, &mut reader)
 }
@@ -93,6 +97,9 @@ struct SpecstoryReader<'e> {
     fence: Fence,
     text: EntryText,
     state: State,
+    is_after_blank: bool,
+    /// Time of the slash command directly before.
+    commanded_at: Option<Timestamp>,
 }
 
 impl<'e> LineReader<'e> for SpecstoryReader<'e> {
@@ -105,7 +112,10 @@ impl<'e> LineReader<'e> for SpecstoryReader<'e> {
             State::Tool(tool) => tool.in_output(),
             State::Words | State::Thinking => self.fence.is_open(),
         };
-        if !quoted && let Some(heading) = heading(line) {
+        let is_after_blank = std::mem::replace(&mut self.is_after_blank, line.trim().is_empty());
+        if let Some(heading) = heading(line)
+            && (!quoted || is_after_blank && self.is_later(heading))
+        {
             self.flush();
             self.heading = Some(heading);
             return;
@@ -134,6 +144,11 @@ impl<'e> LineReader<'e> for SpecstoryReader<'e> {
 }
 
 impl SpecstoryReader<'_> {
+    /// True for a heading behind a fence without end; those of a quoted session are older.
+    fn is_later(&self, heading: Heading) -> bool {
+        self.heading.is_some_and(|last| last.at.is_some() && last.at <= heading.at)
+    }
+
     fn words(&mut self, line: &str, number: u32) {
         let inside = self.fence.line(line);
         // Older files have tools without tags, between horizontal rules.
@@ -226,8 +241,16 @@ impl SpecstoryReader<'_> {
         }
         let (speaker, kind) = match (heading.person, heading.sidechain) {
             (true, false) => {
-                let parts = split_message(words).into_iter();
-                return parts.for_each(|part| self.entry(part.entry(text.line), heading));
+                for mut part in split_message(words) {
+                    // The expansion of a slash command has the command's time.
+                    let is_expansion = self.commanded_at.is_some_and(|at| heading.at == Some(at));
+                    if is_expansion && part.is_prompt() {
+                        part = ClientText::injected(part.text);
+                    }
+                    self.commanded_at = heading.at.filter(|_| part.kind == EntryKind::Command);
+                    self.entry(part.entry(text.line), heading);
+                }
+                return;
             }
             (true, true) => (Speaker::Client, EntryKind::Prompt),
             (false, _) => (Speaker::Assistant, EntryKind::Text),
@@ -255,6 +278,8 @@ struct ToolBlock {
     summary: String,
     request: String,
     output: Option<EntryText>,
+    /// Last fence that was opened; it is longer than any in its text.
+    fence: String,
     /// True if a fence of the request is open.
     in_request: bool,
     seen: u32,
@@ -303,7 +328,7 @@ impl ToolBlock {
         }
         if let Some(output) = &mut self.output {
             let blank = line.trim().is_empty() || line.trim() == "</details>";
-            self.closable = line.trim_end() == "```" || (self.closable && blank);
+            self.closable = line.trim_end() == self.fence || (self.closable && blank);
             if output.words.len() + line.len() <= LINE_BYTES_MAX {
                 output.words.extend([line, "\n"]);
             }
@@ -315,17 +340,19 @@ impl ToolBlock {
 
     /// Adds a line before the output.
     fn before(&mut self, line: &str) {
-        let fence = line.strip_prefix("```");
-        let is_request = |kind: &str| REQUEST_FENCES.iter().any(|fence| kind.starts_with(fence));
+        let input = INPUTS.iter().find_map(|label| line.strip_prefix(label));
         if self.in_request {
-            self.in_request = fence.is_none();
-        } else if fence.is_some_and(is_request) {
-            self.in_request = true;
-        } else if fence.is_some_and(|kind| !kind.contains('`')) {
-            let line = self.line + self.seen + 1;
-            self.output = Some(EntryText { line, words: String::new() });
-            self.closable = false;
-            return;
+            self.in_request = line.trim_end() != self.fence;
+        } else if let Some((fence, kind)) = split_fence(input.unwrap_or(line)) {
+            fence.clone_into(&mut self.fence);
+            let is_request = REQUEST_FENCES.iter().any(|fence| kind.starts_with(fence));
+            self.in_request = input.is_some() || is_request;
+            if !self.in_request {
+                let line = self.line + self.seen + 1;
+                self.output = Some(EntryText { line, words: String::new() });
+                self.closable = false;
+                return;
+            }
         }
         if line.contains("<summary>") {
             self.summarise(line);
@@ -360,7 +387,7 @@ impl ToolBlock {
         if let Some(output) = self.output {
             let text = output.words.trim_end();
             let text = text.strip_suffix("</details>").unwrap_or(text).trim_end();
-            let text = unquote(text.strip_suffix("```").unwrap_or(text).trim_end());
+            let text = unquote(text.strip_suffix(&self.fence).unwrap_or(text).trim_end());
             let speaker = if tools::is_web(&self.name) { Speaker::Web } else { Speaker::Tool };
             let mut result = RawEntry::new(output.line, speaker, EntryKind::ToolResult, text);
             (result.outcome, result.exit_code) = tools::outcome_of_output(&result.text);
@@ -393,9 +420,16 @@ fn rest_of_summary(summary: &str) -> &str {
     rest.trim().trim_start_matches('•').trim()
 }
 
+/// Splits a line that opens a fence into the fence and the name of its language.
+fn split_fence(line: &str) -> Option<(&str, &str)> {
+    let kind = line.trim_start_matches('`');
+    let fence = line.strip_suffix(kind).filter(|fence| fence.len() >= 3)?;
+    (!kind.contains('`')).then_some((fence, kind))
+}
+
 fn script(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("```bash\n").or_else(|| text.split_once("```sh\n"))?;
-    rest.split_once("\n```").map(|(script, _)| script)
+    rest.rsplit_once("\n```").map(|(script, _)| script)
 }
 
 /// Returns the command between single backticks, which may itself contain backticks.
@@ -547,6 +581,91 @@ mod tests {
         check(
             &format!("{HEAD}_**Agent (m)**_\n\n```md\n_**User**_\n```\n"),
             &["= id-1 A title", "9: assistant text: ```md\n_**User**_\n```"],
+        );
+    }
+
+    #[test]
+    fn a_later_heading_ends_a_fence_without_end() {
+        let turn =
+            |who: &str, time: &str, text: &str| format!("_**{who} ({time}Z)**_\n\n{text}\n\n");
+        let older = turn("User", "2026-01-02 03:04:04", "quoted");
+        let first =
+            format!("see\n\n```\n```json\n\n{older}as in\n_**User (2026-01-02 03:04:09Z)**_");
+        let tool = format!(
+            "<tool-use data-tool-type=\"read\" data-tool-name=\"Read\"><details>\n<summary>Tool use: **Read**</summary>\n\n```\n{older}"
+        );
+        let input = [
+            HEAD,
+            &turn("User", "2026-01-02 03:04:05", &first),
+            &turn("Agent", "2026-01-02 03:04:06", &tool),
+            &turn("Agent", "2026-01-02 03:04:06", "Done."),
+        ]
+        .concat();
+        let quoted = older.trim_end();
+        check(
+            &input,
+            &[
+                "= id-1 A title",
+                &format!(
+                    "9: person prompt: see\n\n```\n```json\n\n{quoted}\n\nas in\n_**User (2026-01-02 03:04:09Z)**_"
+                ),
+                "23: assistant tool_call Read#tool-23: ",
+                &format!("27: tool tool_result Read#tool-23: {quoted}"),
+                "35: assistant text: Done.",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_those_in_its_text() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<tool-use data-tool-type=\"read\" data-tool-name=\"Read\"><details>\n<summary>Tool use: **Read** `a.md`</summary>\n\n````md\n```\nx\n```\n</details></tool-use>\n````\n</details></tool-use>\n\nAfter.\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call Read#tool-9: a.md",
+                "13: tool tool_result Read#tool-9: ```\nx\n```\n</details></tool-use>",
+                "20: assistant text: After.",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_input_of_an_unknown_tool_is_its_call() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<tool-use data-tool-type=\"unknown\" data-tool-name=\"exec\"><details>\n<summary>Tool use: **exec**</summary>\nInput (truncated): ```\nrun()\n...\n```\n</details></tool-use>\n\nAfter.\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call exec#tool-9: Input (truncated): ```\nrun()\n...\n```",
+                "17: assistant text: After.",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_text_of_a_slash_command_is_the_clients() {
+        let command = "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>12</command-args>";
+        let at = |second: u8| format!("_**User (2026-01-02 03:04:0{second}Z)**_");
+        check(
+            &format!(
+                "{HEAD}{}\n\n{command}\n\n{}\n\n## Context\n\n{}\n\ngo on\n\n{}\n\n{command}\n\n{}\n\nwait\n",
+                at(5),
+                at(5),
+                at(5),
+                at(6),
+                at(7)
+            ),
+            &[
+                "= id-1 A title",
+                "9: person command: /review 12",
+                "15: client injected: ## Context (injected context)",
+                "19: person prompt: go on",
+                "23: person command: /review 12",
+                "29: person prompt: wait",
+            ],
         );
     }
 

@@ -2,7 +2,7 @@
 //! after the first is a tool result.
 
 use super::chat::{time_of, words_of};
-use super::client::{Client, ignore, read_as, records};
+use super::client::{AT_END, Client, ignore, read_as, records};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::responses;
@@ -17,6 +17,7 @@ pub(super) const CLIENT: Client = Client {
         &["trajectory", "history"],
         &["trajectory", "environment"],
         &["trajectory[]", "info"],
+        &["trajectory.0.action", "trajectory.0.observation"],
         &["trajectory_format"],
         &["info.mini_version"],
         &["attempts.0.trajectory"],
@@ -32,6 +33,7 @@ pub(super) const CLIENT: Client = Client {
         ("tool|function_call_output", tool),
         ("response", responses::exchange),
         ("exit", ignore),
+        (AT_END, submission),
     ],
 };
 
@@ -52,6 +54,12 @@ const PERSONS: [(&str, EntryKind); 5] = [
 ];
 /// Words in place of the person's, if the person interrupted the agent without any.
 const NO_WORDS: &str = "Temporary interruption caught.";
+/// Words by which SWE-agent says that an action failed or was stopped.
+const FAILURES: [(&str, Outcome); 3] = [
+    ("Your proposed edit has introduced new syntax error", Outcome::Failed),
+    ("EXECUTION TIMED OUT", Outcome::Aborted),
+    ("' was cancelled because it took more than ", Outcome::Aborted),
+];
 /// Error of an action that was rejected or interrupted.
 const NOT_EXECUTED: &str = "action was not executed";
 
@@ -59,7 +67,8 @@ const NOT_EXECUTED: &str = "action was not executed";
 fn run(json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(json["info"]["config"]["environment"].text("cwd"));
     if let Some(list) = CLIENT.list.split('|').find_map(|list| json.get(list)) {
-        return records(&CLIENT, list, talk);
+        records(&CLIENT, list, talk);
+        return submission(json, talk);
     }
     // Each try of a run with retries has its own messages.
     for message in json["attempts"].list().iter().flat_map(|it| it["history"].list()) {
@@ -71,6 +80,14 @@ fn run(json: &Value, talk: &mut Conversation<'_>) {
         talk.at("", None);
         act(step, talk);
         observe("", step.text("observation"), step, talk);
+    }
+}
+
+/// Adds the result of the last action, which is beside the messages: the submission.
+fn submission(json: &Value, talk: &mut Conversation<'_>) {
+    let text = json["info"].text("submission");
+    if talk.awaits("") && !text.is_empty() {
+        observe("", text, &Value::Null, talk);
     }
 }
 
@@ -146,12 +163,13 @@ fn observe(id: &str, text: &str, json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(folder.map_or("", |(folder, _)| folder));
     let extra = &json["extra"];
     let aborted = (extra["exception_info"] == NOT_EXECUTED).then_some(Outcome::Aborted);
+    let failure = FAILURES.iter().find(|(words, _)| text.contains(words));
     let exit_code = between(text, "returncode").and_then(|code| code.trim().parse().ok());
     talk.result(ToolResult {
         id,
         name: if extra.has("returncode") { SHELL } else { "" },
         text: aborted.map_or(text, |_| NOT_EXECUTED).to_owned(),
-        outcome: aborted,
+        outcome: aborted.or(failure.map(|(_, outcome)| *outcome)),
         exit_code: exit_code.filter(|_| aborted.is_none()),
     });
 }
@@ -259,6 +277,29 @@ mod tests {
                 r#"8: tool tool_result bash# failed 1: {"returncode": 1}"#,
             ],
         );
+    }
+
+    #[test]
+    fn the_submission_is_the_result_of_the_last_action() {
+        for gap in ["", "\n"] {
+            let file = format!(
+                r#"{{"trajectory":[],{gap}"history":[{{"role":"user","content":"fix it"}},
+                {{"role":"assistant","content":"I edit.\n```\nedit\n```"}},
+                {{"role":"user","content":"Your proposed edit has introduced new syntax error(s).\nE999"}},
+                {{"role":"assistant","content":"I wait.\n```\nsleep 9\n```"}},
+                {{"role":"user","content":"The command 'sleep 9' was cancelled because it took more than 5 seconds."}},
+                {{"role":"assistant","content":"Done.\n```\nsubmit\n```"}}],
+                "info":{{"exit_status":"submitted","submission":"diff --git a b"}}}}"#
+            );
+            let shown = testing::shown(Format::SweAgent, &file);
+            let results: Vec<_> = shown.iter().filter(|it| it.starts_with("tool ")).collect();
+            let expected = [
+                "tool tool_result bash# failed: Your proposed edit has introduced new syntax error(s).\nE999",
+                "tool tool_result bash# aborted: The command 'sleep 9' was cancelled because it took more than 5 seconds.",
+                "tool tool_result bash#: diff --git a b",
+            ];
+            assert_eq!(results, expected.iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -75,6 +75,26 @@ fn what_is_asked_with_a_command_is_a_prompt() {
 }
 
 #[test]
+fn what_aider_logs_again_after_a_command_is_one_prompt() {
+    check(
+        &format!(
+            "{HEAD}#### /ask why?  \n####   \n#### and where?  \n\n#### why?  \n####   \n#### and where?  \n\nSo.\n\n#### /ask a  \n\nB.\n\n#### a  \n\n#### /ask end  \n{HEAD}#### end  \n"
+        ),
+        &[
+            "= 2026-01-02 03:04:05#0",
+            "4: person prompt: why?\n\nand where?",
+            "12: assistant text: So.",
+            "14: person prompt: a",
+            "16: assistant text: B.",
+            "18: person prompt: a",
+            "20: person prompt: end",
+            "= 2026-01-02 03:04:05#1",
+            "24: person prompt: end",
+        ],
+    );
+}
+
+#[test]
 fn answers_are_the_persons() {
     check(
         &format!(
