@@ -8,11 +8,10 @@ use super::merge::{Conflict, Merge, Merged};
 use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
-use super::tag::{SOURCE, SOURCE_DIGITS_MIN, Tag, record_prefix, source_of, words_tag};
-use super::units::{Unit, Units, item_of, marked, tag_of, tags_in, without_marks, words};
-use crate::domain::{Digest, without_label};
+use super::tag::{SOURCE, Tag, record_prefix, source_of, words_tag};
+use super::units::{Unit, Units, item_of, tag_of, without_marks, words};
 use crate::privacy::Gate;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A file to write or delete.
@@ -150,70 +149,6 @@ pub(crate) fn shared_blocks(path: &str, text: &str, other: &str) -> String {
     text.blocks.iter().enumerate().filter(|it| is_gone(it.1)).for_each(|it| edits.remove(it.0));
     let shared = edits.finish();
     if shared.held.is_some() { String::new() } else { shared.text }
-}
-
-/// Gives entries of ids that are not `known` the tags of rendered entries that no file has, if the words are the same:
-/// another store made their ids, in a namespace with another name.
-pub(crate) fn retagged(
-    disk: &Files,
-    rendered: [&Files; 2],
-    known: impl Iterator<Item = Digest>,
-) -> Update {
-    let (mut update, mut there) = (Update::default(), NamedIds::default());
-    let other = rendered.into_iter().flatten().filter(|it| disk.get(it.0) != Some(it.1));
-    let mut free: BTreeMap<String, String> =
-        other.flat_map(|it| tagged_words(it.0, it.1)).collect();
-    there.add(disk);
-    free.retain(|_, digits| !there.memories.contains(digits));
-    if free.is_empty() {
-        return update;
-    }
-    let known: BTreeSet<String> = known.map(|it| format!("{it:.*}", SOURCE_DIGITS_MIN)).collect();
-    let is_known = |it: &str| it.get(..SOURCE_DIGITS_MIN).is_some_and(|it| known.contains(it));
-    let has_foreign = |text: &str| tags_in(text).any(|it| !is_known(it.trim_start_matches(SOURCE)));
-    let (mut new, mut used) = (BTreeMap::new(), BTreeSet::new());
-    for (path, text) in disk.iter().filter(|(_, text)| has_foreign(text)) {
-        for (words, digits) in tagged_words(path, text).into_iter().filter(|it| !is_known(&it.1)) {
-            let own =
-                free.get(&words).filter(|own| !new.contains_key(&digits) && used.insert(*own));
-            new.extend(own.map(|own| (digits, own.as_str())));
-        }
-    }
-    let is_digit = |it: char| it.is_ascii_hexdigit();
-    let renewed = |piece: &str| {
-        let (digits, end) = piece.split_at(piece.rfind(is_digit).map_or(0, |at| at + 1));
-        [new.get(digits).copied().unwrap_or(digits), end].concat()
-    };
-    for (path, before) in disk.iter().filter(|_| !new.is_empty()) {
-        let after: String = before.split_inclusive(|it| !is_digit(it)).map(renewed).collect();
-        if after != **before && !Document::parse(Kind::of_path(path), before).0.is_private() {
-            update.change(path, Some(Arc::clone(before)), Some(after.into()));
-        }
-    }
-    update
-}
-
-/// Words of the entries and records with tags of ours, without label and marks, and all of these for a session; each with
-/// the digits of its id.
-fn tagged_words(path: &str, text: &str) -> Vec<(String, String)> {
-    let (document, _) = Document::parse(Kind::of_path(path), text);
-    let (mut all, mut session) = (Vec::new(), None);
-    for block in &document.blocks {
-        let tag = document.tags(block).find_map(|tag| tag.ours());
-        let Some((kind, digits)) = tag.and_then(|tag| tag.rsplit_once('-')) else { continue };
-        let words = words(document.body(block));
-        let words = without_label(marked(&words).text.trim_start_matches("# "));
-        match kind {
-            "session" | "summary" => session = Some(digits.to_owned()),
-            _ => all.push((words.to_owned(), digits.to_owned())),
-        }
-    }
-    all.sort_unstable();
-    if let Some(digits) = session.filter(|_| !all.is_empty()) {
-        let words: Vec<&str> = all.iter().map(|(words, _)| words.as_str()).collect();
-        all.push((words.join("\n"), digits));
-    }
-    all
 }
 
 /// Id prefixes that tags in files name.

@@ -1,12 +1,9 @@
 //! Namespaces of conversations: by the repository that it was held in, whatever its folder is called, and kept when
 //! the name changes.
 
-use super::place::{Place, read, walk};
-use regex::Regex;
+use super::place::Place;
 use serde_json::{Value, json};
 use std::path::Path;
-
-const DIR: &str = ".claude/memory";
 
 /// A transcript of one conversation in `folder`.
 fn talk(place: &Place, name: &str, folder: &Path) -> String {
@@ -254,55 +251,6 @@ fn moves_memory(place: &Place) {
     let plan = log[0]["plan"].as_str().unwrap().to_owned();
     assert_eq!(place.run(&["consolidate", "--undo", &plan]).code, 0, "plans can be undone");
     assert_eq!(place.run(&["consolidate", "--redo", &plan]).code, 0);
-}
-
-/// The lines of each file of the directory, without the digits of ids, in alphabetical order.
-fn lines_of(place: &Place) -> Vec<String> {
-    let (mut lines, ids) = (Vec::new(), Regex::new("-[0-9a-f]{8}\\b").unwrap());
-    walk(&place.path(DIR), &mut |path| {
-        let (name, text) = (path.file_name().unwrap().display(), read(path));
-        let text = String::from_utf8(text).unwrap();
-        lines.extend(text.lines().map(|line| format!("{name}: {}", ids.replace_all(line, "-"))));
-    });
-    lines.sort();
-    lines
-}
-
-/// The memories of the examples under this name.
-fn with_memories(namespace: &str) -> Place {
-    let (place, root) = (Place::new(), env!("CARGO_MANIFEST_DIR"));
-    let [talks, cassette] = ["sessions", "cassette"].map(|it| format!("{root}/examples/{it}"));
-    let replay = ["replay", &talks, "--cassette", &cassette, "--json", "--namespace", namespace];
-    place.json(&replay);
-    place.json(&["consolidate", "--json"]);
-    place
-}
-
-#[test]
-fn a_clone_with_a_new_store_takes_the_lines_of_a_moved_namespace_for_its_own() {
-    let copy = |from: &Place, to: &Place| {
-        let _ = std::fs::remove_dir_all(to.path(DIR));
-        walk(&from.path(DIR), &mut |path| {
-            let name = path.strip_prefix(from.path(DIR)).unwrap().display();
-            to.write(&format!("{DIR}/{name}"), read(path));
-        });
-    };
-    let sync = |place: &Place| place.json(&["memory", "sync", "--namespace", "new", "--json"]);
-    let (first, clone) = (with_memories("old"), with_memories("new"));
-    assert_eq!(first.run(&["memory", "init"]).code, 0);
-    first.json(&["memory", "sync", "--namespace", "old", "--json"]);
-    first.json(&["namespace", "move", "old", "new", "--json"]);
-    let lines = lines_of(&first);
-    // Each takes over what the other one wrote.
-    for (from, to) in [(&first, &clone), (&clone, &first)] {
-        copy(from, to);
-        let told = sync(to);
-        assert_eq!(told["people"], json!([]));
-        let now = lines_of(to);
-        let more: Vec<_> = now.iter().filter(|it| !lines.contains(it)).collect();
-        assert_eq!((now.len(), more), (lines.len(), vec![]));
-        assert_eq!(sync(to)["changes"], json!([]));
-    }
 }
 
 #[test]

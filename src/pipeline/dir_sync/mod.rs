@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote,
-    Update, adr_number, adr_path, render, retagged, strike, tags_in, tags_of_memories, update,
+    Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Maximum number of plans per run; a directory is planned again if another program writes to it meanwhile.
-const PASSES_MAX: u32 = 4;
+const PASSES_MAX: u32 = 3;
 /// A person removed the mark of an open pair.
 const KEPT_BOTH: &str = "person-kept-both";
 /// Maximum number of open pairs that are marked in the directory, earliest first.
@@ -322,13 +322,6 @@ impl DirSync {
             if !people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 continue;
             }
-            if plan.is_retagged {
-                for change in plan.changes() {
-                    let is_written = write(&change)? == WriteOutcome::Written;
-                    report.changes.extend(is_written.then_some(change));
-                }
-                continue;
-            }
             report.people.extend(plan.people());
             let is_new = self.note_unseen(lease, folder, &plan).await?;
             let kept = self.keep_both(lease, &plan.kept).await?;
@@ -411,8 +404,9 @@ impl DirSync {
             return Ok(gone);
         }
         for change in strike(&plan.disk.files, &gone) {
-            let is_written = write(&change)? == WriteOutcome::Written;
-            report.changes.extend(is_written.then_some(change));
+            if write(&change)? == WriteOutcome::Written {
+                report.changes.push(change);
+            }
         }
         Ok(gone)
     }
@@ -476,15 +470,12 @@ impl DirSync {
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
         let mut disk = read(folder)?;
-        let (before, mut memories, sessions, known, contradictions) = tokio::try_join!(
+        let (before, mut memories, sources, contradictions) = tokio::try_join!(
             async { self.state(folder).known_files(&disk, namespace).await },
             self.store.memory_list(Some(namespace)),
-            self.store.sessions_of_records(namespace),
-            self.store.session_spans(namespace),
+            sources(&self.store, namespace),
             contradictions(&self.store, namespace, OPEN_PAIRS_MAX),
         )?;
-        let (sessions, known) = (sessions.into_iter().collect(), known.into_iter().collect());
-        let sources = Sources { sessions, known };
         state::skip_ruined(&mut disk, &before.seen);
         if let Some(plan) = next {
             let mut known: MemoryMap = memories.into_iter().map(|it| (it.id, it)).collect();
@@ -503,11 +494,6 @@ impl DirSync {
             (rendered, update)
         };
         let (mut rendered, mut update) = lay(&memories);
-        let ids = memories.iter().map(|it| it.id.0).chain(sources.known.keys().map(|it| it.0));
-        let retagged = retagged(&disk.files, [&rendered.files, &before.base], ids);
-        if !retagged.changes.is_empty() {
-            return Ok(SyncPlan { update: retagged, is_retagged: true, ..SyncPlan::default() });
-        }
         let people = PeopleEdits {
             before: &before,
             rendered: &rendered,
@@ -534,8 +520,7 @@ impl DirSync {
             }
             (rendered, update) = lay(&memories);
         }
-        let planned = SyncPlan { amendments, kept, refused, rendered, ..SyncPlan::default() };
-        Ok(SyncPlan { update, before, unseen, disk, ..planned })
+        Ok(SyncPlan { amendments, kept, refused, rendered, update, before, unseen, disk })
     }
 }
 
@@ -552,7 +537,6 @@ fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, Syn
     written.map_err(|cause| SyncError::Disk { path: change.path.clone(), cause })
 }
 
-#[derive(Default)]
 struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs that a person keeps side by side.
@@ -564,8 +548,6 @@ struct SyncPlan {
     before: KnownFiles,
     unseen: KnownFiles,
     disk: DirectoryRead,
-    /// It gives entries the tags of this store and does nothing else.
-    is_retagged: bool,
 }
 
 impl SyncPlan {
@@ -673,6 +655,13 @@ pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
 struct Sources {
     sessions: HashMap<RecordId, SessionId>,
     known: BTreeMap<SessionId, SessionSpan>,
+}
+
+/// Reads the sources of all session notes.
+async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
+    let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
+    let known = store.session_spans(namespace).await?.into_iter().collect();
+    Ok(Sources { sessions, known })
 }
 
 /// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be named.
