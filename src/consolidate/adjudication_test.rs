@@ -647,6 +647,7 @@ fn a_decision_on_a_case_amends_what_a_model_lets_it_replace() {
         "from now on the watering of all houses is at seven",
         whole,
     );
+    check("the backup runs every night", "the backup runs Sunday nights", whole);
     check("all backups go to S3", "the backups go to Backblaze", whole);
     check("uploads retry 3 times", "retry 5 times in CI and everywhere", whole);
     check("photos and maps are kept for a year", "photos and maps go after a month", whole);

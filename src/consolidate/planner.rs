@@ -319,7 +319,10 @@ impl<'a> Planner<'a> {
             let is_guess = ruling.is_uncertain() || GUESSES.contains(&rule);
             match verdict.filter(|_| is_guess).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
-                Some(None) => self.findings.push(refusal(new.record.id, memory.id)),
+                Some(None) => {
+                    self.findings.push(refusal(new.record.id, memory.id));
+                    ruling = if ruling.is_uncertain() { ruling } else { Ruling::Suspect };
+                }
                 None => {}
             }
             let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;

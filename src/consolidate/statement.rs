@@ -523,7 +523,9 @@ impl Statement {
             let items =
                 [before.last(), after.iter().skip(1).find(|it| !ARTICLES.has(it))].map(item);
             let [named, other] = items.each_ref().map(|keys| keys.iter().all(|key| self.has(*key)));
-            ALL_OF_THEM.has(told[at]) && self.stated.specifies(&items[1], &former.stated)
+            ALL_OF_THEM.has(told[at])
+                && !EACH.contains(&told[at])
+                && self.stated.specifies(&items[1], &former.stated)
                 || AND.has(told[at]) && items.iter().all(|it| !it.is_empty()) && named != other
         };
         let is_whole = |it: &&str| ALL_OF_THEM.has(it) || ONLY.has(it);
@@ -646,6 +648,9 @@ fn weighed(options: &[Vec<u64>], stated: &Stated) -> Vec<u64> {
     without(&all, &stated.keys)
 }
 
+/// Those of the words for all that often stand before a time, as in `every night`.
+const EACH: [&str; 9] =
+    ["every", "each", "jede", "jeden", "jedem", "jedes", "jeder", "chaque", "cada"];
 /// Words for an earlier statement.
 static FORMER: WordKeys = LazyLock::new(|| keys_of("former"));
 /// Words between a thing and what it replaces.

@@ -276,15 +276,16 @@ fn is_ticked(text: &str) -> bool {
     text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
 }
 
-/// The question alone, of an entry of ours in one line: what was brought up about it has no room.
+/// The question alone, of one that says that it was left open: what was brought up about it has no room.
 fn asked(mut entry: Readable) -> Readable {
+    const LEFT_OPEN: &str = "(left open)";
     let words = entry.text.as_str();
-    let marks = words.rfind(" (").filter(|_| words.ends_with(')') && entry.tag.is_some());
-    let ends = |mark: &str| words.find(mark).map(|at| at + 1);
-    let end = ends("): ").or_else(|| ends("? "));
-    if let Some((end, marks)) = end.zip(marks).filter(|(end, marks)| end < marks) {
-        let parts = [entry.text.cut(0..end), entry.text.cut(marks..words.len())];
-        entry.text = Redacted::weave(&parts.each_ref().map(Woven::Passed));
+    let points = words.find(&format!("{LEFT_OPEN}: ")).filter(|_| entry.tag.is_some());
+    if let Some(end) = points.map(|at| at + LEFT_OPEN.len()) {
+        let marks = words.rfind(" (2").filter(|at| end < *at && words.ends_with(')'));
+        let marks = entry.text.cut(marks.unwrap_or(words.len())..words.len());
+        entry.text =
+            Redacted::weave(&[Woven::Passed(&entry.text.cut(0..end)), Woven::Passed(&marks)]);
     }
     entry
 }

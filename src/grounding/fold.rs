@@ -170,21 +170,24 @@ impl Folded {
         })
     }
 
-    /// Range of `name` as a whole word in the entry after one that has `folder` and one of `commands`.
+    /// Range of `name` as a whole word in the entry after one in which one of `commands`, and at most flags, precede `folder`.
     pub(super) fn find_in_output(
         &self,
         commands: &[&str],
         folder: &str,
         name: &str,
     ) -> Option<Range<usize>> {
-        let find = |needle: &str, entry: &Range<usize>| {
-            self.whole_matches(needle, entry.clone(), char::is_alphanumeric).next()
+        let is_listed = |from: usize, at: usize| {
+            let mut before = self.text[from..at].split_whitespace().rev();
+            let command = before.find(|word| !word.starts_with('-')).unwrap_or_default();
+            commands.contains(&command.trim_matches(['`', '"', '$', '[', '{']))
         };
         self.entries.windows(2).find_map(|two| {
             let [call, output] = two else { return None };
-            let is_listed = commands.iter().any(|it| find(it, call).is_some());
-            find(folder, call).filter(|_| is_listed)?;
-            find(name, output).map(|(start, end)| self.original(start, end))
+            let mut places = self.whole_matches(folder, call.clone(), char::is_alphanumeric);
+            places.find(|(at, _)| is_listed(call.start, *at))?;
+            let mut names = self.whole_matches(name, output.clone(), char::is_alphanumeric);
+            names.next().map(|(start, end)| self.original(start, end))
         })
     }
 

@@ -170,9 +170,12 @@ fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
 /// Position of a file that a list names without its folder: in a sentence, or in what `ls FOLDER` printed.
 fn listed(path: &str, slice: &Folded) -> Option<Range<usize>> {
     let (folder, name) = path.split_at(path.rfind('/')? + 1);
-    let is_file = name.contains('.');
-    let found = is_file.then(|| slice.find_in_folder(folder, name)).flatten();
-    found.or_else(|| slice.find_in_output(&LISTERS, folder.trim_end_matches('/'), name))
+    if !name.contains('.') {
+        return None;
+    }
+    let bare = folder.trim_end_matches('/');
+    let printed = || slice.find_in_output(&LISTERS, bare, name).filter(|_| !bare.is_empty());
+    slice.find_in_folder(folder, name).or_else(printed)
 }
 
 /// Position of a file below a folder that a command entered: `src/a.rs` after `cd edge` for `edge/src/a.rs`.

@@ -302,7 +302,9 @@ impl<'a> Grounder<'a> {
         if is_bare && FIELD_WORDS_MIN <= support.words && !is_reason() {
             proof.unsupported_fields.push(field.to_owned());
         }
-        let is_translated = proof.is_foreign || self.language.is_foreign_to(Language::English);
+        let is_translated = proof.is_foreign
+            || self.language.is_foreign_to(Language::English)
+                && Language::of_claim(std::iter::once(text)) != self.language;
         for literal in &literals(text) {
             match find(literal, &self.folded, self.language) {
                 None if self.is_in_context(literal) => {}

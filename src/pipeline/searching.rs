@@ -81,7 +81,7 @@ pub(crate) async fn search(
     let mut near_places: Vec<usize> = Vec::new();
     let mut memories = MemoryCache { store, known: HashMap::new() };
     if let Some(store) = store {
-        let is_by_state = request.state.is_some();
+        let is_by_state = request.state.is_some() || request.filter.open;
         let limit = if is_by_state { CANDIDATES_BY_STATE_MAX } else { CANDIDATES_MAX };
         let limit = limit.max(u32::try_from(request.limit).unwrap_or(u32::MAX));
         let mut found = store.candidates(query.keys(), request.filter.clone(), limit).await?;

@@ -18,11 +18,9 @@ const DEADLINES: [&str; 18] = [
 ];
 /// Several words for one of them.
 const INCLUDING: &str = "up to and including";
-/// Words that begin a span of days, each with those before its last day.
-const SPANS: [&str; 8] = [
-    "from to until till through", "between and", "vom bis", "von bis", "zwischen und", "du au",
-    "entre et y", "del al",
-];
+/// Parts of these words in either case. Few texts have any, and the others need not be split.
+const HINTS: [&str; 8] =
+    ["ntil ", "til", "bis ", "Bis ", "usqu", "asta ", "hrough ", " to and including"];
 /// Words between an end and its date.
 const ARTICLES: [&str; 16] = [
     "the", "of", "at", "zum", "zur", "am", "den", "der", "dem", "einschließlich", "le", "la", "el",
@@ -85,15 +83,18 @@ pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date>
 /// Last day on which the whole of `text`, said on `said`, holds by its own words. `None` if it names no end, or if that is the
 /// end of a part.
 fn named_end(text: &str, said: Date) -> Option<Date> {
+    if !HINTS.iter().any(|hint| text.contains(hint)) {
+        return None;
+    }
     let text = text.to_lowercase().replace(INCLUDING, THROUGH);
     let marked: Vec<&str> = text.split_whitespace().collect();
     let words: Vec<&str> =
         marked.iter().map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect();
-    let first = |is_it: fn(&&str) -> bool| words.iter().position(is_it).map(|at| (at, at));
-    let until = span(&words).or_else(|| first(|it| UNTIL.contains(it)));
-    let (begin, at) = until.or_else(|| first(|it| *it == THROUGH))?;
-    let (before, rest) = (words.get(..begin)?, words.get(at + 1..)?);
-    let (marked_before, marked_rest) = (marked.get(..begin)?, marked.get(at + 1..)?);
+    let first = |is_it: fn(&&str) -> bool| words.iter().position(is_it);
+    let until = first(|it| UNTIL.contains(it));
+    let at = until.or_else(|| first(|it| *it == THROUGH))?;
+    let (before, rest) = (words.get(..at)?, words.get(at + 1..)?);
+    let (marked_before, marked_rest) = (marked.get(..at)?, marked.get(at + 1..)?);
     let ends_clause =
         |it: &&str| it.ends_with([',', ';', ':', '.', ')']) || it.starts_with(['(', '–', '-']);
     let is_digit = |it: char| it.is_ascii_digit();
@@ -129,24 +130,6 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     }
     let end = date_at(&dated, said).or_else(|| month_at(&dated, said));
     end.or_else(|| until.and_then(|_| day_at(word, said))).filter(|end| said <= *end)
-}
-
-/// Places of the words before the first and the last day of a span of days with a month: `from the 10th to the 24th of April`.
-fn span(words: &[&str]) -> Option<(usize, usize)> {
-    let is_month = |it: &&str| index(&MONTHS, it).is_some();
-    let is_day = |it: &&&str| number(it).is_some() || is_month(it) || ARTICLES.contains(*it);
-    let end = |from: usize| {
-        let mut named = SPANS.iter().map(|it| it.split(' '));
-        let mut to =
-            named.find_map(|mut it| (it.next() == words.get(from).copied()).then_some(it))?;
-        let after = words.get(from + 1..)?;
-        let days = after.iter().take_while(is_day).count();
-        let ends = after.get(days).is_some_and(|it| to.any(|to| to == *it));
-        let last = after.get(days + 1..)?.iter().filter(|it| !ARTICLES.contains(it)).take(2);
-        let is_dated = last.clone().any(is_month) && last.clone().any(|it| number(it).is_some());
-        (days > 0 && ends && is_dated).then_some((from, from + 1 + days))
-    };
-    (0..words.len()).find_map(end)
 }
 
 /// Last day of the month with which `words` begin, or its end.
@@ -209,8 +192,7 @@ fn date_at(words: &[&str], said: Date) -> Option<Date> {
         return in_year(day.parse().ok()?, month.parse().ok()?, year, said);
     }
     let of_day = || {
-        let is_between = rest.first().is_some_and(|it| ["de", "of"].contains(it));
-        let rest = rest.get(usize::from(is_between)..)?;
+        let rest = rest.get(usize::from(rest.first() == Some(&"de"))..)?;
         Some((number(first)?, index(&MONTHS, rest.first()?)?, rest.get(1)))
     };
     let of_month = || Some((number(rest.first()?)?, index(&MONTHS, first)?, rest.get(1)));
@@ -308,14 +290,6 @@ mod tests {
             ("Lecture seule jusqu'à la fin du mois", Some((2026, 8, 31))),
             ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
             ("No deploys until Friday, next window is Monday", Some((2026, 8, 28))),
-            ("The pool is closed from the 10th to the 24th of April", Some((2027, 4, 24))),
-            ("From 29 August to 3 September 2026 no deploys", Some((2026, 9, 3))),
-            ("No deploys from September 3 through September 9", Some((2026, 9, 9))),
-            ("Closed between 3 and 9 May", Some((2027, 5, 9))),
-            ("Vom 3. bis 9. Mai ist das Bad zu", Some((2027, 5, 9))),
-            ("Debug vom 3. Mai bis zum 9. Mai", Some((2027, 5, 9))),
-            ("Lecture seule du 3 au 9 mai", Some((2027, 5, 9))),
-            ("Solo lectura del 3 al 9 de mayo", Some((2027, 5, 9))),
         ]);
     }
 
@@ -335,10 +309,6 @@ mod tests {
             ("Keep the shim and the flag through 3 September", None),
             ("Frozen through Friday every week", None),
             ("Open Monday through Friday", None),
-            ("Open from Monday to Friday, not in May", None),
-            ("Closed every year from 3 to 9 May", None),
-            ("Debug logs from 3 to 9 May, then info again", None),
-            ("Use Postgres, MySQL stays readable from 3 to 9 May", None),
         ]);
     }
 
@@ -362,9 +332,6 @@ mod tests {
             ("Deploys only Mon till Thu", None),
             ("Heizung läuft von Oktober bis April", None),
             ("Answers from 9 until 17", None),
-            ("Between 3 and 9 copies", None),
-            ("Heizung von 6 bis 9 Grad im Mai", None),
-            ("The report goes from Ann to Bob on 9 May", None),
             ("Frozen until Friday every week", None),
             ("Wait until the tests pass", None),
             ("Keep 30 copies, until 2 of them fail", None),

@@ -87,7 +87,7 @@ const CLIENT_HEADS: [(Speaker, EntryKind, &str); 5] = [
 const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<turn_aborted>|\
     <user_action>|<task-notification>|<agent-notification>|<bash-notification>|<teammate-message|<agent-message|\
     <cross-session-message|Another Claude session sent a message:\n<|<channel source=|<channel-message|\
-    <github-webhook-activity>|<mcp-resource-update|<mcp-polling-update|<new-diagnostics>|<tick>|\
+    <github-webhook-activity>|<mcp-resource-update|<mcp-polling-update|<new-diagnostics>|\
     <subagent_notification>|<local-command-stdout>|<local-command-stderr>";
 const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base directory for this skill:|\
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
@@ -97,11 +97,11 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     Stop hook feedback:\n|<session-start-hook>|<fork-boilerplate>|\
     [ERROR] You did not use a tool in your previous response!|[TASK RESUMPTION]|[Sliding window truncation:|\
     (The user did not provide a new message.|This is the Gemini CLI. We are setting up the context|\
-    This is the Qwen Code. We are setting up the context|# task_progress|# TODO LIST UPDATE REQUIRED|\
-    # TODO LIST CREATION REQUIRED|# TODO LIST RECOMMENDED|# TODO LIST (Optional|Files attached by the user:|\
-    The user has provided feedback on the results.|The user provided additional content:|\
+    This is the Qwen Code. We are setting up the context|# task_progress\n|# task_progress List (|# task_progress RECOMMENDED|# task_progress CREATION REQUIRED|# task_progress UPDATE REQUIRED|# TODO LIST UPDATE REQUIRED|\
+    # TODO LIST CREATION REQUIRED|# TODO LIST RECOMMENDED|# TODO LIST (Optional|Files attached by the user:\n|\
+    The user has provided feedback on the results. Consider|The user provided additional content:|\
     [The user has switched to ACT MODE|<explicit_instructions>\nCRITICAL FILE STATE ALERT|\
-    Skipping tool due to user rejecting a previous tool|Tool was interrupted and not executed|[Image: source: ";
+    Skipping tool due to user rejecting a previous tool|Tool was interrupted and not executed due to|[Image: source: ";
 /// Tags around command output.
 const OUTPUTS: [&str; 4] =
     ["bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"];
@@ -115,6 +115,7 @@ const SUMMARIES: &str = "This session is being continued from a previous convers
 const PLAN: &str = "Implement the following plan:\n";
 const PLAN_END: &str = "\nIf you need specific details from before exiting plan mode";
 const ABOUT_PLAN: &str = "\nUser feedback on this plan: ";
+const PLAN_HINT: &str = "If this plan can be broken down";
 /// Maximum number of wrappers in one text; real messages hold a handful.
 const BLOCKS_MAX: usize = 64;
 
@@ -141,6 +142,9 @@ impl ClientText {
     pub(super) fn of_client(text: &str) -> Option<ClientText> {
         let is_head = |head: &str| text.starts_with(head);
         let known = CLIENT_HEADS.iter().find(|(_, _, heads)| heads.split('|').any(is_head));
+        // Words may follow the mark of an image.
+        let is_said = is_head("[Image: source: ") && !text.trim_end().ends_with(']');
+        let known = known.filter(|_| !is_said);
         known.map(|(speaker, kind, _)| {
             let mut own = String::new();
             if *kind == EntryKind::Command {
@@ -218,11 +222,19 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
 
 /// Splits the client's prompt for an accepted plan into the plan, which the agent wrote, and the person's words about it.
 pub(super) fn accepted_plan(text: &str) -> Option<Vec<ClientText>> {
-    let is_plan = |text: &str| text.trim_start().starts_with(PLAN) && text.contains(PLAN_END);
-    let said = text.rsplit_once(ABOUT_PLAN).filter(|(plan, _)| is_plan(plan));
-    let words = said.map(|(_, words)| ClientText::new(Speaker::Person, EntryKind::Answer, words));
-    let plan = ClientText::injected(said.map_or(text, |(plan, _)| plan).trim());
-    is_plan(text).then(|| [plan].into_iter().chain(words).collect())
+    let text = text.trim();
+    let (_, rest) = text.rsplit_once(PLAN_END).filter(|_| text.starts_with(PLAN))?;
+    let (_, after) = rest.split_once('\n').unwrap_or_default();
+    let (hint, told) = after.split_once(ABOUT_PLAN).unwrap_or((after, ""));
+    let is_hint = hint.trim().is_empty() || hint.trim_start().starts_with(PLAN_HINT);
+    let (kind, words) = match is_hint {
+        true => (EntryKind::Answer, told.trim()),
+        false => (EntryKind::Prompt, after.trim()),
+    };
+    let plan = text.strip_suffix(words)?.trim_end();
+    let plan = plan.strip_suffix(ABOUT_PLAN.trim()).unwrap_or(plan).trim_end();
+    let said = (!words.is_empty()).then(|| ClientText::new(Speaker::Person, kind, words));
+    Some([ClientText::injected(plan)].into_iter().chain(said).collect())
 }
 
 /// Command line that a user ran, and its output.
@@ -404,11 +416,16 @@ fn split_heading(text: &str) -> Option<(&str, &str)> {
     const RESULT: &str = "] Result:";
     let text = text.trim_start();
     if let Some(rest) = text.strip_prefix(EXECUTED) {
-        return text.split_at_checked(text.len() - rest.split_once("]:")?.1.len());
+        let own = rest.split_once("]:")?.1;
+        let is_heading = own.is_empty() || own.starts_with(['\n', '\r']);
+        return is_heading.then(|| text.split_at_checked(text.len() - own.len()))?;
     }
-    let is_tool = text.strip_prefix('[')?.starts_with(|it: char| it.is_ascii_alphabetic());
-    text.match_indices(RESULT).filter(|_| is_tool).find_map(|(at, _)| {
-        let rest = text.get(at + RESULT.len()..)?;
+    let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    let rest = text.strip_prefix('[')?.trim_start_matches(is_name);
+    let end = if rest.starts_with(" for '") { "'] Result:" } else { RESULT };
+    let is_tool = !text.starts_with("[]") && (end != RESULT || rest.starts_with(RESULT));
+    text.match_indices(end).filter(|_| is_tool).find_map(|(at, _)| {
+        let rest = text.get(at + end.len()..)?;
         // Only the result `Done` is on the same line.
         let rest = rest.strip_prefix(" Done").unwrap_or(rest).trim_start_matches([' ', '\r']);
         let is_end = rest.is_empty() || rest.starts_with('\n');
@@ -800,6 +817,28 @@ mod tests {
             words("bash", refused, Outcome::Failed),
             Some((EntryKind::Rejection, "use jj".to_owned()))
         );
+    }
+
+    #[test]
+    fn what_only_begins_like_a_clients_text_is_a_persons() {
+        for said in [
+            "[Bug report] Stay on v1.\n\n[Login test] Result:\nit fails",
+            "EXECUTION RESULT of [tests]: all red, so we go back to v1",
+            "[Image: source: /tmp/a.png]\n\nuse this blue always",
+            "Files attached by the user: are they read?",
+            "# task_progress must never be printed",
+            "The user has provided feedback on the results. Remove that message",
+            "<tick> is a bad name, rename it",
+        ] {
+            assert!(is_prompt(said), "{said}: {:?}", split_message(said));
+        }
+        let plan = format!("{PLAN}\nC\n{PLAN_END}, read: /x\n\nAnd never touch main.rs");
+        let parts = split_message(&plan);
+        assert_eq!(
+            parts.last().map(|it| (it.speaker, it.text.as_str())),
+            Some((Speaker::Person, "And never touch main.rs"))
+        );
+        assert_eq!(parts.len(), 2);
     }
 
     #[test]

@@ -293,7 +293,9 @@ fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let shortened = word.ends_with(['-', '_']) && scan.from(at.end).starts_with("..");
     // The name of a stored secret: `arn:aws:secretsmanager:…:secret:prod/db`.
     let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
-    let is_arn = head.rsplit([' ', '"', '\'']).next().is_some_and(|it| it.starts_with("arn:"));
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || ":-".contains(letter);
+    let arn = head.rsplit(|letter| !is_part(letter)).next().unwrap_or_default();
+    let is_arn = arn.starts_with("arn:") && arn.contains(":secretsmanager:") && arn.ends_with(':');
     if word.is_empty() || is_place || shortened || is_arn {
         return;
     }

@@ -27,7 +27,7 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?:\$\{|\{\{|\$\(|\#\{).*",
         // Within a value only whole ones, or one that a blank cut off.
         r".*(?:\$\{[^}]*\}|\{\{.*\}|\$\([^)]*\)|\#\{[^}]*\}|<SECRET>).*",
-        r".*(?:\$\{|\{\{|\$\(|\#\{)[A-Za-z_.:-]*",
+        r".*(?:\$\{|\{\{|\$\(|\#\{)(?:[A-Za-z_][A-Za-z0-9_.:(\[-]*)?",
         // `%NAME%`; `$NAME`, `$env:NAME`, `$config.token`, `$user->token`; but not the hash `$2b$…`.
         r"%+(?:[A-Za-z0-9_:.\->\[\]']*%+)?",
         r"\$+[A-Za-z_][A-Za-z0-9_:.\->\[\]']*",
@@ -298,11 +298,13 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || is_sentence(value)
 }
 
-/// `Passwort bestätigen`, as a translation of a form has it: words of letters, and one is a word for a secret.
+/// `Passwort bestätigen`, as a translation of a form has it: a capital word for a secret, and at most one more word.
 fn is_name_of_secret(text: &str) -> bool {
-    let mut words = text.split(' ');
-    let is_letters = text.chars().all(|letter| letter.is_alphabetic() || letter == ' ');
-    is_letters && words.any(|word| words::kind(&word.to_lowercase()).is_some())
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+    first.starts_with(char::is_uppercase)
+        && is_word(rest)
+        && words::names_secret(&first.to_lowercase())
 }
 
 /// `Password:`, as a program asks for it.

@@ -119,6 +119,11 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     }
 }
 
+/// Returns whether a word of any language names a secret, as `passwort` does.
+pub(super) fn names_secret(word: &str) -> bool {
+    PASSWORDS.contains(word) || matches!(word, "token" | "secret" | "geheimnis" | "jeton")
+}
+
 /// Returns whether settings assign only secrets to this name, even if the value is a plain word.
 pub(super) fn is_login(name: &str) -> bool {
     const TOKENS: [&str; 8] =

@@ -61,7 +61,9 @@ async fn plan_view(store: &Store, plan: &Plan) -> Result<Value, PageError> {
         let Disposition::Conflict { with, memory } = it.disposition else { return None };
         Some([after.get(&with)?, after.get(&memory)?])
     });
-    let conflicts: Vec<[&Memory; 2]> = conflicts.take(CHANGES_MAX).collect();
+    let mut conflicts: Vec<[&Memory; 2]> = conflicts.collect();
+    let more_conflicts = conflicts.len().saturating_sub(CHANGES_MAX);
+    conflicts.truncate(CHANGES_MAX);
     let shown = changes.iter().take(CHANGES_MAX).map(|it| it.memory);
     let shown = shown.chain(conflicts.iter().flatten().map(|it| it.id)).collect();
     let known = store.memories_of(shown).await?;
@@ -72,10 +74,14 @@ async fn plan_view(store: &Store, plan: &Plan) -> Result<Value, PageError> {
         false => context! { id => "", ..memory_view(it) },
     };
     let is_discarded = |it: &&Operation| it.disposition == Disposition::Discard;
-    let discarded = plan.operations.iter().filter(is_discarded).take(CHANGES_MAX);
+    let mut discarded: Vec<&Operation> = plan.operations.iter().filter(is_discarded).collect();
+    let more_discarded = discarded.len().saturating_sub(CHANGES_MAX);
+    discarded.truncate(CHANGES_MAX);
     Ok(context! {
         conflicts => conflicts.iter().map(|pair| pair.map(memory_view).into()).collect::<Vec<Value>>(),
-        discarded => discarded.map(|it| cut(it.facts.claim.headline())).collect::<Vec<_>>(),
+        more_conflicts,
+        more_discarded,
+        discarded => discarded.iter().map(|it| cut(it.facts.claim.headline())).collect::<Vec<_>>(),
         id => plan.id.to_string(),
         namespace => &plan.namespace,
         what => cut(&plan.in_words()),

@@ -108,14 +108,15 @@ fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     let beside = json::parse(&format!("{{{beside}}}")).unwrap_or(Value::Null);
     log.open(head(&beside));
     log.system(beside.first(&SYSTEMS), 1);
-    let mut last = 0;
+    let (mut last, mut said) = (0, Value::Null);
     let (cut, is_reported) = cutter.lists(
         LINE_BYTES_MAX,
         |key| key == list,
         |it| {
             last = it.number;
-            if let Some(json) = log.emit.element(&it) {
+            if let Some(mut json) = log.emit.element(&it) {
                 log.message(&json, it.number, it.line);
+                said = json.get_mut("content").map(Value::take).unwrap_or_default();
             }
             !log.emit.stopped()
         },
@@ -123,7 +124,9 @@ fn object(input: &mut dyn Input, log: &mut ChatLog<'_>) -> io::Result<()> {
     if !is_reported {
         log.emit.cut(cut, cutter.line());
     }
-    answers(&beside).zip(last + 1..).for_each(|(json, line)| log.message(json, line, 1));
+    let is_new = |json: &&Value| said.is_null() || json["content"] != said;
+    let told = answers(&beside).filter(is_new).zip(last + 1..);
+    told.for_each(|(json, line)| log.message(json, line, 1));
     log.emit.rest(&mut cutter, cut)
 }
 

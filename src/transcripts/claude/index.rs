@@ -30,6 +30,8 @@ pub(super) const REUSED: u8 = 64;
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
 const BLOCKED_MAX: usize = 64;
+/// Beginning of the prompt that the client writes for a plan accepted with a cleared context.
+const PLAN_HEAD: &str = "Implement the following plan:";
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -89,10 +91,10 @@ impl Indexer {
             "queue-operation" => self.queue(line, head),
             "attachment" | "system" => {
                 self.compactions += u32::from(head.subtype.is("compact_boundary"));
-                self.node(line, head, false);
+                self.node(line, head, None);
             }
             "progress" => {
-                self.node(line, head, false);
+                self.node(line, head, None);
                 self.index.marks.set(line, PASSED);
             }
             "pr-link" | "result" => {}
@@ -137,7 +139,7 @@ impl Indexer {
         }
     }
 
-    fn node(&mut self, line: u32, head: &Head<'_>, prompt: bool) {
+    fn node(&mut self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) {
         let Some(uuid) = head.uuid.some().filter(|id| is_id(id)) else {
             return self.tree.push(None, self.node_of(line, head, prompt), None);
         };
@@ -163,19 +165,24 @@ impl Indexer {
         self.tree.push(Some(name), node, parent);
     }
 
-    fn node_of(&self, line: u32, head: &Head<'_>, prompt: bool) -> Node {
+    fn node_of(&self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) -> Node {
         let sidechain = head.is_sidechain();
         let speaks = matches!(head.kind.get(), "user" | "assistant");
-        let begins = prompt && matches!(head.parent_uuid, Link::Null);
+        let begins = |text: &&ClientText| {
+            matches!(head.parent_uuid, Link::Null)
+                && head.plan_content.is_none()
+                && !text.text.trim_start().starts_with(PLAN_HEAD)
+        };
         let name = || name_of(&format!("{} {:?}", self.compactions, head.session_id()));
-        let beginning = begins.then(name);
-        let prompt = prompt && !sidechain;
+        let beginning = prompt.filter(begins).map(|_| name());
+        let prompt = prompt.is_some() && !sidechain;
         Node { line, parent: None, message: None, prompt, speaks, sidechain, beginning }
     }
 
     fn conversation(&mut self, line: u32, head: &Head<'_>) {
         let text = Indexer::user_text(head);
-        self.node(line, head, text.as_ref().is_some_and(ClientText::is_prompt));
+        let prompt = text.as_ref().filter(|text| text.is_prompt());
+        self.node(line, head, prompt);
         if self.index.marks.has(line, PASSED | COPIED) {
             return;
         }

@@ -40,8 +40,9 @@ pub(super) struct RecordReader<'a> {
     pub(super) emit: Emit<'a>,
     index: Index,
     calls: OpenCalls<OpenCall>,
-    /// Calls so far: iFlow CLI repeats those of a message in the next one.
+    /// Calls so far, in files of iFlow CLI: it repeats those of a message in the next one.
     called: NameSet,
+    is_iflow: bool,
     /// Text that the next line may continue, and the hash of its message id.
     text: Option<(u64, RawEntry)>,
     /// Entries between the text and its continuation.
@@ -57,6 +58,7 @@ impl<'a> RecordReader<'a> {
             index,
             calls: OpenCalls::default(),
             called: NameSet::default(),
+            is_iflow: false,
             text: None,
             waiting: Vec::new(),
             links: NameSet::default(),
@@ -208,6 +210,7 @@ impl<'a> RecordReader<'a> {
     fn answer(&mut self, frame: &RawEntry, block: Block<'_>, structured: &ToolUseResult<'_>) {
         let call_id = block.tool_use_id.owned();
         let call = call_id.as_deref().and_then(|id| self.calls.close(id));
+        self.is_iflow |= matches!(&block.content, Content::Blocks(parts) if parts.iter().any(|it| !it.response.is_null()));
         let mut entry = tools::read_result(frame, block, structured, call.as_ref());
         if frame.branch == Branch::Sidechain && entry.speaker == Speaker::Person {
             entry.speaker = Speaker::Client;
@@ -280,7 +283,7 @@ impl<'a> RecordReader<'a> {
     }
 
     fn call(&mut self, frame: &RawEntry, block: Block<'_>) {
-        if block.id.some().is_some_and(|id| !self.called.insert(name_of(id))) {
+        if block.id.some().is_some_and(|id| !self.called.insert(name_of(id))) && self.is_iflow {
             return;
         }
         let name = block.name.some().unwrap_or("unnamed").to_owned();

@@ -43,6 +43,8 @@ pub(super) struct AnyRecord<'a, M, T> {
     prompt_source: Str<'a>,
     pub(super) message: M,
     pub(super) tool_use_result: T,
+    /// Plan that the prompt carries out with a cleared context.
+    pub(super) plan_content: Option<IgnoredAny>,
     pub(super) operation: Str<'a>,
     pub(super) attachment: Obj<Attachment<'a>>,
     pub(super) content: Str<'a>,

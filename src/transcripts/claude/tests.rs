@@ -287,6 +287,15 @@ fn the_first_prompt_may_be_rewound() {
 #[test]
 fn a_plan_or_a_compaction_rewinds_nothing() {
     check(
+        &two_beginnings(r#""Implement the following plan: C""#, ""),
+        "
+        = s
+        1: person prompt: do it in C
+        2: assistant text: In C.
+        3: person prompt: Implement the following plan: C
+        4: assistant text: Done.",
+    );
+    check(
         &two_beginnings(
             r#""Implement the following plan:\n\nC\n\n\nIf you need specific details from before exiting plan mode""#,
             "",
@@ -548,6 +557,17 @@ proptest! {
     ) {
         testing::broken(read, lines(), cut, &flips);
     }
+}
+
+#[test]
+fn a_call_with_the_id_of_an_earlier_one_is_another_call() {
+    let lines = [
+        says("a", "x", "m1", &call("call_0", "Bash", r#"{"command":"ls"}"#)),
+        user("b", "a", &result("call_0", r#""one""#)),
+        says("c", "b", "m2", &call("call_0", "Bash", r#"{"command":"rm -rf build"}"#)),
+    ];
+    let shown = testing::shown(crate::domain::Format::ClaudeCode, &lines.join("\n"));
+    assert_eq!(shown.iter().filter(|it| it.contains("tool_call Bash#call_0")).count(), 2);
 }
 
 #[test]

@@ -239,6 +239,9 @@ impl SpecstoryReader<'_> {
         {
             return entries.into_iter().for_each(|entry| self.entry(entry, heading));
         }
+        if !heading.person {
+            self.commanded_at = None;
+        }
         let (speaker, kind) = match (heading.person, heading.sidechain) {
             (true, false) => {
                 for mut part in split_message(words) {
@@ -247,7 +250,8 @@ impl SpecstoryReader<'_> {
                     if is_expansion && part.is_prompt() {
                         part = ClientText::injected(part.text);
                     }
-                    self.commanded_at = heading.at.filter(|_| part.kind == EntryKind::Command);
+                    let is_slash = part.kind == EntryKind::Command && part.text.starts_with('/');
+                    self.commanded_at = heading.at.filter(|_| is_slash);
                     self.entry(part.entry(text.line), heading);
                 }
                 return;

@@ -155,8 +155,14 @@ fn messages(json: &Value, talk: &mut Conversation<'_>) {
         talk.injected(&instructions);
     }
     for key in MESSAGES {
-        let role = if key == "gen_ai.completion" { "assistant" } else { "user" };
+        let is_answer = matches!(key, "gen_ai.output.messages" | "gen_ai.completion");
+        let role = if is_answer { "assistant" } else { "user" };
+        let is_message =
+            |json: &Value| ["role", "content", "text", "parts"].iter().any(|it| json.has(it));
         let told = structured(&json[key]);
+        // Other JSON is the text of one message.
+        let is_json = told.is_null() || told.list().iter().all(is_message) && told.is_array();
+        let told = if is_json || is_message(&told) { told } else { json[key].clone() };
         let list = if told.is_array() { told.list() } else { std::slice::from_ref(&told) };
         for json in list.iter().filter(|json| !json.is_null()) {
             match json["parts"].is_array() {

@@ -163,8 +163,9 @@ fn observe(id: &str, text: &str, json: &Value, talk: &mut Conversation<'_>) {
     talk.cwd(folder.map_or("", |(folder, _)| folder));
     let extra = &json["extra"];
     let aborted = (extra["exception_info"] == NOT_EXECUTED).then_some(Outcome::Aborted);
-    let failure = FAILURES.iter().find(|(words, _)| text.contains(words));
+    let first = text.trim_start().lines().next().unwrap_or_default();
     let exit_code = between(text, "returncode").and_then(|code| code.trim().parse().ok());
+    let failure = FAILURES.iter().find(|(words, _)| exit_code.is_none() && first.contains(words));
     talk.result(ToolResult {
         id,
         name: if extra.has("returncode") { SHELL } else { "" },

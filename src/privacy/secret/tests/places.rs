@@ -84,6 +84,15 @@ fn what_looks_like_code_or_words_goes_where_its_place_says_so() {
     ] {
         check(text, text);
     }
+    for (text, expected) in [
+        ("RESTIC_PASSWORD='horse secret battery staple'", "RESTIC_PASSWORD='<SECRET>'"),
+        ("password = \"MySecretPassword\"", "password = \"<SECRET>\""),
+        ("password = \"swordfish secret\"", "password = \"<SECRET>\""),
+        ("arn:aws:iam::1:role/x,password=k7Lq9vTx2Z", "arn:aws:iam::1:role/x,password=<SECRET>"),
+        ("TOKEN=pre$(base64 -w0 file)", "TOKEN=pre$(base64 -w0 file)"),
+    ] {
+        check(text, expected);
+    }
 }
 
 #[test]
