@@ -223,7 +223,7 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
 /// Splits the client's prompt for an accepted plan into the plan, which the agent wrote, and the person's words about it.
 pub(super) fn accepted_plan(text: &str) -> Option<Vec<ClientText>> {
     let text = text.trim();
-    let (_, rest) = text.rsplit_once(PLAN_END).filter(|_| text.starts_with(PLAN))?;
+    let (_, rest) = text.starts_with(PLAN).then(|| text.rsplit_once(PLAN_END)).flatten()?;
     let (_, after) = rest.split_once('\n').unwrap_or_default();
     let (hint, told) = after.split_once(ABOUT_PLAN).unwrap_or((after, ""));
     let is_hint = hint.trim().is_empty() || hint.trim_start().starts_with(PLAN_HINT);
