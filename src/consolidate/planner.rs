@@ -448,10 +448,10 @@ fn refusal(record: RecordId, memory: MemoryId) -> Finding {
 
 /// Rule of a memory that says the same, and of one that does so with a value or a condition more.
 const SAME: &str = "judged-same";
+const RESTATED: &str = "judged-restated";
+
 /// Rules that go by words of change: a model that was asked about the pair knows better.
 const GUESSES: [&str; 3] = [PRESUPPOSED, REPLACED, TAKEN_BACK];
-
-const RESTATED: &str = "judged-restated";
 
 /// Rule of a memory that a model judged unrelated.
 pub(crate) const UNRELATED: &str = "judged-unrelated";
@@ -599,6 +599,7 @@ impl OpenLink<'_> {
         let subject = Subject::of(&memory.claim_at(new.facts.at));
         let like = Likeness::of(&new.subject, &subject);
         let pair = RulePair { new, memory, subject: &subject, like, order, together, agreed };
+        let part = pair.in_part(true).filter(|_| alike);
         let is_less_trusted =
             is_protected(home) && !is_protected(memory) || home.confirmed && !memory.confirmed;
         let (how, rule) = match verdict {
@@ -633,9 +634,9 @@ impl OpenLink<'_> {
             Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
                 return None;
             }
-            Verdict::Replaces { .. } if alike && pair.in_part(true).is_some() => {
+            Verdict::Replaces { .. } if part.is_some() => {
                 let may = pair.may_follow() || pair.may_precede();
-                pair.in_part(true).filter(|_| may).map(|part| (Settlement::Partly, part))?
+                part.filter(|_| may).map(|part| (Settlement::Partly, part))?
             }
             Verdict::Replaces { .. } if alike && pair.may_precede() => {
                 let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
