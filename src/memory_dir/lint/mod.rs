@@ -18,7 +18,7 @@ use crate::memory_dir::kind::{
 use crate::memory_dir::line::{Line, lines};
 use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::name::{
-    Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day, slug,
+    Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day,
 };
 use crate::memory_dir::public::public_lines;
 use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
@@ -31,7 +31,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
-use std::time::Duration;
 
 const FIXABLE: [&str; 7] = [
     "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry", MARKERS,
@@ -49,14 +48,11 @@ fn severity_of(rule: &str) -> Severity {
         | "adr-number-twice"
         | "adr-status"
         | "adr-successor-missing"
-        | "adr-circle"
         | "bad-category"
         | "private-unclosed"
         | MARKERS
         | "secret" => Severity::Error,
-        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
-            Severity::Info
-        }
+        "private-inline" | "over-total" | "config-alias" => Severity::Info,
         _ => Severity::Warning,
     }
 }
@@ -70,7 +66,7 @@ pub struct Linting<'a> {
     pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
     /// The files as rendered last; empty without a store.
     pub rendered: &'a Files,
-    /// Current date; later dates in files are wrong.
+    /// Current date, for footers that are added.
     pub today: Timestamp,
     /// Detects secrets and personal data.
     pub gate: &'a Gate,
@@ -95,8 +91,6 @@ pub struct Issue {
     pub fixable: bool,
 }
 
-/// Offset of the time zone in which a day begins first; people write local days.
-const EARLIEST_ZONE: Duration = Duration::from_hours(14);
 const MISSING_FOLDER: &str = "missing-folder";
 const UNREADABLE: &str = "unreadable";
 
@@ -214,19 +208,8 @@ impl Checker<'_> {
             let expected = "expected decisions/ADR-NNN-title.md, in lower case with hyphens";
             self.add("file-name", 0, expected);
         }
-        if self.path.starts_with(SESSIONS) {
-            match session_day(self.path) {
-                None => self.add("file-name", 0, "expected sessions/YYYY-MM-DD-topic.md"),
-                Some(day) => self.future(day, 0),
-            }
-        }
-    }
-
-    fn future(&mut self, day: &str, line: u32) {
-        let latest = self.linting.today.after(EARLIEST_ZONE).day();
-        if is_day(day) && latest.as_str() < day {
-            let message = format!("{day} is in the future: expected today or an earlier day");
-            self.add("future-date", line, message);
+        if self.path.starts_with(SESSIONS) && session_day(self.path).is_none() {
+            self.add("file-name", 0, "expected sessions/YYYY-MM-DD-topic.md");
         }
     }
 
@@ -245,8 +228,7 @@ impl Checker<'_> {
     fn headings(&mut self, document: &Document<'_>) {
         let expected = document.kind.sections();
         let sections = document.blocks.iter().filter(|block| block.part == Part::Section);
-        let found: Vec<(&str, u32)> =
-            sections.map(|block| (document.heading_words(block), block.line)).collect();
+        let found = sections.map(|block| (document.heading_words(block), block.line));
         let rendered = self.linting.rendered.get(self.path).map_or("", |it| &**it);
         let whole = with_lost_headings(document.kind, rendered, document.text.to_owned());
         let (whole, _) = Document::parse(document.kind, &whole);
@@ -256,21 +238,14 @@ impl Checker<'_> {
                 self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
             }
         }
-        let mut highest = 0;
         let mut first: HashMap<&str, u32> = HashMap::new();
-        for (words, line) in found {
-            let Some(rank) = expected.iter().position(|name| *name == words) else { continue };
-            if let Some(first) = first.get(words) {
+        for (words, line) in found.filter(|(words, _)| expected.contains(words)) {
+            let first = *first.entry(words).or_insert(line);
+            if first < line {
                 let message =
                     format!("`## {words}` is already on line {first}: move its content there");
                 self.add("duplicate-heading", line, message);
-                continue;
             }
-            first.insert(words, line);
-            if rank < highest {
-                self.add("heading-order", line, format!("expected `## {words}` further up"));
-            }
-            highest = highest.max(rank);
         }
     }
 
@@ -303,7 +278,6 @@ impl Checker<'_> {
             let form = if is_session { "~Xh Xm" } else { "YYYY-MM-DD" };
             self.add("bad-footer", line, format!("expected `*{head}{form}*`"));
         }
-        self.future(day.unwrap_or_default(), line);
     }
 
     fn tags(&mut self, document: &Document<'_>) {
@@ -543,47 +517,14 @@ impl Checker<'_> {
             self.path = path;
             self.add("adr-number-twice", 0, message);
         }
-        let mut before = 0;
-        for (number, path) in self.records.clone() {
-            if number > before + 1 {
-                self.path = path;
-                let (first, last) = (adr_label(before + 1), adr_label(number - 1));
-                let missing = match first == last {
-                    true => format!("{first} is missing"),
-                    false => format!("{first} to {last} are missing"),
-                };
-                let message = format!("{missing}: expected no gap in the numbers");
-                self.add("adr-number-gap", 0, message);
-            }
-            before = number;
-        }
-    }
-
-    /// True if the record is superseded by one that it superseded, in the end.
-    fn leads_to_itself(&self, number: u32) -> bool {
-        let next = |number: &u32| {
-            let text = self.linting.files.get(*self.records.get(number)?)?;
-            match meta(&Document::parse(Kind::Decision, text).0).status? {
-                (Status::SupersededBy(next), _) => Some(next),
-                (Status::Accepted | Status::Proposed | Status::Deprecated, _) => None,
-            }
-        };
-        let mut chain = std::iter::successors(Some(number), next).take(self.records.len());
-        chain.any(|it| Some(it) == adr_number(self.path))
     }
 
     fn record_title(&mut self, document: &Document<'_>, number: u32) {
         let Some(block) = document.first(Part::Title) else { return };
         let label = adr_label(number);
         let words = document.title();
-        let Some(title) = words.strip_prefix(&label).and_then(|rest| rest.strip_prefix(':')) else {
-            return self.add("adr-title", block.line, format!("expected `# {label}: title`"));
-        };
-        let (Some(name), Some(slug)) = (adr_title_slug(self.path), slug(title)) else { return };
-        let has = |word: &str| slug.split('-').any(|it| it == word);
-        if !name.split('-').any(has) {
-            let message = "expected the file name to contain a word of this heading";
-            self.add("adr-slug", block.line, message);
+        if !words.strip_prefix(&label).is_some_and(|rest| rest.starts_with(':')) {
+            self.add("adr-title", block.line, format!("expected `# {label}: title`"));
         }
     }
 
@@ -595,11 +536,6 @@ impl Checker<'_> {
                 let message = format!("{label} is not there: expected a record of that number");
                 self.add("adr-successor-missing", at, message);
             }
-            Some((Status::SupersededBy(number), at)) if self.leads_to_itself(number) => {
-                let message =
-                    "its successors lead back to it: expected another record, or another status";
-                self.add("adr-circle", at, message);
-            }
             Some(_) => {}
             None => {
                 let expected = "expected `**Status:** Proposed`, Accepted, Deprecated or Superseded by ADR-XXX";
@@ -608,8 +544,7 @@ impl Checker<'_> {
         }
         let expected = "expected `**Date:** YYYY-MM-DD`";
         match top.date {
-            Some((day, at)) if is_day(day) => self.future(day, at),
-            Some((UNKNOWN, _)) => {}
+            Some((day, _)) if is_day(day) || day == UNKNOWN => {}
             Some((_, at)) => self.add("adr-date", at, expected),
             None => self.add("adr-date", 0, format!("{expected} below the heading")),
         }

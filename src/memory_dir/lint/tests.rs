@@ -89,7 +89,7 @@ fn headings_and_last_lines_are_those_of_the_kind() {
     check(
         "progress.md",
         &format!("# Progress\n\n## Backlog\n\n## In Progress\n\n## Completed (Recent)\n{footer}"),
-        &["1:0 missing-title", "5:0 heading-order", "7:0 heading-order"],
+        &["1:0 missing-title"],
     );
     check(
         "progress.md",
@@ -105,11 +105,6 @@ fn headings_and_last_lines_are_those_of_the_kind() {
         "glossary.md",
         "# Project Glossary\n\n## Terms\n\n## Abbreviations\n\n---\n*Last updated: soon*\n",
         &["8:0 bad-footer"],
-    );
-    check(
-        "glossary.md",
-        "# Project Glossary\n\n## Terms\n\n## Abbreviations\n\n---\n*Last updated: 2099-01-01*\n",
-        &["8:0 future-date"],
     );
 }
 
@@ -142,19 +137,13 @@ fn a_heading_of_the_kind_stands_once() {
 #[test]
 fn records_are_numbered_named_and_have_a_status() {
     check("decisions/ADR-001-use-it.md", RECORD, &[]);
-    check("decisions/ADR-003-use-it.md", RECORD, &["0:0 adr-number-gap", "1:0 adr-title"]);
+    check("decisions/ADR-003-use-it.md", RECORD, &["1:0 adr-title"]);
     check("decisions/ADR-1-use-it.md", RECORD, &["0:0 file-name"]);
-    check("decisions/ADR-001-other.md", RECORD, &["1:0 adr-slug"]);
     check("decisions/ADR-001-use-it.md", &RECORD.replace("Accepted", "Done"), &["3:0 adr-status"]);
     check(
         "decisions/ADR-001-use-it.md",
         &RECORD.replace("Accepted", "Superseded by ADR-009"),
         &["3:0 adr-successor-missing"],
-    );
-    check(
-        "decisions/ADR-001-use-it.md",
-        &RECORD.replace("2026-01-02", "2099-01-02"),
-        &["4:0 future-date"],
     );
     check(
         "decisions/ADR-001-use-it.md",
@@ -164,14 +153,6 @@ fn records_are_numbered_named_and_have_a_status() {
     for (date, issues) in [("some day", &["4:0 adr-date"][..]), ("unknown", &[])] {
         check("decisions/ADR-001-use-it.md", &RECORD.replace("2026-01-02", date), issues);
     }
-    let mut files = fresh();
-    for (number, by) in [(1, 2), (2, 1)] {
-        let text = RECORD.replace("ADR-001", &format!("ADR-00{number}"));
-        let text = text.replace("Accepted", &format!("Superseded by ADR-00{by}"));
-        files.insert(format!("decisions/ADR-00{number}-use-it.md"), text.into());
-    }
-    let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();
-    assert_eq!(rules, ["adr-circle"; 2]);
     let mut files = fresh();
     files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
     files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that").into());
@@ -449,21 +430,4 @@ fn a_fix_repairs_what_is_outside_of_an_unfinished_merge() {
     );
     let fixed = linted(&fresh(), |linting| fix::fix_file("active-context.md", &within, linting));
     assert_eq!(fixed, within);
-}
-
-#[test]
-fn a_day_that_has_begun_in_some_time_zone_is_not_in_the_future() {
-    let files = |day: &str| {
-        let text = fresh()["progress.md"].replace("2026-11-21", day);
-        Files::from([("progress.md".to_owned(), text.into())])
-    };
-    let gate = Gate::new(&Pii::ALL);
-    // 11:00 in UTC is 01:00 of the next day in the earliest zone.
-    let today = Timestamp(TODAY.0 + 3 * 3_600_000);
-    for (day, is_future) in [("2027-01-16", false), ("2027-01-17", true)] {
-        let files = files(day);
-        let issues =
-            lint(&Linting { files: &files, known: None, rendered: &files, today, gate: &gate });
-        assert_eq!(issues.iter().any(|it| it.rule == "future-date"), is_future, "{day}");
-    }
 }
