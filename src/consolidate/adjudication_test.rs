@@ -656,3 +656,23 @@ fn a_decision_on_a_case_amends_what_a_model_lets_it_replace() {
     check("the queue is in Redis for speed", "the queue moves to Postgres", whole);
     check("sessions of guests end after ten minutes", "visits end after an hour", whole);
 }
+
+#[test]
+fn a_wish_and_a_decision_that_cannot_both_hold_are_marked() {
+    let fee = record(decision(&[], "who stays away pays 5 euros", ""), Speaker::Person, 1);
+    let wish = record(request("Put 8 euros for who stays away into the mail"), Speaker::Person, 4);
+    let deed = record(attempt("put the 8 euros into the mail", "sent", true), Speaker::Person, 5);
+    let id = |record: &Record| Memory::id_of(NAMESPACE, record.id);
+    let conflicts = |of: &Record, with: &Record| {
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(of.id, id(with), Verdict::Conflict);
+        let records = [fee.clone(), wish.clone(), deed.clone()];
+        let (planned, findings) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        assert_eq!(findings, []);
+        finish(&records, &planned, Memories::new(NAMESPACE), &mut MemoryMap::new());
+        told(&planned).iter().filter(|it| *it == "settle judged-conflict").count()
+    };
+    assert_eq!(conflicts(&wish, &fee), 1);
+    assert_eq!(conflicts(&fee, &wish), 1, "whichever of the two the model named");
+    assert_eq!(conflicts(&deed, &fee), 0, "a deed is a fact");
+}

@@ -376,6 +376,34 @@ impl<'a> Planner<'a> {
         }
         self.leave_related(new);
         self.operations.push(operation);
+        if let Some(home) = disposition.home() {
+            self.contradict(new, home);
+        }
+    }
+
+    /// Marks what a model found to contradict `home`: a wish beside a decision. Two memories of one kind have been compared.
+    fn contradict(&mut self, new: &Incoming<'_>, home: MemoryId) {
+        let record = new.record.id;
+        let is_opposed = |id: &MemoryId| {
+            let mut both = [home, *id].into_iter().filter_map(|id| self.working.get(id));
+            let is_in_use = |it: &Memory| it.state == MemoryState::Active;
+            let kinds = [both.next(), both.next()].map(|it| it.filter(|it| is_in_use(it)));
+            let kinds = kinds.map(|it| it.map(|it| it.claim.kind()));
+            let is_of = |kind| kinds.contains(&Some(kind));
+            self.verdicts.get(record, *id) == Some(Verdict::Conflict)
+                && is_of(ClaimKind::Decision)
+                && is_of(ClaimKind::Request)
+        };
+        let opposed: Vec<MemoryId> = self.verdicts.memories_of(record).filter(is_opposed).collect();
+        for with in opposed {
+            self.operations.push(Operation {
+                record,
+                disposition: Disposition::Settle { memory: home, with, how: Settlement::Beside },
+                rule: Cow::Borrowed(CONFLICT),
+                facts: new.facts.clone(),
+                effects: Vec::new(),
+            });
+        }
     }
 
     /// Leaves the nearest possibly related pairs open, if the record has few other open pairs and no model has seen it
@@ -450,6 +478,9 @@ fn refusal(record: RecordId, memory: MemoryId) -> Finding {
 const SAME: &str = "judged-same";
 const RESTATED: &str = "judged-restated";
 
+/// Rule of two memories that cannot both hold, although nothing tells that anything changed.
+const CONFLICT: &str = "judged-conflict";
+
 /// Rules that go by words of change: a model that was asked about the pair knows better.
 const GUESSES: [&str; 3] = [PRESUPPOSED, REPLACED, TAKEN_BACK];
 
@@ -482,7 +513,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.
         Verdict::Covers => return pair.may_follow().then_some((RESTATED, Ruling::Supersede)),
-        Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
+        Verdict::Conflict => (CONFLICT, Ruling::Conflict),
         Verdict::Partly => (PARTLY, Ruling::Suspect),
         Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Attempted, Stage::Decided) if pair.order != Order::Earlier => {
@@ -604,7 +635,7 @@ impl OpenLink<'_> {
             is_protected(home) && !is_protected(memory) || home.confirmed && !memory.confirmed;
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
-            Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
+            Verdict::Conflict => (Settlement::Beside, CONFLICT),
             Verdict::Partly => (Settlement::Partly, PARTLY),
             // Memories of different kinds never say the same.
             Verdict::Same | Verdict::Covered | Verdict::Covers | Verdict::Nothing if !alike => {
