@@ -70,7 +70,8 @@ pub(super) fn within(text: &Redacted, room: Size, gate: &Gate) -> Redacted {
 
 /// Longest prefix of `text` that fits into `room`.
 fn cut(text: &str, room: Size) -> String {
-    let (mut kept, mut taken) = (String::new(), Size::default());
+    let (mut kept, mut taken) =
+        (String::with_capacity(text.len().min(room.chars)), Size::default());
     // Control characters separate words, as whitespace does.
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty());
     for word in words {

@@ -73,7 +73,9 @@ const OTHER_BYTES_PER_TOKEN: usize = 3;
 
 /// Estimates the number of tokens; at least one for non-empty text.
 pub(crate) fn estimate_tokens(text: &str) -> Tokens {
-    let ascii = text.bytes().filter(u8::is_ascii).count();
+    // Short runs are counted in bytes, which is several times faster.
+    let ascii_in = |run: &[u8]| run.iter().map(|byte| u8::from(byte.is_ascii())).sum::<u8>();
+    let ascii: usize = text.as_bytes().chunks(128).map(|run| usize::from(ascii_in(run))).sum();
     let other = text.len() - ascii;
     let tokens = ascii.div_ceil(ASCII_BYTES_PER_TOKEN) + other.div_ceil(OTHER_BYTES_PER_TOKEN);
     Tokens::try_from(tokens).unwrap_or(Tokens::MAX)

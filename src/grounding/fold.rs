@@ -92,12 +92,11 @@ impl Folded {
     fn add(&mut self, original: &str, offset: usize) {
         let Folded { text, from, .. } = self;
         for (at, letter) in original.char_indices() {
-            let before = text.len();
-            if !is_initialism(original, at) {
+            if !(matches!(letter, '.' | '_') && is_initialism(original, at)) {
                 fold_into(letter, text);
             }
             let at = u32::try_from(offset + at).unwrap_or(u32::MAX);
-            from.extend(std::iter::repeat_n(at, text.len() - before));
+            from.resize(text.len(), at);
         }
     }
 
@@ -275,9 +274,7 @@ fn is_initialism(text: &str, at: usize) -> bool {
         letters.next().is_some_and(char::is_alphabetic)
             && !letters.next().is_some_and(char::is_alphanumeric)
     }
-    text[at..].starts_with(['.', '_'])
-        && is_single(text[..at].chars().rev())
-        && is_single(text[at + 1..].chars())
+    is_single(text[..at].chars().rev()) && is_single(text[at + 1..].chars())
 }
 
 /// Elision marks in `text`, in order.

@@ -111,11 +111,9 @@ impl Counts {
 
     fn add(&mut self, text: &str) {
         self.looked += text.len();
-        for letter in text.chars().filter(|letter| letter.is_alphabetic()) {
-            self.letters += 1;
-            self.other_script += usize::from(u32::from(letter) > 0x24F);
-        }
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
+            self.letters += if word.is_ascii() { word.len() } else { word.chars().count() };
+            self.other_script += word.chars().filter(|letter| u32::from(*letter) > 0x24F).count();
             if (2..=FUNCTION_BYTES_MAX).contains(&word.len()) {
                 let word = lowered(word);
                 let of_others = || is_further_word(&word).then_some(false);

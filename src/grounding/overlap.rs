@@ -248,37 +248,41 @@ impl<'a> WordIndex<'a> {
         preference: &Preference<'_>,
         verbatim: Option<&Range<usize>>,
     ) -> WordSupport {
-        let wanted = self.wanted(string);
-        let field = self.field(string, &wanted);
+        let field = self.field(string);
+        let windows = match field.total > 0.0 {
+            true => self.windows(&field, preference, self.candidates(&field, preference, verbatim)),
+            false => Vec::new(),
+        };
+        WordSupport { windows, ..self.scored(&field) }
+    }
+
+    /// Support for `string` without the sentences that state it.
+    pub(super) fn score(&self, string: &str) -> WordSupport {
+        self.scored(&self.field(string))
+    }
+
+    fn scored(&self, field: &Field) -> WordSupport {
         if field.total <= 0.0 {
             return WordSupport::default();
         }
-        let present = |id: &&u32| self.told[**id as usize];
+        let wanted = || field.words.iter().filter(|word| !word.is_negation).map(|word| word.id);
         WordSupport {
-            score: self.covered(&field) / field.total,
+            score: self.covered(field) / field.total,
             weight: field.total,
-            words: wanted.len(),
-            shared: wanted.iter().filter(present).copied().collect(),
-            windows: self.windows(
-                &field,
-                preference,
-                self.candidates(&field, preference, verbatim),
-            ),
+            words: wanted().count(),
+            shared: wanted().filter(|id| self.told[*id as usize]).collect(),
+            windows: Vec::new(),
         }
     }
 
-    fn field(&self, string: &str, wanted: &[u32]) -> Field {
-        let mut digits: Vec<u32> = Vec::new();
-        words(string, |word| {
-            if string[word.start..word.end].contains(char::is_numeric) {
-                digits.extend(self.ids.get(&word.key));
-            }
-        });
+    fn field(&self, string: &str) -> Field {
+        let known = self.known(string);
+        let wanted = distinct(&known);
         let negation = self.negation.filter(|_| negations(string).next().is_some());
         let words = wanted.iter().copied().chain(negation).map(|id| FieldWord {
             id,
             weight: self.weight(id),
-            has_digit: digits.contains(&id),
+            has_digit: known.iter().any(|it| it.id == id && it.has_digit),
             is_negation: Some(id) == negation,
         });
         let words: Vec<FieldWord> = words.collect();
@@ -288,7 +292,7 @@ impl<'a> WordIndex<'a> {
         let mut places: Vec<_> = words.iter().enumerate().flat_map(of_word).collect();
         places.sort_unstable();
         let total = wanted.iter().map(|id| self.weight(*id)).sum();
-        let clauses = self.clauses(string, &words);
+        let clauses = clauses(string, &known, &words);
         let weigh = |clause: &Vec<usize>| {
             let weight = clause.iter().map(|word| words[*word].weight).sum();
             (weight, clause.iter().any(|word| words[*word].has_digit))
@@ -477,42 +481,65 @@ impl<'a> WordIndex<'a> {
 
     /// Ids of the distinct words of `string`.
     pub(super) fn wanted(&self, string: &str) -> Vec<u32> {
-        let mut wanted: Vec<u32> = Vec::new();
-        words(string, |word| {
-            if let Some(id) = self.ids.get(&word.key)
-                && !wanted.contains(id)
-            {
-                wanted.push(*id);
-            }
-        });
-        wanted
+        distinct(&self.known(string))
     }
 
-    /// Indices of the words of each clause of `string` that has several or a rare one; all words if none has.
-    fn clauses(&self, string: &str, words: &[FieldWord]) -> Vec<Vec<usize>> {
-        let (mut clauses, mut start) = (Vec::new(), 0);
-        for end in CLAUSE_ENDS.iter().flat_map(|ends| ends.find_iter(string)) {
-            clauses.push(&string[start..end.start()]);
-            start = end.end();
-        }
-        clauses.push(&string[start..]);
-        let clause = |text: &str| {
-            let (ids, denies) = (self.wanted(text), negations(text).next().is_some());
-            let is_ours = |word: &FieldWord| match word.is_negation {
-                true => denies,
-                false => ids.contains(&word.id),
-            };
-            (0..words.len()).filter(|at| is_ours(&words[*at])).collect::<Vec<_>>()
-        };
-        let is_rare = |at: &usize| words[*at].weight >= RARE_WEIGHT_MIN;
-        let states = |it: &Vec<usize>| it.len() > 1 || it.first().is_some_and(is_rare);
-        let found: Vec<_> = clauses.into_iter().map(clause).filter(states).collect();
-        if found.is_empty() { vec![(0..words.len()).collect()] } else { found }
+    /// Words of `string` with an id, in order.
+    fn known(&self, string: &str) -> Vec<KnownWord> {
+        let mut known = Vec::new();
+        words(string, |word| {
+            let has_digit = || string[word.start..word.end].contains(char::is_numeric);
+            let of_id = |id: &u32| KnownWord { id: *id, at: word.start, has_digit: has_digit() };
+            known.extend(self.ids.get(&word.key).map(of_id));
+        });
+        known
     }
 
     fn weight(&self, id: u32) -> f64 {
         self.weights[id as usize]
     }
+}
+
+/// Word of a string.
+struct KnownWord {
+    id: u32,
+    /// First byte.
+    at: usize,
+    has_digit: bool,
+}
+
+/// Ids of `words`, each once.
+fn distinct(words: &[KnownWord]) -> Vec<u32> {
+    let mut ids: Vec<u32> = Vec::with_capacity(words.len());
+    for word in words {
+        if !ids.contains(&word.id) {
+            ids.push(word.id);
+        }
+    }
+    ids
+}
+
+/// Indices of the words of each clause of `string` that has several or a rare one; all words if none has.
+fn clauses(string: &str, known: &[KnownWord], words: &[FieldWord]) -> Vec<Vec<usize>> {
+    let (mut clauses, mut start) = (Vec::new(), 0);
+    for end in CLAUSE_ENDS.iter().flat_map(|ends| ends.find_iter(string)) {
+        clauses.push(start..end.start());
+        start = end.end();
+    }
+    clauses.push(start..string.len());
+    let clause = |range: Range<usize>| {
+        let denies = negations(&string[range.clone()]).next().is_some();
+        let is_here = |id: u32| known.iter().any(|it| it.id == id && range.contains(&it.at));
+        let is_ours = |word: &FieldWord| match word.is_negation {
+            true => denies,
+            false => is_here(word.id),
+        };
+        (0..words.len()).filter(|at| is_ours(&words[*at])).collect::<Vec<_>>()
+    };
+    let is_rare = |at: &usize| words[*at].weight >= RARE_WEIGHT_MIN;
+    let states = |it: &Vec<usize>| it.len() > 1 || it.first().is_some_and(is_rare);
+    let found: Vec<_> = clauses.into_iter().map(clause).filter(states).collect();
+    if found.is_empty() { vec![(0..words.len()).collect()] } else { found }
 }
 
 /// Lexicon of the language in which people and assistants speak in `slice`.

@@ -6,7 +6,7 @@ use super::fold::Folded;
 use super::language::{Language, foreign_passage};
 use super::literal::{Literal, find, literals};
 use super::negation::negated;
-use super::overlap::{EvidenceWindow, WordIndex};
+use super::overlap::{EvidenceWindow, WordIndex, WordSupport};
 use super::preference::{ClaimWords, Favour, Preference, SpeakerNames, without_speaker};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
@@ -167,10 +167,13 @@ impl<'a> Grounder<'a> {
                 let points = discussion.points.iter().map(String::as_str);
                 let foreign = self.is_foreign(points);
                 let is_proven = |point: &String| {
-                    let mut support =
-                        ClaimSupport { is_foreign: foreign, ..ClaimSupport::default() };
-                    self.prove(ClaimKind::Discussion, "points", point, &mut support);
-                    support.absent.is_empty() && (foreign || support.unsupported_fields.is_empty())
+                    let is_translated = self.is_translated(point, foreign);
+                    let is_bare = || {
+                        let score = self.index.score(without_speaker(point));
+                        is_unsupported(&score) && self.verbatim(point).is_none()
+                    };
+                    absent(point).iter().all(|it| is_translated && it.is_english_prose())
+                        && (foreign || !is_bare())
                 };
                 let all = discussion.points.len();
                 let proven: Vec<String> =
@@ -288,7 +291,7 @@ impl<'a> Grounder<'a> {
         let verbatim = found.as_ref().map(|(span, _)| span);
         let support = self.index.support(without_speaker(text), &preference, verbatim);
         proof.shared.extend(&support.shared);
-        let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
+        let is_bare = is_unsupported(&support) && found.is_none();
         proof.is_proven |= field == "chosen"
             && PROVEN_WORDS_MIN <= support.words
             && PROVEN_SCORE_MIN <= support.score;
@@ -299,12 +302,10 @@ impl<'a> Grounder<'a> {
                 && proof.is_proven
                 && !keys(text).iter().all(|it| frame.contains(it))
         };
-        if is_bare && FIELD_WORDS_MIN <= support.words && !is_reason() {
+        if is_bare && !is_reason() {
             proof.unsupported_fields.push(field.to_owned());
         }
-        let is_translated = proof.is_foreign
-            || self.language.is_foreign_to(Language::English)
-                && Language::of_claim(std::iter::once(text)) != self.language;
+        let is_translated = self.is_translated(text, proof.is_foreign);
         for literal in &literals(text) {
             match find(literal, &self.folded, self.language) {
                 None if self.is_in_context(literal) => {}
@@ -341,6 +342,13 @@ impl<'a> Grounder<'a> {
         if let Some((span, how)) = unseen {
             self.add(field, span, how, support.weight.max(1.0), proof);
         }
+    }
+
+    /// True if a string of a claim, which may be foreign to the slice, quotes in translation.
+    fn is_translated(&self, text: &str, is_foreign: bool) -> bool {
+        is_foreign
+            || self.language.is_foreign_to(Language::English)
+                && Language::of_claim(std::iter::once(text)) != self.language
     }
 
     fn is_in_context(&self, literal: &Literal) -> bool {
@@ -457,6 +465,11 @@ impl<'a> Grounder<'a> {
         let why = "untrusted-source: it rests mostly on tool or web text";
         (!trusted).then(|| why.to_owned())
     }
+}
+
+/// True if the slice has too few of many words.
+fn is_unsupported(support: &WordSupport) -> bool {
+    support.score < FIELD_SCORE_MIN && FIELD_WORDS_MIN <= support.words
 }
 
 fn score(proof: &ClaimSupport) -> f64 {

@@ -46,17 +46,15 @@ impl Transport {
         }
         let body = String::from_utf8(body)
             .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned());
-        match serde_json::from_str::<IgnoredAny>(&body) {
-            // Only lone surrogates make it invalid; the rest of the reply is still usable.
-            Ok(_) if serde_json::from_str::<Value>(&body).is_err() => {
-                Ok(decode(&body, &["choices", "error", "data"]).0.to_string().into_bytes())
-            }
-            Ok(_) => Ok(body.into_bytes()),
-            Err(_) => {
-                let html = body.trim_start().starts_with('<');
-                Err(Failure::InvalidReply { what: if html { WEB_PAGE } else { "broken JSON" } })
-            }
+        if serde_json::from_str::<Value>(&body).is_ok() {
+            return Ok(body.into_bytes());
         }
+        if serde_json::from_str::<IgnoredAny>(&body).is_ok() {
+            // Only lone surrogates make it invalid; the rest of the reply is still usable.
+            return Ok(decode(&body, &["choices", "error", "data"]).0.to_string().into_bytes());
+        }
+        let html = body.trim_start().starts_with('<');
+        Err(Failure::InvalidReply { what: if html { WEB_PAGE } else { "broken JSON" } })
     }
 
     /// Sends the request; returns a successful response with its body unread.

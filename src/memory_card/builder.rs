@@ -151,19 +151,24 @@ impl<'g> CardBuilder<'g> {
     /// line.
     fn line(&self, words: &str, letters_max: usize, ellipsis: Ellipsis) -> Option<CardLine> {
         let passed = self.gate.redact(&one_line(words, HEAD_LETTERS_MAX));
-        let mut whole = self.gate.redact(&one_line(passed.as_str(), HEAD_LETTERS_MAX));
+        let mut whole = self.again(&one_line(passed.as_str(), HEAD_LETTERS_MAX), &passed);
         for _ in 0..FITS_MAX {
             let fitting = cut(whole.as_str(), letters_max, ellipsis);
-            let text = self.gate.redact(&fitting);
+            let text = self.again(&fitting, &whole);
             if fitting.is_empty() {
                 return None;
             }
             if text.as_str() == fitting {
                 return Some(CardLine { text, whole });
             }
-            whole = self.gate.redact(&one_line(text.as_str(), HEAD_LETTERS_MAX));
+            whole = self.again(&one_line(text.as_str(), HEAD_LETTERS_MAX), &text);
         }
         None
+    }
+
+    /// Redacts a line made from `passed`, unless it is the same: redacting twice changes nothing.
+    fn again(&self, line: &str, passed: &Redacted) -> Redacted {
+        if line == passed.as_str() { passed.clone() } else { self.gate.redact(line) }
     }
 
     /// The line that the title was cut from, if there is a user message; input of the
@@ -207,7 +212,7 @@ fn role_name(role: &str) -> &str {
 
 /// The first `letters_max` characters of `text` on one line, with single spaces between words and none at the ends.
 fn one_line(text: &str, letters_max: usize) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(letters_max));
     let mut letters = 0;
     for word in text.split(is_blank).filter(|word| !word.is_empty()) {
         if letters > 0 {

@@ -2,7 +2,8 @@
 
 use crate::text::names::{CLOSERS, is_blank, is_word, pieces, sentences, word_end, word_start};
 use aho_corasick::{AhoCorasick, MatchKind};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
@@ -159,7 +160,8 @@ const STOP_WORDS: [&str; 50] = [
 const APOSTROPHES: [char; 2] = ['\'', '’'];
 
 pub(super) fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.contains(&word)
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.into_iter().collect());
+    WORDS.contains(word)
 }
 
 #[derive(Debug, Default)]
@@ -218,15 +220,18 @@ fn token_end(text: &str, from: usize) -> usize {
 
 /// A lower-case word without its contraction: `What's` is `what`, `don’t` is `do`. Removes the combining dot that
 /// lower-casing a Turkish `İ` leaves.
-fn folded(token: &str) -> String {
+fn folded(token: &str) -> Cow<'_, str> {
     const CONTRACTIONS: [&str; 7] = ["n't", "'s", "'re", "'ve", "'ll", "'d", "'m"];
+    if token.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Cow::Borrowed(token);
+    }
     if token.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return token.to_ascii_lowercase();
+        return Cow::Owned(token.to_ascii_lowercase());
     }
     let token = token.replace('’', "'").to_lowercase().replace("i\u{307}", "i");
     let bare = token.trim_matches('\'');
     let stem = CONTRACTIONS.iter().find_map(|ending| bare.strip_suffix(ending));
-    stem.unwrap_or(bare).replace('\'', "")
+    Cow::Owned(stem.unwrap_or(bare).replace('\'', ""))
 }
 
 #[cfg(test)]

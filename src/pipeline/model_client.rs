@@ -191,7 +191,7 @@ impl ModelClient {
             turn = self.first_call(&request.model) => turn,
         };
         let called = match endpoint {
-            Ok(endpoint) => self.call(endpoint, request, context).await,
+            Ok(endpoint) => self.call(endpoint, request, digest, context).await,
             Err(error) => {
                 // Only the journal was looked at.
                 spent.asks -= 1;
@@ -313,10 +313,11 @@ impl ModelClient {
         &self,
         endpoint: &Endpoint,
         request: &Request,
+        digest: RequestDigest,
         context: CallContext<'_>,
     ) -> Result<(Reply, Reservation), AskError> {
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
-        let seed = request.digest().0.short();
+        let seed = digest.0.short();
         let error = loop {
             let Some(call) = self.once(endpoint, request, context).await? else {
                 break cancelled();

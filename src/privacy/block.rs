@@ -267,9 +267,14 @@ fn plain(letter: char) -> char {
 
 /// Returns whether the text has a bracket that looks like `<`, or an invisible character.
 fn is_disguised(text: &str) -> bool {
+    /// Bytes that are passed over together, since most of a text is ASCII.
+    const LANE: usize = 16;
     let disguises =
         |letter: char| !letter.is_ascii() && (OPENERS.contains(&letter) || is_invisible(letter));
-    !text.is_ascii() && text.contains(disguises)
+    let lanes = text.as_bytes().chunks(LANE).enumerate().filter(|(_, lane)| !lane.is_ascii());
+    let bytes = lanes.flat_map(|(lane, bytes)| (lane * LANE..).zip(bytes));
+    let mut starts = bytes.filter(|(_, byte)| 0xc0 <= **byte);
+    starts.any(|(at, _)| text[at..].starts_with(disguises))
 }
 
 /// Start and end of each opening bracket in the text.
@@ -304,6 +309,9 @@ fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
     let bytes = text.as_bytes();
     let disguised = is_disguised(text);
+    if !disguised && memchr::memchr(b'<', bytes).is_none() {
+        return tags;
+    }
     let (mut end_known, mut after_last) = (None::<usize>, 0);
     let mut marks = marks_end(text, 0);
     for (start, opened) in openings(text, disguised) {

@@ -3,9 +3,9 @@
 
 use super::block::{before_first_tag, private_spans};
 use super::mask::Gate;
-use super::redacted::{Redacted, Report};
+use super::redacted::{Redacted, Report, spliced};
 use super::secret::PLACEHOLDER;
-use regex::{Captures, Regex};
+use regex::{Captures, Match, Regex};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -46,8 +46,8 @@ impl Gate {
         static LITERAL: LazyLock<Option<Regex>> =
             LazyLock::new(|| Regex::new(r#"(?s)"(?:[^"\\]|\\.)*(?:"|\\?\z)"#).ok());
         let Some(literal) = LITERAL.as_ref() else { return json.to_owned() };
-        let redacted = |found: &Captures<'_>| self.redact_literal(&found[0], encodings, hides_rest);
-        literal.replace_all(json, redacted).into_owned()
+        let redacted = |it: Match<'_>| self.redact_literal(it.as_str(), encodings, hides_rest);
+        spliced(json, literal.find_iter(json).map(|it| (it.range(), redacted(it))))
     }
 
     fn redact_literal(&self, literal: &str, encodings: usize, hides_rest: bool) -> String {

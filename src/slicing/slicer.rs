@@ -144,12 +144,12 @@ impl Slicer {
     }
 
     fn place(&mut self, unit: Unit) {
-        let tokens = weights(&unit);
+        let weights: Vec<Tokens> = unit.iter().map(weight).collect();
+        let tokens = total(weights.iter().copied());
         if tokens <= self.settings.tokens {
             let mut cut = self.quality(&unit);
             self.make_room(tokens, cut);
-            for entry in unit {
-                let tokens = weight(&entry);
+            for (entry, tokens) in unit.into_iter().zip(weights) {
                 let stretch = Stretch { range: 0..entry.text.len(), part: 0, parts: 1 };
                 self.current.push(Piece { entry, stretch, tokens, cut });
                 cut = CutQuality::Never;
@@ -160,7 +160,7 @@ impl Slicer {
             // A pair that is still too long has a result that outgrew its call. Placing its entries one by
             // one terminates.
             for unit in pairs(unit) {
-                if unit.len() > 1 && weights(&unit) > self.settings.tokens {
+                if unit.len() > 1 && total(unit.iter().map(weight)) > self.settings.tokens {
                     unit.into_iter().for_each(|entry| self.place(vec![entry]));
                 } else {
                     self.place(unit);
@@ -257,7 +257,11 @@ impl Slicer {
 }
 
 fn sum(pieces: &[Piece]) -> Tokens {
-    pieces.iter().map(|piece| piece.tokens).fold(0, Tokens::saturating_add)
+    total(pieces.iter().map(|piece| piece.tokens))
+}
+
+fn total(tokens: impl Iterator<Item = Tokens>) -> Tokens {
+    tokens.fold(0, Tokens::saturating_add)
 }
 
 /// Best place for a cut with `before` tokens before it, the last among equals.
@@ -290,10 +294,6 @@ const SEPARATOR_TOKENS: Tokens = 1;
 fn weight(entry: &Entry) -> Tokens {
     let label = estimate_tokens(&label(entry, 0, 1)) + SEPARATOR_TOKENS;
     estimate_tokens(entry.text.as_str()).saturating_add(label)
-}
-
-fn weights(unit: &Unit) -> Tokens {
-    unit.iter().map(weight).fold(0, Tokens::saturating_add)
 }
 
 /// Maximum number of entries that wait for results; a call without one by then never ended.

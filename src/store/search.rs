@@ -7,6 +7,7 @@ use super::{
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write;
 
 /// Maximum number of texts to score. A query's commonest words are not looked up if the rarer ones
 /// reach it, but they still count in the ranking.
@@ -99,8 +100,13 @@ fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<()> {
     let mut reader = TermReader::default();
     let is_file = matches!(db, Db::Sqlite(_));
     let mut digests = |text: &String| {
-        let digests = keys(text, &mut reader).into_iter().map(|key| format!("{key:x}"));
-        digests.collect::<Vec<_>>().join(" ")
+        let mut digests = String::new();
+        for key in keys(text, &mut reader) {
+            let gap = if digests.is_empty() { "" } else { " " };
+            // Writing to a string never fails.
+            let _ = write!(digests, "{gap}{key:x}");
+        }
+        digests
     };
     let mut row = |(no, fields): (&i64, &[String; 3])| {
         let mut columns: Vec<String> = fields.iter().map(&mut digests).collect();

@@ -198,6 +198,12 @@ pub(crate) fn is_word(letter: char) -> bool {
 
 /// End of the run of word characters that begins at `from`.
 pub(crate) fn word_end(text: &str, from: usize) -> usize {
+    let is_inner = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    let bytes = text.as_bytes().get(from..).unwrap_or_default();
+    let from = from + bytes.iter().take_while(is_inner).count();
+    if text.as_bytes().get(from).is_some_and(u8::is_ascii) {
+        return from;
+    }
     let rest = text.get(from..).unwrap_or_default();
     rest.find(|letter| !is_word(letter)).map_or(text.len(), |length| from + length)
 }

@@ -3,6 +3,7 @@
 
 use memchr::memmem;
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// Sentence above the parts of the start block.
 pub(crate) const PREAMBLE: &str = "Memory of this project's earlier sessions, kept by annalist. What the memory tags \
@@ -35,12 +36,14 @@ const REQUESTS: [&str; 3] = [
 
 /// Removes start blocks; `None` if there are none. A truncated block extends to the end.
 pub(crate) fn without_memory(text: &str) -> Option<String> {
-    let head = &PREAMBLE[..PREAMBLE_HEAD_BYTES];
+    /// Made once: that takes longer than searching a short text.
+    static HEAD: LazyLock<memmem::Finder<'static>> =
+        LazyLock::new(|| memmem::Finder::new(&PREAMBLE[..PREAMBLE_HEAD_BYTES]));
     let (mut kept, mut rest) = (String::new(), text);
-    while let Some(start) = memmem::find(rest.as_bytes(), head.as_bytes()) {
+    while let Some(start) = HEAD.find(rest.as_bytes()) {
         let block = &rest[start..];
         let has_parts = block.find(OPEN_HEAD).is_some_and(|at| at < 2 * PREAMBLE.len());
-        let end = if has_parts { block_end(block) } else { head.len() };
+        let end = if has_parts { block_end(block) } else { PREAMBLE_HEAD_BYTES };
         kept.push_str(&rest[..if has_parts { start } else { start + end }]);
         rest = &block[end..];
     }
@@ -81,6 +84,9 @@ pub(crate) fn is_request_to_sync(text: &str) -> bool {
 
 /// True if the text is mostly lines of the memory directory, as `cat` or a reading tool prints them.
 pub(crate) fn is_memory_file(text: &str) -> bool {
+    if memmem::find(text.as_bytes(), b"<!-- @tag: s").is_none() {
+        return false;
+    }
     let is_tag =
         |line: &&str| line.contains("<!-- @tag: src-") || line.contains("<!-- @tag: session-");
     let tags = text.lines().filter(is_tag).count();

@@ -152,10 +152,15 @@ fn parts(text: &str, mut each: impl FnMut(Part<'_>)) {
         whole.clear();
         for part in name.split(|letter: char| !letter.is_alphanumeric()).flat_map(humps) {
             folded.clear();
-            part.chars().for_each(|letter| match letter {
-                'ı' => folded.push('i'),
-                _ => lower(letter, &mut folded),
-            });
+            if part.is_ascii() {
+                folded.push_str(part);
+                folded.make_ascii_lowercase();
+            } else {
+                part.chars().for_each(|letter| match letter {
+                    'ı' => folded.push('i'),
+                    _ => lower(letter, &mut folded),
+                });
+            }
             let alone = folded.chars().next().filter(|letter| stands_alone(*letter));
             if let Some((first, second)) = before.zip(alone) {
                 each(Part::Whole(&String::from_iter([first, second])));
@@ -188,6 +193,10 @@ fn humps(run: &str) -> impl Iterator<Item = &str> {
 
 /// End of the first part in camel case.
 fn hump_end(run: &str) -> usize {
+    // Most words have no capital.
+    if run.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return run.len();
+    }
     let mut letters = run.char_indices().peekable();
     while let Some((_, before)) = letters.next() {
         let Some(&(at, letter)) = letters.peek() else { break };
@@ -302,6 +311,8 @@ pub(crate) const fn hash(text: &str) -> u64 {
 /// Appends `letter` folded: lower case, one kind of quote and dash, one blank for a run of blanks, no Markdown marks.
 pub(crate) fn fold_into(letter: char, to: &mut String) {
     match letter {
+        // Most letters, first.
+        'a'..='z' => to.push(letter),
         '‘' | '’' | '‚' | '′' => to.push('\''),
         '“' | '”' | '„' | '«' | '»' | '″' => to.push('"'),
         '‐' | '‑' | '‒' | '–' | '—' | '−' => to.push('-'),

@@ -8,6 +8,7 @@ use super::tools::{is_shell, outcome_of_code, outcome_of_shell, outcome_of_statu
 use crate::domain::{EntryKind, Outcome, Skip, Speaker};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 const INJECTED_TAGS: [&str; 6] = [
     "environment_details",
@@ -84,6 +85,13 @@ const CLIENT_HEADS: [(Speaker, EntryKind, &str); 5] = [
     (Speaker::Client, EntryKind::Injected, INJECTED),
     (Speaker::Client, EntryKind::Summary, SUMMARIES),
 ];
+/// [`CLIENT_HEADS`] one by one.
+static HEADS: LazyLock<Vec<(Speaker, EntryKind, &str)>> = LazyLock::new(|| {
+    let each = CLIENT_HEADS.iter().flat_map(|(speaker, kind, heads)| {
+        heads.split('|').map(move |head| (*speaker, *kind, head))
+    });
+    each.collect()
+});
 const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<turn_aborted>|\
     <user_action>|<task-notification>|<agent-notification>|<bash-notification>|<teammate-message|<agent-message|\
     <cross-session-message|Another Claude session sent a message:\n<|<channel source=|<channel-message|\
@@ -141,7 +149,7 @@ impl ClientText {
     /// Classifies a text by its beginning; `None` if no client writes such a beginning.
     pub(super) fn of_client(text: &str) -> Option<ClientText> {
         let is_head = |head: &str| text.starts_with(head);
-        let known = CLIENT_HEADS.iter().find(|(_, _, heads)| heads.split('|').any(is_head));
+        let known = HEADS.iter().find(|(_, _, head)| is_head(head));
         // Words may follow the mark of an image.
         let is_said = is_head("[Image: source: ") && !text.trim_end().ends_with(']');
         let known = known.filter(|_| !is_said);

@@ -8,7 +8,7 @@ use memchr::memmem;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
-const BUFFER_BYTES: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 /// Maximum size of a field beside a list: ids, titles, system prompts.
 pub(super) const FIELD_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of fields of an object; a document has a dozen.
@@ -29,7 +29,7 @@ pub(super) struct Line<'a> {
 }
 
 /// Text of `bytes`; invalid UTF-8 is replaced.
-pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     // Checking first is several times faster than replacing at once, and most text is valid.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
@@ -49,6 +49,20 @@ fn lines_within(
     let (mut buffer, mut number, mut end) = (Vec::new(), 0u32, 0);
     loop {
         buffer.clear();
+        number = number.saturating_add(1);
+        // Most lines are in the reader's buffer as a whole.
+        let chunk = input.fill_buf()?;
+        if let Some(at) = memchr::memchr(b'\n', chunk).filter(|at| *at < bytes_max) {
+            end += at as u64 + 1;
+            let text = text_of(&chunk[..at], number);
+            let (complete, too_long, repaired) = (true, false, matches!(text, Cow::Owned(_)));
+            let goes_on = take(Line { number, text, complete, too_long, repaired, end });
+            input.consume(at + 1);
+            if goes_on {
+                continue;
+            }
+            return Ok(());
+        }
         let (begin, mut too_long, mut complete) = (end, false, false);
         while !complete {
             let chunk = input.fill_buf()?;
@@ -67,18 +81,21 @@ fn lines_within(
             input.consume(used);
             end += used as u64;
         }
-        number = number.saturating_add(1);
-        let mut bytes = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
-        bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        if number == 1 {
-            bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        }
-        let text = lossy(bytes);
+        let text = text_of(buffer.strip_suffix(b"\n").unwrap_or(&buffer), number);
         let repaired = matches!(text, Cow::Owned(_));
         if begin == end || !take(Line { number, text, complete, too_long, repaired, end }) {
             return Ok(());
         }
     }
+}
+
+/// Text of a line without its line feed.
+fn text_of(line: &[u8], number: u32) -> Cow<'_, str> {
+    let mut bytes = line.strip_suffix(b"\r").unwrap_or(line);
+    if number == 1 {
+        bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    }
+    lossy(bytes)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -579,6 +596,19 @@ mod line_tests {
     fn a_line_without_end_is_not_complete() {
         check(b"a\nb", &[("a", true, false), ("b", false, false)]);
         check(b"", &[]);
+    }
+
+    #[test]
+    fn a_line_may_come_in_several_reads() {
+        let input = "a\nb".as_bytes().chain("c\r".as_bytes()).chain("\nd\n".as_bytes());
+        let mut got = Vec::new();
+        let read = lines_within(8, input, |line| {
+            got.push((line.number, line.text.into_owned(), line.end));
+            true
+        });
+        read.unwrap();
+        let got: Vec<_> = got.iter().map(|(n, text, end)| (*n, text.as_str(), *end)).collect();
+        assert_eq!(got, [(1, "a", 2), (2, "bc", 6), (3, "d", 8)]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::domain::Digest;
 use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 /// Map keyed by hash, with the same iteration order in every run.
 pub(super) type NameMap<V> = HashMap<u64, V, FixedState>;
@@ -15,9 +15,7 @@ pub(super) type NameSet = HashSet<u64, FixedState>;
 
 /// 64-bit hash of a text. Among 100,000 texts, the odds of a collision are about one in a billion.
 pub(super) fn name_of(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+    foldhash::quality::FixedState::default().hash_one(text)
 }
 
 /// Flags by 1-based line number.

@@ -62,6 +62,7 @@ mod testing;
 mod text;
 mod tools;
 
+pub(crate) use cutter::lossy;
 pub use detect::detect;
 pub(crate) use detect::{DetectError, nothing_read};
 

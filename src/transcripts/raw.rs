@@ -179,21 +179,28 @@ pub fn redact_session(
 
 /// Escapes lines that could be mistaken for the label of another entry.
 fn without_labels(text: Redacted, gate: &Gate) -> Redacted {
-    if !text.as_str().contains('[') {
-        return text;
+    let words = text.as_str();
+    let ends_line = |it: char| "\n\r\u{85}\u{2028}\u{2029}".contains(it);
+    let is_blank =
+        |it: char| it.is_whitespace() || matches!(it, '\u{200b}'..='\u{200d}' | '\u{feff}');
+    let mut escaped = String::new();
+    let mut kept_to = 0;
+    let brackets = memchr::memchr_iter(b'[', words.as_bytes());
+    for at in brackets.filter(|at| is_label(&words[at + 1..])) {
+        let head = words[..at].trim_end_matches(|it| is_blank(it) && !ends_line(it));
+        if head.is_empty() || head.ends_with(ends_line) {
+            escaped.extend([&words[kept_to..head.len()], "\\"]);
+            kept_to = head.len();
+        }
     }
-    let lines = text.as_str().split_inclusive(|it| "\n\r\u{85}\u{2028}\u{2029}".contains(it));
-    let escaped: String =
-        lines.flat_map(|line| [if is_label(line) { "\\" } else { "" }, line]).collect();
-    if escaped.len() == text.len() { text } else { gate.redact(&escaped) }
+    if escaped.is_empty() { text } else { gate.redact(&(escaped + &words[kept_to..])) }
 }
 
-fn is_label(line: &str) -> bool {
-    let blank = |it: char| it.is_whitespace() || matches!(it, '\u{200b}'..='\u{200d}' | '\u{feff}');
-    let Some(head) = line.trim_start_matches(blank).strip_prefix('[') else { return false };
+/// True if a label's name follows its bracket.
+fn is_label(rest: &str) -> bool {
     SPEAKER_LABELS.iter().any(|label| {
-        let own = head.get(..label.len()).is_some_and(|it| it.eq_ignore_ascii_case(label));
-        own && head.get(label.len()..).is_some_and(|rest| rest.starts_with([']', ',', ':', ' ']))
+        let own = rest.get(..label.len()).is_some_and(|it| it.eq_ignore_ascii_case(label));
+        own && rest.get(label.len()..).is_some_and(|rest| rest.starts_with([']', ',', ':', ' ']))
     })
 }
 
@@ -248,8 +255,10 @@ mod tests {
 
     #[test]
     fn other_brackets_stay() {
-        for text in ["see [User] there", "[Users]", "[user@host ~]$ ls", "\\[User] a", "[1] a", "["]
-        {
+        for text in [
+            "see [User] there", "[1] [User] x", "[Users]", "[user@host ~]$ ls", "\\[User] a",
+            "[1] a", "[",
+        ] {
             check(text, text);
         }
     }

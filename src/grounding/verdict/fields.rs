@@ -2,12 +2,12 @@
 //! the order of their evidence.
 
 use super::{
-    ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, without_speaker,
+    ClaimSupport, EVIDENCE_PER_STRING_MAX, EvidenceWindow, Favour, Grounder, WordSupport,
+    without_speaker,
 };
 use crate::domain::{Attempt, Claim, Decision, EntryKind, Evidence, Match, Part, Speaker};
 use crate::grounding::literal::literals;
 use crate::grounding::negation::negations;
-use crate::grounding::overlap::WordSupport;
 use crate::grounding::preference::{ClaimWords, sentences};
 use crate::text::tokens::folded;
 use crate::text::wording::begins_with_consent;

@@ -90,7 +90,7 @@ impl<S: SliceSink> Reader<'_, S> {
                 }
             },
         };
-        if is_private_file(&String::from_utf8_lossy(&head)) {
+        if is_private_file(&transcripts::lossy(&head)) {
             self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "skipped"));
             return Ok(self.pass_over());
         }

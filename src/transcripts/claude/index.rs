@@ -1,7 +1,7 @@
 //! First pass over a Claude Code transcript. Collects the session's header and a byte of flags per
 //! line (duplicates, rewound branches, the fate of queued prompts). Keeps no text but the title.
 
-use super::record::{Head, Link, Message};
+use super::record::{Head, Link};
 use super::user_text;
 use crate::domain::{Digest, Timestamp};
 use crate::transcripts::client_text::{ClientText, HOOK_STOPPED};
@@ -10,6 +10,7 @@ use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Line without an entry.
@@ -85,7 +86,7 @@ impl Indexer {
     pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
         self.ids.digest.get_or_insert_with(|| Digest::of(&["claude-code", text]).to_string());
         self.head(head);
-        self.words = words_of(head, text);
+        self.words = head.uuid.some().map_or(0, |_| words_of(head, text));
         match head.kind.get() {
             "user" | "assistant" => self.conversation(line, head),
             "queue-operation" => self.queue(line, head),
@@ -101,7 +102,7 @@ impl Indexer {
             other => {
                 self.title(other, head);
                 // A record of an unknown kind with words is reported.
-                let is_spoken = head.message.is_some_and(|it| it.get() != "null");
+                let is_spoken = !matches!(head.message, TextOr::None);
                 if !is_spoken && head.content.some().is_none() {
                     self.index.marks.set(line, PASSED);
                 }
@@ -211,12 +212,15 @@ impl Indexer {
         if generated || head.is_generated() || !head.kind.is("user") {
             return None;
         }
-        let message: TextOr<'_, Message<'_>> = serde_json::from_str(head.message?.get()).ok()?;
-        let message = message.message();
-        if has_result(&message.content) {
+        let content = match &head.message {
+            TextOr::None => Content::None,
+            TextOr::Text(text) => Content::Text(Cow::Borrowed(text)),
+            TextOr::Fields(message) => serde_json::from_str(message.content?.get()).ok()?,
+        };
+        if has_result(&content) {
             return None;
         }
-        let mut texts = user_text::read_all(message.content);
+        let mut texts = user_text::read_all(content);
         let prompt = texts.iter().position(ClientText::is_prompt).unwrap_or(0);
         (prompt < texts.len()).then(|| texts.swap_remove(prompt))
     }
@@ -312,15 +316,20 @@ fn words_of(head: &Head<'_>, text: &str) -> u64 {
         content: Option<&'a RawValue>,
         attachment: Option<&'a RawValue>,
     }
-    let json = head.message.map_or(text, RawValue::get);
-    let words: Words<'_> = serde_json::from_str(json).unwrap_or_default();
-    let whole = head.message.map_or("", RawValue::get);
-    name_of(words.content.or(words.attachment).map_or(whole, RawValue::get))
+    let words = match &head.message {
+        TextOr::Text(text) => return name_of(text),
+        TextOr::Fields(message) => message.content,
+        TextOr::None => {
+            let words: Words<'_> = serde_json::from_str(text).unwrap_or_default();
+            words.content.or(words.attachment)
+        }
+    };
+    name_of(words.map_or("", RawValue::get))
 }
 
 /// True if a text can be an id; a redactor's replacement cannot.
 fn is_id(text: &str) -> bool {
-    !text.contains([' ', '[']) && !text.contains("REDACTED")
+    !text.bytes().any(|byte| byte == b' ' || byte == b'[') && !text.contains("REDACTED")
 }
 
 pub(super) fn has_result(content: &Content<'_>) -> bool {

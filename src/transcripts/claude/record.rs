@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Record as the first pass reads it: without its message and its tool result.
-pub(super) type Head<'a> = AnyRecord<'a, Option<&'a RawValue>, Option<IgnoredAny>>;
+/// Record as the first pass reads it: without what its message says and its tool result.
+pub(super) type Head<'a> = AnyRecord<'a, TextOr<'a, Unread<'a>>, Option<IgnoredAny>>;
 /// Record as the second pass reads it.
 pub(super) type Record<'a> = AnyRecord<'a, TextOr<'a, Message<'a>>, ToolUseResult<'a>>;
 
@@ -129,6 +129,13 @@ pub(super) struct Message<'a> {
     pub(super) id: Str<'a>,
     pub(super) model: Str<'a>,
     pub(super) content: Content<'a>,
+}
+
+/// Message whose content is not read yet.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct Unread<'a> {
+    pub(super) content: Option<&'a RawValue>,
 }
 
 impl<'a> TextOr<'a, Message<'a>> {

@@ -4,6 +4,7 @@
 use super::chat::{has_known_role, is_message};
 use super::client::has_fields;
 use super::codex;
+use super::cutter::lossy;
 use super::json::JsonExt;
 use super::markdown::{Fence, aider, plain, specstory};
 use super::{READERS, client_with};
@@ -55,7 +56,7 @@ pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectErro
     if let Some((_, name)) = MAGIC.iter().find(|(bytes, _)| head.starts_with(bytes)) {
         return Err(DetectError::LooksLike(name));
     }
-    let text = String::from_utf8_lossy(head);
+    let text = lossy(head);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let detector = Detector { file_name };
     let detected = match text.as_bytes().first() {
@@ -130,7 +131,8 @@ impl Detector<'_> {
     fn json(self, text: &str) -> Detected {
         let (first, rest) = beginning(text);
         let first_line = text.lines().next().unwrap_or_default();
-        let ends_with_line = beginning(first_line).1.is_some_and(|rest| rest.trim().is_empty());
+        let behind = rest.and_then(|rest| first_line.get(text.len() - rest.len()..));
+        let ends_with_line = behind.is_some_and(|behind| behind.trim().is_empty());
         let alone = rest.is_none_or(|rest| rest.trim().is_empty());
         // A complete `[]`, not a broken list that merely began.
         if matches!(&first, Value::Array(list) if list.is_empty()) && rest.is_some() && alone {
@@ -146,24 +148,22 @@ impl Detector<'_> {
 
     /// Format of most lines; lines of unknown formats do not vote.
     fn votes(self, text: &str) -> Detected {
-        let mut counts: Vec<(Result<Format, &str>, usize)> = Vec::new();
+        let mut counts: Vec<Votes> = Vec::new();
         let lines = text.lines().filter(|line| !line.trim().is_empty()).take(VOTES_MAX);
-        for vote in lines.filter_map(|line| self.line(&beginning(line).0)) {
+        let lines: Vec<&str> = lines.collect();
+        for (left, line) in (0..lines.len()).rev().zip(lines) {
+            let Some(vote) = self.line(&beginning(line).0) else { continue };
             match counts.iter_mut().find(|(known, _)| *known == vote) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((vote, 1)),
             }
+            if is_decided(&counts, left) {
+                break;
+            }
         }
-        let best = counts.iter().rev().max_by_key(|(_, count)| *count).map(|(vote, _)| *vote);
-        // A single line settles the format of messages that are like another client's.
-        let settling = match best? {
-            Err(GROK) => Ok(Format::GeminiCli),
-            Ok(Format::Codex) => Err(GEMINI_STREAM),
-            Ok(Format::Openai) => Ok(Format::Anthropic),
-            Ok(_) | Err(_) => return best,
-        };
-        let is_settled = counts.iter().any(|(vote, _)| *vote == settling);
-        if is_settled { Some(settling) } else { best }
+        let (best, _) = *most(&counts)?;
+        let settling = settling(best).filter(|it| counts.iter().any(|(vote, _)| vote == it));
+        Some(settling.unwrap_or(best))
     }
 
     fn value(self, json: &Value) -> Detected {
@@ -268,6 +268,34 @@ impl Detector<'_> {
     }
 }
 
+/// A format, or the name of one that is not read, and its number of lines.
+type Votes = (Result<Format, &'static str>, usize);
+
+/// The first of those with most lines.
+fn most(counts: &[Votes]) -> Option<&Votes> {
+    counts.iter().rev().max_by_key(|(_, count)| *count)
+}
+
+/// True if `left` more lines change nothing.
+fn is_decided(counts: &[Votes], left: usize) -> bool {
+    most(counts).is_some_and(|(best, most)| {
+        let others = counts.iter().filter(|(vote, _)| vote != best);
+        others.map(|(_, count)| count + left).all(|count| count < *most)
+            && left < *most
+            && settling(*best).is_none()
+    })
+}
+
+/// Format of which a single line settles that of messages that are like another client's.
+fn settling(best: Result<Format, &'static str>) -> Option<Result<Format, &'static str>> {
+    match best {
+        Err(GROK) => Some(Ok(Format::GeminiCli)),
+        Ok(Format::Codex) => Some(Err(GEMINI_STREAM)),
+        Ok(Format::Openai) => Some(Ok(Format::Anthropic)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
 fn of_line(json: &Value) -> Detected {
     let unread = || unread(&UNREAD_LINES, json).map(Err);
     client_with(json, |client| client.lines).map(Ok).or_else(unread)
@@ -348,6 +376,15 @@ fn uses_openai(messages: &[Value]) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_vote_is_decided_when_no_line_can_change_it() {
+        let (one, other) = (Ok(Format::ClaudeCode), Ok(Format::Slice));
+        assert!(is_decided(&[(one, 3), (other, 1)], 1));
+        assert!(!is_decided(&[(one, 3), (other, 1)], 2));
+        assert!(!is_decided(&[(one, 3)], 3), "of a format without a vote");
+        assert!(!is_decided(&[(Ok(Format::Codex), 9)], 1), "a single line settles it");
+    }
 
     #[track_caller]
     fn check(text: &str, expected: Result<Format, DetectError>) {
