@@ -402,6 +402,21 @@ fn two_branches_are_merged_and_the_next_run_goes_on_from_there() {
 }
 
 #[test]
+fn rules_are_shown_and_published_from_a_file_that_a_person_renamed() {
+    let place = filled();
+    let patterns = files(&place)["patterns.md"].clone();
+    let (_, rules) = patterns.split_once("## Code Conventions\n- ").unwrap();
+    let rule = rules.split(" (").next().unwrap();
+    fs::rename(place.path(&format!("{DIR}/patterns.md")), place.path(&format!("{DIR}/house.md")))
+        .unwrap();
+    place.json(&SYNC);
+    edit(&place, "house.md", |text| text.replace("# Project Patterns", "# House"));
+    place.json(&SYNC);
+    assert!(place.run(&["context"]).stdout.contains(rule));
+    assert!(place.run(&["publish"]).stdout.contains(rule));
+}
+
+#[test]
 fn golden_searches_come_out_of_the_command() {
     let Some(golden) = beside("golden").map(|folder| json_of(&folder.join("conkeeper.json")))
     else {
