@@ -597,7 +597,7 @@ fn a_record_is_named_by_its_label_where_a_tag_is() {
     let list = format!("annalist records --session {}", &session[..8]);
     place.run(&["why", &format!("session-{}", &session[..8])]).refused(2, &[&list]);
     assert_eq!(place.run(&["records", "--session", &session[..8]]).code, 0);
-    place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record"]);
+    place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record", DIR]);
     let told = place.run(&["memory", "retract", "ADR-002"]);
     assert!(told.stdout.contains("retracted"), "{}", told.stderr);
 }
