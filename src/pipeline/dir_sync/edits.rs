@@ -273,7 +273,7 @@ struct RecordText<'t> {
     title: &'t str,
     /// Text of the section with the decision.
     decision: &'t str,
-    /// All lines but that of the status.
+    /// All lines with words but that of the status.
     lines: Vec<&'t str>,
 }
 
@@ -282,7 +282,7 @@ impl<'t> RecordText<'t> {
         let (document, _) = Document::parse(Kind::Decision, text);
         let top = meta(&document);
         let at = top.status_line.unwrap_or_default() as usize;
-        let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
+        let lines = (1..).zip(text.lines()).filter(|it| it.0 != at && !it.1.trim().is_empty());
         let title = document.title();
         let decided = document.entries().find(|block| document.section(block) == DECISION);
         RecordText {
