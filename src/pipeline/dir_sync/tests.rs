@@ -1063,6 +1063,34 @@ fn a_mark_of_a_contradiction_that_is_taken_away_keeps_both() {
 }
 
 #[test]
+fn a_mark_of_a_contradiction_that_is_put_back_takes_back_that_both_hold() {
+    for is_first in [true, false] {
+        let scene = scene();
+        scene.apply(vec![operation("nine", decided("Close at nine", &[]), None)]);
+        let mut ten = operation("ten", decided("Close at ten", &[]), None);
+        ten.disposition = Disposition::Conflict { with: id("nine"), memory: id("ten") };
+        scene.apply(vec![ten]);
+        scene.sync();
+        let marked = scene.state();
+        let mark = |name| format!("; conflicts with {}", source_tags([id(name)])[&id(name)]);
+        scene.edit("active-context.md", |text| text.replacen(&mark("nine"), "", 1));
+        scene.sync();
+        assert!(!scene.files()["active-context.md"].contains("conflicts with"));
+        let (line, other) = if is_first { ("nine", "ten") } else { ("ten", "nine") };
+        scene.edit("active-context.md", |text| {
+            let at = text.find(&format!("Close at {line}")).unwrap();
+            let end = at + text[at..].find(')').unwrap();
+            format!("{}{}{}", &text[..end], mark(other), &text[end..])
+        });
+        let report = scene.sync();
+        let rules: Vec<&str> = report.people.iter().map(|it| it.0).collect();
+        assert_eq!(rules, ["person-took-back"]);
+        assert_eq!(scene.state(), marked, "{is_first}");
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
 fn nothing_private_gets_into_the_store() {
     let scene = scene();
     scene.apply(first());
