@@ -265,9 +265,8 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
         Failure::failed(format!("{}: {error}", directory.folder.path().display()))
     })?;
-    let feeding =
-        [FileKind::ActiveContext, FileKind::Patterns, FileKind::Decision, FileKind::Other];
-    let feeds = |path: &str| feeding.contains(&FileKind::of_path(path));
+    let kinds = [FileKind::ActiveContext, FileKind::Patterns, FileKind::Decision, FileKind::Other];
+    let feeds = |path: &str| kinds.contains(&FileKind::of_path(path));
     if let Some((path, why)) = skipped.iter().find(|(path, _)| feeds(path) && !args.remove) {
         return Err(Failure::failed(format!(
             "{path}: {why}: expected its rules or decisions for {}, which stays as it is; repair or delete {path}",

@@ -42,7 +42,6 @@ fn is_shown(path: &str, is_query: bool) -> bool {
         | Kind::Glossary
         | Kind::Decision => true,
         Kind::Session => is_query,
-        // A file of a person may have rules and decisions that were moved there.
         Kind::Other => is_query || !path.starts_with(ARCHIVE),
         Kind::Retrospective | Kind::Config => false,
     }

@@ -106,6 +106,14 @@ pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
     other.entries().any(|it| !(entries.contains(other.raw(it).trim()) || is_there(it)))
 }
 
+/// The entries of a file that have a tag like this, with their headings.
+pub(crate) fn entries_of(path: &str, text: &str, is_it: impl Fn(&str) -> bool) -> String {
+    let (document, _) = Document::parse(Kind::of_path(path), text);
+    let has_it = |it: &&Block| document.tags(it).any(|tag| tag.ours().is_some_and(&is_it));
+    let entry = |it: &Block| format!("\n## {}\n{}", document.section(it), document.raw(it));
+    document.entries().filter(has_it).map(entry).collect()
+}
+
 /// A file without the entries that people added, which have no tag.
 pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
     let (document, _) = Document::parse(Kind::of_path(path), text);

@@ -417,6 +417,28 @@ fn rules_are_shown_and_published_from_a_file_that_a_person_renamed() {
 }
 
 #[test]
+fn a_checkout_of_an_older_commit_restores_no_entry_that_a_person_deleted() {
+    let place = filled();
+    if git(&place, &["init", "-q"]).is_none() {
+        return;
+    }
+    let git = |args: &[&str]| git(&place, args).unwrap();
+    let commit = |message: &str| git(&["add", "-A", ".claude"]) && git(&["commit", "-qm", message]);
+    let words = "How long finished jobs";
+    assert!(commit("first") && git(&["branch", "other"]));
+    take_out(&place, words);
+    place.json(&SYNC);
+    assert!(commit("without"));
+    let now = (files(&place), believed(&place));
+    assert!(git(&["checkout", "-q", "other"]));
+    edit(&place, "product-context.md", |text| format!("{text}\nMine.\n"));
+    assert!(files(&place).values().any(|text| text.contains(words)));
+    place.json(&SYNC);
+    assert_eq!(believed(&place), now.1, "a checkout restores nothing");
+    assert!(files(&place).values().all(|text| !text.contains(words)));
+}
+
+#[test]
 fn golden_searches_come_out_of_the_command() {
     let Some(golden) = beside("golden").map(|folder| json_of(&folder.join("conkeeper.json")))
     else {

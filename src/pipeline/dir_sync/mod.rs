@@ -524,7 +524,8 @@ impl DirSync {
         refused.extend(people.deleted_records());
         refused.extend(people.shared_tags());
         let amendments = people.amendments(&memories, &edits, today);
-        let marked = people::marked_pairs(&memories, &edits, |it| &it.marked);
+        let mut marked = people::marked_pairs(&memories, &edits, |it| &it.marked);
+        marked.retain(|_| !before.is_moved);
         let mut kept = people::marked_pairs(&memories, &edits, |it| &it.unmarked);
         kept.retain(|(one, other)| {
             let pair = (*one.min(other), *one.max(other));
