@@ -6,7 +6,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// Maximum size of a file that is read; git's logs grow with every commit.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Last line of a log while a merge is not committed.
+pub(crate) const UNFINISHED_MERGE: &str = "0 1\tmerge\n";
 
 /// Repository, shared by its working trees.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -56,6 +60,15 @@ pub(crate) fn project_of(file: &Path) -> Option<PathBuf> {
         };
         root.or_else(workspace).map(PathBuf::from).filter(|root| root.is_absolute())
     })
+}
+
+/// Git's log of the commits that were current around `folder`, with an unfinished merge; empty without git.
+pub(crate) fn head_log(folder: &Path) -> String {
+    let dot = folder.ancestors().map(|it| it.join(".git")).find(|it| it.exists());
+    let linked = |dot: &Path| Some(dot.parent()?.join(text(dot)?.strip_prefix("gitdir:")?.trim()));
+    let Some(git) = dot.map(|dot| linked(&dot).unwrap_or(dot)) else { return String::new() };
+    let merge = git.join("MERGE_HEAD").exists().then_some(UNFINISHED_MERGE);
+    text(&git.join("logs/HEAD")).unwrap_or_default() + merge.unwrap_or_default()
 }
 
 fn at(folder: &Path) -> Option<Repository> {

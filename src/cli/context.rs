@@ -15,7 +15,7 @@ use crate::context::{
 use crate::dialog_summary::DialogRules;
 use crate::domain::{Severity, Tokens};
 use crate::memory_card::Card;
-use crate::memory_dir::{ACTIVE_CONTEXT, DECISIONS, PATTERNS};
+use crate::memory_dir::Kind as FileKind;
 use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
 use crate::text::diff::difference;
@@ -265,8 +265,8 @@ fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Resul
     let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
         Failure::failed(format!("{}: {error}", directory.folder.path().display()))
     })?;
-    let feeds =
-        |path: &str| matches!(path, ACTIVE_CONTEXT | PATTERNS) || path.starts_with(DECISIONS);
+    let kinds = [FileKind::ActiveContext, FileKind::Patterns, FileKind::Decision, FileKind::Other];
+    let feeds = |path: &str| kinds.contains(&FileKind::of_path(path));
     if let Some((path, why)) = skipped.iter().find(|(path, _)| feeds(path) && !args.remove) {
         return Err(Failure::failed(format!(
             "{path}: {why}: expected its rules or decisions for {}, which stays as it is; repair or delete {path}",

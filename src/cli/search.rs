@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let query = Query::parse(&words).map_err(|why| {
         Failure::usage(format!("`{}`: {why}", output::shorten(&words, WORDS_LETTERS_MIN)))
     })?;
-    let (namespace, mut hits) = settings::runtime()?.block_on(async {
+    let (namespace, is_for_all, mut hits) = settings::runtime()?.block_on(async {
         let namespace = match &store {
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
@@ -180,7 +180,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             left_out(&read.skipped);
             notes = read.notes;
         }
-        Ok::<_, Failure>((namespace, search(store.as_ref(), &request, notes).await?))
+        let all = SearchFilter { namespace: namespace.clone(), ..SearchFilter::default() };
+        let is_for_all = query.is_empty() && request.state.is_none() && request.filter == all;
+        Ok::<_, Failure>((namespace, is_for_all, search(store.as_ref(), &request, notes).await?))
     })?;
     let is_more = hits.len() > args.limit;
     hits.truncate(args.limit);
@@ -199,6 +201,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let try_next = match &namespace {
         _ if store.is_none() => "no store yet; `annalist replay PATH` creates one",
+        Some(_) if is_for_all => "`annalist search WORDS --all` searches all namespaces",
         Some(_) => "try other words, fewer filters, or --all",
         None => "`annalist records` lists all",
     };

@@ -42,9 +42,14 @@ fn is_shown(path: &str, is_query: bool) -> bool {
         | Kind::Glossary
         | Kind::Decision => true,
         Kind::Session => is_query,
-        Kind::Other => is_query && path.starts_with(ARCHIVE),
+        Kind::Other => is_query || !path.starts_with(ARCHIVE),
         Kind::Retrospective | Kind::Config => false,
     }
+}
+
+/// True for a file that the schema does not know, such as one that a person renamed.
+fn is_own(path: &str) -> bool {
+    Kind::of_path(path) == Kind::Other && !path.starts_with(ARCHIVE)
 }
 
 /// Makes the material of `files`. With a `query`, each entry has a search score, and entries of other files that answer
@@ -52,8 +57,9 @@ fn is_shown(path: &str, is_query: bool) -> bool {
 pub(crate) fn material(files: &Files, query: Option<&str>, gate: &Gate) -> Material {
     let scores = query.map(|words| scores(files, words, gate));
     let mut reader = Reader { scores, gate, groups: BTreeMap::new(), labels: BTreeSet::new() };
-    for (path, text) in files {
-        reader.file(path, text);
+    let (own, ours): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| is_own(path));
+    for (path, text) in ours.into_iter().chain(own) {
+        reader.file(files, path, text);
     }
     reader.records(files);
     reader.conflicts();
@@ -82,27 +88,38 @@ struct Reader<'g> {
     scores: Option<Scores>,
     gate: &'g Gate,
     groups: BTreeMap<Part, Vec<Section>>,
-    /// Labels of records that a list names, such as `ADR-007`.
+    /// Tags of entries, and labels of records that a list names, such as `ADR-007`.
     labels: BTreeSet<String>,
 }
 
 impl Reader<'_> {
     /// Puts the entries of a file into their groups.
-    fn file(&mut self, path: &str, text: &str) {
+    fn file(&mut self, files: &Files, path: &str, text: &str) {
         let kind = Kind::of_path(path);
         if kind == Kind::Decision && self.scores.is_none() {
             return;
         }
         let (document, _) = Document::parse(kind, text);
+        // A file that a person renamed has its title, and is missing under its name.
+        let is_it = |it: &&Kind| it.title() == Some(document.title());
+        let is_missing = |it: &&Kind| !files.keys().any(|path| Kind::of_path(path) == **it);
+        let mut named = Kind::ALL.iter().filter(|it| is_own(path) && is_it(it) && is_missing(it));
+        let kind = named.next().copied().unwrap_or(kind);
         let is_over = |it| matches!(it, Status::Deprecated | Status::SupersededBy(_));
         // A record that no longer holds answers no query.
         if kind == Kind::Decision && status(&document).is_some_and(is_over) {
             return;
         }
         let title = document.title();
+        let mut heading = None;
         for entry in readable(&document, self.gate).into_iter().filter(|entry| !entry.is_head) {
+            if entry.heading.is_some() {
+                heading = self.heading(kind, &entry);
+            }
             let score = self.score(path, entry.line);
-            let part = match group(kind, &entry) {
+            let is_new = || entry.tag.as_ref().is_none_or(|tag| !self.labels.contains(tag));
+            let is_shown = kind != Kind::Other || is_own(path) && is_new();
+            let part = match group(kind, &entry).filter(|_| is_shown) {
                 Some(part) => part,
                 None if score > 0 && !matches!(kind, Kind::Progress) => Part::Answers,
                 None => continue,
@@ -110,29 +127,30 @@ impl Reader<'_> {
             if part == Part::Answers {
                 // Under the title of its file.
                 let heading = self.gate.redact(&format!("### {title}"));
-                self.put(part, Some(heading), Entry { text: sourced(&entry), score });
+                self.put(part, Some(&heading), Entry { text: sourced(&entry), score });
                 continue;
             }
+            self.labels.extend(entry.tag.clone());
             if let Some((label, _)) = entry.text.as_str().split_once(':') {
                 self.labels.insert(label.trim_start_matches("- ").to_owned());
             }
-            let heading = self.heading(kind, &entry);
             let entry = if part == Part::Questions { asked(entry) } else { entry };
+            let heading = heading.as_ref().filter(|_| kind != Kind::Other);
             self.put(part, heading, Entry { text: sourced(&entry), score });
         }
     }
 
-    /// Adds an entry to the last section of a group, or to a new one if it has a heading. Answers of one file have the
-    /// same heading.
-    fn put(&mut self, part: Part, heading: Option<Redacted>, entry: Entry) {
+    /// Adds an entry to the last section of a group, or to a new one if its heading is another. Entries without a heading
+    /// come first.
+    fn put(&mut self, part: Part, heading: Option<&Redacted>, entry: Entry) {
         let sections = self.groups.entry(part).or_default();
-        let is_answer = part == Part::Answers;
-        let goes_on = |last: &Section| heading.is_none() || is_answer && last.heading == heading;
-        if !sections.last().is_some_and(goes_on) {
-            sections.push(Section { heading, entries: Vec::new() });
-        }
-        if let Some(last) = sections.last_mut() {
-            last.entries.push(entry);
+        let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));
+        match known.find(|it| it.heading.as_ref() == heading) {
+            Some(section) => section.entries.push(entry),
+            None => {
+                let at = heading.map_or(0, |_| sections.len());
+                sections.insert(at, Section { heading: heading.cloned(), entries: vec![entry] });
+            }
         }
     }
 
@@ -261,9 +279,13 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
         (Kind::Progress, _) if is_ticked(entry.text.as_str()) => None,
         (Kind::Progress, _) => Some(Part::Requests),
         (Kind::Glossary, _) => Some(Part::Glossary),
-        (Kind::Decision | Kind::Session | Kind::Retrospective | Kind::Config | Kind::Other, _) => {
-            None
+        // A person moved it to a file of their own, with its heading.
+        (Kind::Other, section) => {
+            entry.tag.as_ref().filter(|tag| tag.starts_with(SOURCE))?;
+            let mut kinds = [Kind::Patterns, Kind::ActiveContext, Kind::Progress].into_iter();
+            group(kinds.find(|it| it.sections().contains(&section) || section == LESSONS)?, entry)
         }
+        (Kind::Decision | Kind::Session | Kind::Retrospective | Kind::Config, _) => None,
     }
 }
 

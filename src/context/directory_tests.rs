@@ -76,6 +76,53 @@ fn entries_stand_in_the_order_in_which_a_session_needs_them() {
 }
 
 #[test]
+fn entries_stand_below_the_heading_that_is_theirs() {
+    let patterns = "## House rules\n- knock\n\n## Code Conventions\n- always in UTC\n\n### Errors\n\
+        - have kinds\n- are named\n\n## Testing Patterns\n- test it\n\n## Lessons\n- tar leaks\n\n\
+        ## Mine\n- last\n";
+    let progress =
+        "## In Progress\n- [ ] ship it\n\n## Ideas\n- [x] old\n- [ ] new\n\n## Backlog\n- later\n";
+    let active = "## Blockers\n- red\n\n---\n*Session: 2026-01-02*\n\n## Notes\n- behind the end\n";
+    let files = files(&[
+        ("patterns.md", patterns),
+        ("progress.md", progress),
+        ("active-context.md", active),
+    ]);
+    let expected = "## Rules\n- always in UTC\n- test it\n\n### House rules\n- knock\n\n\
+        ### Errors\n- have kinds\n- are named\n\n### Mine\n- last\n\n\
+        ## Current focus\n### Notes\n- behind the end\n\n\
+        ## Open requests\n- [ ] ship it\n- later\n\n### Ideas\n- [ ] new\n\n\
+        ## Blockers\n- red\n\n## Lessons\n- tar leaks\n</memory>\n";
+    let block = shown(&files, None);
+    assert!(block.ends_with(expected), "{block}");
+}
+
+#[test]
+fn rules_and_decisions_are_shown_whatever_a_person_calls_their_file() {
+    let rule = "- always in UTC\n<!-- @category: convention -->\n<!-- @tag: src-0000000a -->\n";
+    let choice = "- port 80\n<!-- @category: decision -->\n<!-- @tag: src-0000000b -->\n";
+    let renamed = format!("# Project Patterns\n\n## Code Conventions\n{rule}- knock first\n");
+    let moved = format!(
+        "# Ours\n\n## Code Conventions\n{rule}- a note\n\n## Recent Decisions\n{choice}\n## Ideas\n{choice}"
+    );
+    let asked = "## Code Conventions\n- never push\n<!-- @tag: src-0000000c -->\n";
+    let files = files(&[
+        ("archive/2026-01.md", &moved.replace("000a", "000d").replace("000b", "000e")),
+        ("asked.md", asked),
+        ("conventions.md", &renamed),
+        ("notes/ours.md", &moved),
+        ("todo.md", "# To do\n\n## Mine\n- paint\n"),
+    ]);
+    let paths: Vec<String> = files.keys().cloned().collect();
+    assert_eq!(shown_files(&paths, false).len(), 4);
+    let expected = "<memory name=\"project\">\n## Rules\n- never push [src-0000000c]\n\
+        - always in UTC [src-0000000a]\n- knock first\n\n\
+        ## Decisions\n- port 80 [src-0000000b]\n</memory>\n";
+    let block = shown(&files, None);
+    assert!(block.ends_with(expected), "{block}");
+}
+
+#[test]
 fn what_contradicts_stands_side_by_side() {
     let active = "## Recent Decisions\n- by hand (2026-03-01; conflicts with src-0000000b)\n<!-- @tag: src-0000000a -->\n\
         - port 80: any other conflicts with the proxy\n- nightly (2026-02-01; conflicts with src-0000000a)\n<!-- @tag: src-0000000b -->\n";

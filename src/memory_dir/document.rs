@@ -286,10 +286,14 @@ impl<'t> Parser<'t> {
 
     /// Ends a block before line `tags`, consumes the tags from there, and continues after them.
     fn push(&mut self, part: Part, tags: usize) {
-        let mut end = tags;
-        while self.shape(end) == Some(LineShape::Tag) {
-            end += 1;
-        }
+        let is = |at: usize, shape| self.shape(at) == Some(shape);
+        let run = |at: usize| (at..).find(|at| !is(*at, LineShape::Tag)).unwrap_or(at);
+        // Formatters put an empty line between an entry and its tags.
+        let from = (tags..).find(|at| !is(*at, LineShape::Blank)).unwrap_or(tags);
+        let mut below = (from..run(from)).filter_map(|at| Tag::parse(self.line(at)?));
+        let is_entry = matches!(part, Part::Title | Part::Entry(_));
+        let is_apart = is_entry && below.any(|tag| tag.ours().is_some());
+        let end = run(if is_apart { from } else { tags });
         self.push_bare(part, tags, end);
     }
 

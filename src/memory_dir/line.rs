@@ -118,8 +118,9 @@ pub(super) fn item(text: &str) -> Option<&str> {
     let rest = text.get(digits..)?;
     let marks: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };
     let after = rest.strip_prefix(marks)?;
-    (digits < 10 && (after.is_empty() || after.starts_with([' ', '\t'])))
-        .then(|| after.trim_start())
+    // The blank before a box is easily forgotten.
+    let is_text = || after.is_empty() || after.starts_with([' ', '\t']) || task(after).is_some();
+    (digits < 10 && is_text()).then(|| after.trim_start())
 }
 
 pub(super) fn task(body: &str) -> Option<(bool, &str)> {

@@ -110,7 +110,7 @@ impl Merge<'_> {
         edits.retain(|(_, edit)| match edit {
             PersonEdit::Edited(edited) => !known.contains(&text(edited.as_str())),
             PersonEdit::Ticked(done) => *done,
-            PersonEdit::Unmarked(_) | PersonEdit::Moved(_) | PersonEdit::Deleted => false,
+            PersonEdit::Marks { .. } | PersonEdit::Moved(_) | PersonEdit::Deleted => false,
         });
         edits
     }
@@ -424,8 +424,11 @@ pub(crate) enum PersonEdit {
     Edited(Redacted),
     /// The box of a task was ticked or unticked.
     Ticked(bool),
-    /// Marks after the text were removed; has the tags of the memories that they named.
-    Unmarked(Vec<String>),
+    /// Marks after the text were removed or added; has the tags of the memories that they name.
+    Marks {
+        gone: Vec<String>,
+        more: Vec<String>,
+    },
     /// It is in the section with this heading.
     Moved(Redacted),
     Deleted,
@@ -468,9 +471,10 @@ fn person_edits(
             edits.push((tag.clone(), PersonEdit::Ticked(done)));
         }
         if was.words() != is.words() {
-            let others = unmarked(&was.words(), &is.words());
-            if !others.is_empty() {
-                edits.push((tag, PersonEdit::Unmarked(others)));
+            let gone = unmarked(&was.words(), &is.words());
+            let more = unmarked(&is.words(), &was.words());
+            if !(gone.is_empty() && more.is_empty()) {
+                edits.push((tag, PersonEdit::Marks { gone, more }));
             } else if !differs_in_marks(unit.body, found.body) {
                 edits.push((tag, PersonEdit::Edited(text(found.at))));
             }
@@ -480,7 +484,7 @@ fn person_edits(
 }
 
 /// Memories whose marks were removed, if nothing else was changed.
-fn unmarked(was: &str, now: &str) -> Vec<String> {
+pub(super) fn unmarked(was: &str, now: &str) -> Vec<String> {
     let (before, after) = (marked(was), marked(now));
     let gone = before.others.iter().filter(|it| !after.others.contains(it));
     gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()

@@ -60,5 +60,5 @@ pub(crate) use units::{is_struck, tags_in, tags_of_memories};
 pub(crate) use update::Update;
 pub use update::update;
 pub(crate) use update::{
-    FileChange, NamedIds, lacks_entries, shared_blocks, strike, tagged_alone, unedited,
+    FileChange, NamedIds, entries_of, lacks_entries, shared_blocks, strike, tagged_alone, unedited,
 };

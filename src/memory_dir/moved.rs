@@ -76,7 +76,7 @@ fn lines_of<'f>(files: &'f Files, tags: &BTreeSet<&str>) -> BTreeMap<&'f str, Li
             let tag = document.tags(block).find_map(|tag| tag.ours());
             let Some(tag) = tag.filter(|tag| tags.contains(tag)) else { continue };
             let body = document.body(block);
-            let tags = document.raw(block).get(body.len()..).unwrap_or_default();
+            let tags = document.raw(block).get(body.len()..).unwrap_or_default().trim_start();
             let lines = Lines { body, tags, is_history };
             let first = found.entry(tag).or_insert(lines);
             if first.is_history {

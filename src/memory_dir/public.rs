@@ -2,6 +2,7 @@
 
 use super::document::{Block, Document, Part, private_lines, without};
 use super::line;
+use super::lint::misplaced_footer;
 use super::tag::words_tag;
 use crate::privacy::{Gate, Redacted, Woven};
 use std::borrow::Cow;
@@ -90,7 +91,9 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
         (!public.trim().is_empty()).then(|| shown.text(public))
     };
     let (mut entries, mut headings) = (Vec::new(), Vec::new());
-    for block in &document.blocks {
+    // The last line is no entry if a person wrote below it.
+    let end = misplaced_footer(document);
+    for block in document.blocks.iter().filter(|it| Some(it.line) != end) {
         if block.part == Part::Section {
             headings = text(block).into_iter().collect();
         } else if matches!(block.part, Part::Heading | Part::TableHead) {

@@ -176,7 +176,7 @@ fn marked(files: &Files) -> BTreeMap<&str, &str> {
     for (path, text) in files.iter().filter(|(path, _)| folder(path)) {
         let lines =
             text.lines().skip_while(|line| !line.trim_start_matches('\u{feff}').starts_with("# "));
-        let tags = lines.skip(1).map_while(Tag::parse);
+        let tags = lines.skip(1).filter(|line| !line.trim().is_empty()).map_while(Tag::parse);
         for tag in tags.filter_map(|tag| tag.ours()) {
             marked.entry(tag).or_insert(path.as_str());
         }

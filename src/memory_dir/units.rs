@@ -49,7 +49,7 @@ impl<'t> Units<'t> {
             let key = (name, *count);
             *count += 1;
             let body = document.body(block);
-            let tags = document.raw(block).get(body.len()..).unwrap_or_default();
+            let tags = document.raw(block).get(body.len()..).unwrap_or_default().trim_start();
             let section = document.section(block);
             let unit = Unit { at, section, body, tags, is_adopted: false, is_moved: false };
             units.by_key.insert(key.clone(), units.list.len());
@@ -193,7 +193,8 @@ pub(crate) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
     let mut is_below_struck = false;
     let tags = text.lines().filter_map(move |line| {
         let tag = Tag::of_line(line);
-        is_below_struck = if tag.is_some() { is_below_struck } else { is_struck(line) };
+        let goes_on = tag.is_some() || line.trim().is_empty();
+        is_below_struck = if goes_on { is_below_struck } else { is_struck(line) };
         tag.filter(|_| !is_below_struck)?.ours()
     });
     tags.filter(|tag| tag.starts_with(SOURCE))

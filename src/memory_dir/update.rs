@@ -4,7 +4,7 @@
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
 use super::kind::{Files, Kind, SESSIONS};
-use super::merge::{Conflict, Merge, Merged};
+use super::merge::{Conflict, Merge, Merged, unmarked};
 use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
@@ -94,11 +94,24 @@ impl Update {
     }
 }
 
-/// True if `text` lacks an entry of `other`, another version of the file.
+/// True if `text` lacks an entry of `other`, another version of the file; it may have more marks.
 pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
     let [(text, _), (other, _)] = [text, other].map(|it| Document::parse(Kind::of_path(path), it));
     let entries: BTreeSet<&str> = text.entries().map(|block| text.raw(block).trim()).collect();
-    other.entries().any(|block| !entries.contains(other.raw(block).trim()))
+    let is_there = |block: &Block| {
+        let was = words(other.body(block));
+        let mut now = text.entries().map(|it| words(text.body(it)));
+        now.any(|now| !unmarked(&now, &was).is_empty() && unmarked(&was, &now).is_empty())
+    };
+    other.entries().any(|it| !(entries.contains(other.raw(it).trim()) || is_there(it)))
+}
+
+/// The entries of a file that have a tag like this, with their headings.
+pub(crate) fn entries_of(path: &str, text: &str, is_it: impl Fn(&str) -> bool) -> String {
+    let (document, _) = Document::parse(Kind::of_path(path), text);
+    let has_it = |it: &&Block| document.tags(it).any(|tag| tag.ours().is_some_and(&is_it));
+    let entry = |it: &Block| format!("\n## {}\n{}", document.section(it), document.raw(it));
+    document.entries().filter(has_it).map(entry).collect()
 }
 
 /// A file without the entries that people added, which have no tag.

@@ -370,7 +370,7 @@ impl ProjectDirectory {
         for name in shown_files(&names, is_query) {
             match self.folder.file(name) {
                 // Every file that annalist creates has a title.
-                Ok(Some(text)) if text.trim().is_empty() => {
+                Ok(Some(text)) if text.trim().is_empty() && Kind::of_path(name) != Kind::Other => {
                     shown.skipped.push((name.to_owned(), "is empty"));
                 }
                 Ok(Some(text)) => {

@@ -54,8 +54,9 @@ pub(crate) fn tag_or_id<'i>(
     }
     let Some(number) = label_number(id) else { return Ok(Cow::Borrowed(id)) };
     let tag = here.and_then(|here| record_tag(here, number));
-    let missing = "no record with this number has a memory in the project's directory";
-    tag.map(Cow::Owned).ok_or_else(|| LookupError::Name(format!("`{id}`: {missing}")))
+    let place = || here.map_or("the project's directory".into(), |it| it.path().to_string_lossy());
+    let missing = || format!("`{id}`: no record with this number has a memory in {}", place());
+    tag.map(Cow::Owned).ok_or_else(|| LookupError::Name(missing()))
 }
 
 /// Finds the tag of the memory that the record with this number in `folder` shows. What is unreadable shows none.

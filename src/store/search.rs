@@ -18,7 +18,7 @@ const MATCHES_PER_CANDIDATE: u64 = 100;
 const ENTERED_AT_ONCE: u32 = 500;
 
 /// Search filter; absent criteria match everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SearchFilter {
     pub namespace: Option<String>,
     pub kind: Option<ClaimKind>,

@@ -402,6 +402,43 @@ fn two_branches_are_merged_and_the_next_run_goes_on_from_there() {
 }
 
 #[test]
+fn rules_are_shown_and_published_from_a_file_that_a_person_renamed() {
+    let place = filled();
+    let patterns = files(&place)["patterns.md"].clone();
+    let (_, rules) = patterns.split_once("## Code Conventions\n- ").unwrap();
+    let rule = rules.split(" (").next().unwrap();
+    fs::rename(place.path(&format!("{DIR}/patterns.md")), place.path(&format!("{DIR}/house.md")))
+        .unwrap();
+    place.json(&SYNC);
+    edit(&place, "house.md", |text| text.replace("# Project Patterns", "# House"));
+    place.json(&SYNC);
+    assert!(place.run(&["context"]).stdout.contains(rule));
+    assert!(place.run(&["publish"]).stdout.contains(rule));
+}
+
+#[test]
+fn a_checkout_of_an_older_commit_restores_no_entry_that_a_person_deleted() {
+    let place = filled();
+    if git(&place, &["init", "-q"]).is_none() {
+        return;
+    }
+    let git = |args: &[&str]| git(&place, args).unwrap();
+    let commit = |message: &str| git(&["add", "-A", ".claude"]) && git(&["commit", "-qm", message]);
+    let words = "How long finished jobs";
+    assert!(commit("first") && git(&["branch", "other"]));
+    take_out(&place, words);
+    place.json(&SYNC);
+    assert!(commit("without"));
+    let now = (files(&place), believed(&place));
+    assert!(git(&["checkout", "-q", "other"]));
+    edit(&place, "product-context.md", |text| format!("{text}\nMine.\n"));
+    assert!(files(&place).values().any(|text| text.contains(words)));
+    place.json(&SYNC);
+    assert_eq!(believed(&place), now.1, "a checkout restores nothing");
+    assert!(files(&place).values().all(|text| !text.contains(words)));
+}
+
+#[test]
 fn golden_searches_come_out_of_the_command() {
     let Some(golden) = beside("golden").map(|folder| json_of(&folder.join("conkeeper.json")))
     else {
@@ -582,7 +619,7 @@ fn a_record_is_named_by_its_label_where_a_tag_is() {
     let list = format!("annalist records --session {}", &session[..8]);
     place.run(&["why", &format!("session-{}", &session[..8])]).refused(2, &[&list]);
     assert_eq!(place.run(&["records", "--session", &session[..8]]).code, 0);
-    place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record"]);
+    place.run(&["memory", "retract", "ADR-099"]).refused(2, &["`ADR-099`", "no record", DIR]);
     let told = place.run(&["memory", "retract", "ADR-002"]);
     assert!(told.stdout.contains("retracted"), "{}", told.stderr);
 }

@@ -419,6 +419,28 @@ fn a_search_with_more_hits_than_it_shows_says_so() {
 }
 
 #[test]
+fn a_plan_with_more_changes_than_its_page_shows_says_so_and_how_they_are_seen() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..120));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.run(&["consolidate", "--no-model"]);
+    let log = place.json(&["consolidate", "log", "--json"]);
+    let (plan, changed) = (log[0]["plan"].as_str().unwrap(), log[0]["counts"]["add"].as_u64());
+    let page = Served::new(&place);
+    let path = format!("/plans/{plan}");
+    let more = format!("<p>And {} more.</p>", changed.unwrap() - 100);
+    assert!(page.get(&path).contains(&more), "{more} {log}");
+    let padded = "UPDATE plans SET body = body || printf('%.*c', 2200000, ' ')";
+    place.sql().execute(padded, []).unwrap();
+    let shown = page.get(&path);
+    assert!(shown.contains("too many changes to show"), "{shown}");
+    for command in ["annalist consolidate log --json", "annalist memory history ID"] {
+        assert!(shown.contains(command), "{shown}");
+    }
+}
+
+#[test]
 fn a_label_of_a_record_finds_its_memory_wherever_one_searches() {
     let mut place = Place::with_examples();
     place.set("ANNALIST__NAMESPACE", "home/dev/ledger");

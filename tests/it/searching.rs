@@ -126,6 +126,10 @@ fn a_hit_is_a_line_with_an_id_for_why_and_nothing_found_is_a_failure() {
     let none = place.run(&["search", "qqqqq"]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""));
     assert!(none.stderr.starts_with("nothing found in "), "{}", none.stderr);
+    let none = place.run(&["search", "--namespace", "none"]);
+    assert!(none.stderr.contains("annalist search WORDS --all"), "{}", none.stderr);
+    let none = place.run(&["search", "--namespace", "none", "--open"]);
+    assert!(none.stderr.contains("fewer filters"), "{}", none.stderr);
     place.run(&["search", "what", "did", "we"]).refused(2, &["rarer"]);
     place.run(&["search", "x", "--since", "soon"]).refused(2, &["yesterday"]);
 }

@@ -32,6 +32,8 @@ pub(super) struct MemoryEdits {
     pub(super) done: Option<bool>,
     /// Tags of memories that it is no longer marked to conflict with.
     pub(super) unmarked: Vec<String>,
+    /// Tags of memories that it is marked to conflict with again.
+    pub(super) marked: Vec<String>,
     pub(super) removal: Option<Removal>,
     pub(super) is_back: bool,
     /// It is in a file that did not have it before.
@@ -217,7 +219,7 @@ impl<'a> ChangedFile<'a> {
             // An entry that is not rendered here any more was removed by us.
             PersonEdit::Deleted => self.ours.contains(tag) || !self.base.contains(tag),
             // Marks do not move along.
-            PersonEdit::Unmarked(_) => self.known.contains(tag) || self.ours.contains(tag),
+            PersonEdit::Marks { .. } => self.known.contains(tag) || self.ours.contains(tag),
             PersonEdit::Edited(_) | PersonEdit::Ticked(_) | PersonEdit::Moved(_) => true,
         }
     }
@@ -234,7 +236,10 @@ impl MemoryEdits {
                 (self.is_edited, self.text) = (true, Some(text));
             }
             PersonEdit::Ticked(done) => self.done = Some(done),
-            PersonEdit::Unmarked(others) => self.unmarked.extend(others),
+            PersonEdit::Marks { gone, more } => {
+                self.unmarked.extend(gone);
+                self.marked.extend(more);
+            }
             PersonEdit::Moved(section) => {
                 self.is_edited = true;
                 if path == PROGRESS {
@@ -273,7 +278,7 @@ struct RecordText<'t> {
     title: &'t str,
     /// Text of the section with the decision.
     decision: &'t str,
-    /// All lines but that of the status.
+    /// All lines with words but that of the status.
     lines: Vec<&'t str>,
 }
 
@@ -282,7 +287,7 @@ impl<'t> RecordText<'t> {
         let (document, _) = Document::parse(Kind::Decision, text);
         let top = meta(&document);
         let at = top.status_line.unwrap_or_default() as usize;
-        let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
+        let lines = (1..).zip(text.lines()).filter(|it| it.0 != at && !it.1.trim().is_empty());
         let title = document.title();
         let decided = document.entries().find(|block| document.section(block) == DECISION);
         RecordText {

@@ -9,6 +9,7 @@ mod state;
 mod tests;
 
 use super::consolidating::{DecisionOutcome, apply_verdict};
+use super::lookup::applied_plans;
 use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
@@ -39,6 +40,8 @@ use std::sync::Arc;
 const PASSES_MAX: u32 = 3;
 /// A person removed the mark of an open pair.
 const KEPT_BOTH: &str = "person-kept-both";
+/// A person put such a mark back.
+const TOOK_BACK: &str = "person-took-back";
 /// Maximum number of open pairs that are marked in the directory, earliest first.
 const OPEN_PAIRS_MAX: u32 = 500;
 
@@ -261,7 +264,7 @@ impl DirSync {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 self.note_unseen(lease, folder, &plan).await?;
-                let kept = self.keep_both(lease, &plan.kept).await?;
+                let kept = self.decide_pairs(lease, &plan).await?;
                 return Ok(plan.people().into_iter().chain(kept).collect());
             }
         }
@@ -283,18 +286,32 @@ impl DirSync {
         Ok(is_any)
     }
 
-    /// Applies a keep-both verdict to each pair. Returns the first memories of those to which it applies.
-    async fn keep_both(
+    /// Keeps both of each pair that lost its mark, and undoes that for each that got it back. Returns their first memories.
+    async fn decide_pairs(
         &self,
         lease: &NamespaceLease,
-        pairs: &[(MemoryId, MemoryId)],
+        plan: &SyncPlan,
     ) -> Result<ImportedEdits, StoreError> {
         let mut kept = Vec::new();
-        for (one, other) in pairs {
+        for (one, other) in &plan.kept {
             let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
             let outcome = apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
             let DecisionOutcome::Done(plan) = outcome else { continue };
             kept.extend(plan.after().remove(one).map(|memory| (KEPT_BOTH, memory)));
+        }
+        for (one, other) in &plan.marked {
+            let is_it = |it: &Plan| {
+                let touches = |id: &MemoryId| it.before.iter().any(|it| it.id == *id);
+                it.operations.iter().all(|it| it.rule == KEPT_BOTH)
+                    && touches(one)
+                    && touches(other)
+            };
+            let verdicts = applied_plans(&self.store, Some(&lease.subject)).await?.into_iter();
+            let Some(plan) = verdicts.map(|it| it.plan).rfind(is_it) else { continue };
+            if self.store.undo_plan(lease, &plan, (self.clock)()).await?.is_ok() {
+                let memory = plan.before.into_iter().find(|it| it.id == *one);
+                kept.extend(memory.map(|memory| (TOOK_BACK, memory)));
+            }
         }
         Ok(kept)
     }
@@ -324,7 +341,7 @@ impl DirSync {
             }
             report.people.extend(plan.people());
             let is_new = self.note_unseen(lease, folder, &plan).await?;
-            let kept = self.keep_both(lease, &plan.kept).await?;
+            let kept = self.decide_pairs(lease, &plan).await?;
             if is_new || !kept.is_empty() {
                 report.people.extend(kept);
                 continue;
@@ -507,7 +524,9 @@ impl DirSync {
         refused.extend(people.deleted_records());
         refused.extend(people.shared_tags());
         let amendments = people.amendments(&memories, &edits, today);
-        let mut kept = people::unmarked_pairs(&memories, &edits);
+        let mut marked = people::marked_pairs(&memories, &edits, |it| &it.marked);
+        marked.retain(|_| !before.is_moved);
+        let mut kept = people::marked_pairs(&memories, &edits, |it| &it.unmarked);
         kept.retain(|(one, other)| {
             let pair = (*one.min(other), *one.max(other));
             contradictions.iter().any(|it| (it.one.min(it.other), it.one.max(it.other)) == pair)
@@ -520,7 +539,7 @@ impl DirSync {
             }
             (rendered, update) = lay(&memories);
         }
-        Ok(SyncPlan { amendments, kept, refused, rendered, update, before, unseen, disk })
+        Ok(SyncPlan { amendments, kept, marked, refused, rendered, update, before, unseen, disk })
     }
 }
 
@@ -541,6 +560,8 @@ struct SyncPlan {
     amendments: Vec<Amendment>,
     /// Pairs that a person keeps side by side.
     kept: Vec<(MemoryId, MemoryId)>,
+    /// Pairs that a person marked again.
+    marked: Vec<(MemoryId, MemoryId)>,
     /// Records with an invalid status, or of which only the line or only the file was removed, with the reason.
     refused: Vec<(String, &'static str)>,
     rendered: Rendered,

@@ -263,19 +263,19 @@ fn leads_to(from: MemoryId, to: MemoryId, successors: &BTreeMap<MemoryId, Memory
     chain.take(successors.len() + 1).any(|at| at == to)
 }
 
-/// Pairs of memories from which a person removed the mark of a conflict.
-pub(super) fn unmarked_pairs(
+/// Pairs of memories that `marks` of people's edits name, such as those from which the mark of a conflict was removed.
+pub(super) fn marked_pairs(
     memories: &[Memory],
     edits: &BTreeMap<String, MemoryEdits>,
+    marks: fn(&MemoryEdits) -> &[String],
 ) -> Vec<(MemoryId, MemoryId)> {
-    if edits.values().all(|it| it.unmarked.is_empty()) {
+    if edits.values().all(|it| marks(it).is_empty()) {
         return Vec::new();
     }
     let tags = source_tags(memories.iter().map(|it| it.id));
     let ids: BTreeMap<&str, MemoryId> = tags.iter().map(|(id, tag)| (tag.as_str(), *id)).collect();
     let id = |tag: &String| ids.get(tag.as_str()).copied();
-    let pairs =
-        edits.iter().flat_map(|(tag, it)| it.unmarked.iter().map(move |other| (tag, other)));
+    let pairs = edits.iter().flat_map(|(tag, it)| marks(it).iter().map(move |other| (tag, other)));
     pairs.filter_map(|(tag, other)| Some((id(tag)?, id(other)?))).collect()
 }
 

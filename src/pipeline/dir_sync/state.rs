@@ -2,15 +2,17 @@
 //! unfinished run was about to write. Only redacted text is kept.
 
 use crate::adapters::memory_files::DirectoryRead;
+use crate::adapters::repository;
 use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
     ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS,
-    PROGRESS, Part, SOURCE, adr_label, adr_number, initial_files, is_day, lacks_entries,
-    source_tags, tagged_alone, tags_in, tags_of_memories, unedited,
+    PROGRESS, Part, SOURCE, adr_label, adr_number, entries_of, initial_files, is_day,
+    lacks_entries, source_tags, tagged_alone, tags_in, tags_of_memories, unedited,
 };
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Key suffix of the contents of files when they were last seen.
@@ -24,7 +26,9 @@ const STAMPS: &str = "#stamps";
 /// Key suffix of the digests of earlier versions of files; those above an empty line were replaced by a run, the others
 /// only by people. Those of a file that a run removed are kept under a name without words, with the tag of its memory.
 const PAST: &str = "#past";
-const KEYS: [&str; 6] = ["", SEEN, NEXT, AFTER, STAMPS, PAST];
+/// Key suffix of the length of git's log of current commits when the last run began, in bytes.
+const GIT: &str = "#git";
+const KEYS: [&str; 7] = ["", SEEN, NEXT, AFTER, STAMPS, PAST, GIT];
 /// Maximum number of earlier versions of a file to recognise.
 const PAST_MAX: usize = 50;
 /// Mark of a version that contains exactly what was rendered.
@@ -72,6 +76,9 @@ pub(super) struct KnownFiles {
     pub(super) removed: BTreeMap<String, u32>,
     /// Versions that a checkout replaced or removed since the last run; `None` for a file that it brought back.
     pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
+    pub(super) git_log: usize,
+    /// Since the last run, git checked out or merged other commits.
+    pub(super) is_moved: bool,
 }
 
 /// A file that is back at a version which a run replaced.
@@ -141,10 +148,12 @@ impl SyncState<'_> {
         base.retain(|path, _| seen.contains_key(path) || !disk.contains_key(path));
         let past = self.store.rendered(&self.key(PAST)).await?;
         let mut known = KnownFiles { base, seen, is_stored, ..KnownFiles::default() };
+        self.follow_git(&mut known, disk, namespace).await?;
         let older = self.older_versions(disk, &known, &past);
-        if self.is_checkout(&older, &known.seen, namespace).await? {
+        let is_by_git = known.is_moved && !older.is_empty();
+        if is_by_git || self.is_checkout(&older, &known.seen, namespace).await? {
             // Nobody edited an older checkout: the run replaces it, and what it lacks.
-            let KnownFiles { base, seen, is_stored, removed: _, replaced } = &mut known;
+            let KnownFiles { base, seen, is_stored, replaced, .. } = &mut known;
             let gone = seen.iter().filter(|(path, _)| !disk.contains_key(*path));
             replaced.extend(gone.map(|(path, text)| (path.clone(), Some(text.clone()))));
             base.retain(|path, _| disk.contains_key(path) || !seen.contains_key(path));
@@ -166,7 +175,7 @@ impl SyncState<'_> {
             }
             *is_stored = false;
         }
-        let KnownFiles { mut base, mut seen, mut is_stored, removed: _, replaced } = known;
+        let KnownFiles { mut base, mut seen, mut is_stored, .. } = known;
         // A recreated directory is filled from scratch.
         if is_anew(&base, disk) {
             (base, seen, is_stored) = (Files::new(), Files::new(), false);
@@ -179,7 +188,42 @@ impl SyncState<'_> {
             let tag = versions.lines().rfind(|line| line.starts_with(SOURCE))?;
             Some((tag.to_owned(), adr_number(path)?))
         });
-        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect(), replaced })
+        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect(), ..known })
+    }
+
+    /// Makes entries of ended memories that git brought back since the last run known: nobody restored them.
+    async fn follow_git(
+        &self,
+        known: &mut KnownFiles,
+        disk: &Files,
+        namespace: &str,
+    ) -> Result<(), StoreError> {
+        let log = repository::head_log(Path::new(&self.dir));
+        let length = self.store.rendered(&self.key(GIT)).await?.remove(GIT);
+        let length = length.and_then(|it| it.parse().ok()).unwrap_or(log.len());
+        known.git_log = log.trim_end_matches(repository::UNFINISHED_MERGE).len();
+        known.is_moved = has_moved(log.get(length..).unwrap_or_default());
+        if !known.is_moved {
+            return Ok(());
+        }
+        let memories = self.store.memories(Some(namespace)).await?;
+        let tags = source_tags(memories.keys().copied());
+        let ended = memories.values().filter(|it| it.state != MemoryState::Active);
+        let ended: BTreeSet<&str> = ended.filter_map(|it| Some(&**tags.get(&it.id)?)).collect();
+        for (path, text) in disk {
+            let Some(seen) = known.seen.get(path) else { continue };
+            let there: BTreeSet<&str> = tags_in(seen).collect();
+            let text = passed(text, self.gate);
+            let back = entries_of(path, &text, |it| ended.contains(it) && !there.contains(it));
+            if !back.is_empty() {
+                for files in [&mut known.base, &mut known.seen] {
+                    let file = files.entry(path.clone()).or_default();
+                    *file = format!("{file}{back}").into();
+                }
+                known.is_stored = false;
+            }
+        }
+        Ok(())
     }
 
     /// True if nobody edited a file that shows memories since the last run. Files with known stamps need not be read.
@@ -206,9 +250,9 @@ impl SyncState<'_> {
             let text = passed(text, self.gate);
             let digest = digest(&text);
             let is_it = |version: &&str| version.trim_start_matches(EXACT) == digest;
-            // A person who only reverts their own edits means it.
-            let found =
-                replaced.lines().find(is_it).filter(|_| !since.lines().any(|it| is_it(&it)));
+            // A person who only reverts their own edits means it; git does not.
+            let is_meant = !known.is_moved && since.lines().any(|it| is_it(&it));
+            let found = replaced.lines().chain(since.lines()).find(is_it).filter(|_| !is_meant);
             if let Some(version) = found {
                 let is_exact = version.starts_with(EXACT);
                 older.push(OlderVersion { path: path.clone(), text, is_exact });
@@ -331,6 +375,7 @@ impl SyncState<'_> {
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
         let none = || KeptFiles::All(Files::new());
+        let length = before.git_log.to_string();
         let kept = vec![
             (self.key(SEEN), before.kept(&before.seen, &after.seen)),
             (self.dir.clone(), before.kept(&before.base, &after.base)),
@@ -338,6 +383,7 @@ impl SyncState<'_> {
             (self.key(PAST), KeptFiles::Changed(versions)),
             (self.key(AFTER), none()),
             (self.key(NEXT), none()),
+            (self.key(GIT), KeptFiles::All(Files::from([(GIT.to_owned(), length.into())]))),
         ];
         self.store.keep_rendered(kept).await
     }
@@ -345,6 +391,17 @@ impl SyncState<'_> {
     fn key(&self, kind: &str) -> String {
         format!("{}{kind}", self.dir)
     }
+}
+
+/// True if these lines of git's log of current commits check out or merge others; a fast-forward brings edits.
+fn has_moved(log: &str) -> bool {
+    log.lines().filter_map(|line| line.split_once('\t')).any(|(commits, what)| {
+        let mut commits = commits.split(' ');
+        let moves = ["checkout:", "commit (merge):", "rebase", "merge", "pull"];
+        commits.next() != commits.next()
+            && moves.iter().any(|it| what.starts_with(it))
+            && !what.ends_with(": Fast-forward")
+    })
 }
 
 /// Keys under which the state of a directory is stored.

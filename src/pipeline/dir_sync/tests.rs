@@ -917,6 +917,41 @@ fn a_deed_closes_a_request_visibly_also_where_a_person_edited_its_line() {
 }
 
 #[test]
+fn entries_keep_the_tags_that_a_formatter_put_apart() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    for path in ["active-context.md", "progress.md", "decisions/ADR-001-use-postgres.md"] {
+        // As Prettier writes a list with comments in it.
+        scene.edit(path, |text| {
+            let lines = text.lines().scan("", |above, line| {
+                let is_apart = line.starts_with("<!-- @") != above.starts_with("<!-- @");
+                *above = line;
+                Some(format!("{}{line}\n", if is_apart { "\n" } else { "" }))
+            });
+            lines.collect()
+        });
+    }
+    let files = scene.files();
+    let report = scene.sync();
+    assert!(report.is_empty() && report.left.is_empty(), "{report:?}");
+    assert_eq!(scene.files(), files);
+    scene.edit("progress.md", |text| text.replace("- Mend the", "-[x] Mend at once the"));
+    scene.edit("active-context.md", |text| text.replace("in snake_case", "in snake case"));
+    let rules: BTreeSet<&str> = scene.sync().people.iter().map(|it| it.0).collect();
+    assert_eq!(Vec::from_iter(rules), ["person-closed", PERSON_EDITED]);
+    assert!(scene.memory("names").edited.unwrap().contains("Names in snake case"));
+    let shown = below(&scene.files()["progress.md"], "Completed (Recent)");
+    assert_eq!(shown, ["- [x] Mend at once the gutter (1970-01-01)"]);
+    scene.apply(second());
+    assert_eq!(scene.sync().conflicts, []);
+    let text = scene.files()["active-context.md"].clone();
+    assert!(!text.contains("Use Postgres") && !text.contains("Names in snake"), "{text}");
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
 fn a_line_that_is_put_back_revives_its_memory_and_not_the_successor() {
     for takes_out in [false, true] {
         let scene = scene();
@@ -1025,6 +1060,34 @@ fn a_mark_of_a_contradiction_that_is_taken_away_keeps_both() {
         assert_eq!(memory.decided.unwrap().rule, "person-kept-both");
     }
     assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_mark_of_a_contradiction_that_is_put_back_takes_back_that_both_hold() {
+    for is_first in [true, false] {
+        let scene = scene();
+        scene.apply(vec![operation("nine", decided("Close at nine", &[]), None)]);
+        let mut ten = operation("ten", decided("Close at ten", &[]), None);
+        ten.disposition = Disposition::Conflict { with: id("nine"), memory: id("ten") };
+        scene.apply(vec![ten]);
+        scene.sync();
+        let marked = scene.state();
+        let mark = |name| format!("; conflicts with {}", source_tags([id(name)])[&id(name)]);
+        scene.edit("active-context.md", |text| text.replacen(&mark("nine"), "", 1));
+        scene.sync();
+        assert!(!scene.files()["active-context.md"].contains("conflicts with"));
+        let (line, other) = if is_first { ("nine", "ten") } else { ("ten", "nine") };
+        scene.edit("active-context.md", |text| {
+            let at = text.find(&format!("Close at {line}")).unwrap();
+            let end = at + text[at..].find(')').unwrap();
+            format!("{}{}{}", &text[..end], mark(other), &text[end..])
+        });
+        let report = scene.sync();
+        let rules: Vec<&str> = report.people.iter().map(|it| it.0).collect();
+        assert_eq!(rules, ["person-took-back"]);
+        assert_eq!(scene.state(), marked, "{is_first}");
+        assert!(scene.sync().is_empty());
+    }
 }
 
 #[test]

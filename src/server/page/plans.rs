@@ -22,6 +22,8 @@ const CHANGES_MAX: usize = 100;
 const FILES_MAX: usize = 40;
 /// Maximum size of a plan whose changes are shown, in bytes.
 const SHOWN_BYTES_MAX: u64 = 2 * 1024 * 1024;
+const TOO_MANY: &str =
+    "too many changes to show: see `annalist consolidate log --json`, `annalist memory history ID`";
 const TEMPLATE: &str = include_str!("templates/plan.html");
 
 pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
@@ -131,7 +133,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     let undone = undone(at, undone_at);
     let view = match &plan {
         Some(plan) => plan_view(store, plan).await?,
-        None => context! { id => id.to_string(), namespace, what => "too many changes to show" },
+        None => context! { id => id.to_string(), namespace, what => TOO_MANY },
     };
     visit.render("A plan", TEMPLATE, context! { at => clock::local_minute(at), undone, ..view })
 }

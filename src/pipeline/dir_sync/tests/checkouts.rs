@@ -147,6 +147,92 @@ fn files_that_come_back_with_a_merge_are_nobodys_edit() {
     scene.restores_after_checkout(&branch);
 }
 
+impl Scene {
+    /// Logs that git made another commit the current one, or leaves a merge unfinished.
+    fn note_git(&self, what: &str) {
+        let logs = self.root.path().join(".git/logs");
+        if what.is_empty() {
+            return crate::adapters::files::replace(&logs.join("../MERGE_HEAD"), "2\n").unwrap();
+        }
+        std::fs::create_dir_all(&logs).unwrap();
+        let log = std::fs::read_to_string(logs.join("HEAD")).unwrap_or_default();
+        let line = format!("{:040} {:040} A <a@b> 1795262400 +0000\t{what}\n", 1, 2);
+        crate::adapters::files::replace(&logs.join("HEAD"), &(log + &line)).unwrap();
+    }
+}
+
+#[test]
+fn what_a_checkout_or_a_merge_brings_back_is_no_restored_entry() {
+    let back = [
+        "checkout: moving from main to 0123456",
+        "merge other: Merge made by the 'ort' strategy.",
+        "commit (merge): Merge branch 'other'",
+        "rebase (start): checkout main",
+        "",
+    ];
+    let not_back = ["commit: checkout: x", "merge other: Fast-forward", "revert: Revert \"x\""];
+    let all = back.into_iter().map(|it| (it, false)).chain(not_back.map(|it| (it, true)));
+    for (what, counts) in all {
+        let scene = scene();
+        scene.note_git("commit: first");
+        scene.apply(first());
+        scene.sync();
+        let old = scene.files();
+        scene.take_out(LISTS, "Who pays for it");
+        scene.amend("names", |it| {
+            (it.state, it.superseded_by) = (MemoryState::Superseded, Some(id("db")));
+        });
+        scene.sync();
+        let now = scene.state();
+        scene.note_git(what);
+        if what.is_empty() {
+            // A merge goes on for more than one sync.
+            scene.sync();
+        }
+        // As a merge leaves it: no version of the file that anybody wrote.
+        let entry = |text: &str, words: &str| {
+            let at = text.find(words).unwrap();
+            let tag = at + text[at..].find("<!-- @tag").unwrap();
+            text[at..=tag + text[tag..].find('\n').unwrap()].to_owned()
+        };
+        let [who, names] = ["- Who pays for it", "- Names in"].map(|it| entry(&old[LISTS], it));
+        scene.edit(LISTS, |text| {
+            text.replace("## Open Questions\n", &format!("## Open Questions\n{who}"))
+                .replace("## Blockers\n", &format!("## Blockers\n{names}- mine\n"))
+        });
+        let report = scene.sync();
+        assert_eq!(report.people.len(), if counts { 2 } else { 0 }, "{what}");
+        if !counts {
+            let (files, memories, _) = scene.state();
+            assert_eq!(memories, now.1, "{what}");
+            let text = now.0[LISTS].replace("## Blockers\n", "## Blockers\n- mine\n");
+            assert_eq!(*files[LISTS], *text, "{what}");
+        }
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn a_line_that_a_person_deleted_stays_deleted_in_an_older_checkout() {
+    let scene = scene();
+    scene.note_git("commit: first");
+    scene.apply(first());
+    scene.sync();
+    let old = scene.files();
+    scene.take_out(LISTS, "Who pays for it");
+    scene.edit(LISTS, |text| text.replace("Names in snake_case", "Names in snake case"));
+    scene.sync();
+    scene.note_git("commit: without");
+    let memories = scene.state().1;
+    scene.note_git("checkout: moving from main to 0123456");
+    scene.check_out(&old);
+    assert_eq!(scene.sync().people, []);
+    assert_eq!(scene.state().1, memories);
+    let text = scene.files()[LISTS].clone();
+    assert!(text.contains("in snake case") && !text.contains("Who pays"), "{text}");
+    assert!(scene.sync().is_empty());
+}
+
 #[test]
 fn an_edit_in_a_checkout_of_older_files_is_the_only_one_in_it() {
     let scene = scene();
