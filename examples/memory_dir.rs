@@ -7,7 +7,6 @@ use annalist::{
     print_lint, render_directory, search_directory, update_directory,
 };
 use annalist::{Gate, Pii};
-use std::collections::BTreeMap;
 
 /// 2026-11-21.
 const TODAY: Timestamp = Timestamp(1_795_219_200_000);
@@ -49,7 +48,7 @@ fn rendered(
         sessions: &[],
         contradictions: &[],
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &Default::default(),
         today: TODAY,
         gate,
     };

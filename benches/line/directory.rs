@@ -10,7 +10,6 @@ use annalist::{
 };
 use annalist::{Gate, Pii, Redacted};
 use criterion::{Criterion, Throughput, criterion_group};
-use std::collections::BTreeMap;
 use std::hint::black_box;
 
 criterion_group!(directory, memory_dir);
@@ -70,7 +69,7 @@ fn memory_dir(c: &mut Criterion) {
         sessions: &sessions,
         contradictions: &[],
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &Default::default(),
         today: TODAY,
         gate: &gate,
     };

@@ -300,7 +300,7 @@ fn is_link_out(path: &Path) -> io::Error {
 }
 
 /// Size and modification time of a file, to detect changes; `None` for a link.
-fn stamp(path: &Path) -> Option<String> {
+pub(super) fn stamp(path: &Path) -> Option<String> {
     let file = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let changed = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(format!("{:x}:{:x}", file.len(), changed.as_nanos()))

@@ -37,7 +37,7 @@ impl WriteExtracted {
 }
 
 /// A judgement made during the slice.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
     /// The alternatives that were considered.
@@ -49,7 +49,7 @@ pub struct Decision {
 }
 
 /// A topic that was debated.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Discussion {
     /// What was debated.
@@ -59,7 +59,7 @@ pub struct Discussion {
 }
 
 /// Something that was tried.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
     /// What was tried.
@@ -71,7 +71,7 @@ pub struct Attempt {
 }
 
 /// What a person asked for.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersonRequest {
     /// What the person wants.
@@ -99,7 +99,7 @@ named! {
 }
 
 /// One claim, unproven.
-#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Claim {
     /// A judgement.

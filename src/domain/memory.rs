@@ -99,7 +99,7 @@ fn by_rule(rule: Option<&str>) -> &str {
 pub(crate) const PERSON_EDITED: &str = "person-edited";
 
 /// A person's decision on a memory, in the directory or by a command.
-#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, Hash, PartialEq, Deserialize, Serialize)]
 pub struct PersonDecision {
     /// The rule, such as `person-closed`; no words.
     pub rule: Cow<'static, str>,
@@ -108,7 +108,7 @@ pub struct PersonDecision {
 }
 
 /// A kept fact. Nothing of it comes from a model but the claim, which was proven first.
-#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Hash, PartialEq, Deserialize, Serialize)]
 pub struct Memory {
     /// Digest of the namespace and of the first record that it rests on.
     pub id: MemoryId,

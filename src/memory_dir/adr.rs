@@ -72,6 +72,13 @@ impl Placing<'_> {
     }
 
     fn record(&self, memory: &Memory, it: &Decision, path: &str, number: u32) -> Page {
+        let status = self.status(memory);
+        let replaced = self.replaced.get(&memory.id).into_iter().flatten().copied();
+        let memories: Vec<&Memory> = replaced.chain([memory]).collect();
+        let mut page = self.page(path.to_owned(), self.inputs(&status, &memories));
+        if page.is_kept {
+            return page;
+        }
         let claimed = title_of(it);
         let title = said(memory, &claimed);
         let title = clauses_within(&title, TITLE_LETTERS_MAX).unwrap_or(&title);
@@ -80,15 +87,13 @@ impl Placing<'_> {
         let tag = tag_line(self.tag(memory.id));
         let date = memory.valid_from.map_or_else(|| UNKNOWN.to_owned(), |at| at.day());
         let mut head = format!(
-            "# {}: {title}\n{tag}\n\n**Status:** {}\n**Date:** {date}\n",
+            "# {}: {title}\n{tag}\n\n**Status:** {status}\n**Date:** {date}\n",
             adr_label(number),
-            self.status(memory),
         );
         let tags = self.topics(it);
         if !tags.is_empty() {
             head.push_str(&format!("**Tags:** {}\n", tags.join(", ")));
         }
-        let mut page = Page::new(path);
         page.head = Some(head);
         // A person may have worded the title of a longer decision, which stays.
         let is_whole = claimed.chars().count() <= TITLE_LETTERS_MAX;

@@ -22,12 +22,23 @@ pub struct Facts<'a> {
     pub contradictions: &'a [Contradiction],
     /// Memories that name something missing in the code, and the text that says so.
     pub missing: &'a [(MemoryId, String)],
-    /// Numbers of the records that a run removed, by tag: they are kept for their decisions.
-    pub removed: &'a BTreeMap<String, u32>,
+    /// State of the last run besides its files.
+    pub last: &'a LastRun,
     /// Date for files that change.
     pub today: Timestamp,
     /// Redacts joined or truncated text once more.
     pub gate: &'a Gate,
+}
+
+/// Facts about the last run that its files do not show.
+#[derive(Clone, Debug, Default)]
+pub struct LastRun {
+    /// Numbers of the records that a run removed, by tag: they are kept for their decisions.
+    pub removed: BTreeMap<String, u32>,
+    /// Hashes of what files in the base, by path, were rendered from.
+    pub inputs: BTreeMap<String, u64>,
+    /// Identity of this program; another one may render differently.
+    pub program: String,
 }
 
 /// Text between an entry and the tag of the entry that it contradicts.

@@ -12,6 +12,10 @@ pub(super) struct Page {
     pub(super) head: Option<String>,
     pub(super) sections: Vec<(&'static str, Vec<NewEntry>)>,
     pub(super) footer: Option<String>,
+    /// Hash of what it is rendered from; `None` if it is always rendered.
+    pub(super) inputs: Option<u64>,
+    /// The base was rendered from the same, and stays.
+    pub(super) is_kept: bool,
 }
 
 impl Page {
@@ -19,7 +23,7 @@ impl Page {
         let path = path.into();
         let sections = Kind::of_path(&path).sections();
         let sections = sections.iter().map(|section| (*section, Vec::new())).collect();
-        Page { path, head: None, sections, footer: None }
+        Page { path, head: None, sections, footer: None, inputs: None, is_kept: false }
     }
 
     pub(super) fn push(&mut self, section: &'static str, entry: NewEntry) {
@@ -30,7 +34,7 @@ impl Page {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.sections.iter().all(|(_, entries)| entries.is_empty())
+        !self.is_kept && self.sections.iter().all(|(_, entries)| entries.is_empty())
     }
 
     /// Renders the file; returns `before` if only the date at the end would change.
@@ -38,6 +42,9 @@ impl Page {
         let kind = Kind::of_path(&self.path);
         // A footer of its own has no date.
         let has_own_footer = self.footer.is_some();
+        if let Some(before) = before.filter(|_| self.is_kept) {
+            return Arc::clone(before);
+        }
         if let Some(before) = before
             && let Some(day) = if has_own_footer { Some("") } else { last_day(kind, before) }
             && *self.write(kind, day) == **before

@@ -23,10 +23,12 @@ use crate::domain::{
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
+use foldhash::quality::FixedState;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::thread;
 
 /// The rendered directory.
@@ -42,39 +44,40 @@ pub struct Rendered {
     pub wordings: BTreeMap<String, String>,
     /// Tags of memories that no list is to show any more, such as settled discussions.
     pub ended: BTreeSet<String>,
+    /// Hashes of what files were rendered from.
+    pub inputs: BTreeMap<String, u64>,
 }
 
 /// Renders `facts`. `base` is the last rendering, `disk` the current directory: numbers and names
-/// of records and sessions come from them, and the date at the end of an unchanged file.
+/// of records and sessions come from them, and the date at the end of an unchanged file. A file of the base that the last
+/// run rendered from the same memories is not rendered again.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
-    let tags: HashMap<MemoryId, String> = tags.into_iter().collect();
     let wording = |it: &Memory| Some((tags.get(&it.id)?.clone(), it.edited.clone()?));
     let wordings = facts.memories.iter().filter_map(wording).collect();
-    let in_time = by_time(facts.memories);
-    let names = Names::of(&NamedMemories { facts, tags: &tags, in_time: &in_time }, base, disk);
-    let mut placing = Placing::new(facts, &names, tags, in_time);
-    let mut pages = placing.lists();
-    pages.extend(placing.records());
-    pages.extend(placing.sessions());
-    pages.extend(placing.archive());
+    let named = NamedMemories { facts, base, tags, in_time: by_time(facts.memories) };
+    let names = Names::of(&named, disk);
+    let mut placing = Placing::new(named, &names);
+    let (mut files, mut inputs, today) = (Files::new(), BTreeMap::new(), facts.today.day());
+    let mut add = |page: Page| {
+        let before = base.get(names.renamed.get(&page.path).unwrap_or(&page.path));
+        // Only people create files without entries; existing ones stay.
+        if !(page.is_empty() && before.is_none()) {
+            inputs.extend(page.inputs.map(|it| (page.path.clone(), it)));
+            let text = page.text(before, &today);
+            files.insert(page.path, text);
+        }
+    };
+    placing.lists().into_iter().for_each(&mut add);
+    placing.records().into_iter().for_each(&mut add);
+    placing.sessions().into_iter().for_each(&mut add);
+    placing.archive(&mut add);
     let active = facts.memories.iter().filter(|memory| is_active(memory));
     let unplaced =
         active.map(|memory| memory.id).filter(|id| !placing.shown.contains(id)).collect();
     let ended = facts.memories.iter().filter(|memory| placing.ended.contains(&memory.id));
     let ended = ended.map(|memory| placing.tag(memory.id).to_owned()).collect();
-    let (mut files, today) = (Files::new(), facts.today.day());
-    for page in pages {
-        let before = names.renamed.get(&page.path).unwrap_or(&page.path);
-        let before = base.get(before);
-        // Only people create files without entries; existing ones stay.
-        if page.is_empty() && before.is_none() {
-            continue;
-        }
-        let text = page.text(before, &today);
-        files.insert(page.path, text);
-    }
-    Rendered { files, renamed: names.renamed, unplaced, wordings, ended }
+    Rendered { files, renamed: names.renamed, unplaced, wordings, ended, inputs }
 }
 
 pub(super) struct Names {
@@ -88,13 +91,14 @@ pub(super) struct Names {
 /// Memories and their tags, the input for names.
 struct NamedMemories<'a> {
     facts: &'a Facts<'a>,
-    tags: &'a HashMap<MemoryId, String>,
-    in_time: &'a [&'a Memory],
+    base: &'a Files,
+    tags: HashMap<MemoryId, String>,
+    in_time: Vec<&'a Memory>,
 }
 
 impl Names {
-    fn of(named: &NamedMemories<'_>, base: &Files, disk: &Files) -> Names {
-        let NamedMemories { facts, tags, in_time } = named;
+    fn of(named: &NamedMemories<'_>, disk: &Files) -> Names {
+        let NamedMemories { facts, base, tags, in_time } = named;
         let (in_base, on_disk) = (marked(base), marked(disk));
         let mut renamed = BTreeMap::new();
         let mut known = |tag: &str| {
@@ -111,7 +115,8 @@ impl Names {
         };
         let taken = base.keys().chain(disk.keys()).filter_map(|path| adr_number(path));
         let taken: BTreeSet<u32> = taken.collect();
-        let last = taken.iter().chain(facts.removed.values()).max().copied().unwrap_or_default();
+        let last =
+            taken.iter().chain(facts.last.removed.values()).max().copied().unwrap_or_default();
         let mut number = last.saturating_add(1);
         let mut records = BTreeMap::new();
         // What takes the place of a record has one too, so that the record can name it.
@@ -132,14 +137,16 @@ impl Names {
             let path = match path {
                 Some(path) => path,
                 None if at < older || memory.state == MemoryState::Retracted => continue,
-                None => match facts.removed.get(tag).filter(|number| !taken.contains(number)) {
-                    Some(number) => adr_path(*number, &title_of(it)),
-                    None => {
-                        let path = adr_path(number, &title_of(it));
-                        number = number.saturating_add(1);
-                        path
+                None => {
+                    match facts.last.removed.get(tag).filter(|number| !taken.contains(number)) {
+                        Some(number) => adr_path(*number, &title_of(it)),
+                        None => {
+                            let path = adr_path(number, &title_of(it));
+                            number = number.saturating_add(1);
+                            path
+                        }
                     }
-                },
+                }
             };
             let number = adr_number(&path).unwrap_or_default();
             records.insert(memory.id, (path, number));
@@ -270,6 +277,7 @@ pub(super) type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
 pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) names: &'a Names,
+    base: &'a Files,
     tags: HashMap<MemoryId, String>,
     in_time: Vec<&'a Memory>,
     pub(super) by_id: HashMap<MemoryId, &'a Memory>,
@@ -285,12 +293,8 @@ pub(super) struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    fn new(
-        facts: &'a Facts<'a>,
-        names: &'a Names,
-        tags: HashMap<MemoryId, String>,
-        in_time: Vec<&'a Memory>,
-    ) -> Placing<'a> {
+    fn new(named: NamedMemories<'a>, names: &'a Names) -> Placing<'a> {
+        let NamedMemories { facts, base, tags, in_time } = named;
         let by_id = facts.memories.iter().map(|memory| (memory.id, memory)).collect();
         let mut replaced: BTreeMap<MemoryId, Vec<&Memory>> = BTreeMap::new();
         for memory in in_time.iter().copied() {
@@ -300,8 +304,19 @@ impl<'a> Placing<'a> {
         }
         let (marks, lessons) = (HashMap::new(), BTreeMap::new());
         let (shown, ended) = (HashSet::new(), HashSet::new());
-        let mut placing =
-            Placing { facts, names, tags, in_time, by_id, replaced, marks, lessons, shown, ended };
+        let mut placing = Placing {
+            facts,
+            names,
+            base,
+            tags,
+            in_time,
+            by_id,
+            replaced,
+            marks,
+            lessons,
+            shown,
+            ended,
+        };
         placing.mark();
         placing.join_lessons();
         let is_proposed = |it: &&Memory| {
@@ -425,7 +440,7 @@ impl<'a> Placing<'a> {
     /// before older ones.
     fn overflow<'m>(&self, newest: impl Iterator<Item = &'m Memory>) -> BTreeSet<MemoryId> {
         let mut older: Vec<&Memory> = newest.skip(DECISIONS.entries_max / 2).collect();
-        older.sort_by_key(|it| {
+        older.sort_by_cached_key(|it| {
             let has_record = self.names.records.contains_key(&it.id);
             let is_persons = it.confirmed || it.said_by == Speaker::Person;
             (it.sources.len() < 2, has_record, !is_persons)
@@ -563,11 +578,11 @@ impl<'a> Placing<'a> {
         }
     }
 
-    pub(super) fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
+    fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
         self.line(Shape::Bullet, &self.decided(memory, it), Some(Category::Decision), memory)
     }
 
-    pub(super) fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
+    fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
         let mut text = with_points(it);
         if !memory.is_open() {
             // It was settled since.
@@ -576,7 +591,7 @@ impl<'a> Placing<'a> {
         self.line(Shape::Bullet, &text, None, memory)
     }
 
-    pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
+    fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
         let text = with_result(it);
         let is_bugfix = Category::of_words(&text) == Some(Category::Bugfix);
         let category = if is_bugfix { Category::Bugfix } else { Category::Learning };
@@ -639,12 +654,7 @@ impl<'a> Placing<'a> {
         Some((list, Box::new(move || self.request_line(shape, memory, it))))
     }
 
-    pub(super) fn request_line(
-        &self,
-        shape: Shape,
-        memory: &Memory,
-        it: &PersonRequest,
-    ) -> Option<NewEntry> {
+    fn request_line(&self, shape: Shape, memory: &Memory, it: &PersonRequest) -> Option<NewEntry> {
         let summary = summary_of(it);
         let target = it.target.as_deref().map(str::trim).unwrap_or_default();
         let mut text = end_trimmed(summary).to_owned();
@@ -655,34 +665,66 @@ impl<'a> Placing<'a> {
         self.line(shape, &text, None, memory)
     }
 
+    /// Hash of what lines of `memories`, and what is made of `more`, are rendered from.
+    pub(super) fn inputs(&self, more: impl Hash, memories: &[&Memory]) -> u64 {
+        let mut hasher = FixedState::default().build_hasher();
+        (&self.facts.last.program, self.facts.gate, more).hash(&mut hasher);
+        for memory in memories {
+            let (marks, label) = (self.marks.get(&memory.id), self.names.label(memory.id));
+            (memory, self.tag(memory.id), label, marks).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// A file that is rendered from `inputs`, or was already.
+    pub(super) fn page(&self, path: String, inputs: u64) -> Page {
+        let is_there = self.base.contains_key(&path) && !self.names.renamed.contains_key(&path);
+        let is_kept = is_there && self.facts.last.inputs.get(&path) == Some(&inputs);
+        Page { inputs: Some(inputs), is_kept, ..Page::new(path) }
+    }
+
     /// Archive by month: active memories that no other file shows, and points of settled discussions.
-    fn archive(&mut self) -> Vec<Page> {
-        let mut months: BTreeMap<String, Vec<(&'static str, NewEntry)>> = BTreeMap::new();
+    fn archive(&mut self, mut add: impl FnMut(Page)) {
+        let mut months: BTreeMap<String, Vec<&Memory>> = BTreeMap::new();
         let is_left = |it: &Memory| is_active(it) && !self.shown.contains(&it.id);
         let all = self.in_time.iter().copied();
-        let archived: Vec<&Memory> =
-            all.filter(|it| is_left(it) || self.is_settled_apart(it)).collect();
-        for (memory, archived) in archived.iter().zip(self.all_archived(&archived)) {
-            let Some(archived) = archived else { continue };
-            self.shown.insert(memory.id);
+        for memory in all.filter(|it| is_left(it) || self.is_settled_apart(it)) {
             let month = memory.valid_from.map(|at| at.day().chars().take(MONTH_LETTERS).collect());
-            months.entry(month.unwrap_or_else(|| UNDATED.to_owned())).or_default().push(archived);
+            months.entry(month.unwrap_or_else(|| UNDATED.to_owned())).or_default().push(memory);
         }
-        let mut pages = Vec::new();
-        for (month, entries) in months {
-            let parts = entries.len().div_ceil(ARCHIVE_ENTRIES_MAX);
-            let mut entries = entries.into_iter();
-            for part in 1..=parts {
+        for (month, memories) in months {
+            let inputs = self.inputs((), &memories);
+            let page = |part: usize| {
                 let part = if part == 1 { String::new() } else { format!("-{part}") };
-                let mut page = Page::new(format!("{}{month}{part}.md", kind::ARCHIVE));
-                page.head = Some(format!("# Archive: {month}\n"));
-                for (section, entry) in entries.by_ref().take(ARCHIVE_ENTRIES_MAX) {
+                self.page(format!("{}{month}{part}.md", kind::ARCHIVE), inputs)
+            };
+            let parts = 1..=memories.len().div_ceil(ARCHIVE_ENTRIES_MAX);
+            let pages: Vec<Page> = parts.map(page).collect();
+            if pages.iter().all(|page| page.is_kept) {
+                self.shown.extend(memories.iter().map(|memory| memory.id));
+                pages.into_iter().for_each(&mut add);
+                continue;
+            }
+            let entries = self.all_archived(&memories);
+            // Otherwise the memories do not tell what is shown.
+            let is_whole = entries.iter().all(Option::is_some);
+            let mut entries = memories
+                .iter()
+                .zip(entries)
+                .filter_map(|(memory, entry)| Some((memory.id, entry?)));
+            for page in pages {
+                let inputs = page.inputs.filter(|_| is_whole);
+                let head = Some(format!("# Archive: {month}\n"));
+                let mut page = Page { head, inputs, is_kept: false, ..page };
+                for (id, (section, entry)) in entries.by_ref().take(ARCHIVE_ENTRIES_MAX) {
+                    self.shown.insert(id);
                     page.push(section, entry);
                 }
-                pages.push(page);
+                if !page.is_empty() {
+                    add(page);
+                }
             }
         }
-        pages
     }
 
     /// True for a settled discussion whose decision has no record with its points.
@@ -707,14 +749,23 @@ impl<'a> Placing<'a> {
     }
 
     fn archived(&self, memory: &Memory) -> Option<(&'static str, NewEntry)> {
+        let section = match memory.claim.kind() {
+            ClaimKind::Decision => "Decisions",
+            ClaimKind::Discussion => "Discussions",
+            ClaimKind::Attempt => "Attempts",
+            ClaimKind::Request => "Requests",
+        };
+        let done = memory.stage == Stage::Decided;
+        Some((section, self.entry(memory, Shape::Task { done })?))
+    }
+
+    /// The line of a memory; that of a request has this shape.
+    pub(super) fn entry(&self, memory: &Memory, of_request: Shape) -> Option<NewEntry> {
         match &memory.claim {
-            Claim::Decision(it) => Some(("Decisions", self.decision_line(memory, it)?)),
-            Claim::Discussion(it) => Some(("Discussions", self.discussion(memory, it)?)),
-            Claim::Attempt(it) => Some(("Attempts", self.attempt(memory, it)?)),
-            Claim::Request(it) => {
-                let shape = Shape::Task { done: memory.stage == Stage::Decided };
-                Some(("Requests", self.request_line(shape, memory, it)?))
-            }
+            Claim::Decision(it) => self.decision_line(memory, it),
+            Claim::Discussion(it) => self.discussion(memory, it),
+            Claim::Attempt(it) => self.attempt(memory, it),
+            Claim::Request(it) => self.request_line(of_request, memory, it),
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::domain::{
     Timestamp,
 };
 use crate::memory_dir::{
-    Contradiction, Document, Kind, LESSONS, Linting, Part, Update, lint, source_tag, update,
+    Contradiction, Document, Kind, LESSONS, LastRun, Linting, Part, Update, lint, source_tag,
+    update,
 };
 use crate::privacy::{Gate, Pii, Redacted, private_spans};
 use proptest::prelude::*;
@@ -141,7 +142,7 @@ fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &
         sessions,
         contradictions: &[],
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &LastRun::default(),
         today: TODAY,
         gate: &gate,
     };
@@ -248,7 +249,7 @@ fn a_decision_whose_own_words_end_before_today_is_marked() {
         sessions: &[],
         contradictions: &contradictions,
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &LastRun::default(),
         today: TODAY,
         gate: &gate,
     };
@@ -414,7 +415,7 @@ fn lines_that_contradict_one_another_name_each_other() {
         sessions,
         contradictions: &contradictions,
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &LastRun::default(),
         today,
         gate: &gate,
     };
@@ -610,7 +611,7 @@ fn the_same_memories_give_the_same_bytes_on_another_day() {
         sessions: &notes,
         contradictions: &[],
         missing: &[],
-        removed: &BTreeMap::new(),
+        last: &LastRun::default(),
         today: Timestamp(TODAY.0 + DAY),
         gate: &gate,
     };
@@ -618,6 +619,56 @@ fn the_same_memories_give_the_same_bytes_on_another_day() {
     let mut reversed = memories.clone();
     reversed.reverse();
     assert_eq!(rendered(&reversed, &notes, &Files::new(), &Files::new()).files, first);
+}
+
+#[test]
+fn a_file_is_rendered_again_once_something_in_it_changes() {
+    let mut memories = one_of_each();
+    let note = note(&memories);
+    let done = |name, day| memory(name, day, attempt(name, "It works", true), Stage::Decided);
+    memories.extend([done("wire the shed", 3), done("paint the shed", 40)]);
+    let (gate, none) = (gate(), LastRun::default());
+    let facts = Facts {
+        memories: &memories,
+        sessions: &[note],
+        contradictions: &[],
+        missing: &[],
+        last: &none,
+        today: TODAY,
+        gate: &gate,
+    };
+    let first = render(&facts, &Files::new(), &Files::new());
+    let last = LastRun { inputs: first.inputs, ..LastRun::default() };
+    // A text that no rendering gives shows which files are rendered.
+    let base: Files = first.files.keys().map(|path| (path.clone(), "kept".into())).collect();
+    let check = |facts: Facts<'_>, expected: &[&str]| {
+        let files = render(&facts, &base, &first.files).files;
+        let fresh = render(&Facts { last: &none, ..facts }, &base, &first.files).files;
+        let again = files.iter().filter(|(path, text)| path.contains('/') && &***text != "kept");
+        let again: Vec<&str> = again.map(|(path, _)| path.as_str()).collect();
+        assert_eq!(again, expected);
+        assert!(again.iter().all(|path| files[*path] == fresh[*path]), "{files:#?}");
+    };
+    let facts = Facts { last: &last, ..facts };
+    check(facts, &[]);
+    let [january, february] = ["archive/2026-01.md", "archive/2026-02.md"];
+    let record = "decisions/ADR-001-use-postgresql.md";
+    let session = "sessions/2026-01-02-the-queue.md";
+    let updated = LastRun { program: "2".into(), ..last.clone() };
+    check(Facts { last: &updated, ..facts }, &[january, february, record, session]);
+    let masked = Gate::new(&[]);
+    check(Facts { gate: &masked, ..facts }, &[january, february, record, session]);
+    let [.., one, other] = &*memories else { panic!("two were added") };
+    let pair = [Contradiction { one: one.id, other: other.id, is_certain: true, is_partly: false }];
+    check(Facts { contradictions: &pair, ..facts }, &[january, february]);
+    let mut edited = memories.clone();
+    edited[0].stage = Stage::Proposed;
+    check(Facts { memories: &edited, ..facts }, &[record, session]);
+    edited[0] = memories[0].clone();
+    edited.pop();
+    check(Facts { memories: &edited, ..facts }, &[]);
+    edited.extend([done("oil the door", 3), done("oil the lock", 40)]);
+    check(Facts { memories: &edited, ..facts }, &[january, february]);
 }
 
 #[test]
@@ -715,13 +766,13 @@ fn a_line_names_three_of_the_memories_that_replaced_a_part_of_it() {
         is_partly: true,
     };
     let (gate, contradictions) = (gate(), (1..6).map(partly).collect::<Vec<_>>());
-    let (removed, today) = (BTreeMap::new(), TODAY);
+    let (last, today) = (LastRun::default(), TODAY);
     let facts = Facts {
         memories: &memories,
         sessions: &[],
         contradictions: &contradictions,
         missing: &[],
-        removed: &removed,
+        last: &last,
         today,
         gate: &gate,
     };
@@ -766,13 +817,13 @@ fn a_record_of_which_a_part_no_longer_holds_says_so_in_its_status() {
     ];
     let (one, other) = (memories[0].id, memories[1].id);
     let contradictions = [Contradiction { one, other, is_certain: false, is_partly: true }];
-    let (gate, removed) = (gate(), BTreeMap::new());
+    let (gate, last) = (gate(), LastRun::default());
     let facts = Facts {
         memories: &memories,
         sessions: &[],
         contradictions: &contradictions,
         missing: &[],
-        removed: &removed,
+        last: &last,
         today: TODAY,
         gate: &gate,
     };

@@ -27,28 +27,35 @@ impl Placing<'_> {
     }
 
     fn session(&mut self, note: &SessionNote, path: &str) -> Page {
-        let digits = note.digits();
-        let mut page = Page::new(path);
-        page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
-        page.footer = Some(format!("*Session duration: {}*", note.duration()));
         let mut memories: Vec<&Memory> =
             note.memories.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
         memories.sort_by_key(|memory| (memory.valid_from, memory.id));
         memories.dedup_by_key(|memory| memory.id);
-        // What the session only restated began earlier.
-        let is_new = |memory: &&&Memory| memory.valid_from.is_none_or(|at| note.began <= at);
-        let mut new: Vec<&Memory> = memories.iter().filter(is_new).copied().collect();
-        new.sort_by_key(|memory| !is_active(memory));
-        let told = summary(if new.is_empty() { &memories } else { &new });
-        let summary = words_line(&told, SUMMARY_LETTERS_MAX, self.facts.gate);
-        if !summary.is_empty() {
-            let tag = format!("summary-{digits}");
-            page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
+        let inputs = self.inputs((note.id, note.began, note.ended), &memories);
+        let mut page = self.page(path.to_owned(), inputs);
+        if !page.is_kept {
+            self.begin_session(&mut page, note, &memories);
         }
         for memory in memories {
             self.session_entry(&mut page, memory);
         }
         page
+    }
+
+    /// Title, duration and summary.
+    fn begin_session(&self, page: &mut Page, note: &SessionNote, memories: &[&Memory]) {
+        page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
+        page.footer = Some(format!("*Session duration: {}*", note.duration()));
+        // What the session only restated began earlier.
+        let is_new = |memory: &&&Memory| memory.valid_from.is_none_or(|at| note.began <= at);
+        let mut new: Vec<&Memory> = memories.iter().filter(is_new).copied().collect();
+        new.sort_by_key(|memory| !is_active(memory));
+        let told = summary(if new.is_empty() { memories } else { &new });
+        let summary = words_line(&told, SUMMARY_LETTERS_MAX, self.facts.gate);
+        if !summary.is_empty() {
+            let tag = format!("summary-{}", note.digits());
+            page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
+        }
     }
 
     /// A memory in the file of its session. Decisions and completed work stay whatever happens
@@ -58,25 +65,26 @@ impl Placing<'_> {
             return;
         }
         let is_open = is_active(memory) && !matches!(memory.stage, Stage::Decided | Stage::Refuted);
-        let placed = match &memory.claim {
-            Claim::Attempt(it) if it.succeeded => ("Work Completed", self.attempt(memory, it)),
-            Claim::Decision(it) => ("Decisions Made", self.decision_line(memory, it)),
+        // A rule is never done.
+        let is_rule = |it| wording::is_constraint(summary_of(it));
+        let (section, shape) = match &memory.claim {
+            Claim::Attempt(it) if it.succeeded => ("Work Completed", Shape::Bullet),
+            Claim::Decision(_) => ("Decisions Made", Shape::Bullet),
             _ if !is_open => return,
-            Claim::Attempt(it) => (NEXT, self.attempt(memory, it)),
-            Claim::Request(it) => {
-                // A rule is never done.
-                let is_rule = wording::is_constraint(summary_of(it));
-                let shape = if is_rule { Shape::Bullet } else { Shape::Task { done: false } };
-                (NEXT, self.request_line(shape, memory, it))
-            }
-            Claim::Discussion(it) => ("Open Questions", self.discussion(memory, it)),
+            Claim::Request(it) if !is_rule(it) => (NEXT, Shape::Task { done: false }),
+            Claim::Attempt(_) | Claim::Request(_) => (NEXT, Shape::Bullet),
+            Claim::Discussion(_) => ("Open Questions", Shape::Bullet),
         };
-        if let (section, Some(entry)) = placed {
-            // What its list has no room for is archived.
-            if is_active(memory) && self.ended.contains(&memory.id) {
-                self.shown.insert(memory.id);
-            }
+        if !page.is_kept {
+            let Some(entry) = self.entry(memory, shape) else {
+                page.inputs = None;
+                return;
+            };
             page.push(section, entry);
+        }
+        // What its list has no room for is archived.
+        if is_active(memory) && self.ended.contains(&memory.id) {
+            self.shown.insert(memory.id);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! item directly above. The source of a fact is such a tag too: `src-` and the first digits of its id.
 
 use crate::domain::{Digest, MemoryId, RecordId, named};
-use std::collections::BTreeMap;
+use foldhash::{HashMap, HashMapExt};
 
 /// Maximum length of a tag line, in letters (schema, validation of tags).
 pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
@@ -168,12 +168,12 @@ pub(crate) fn source_tag(id: MemoryId) -> String {
 /// Unique tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of ids
 /// with the same prefix, the lowest keeps that many; each other gets as many as distinguish it from
 /// the one before.
-pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<MemoryId, String> {
+pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> HashMap<MemoryId, String> {
     let mut ids: Vec<MemoryId> = ids.into_iter().collect();
     ids.sort_unstable();
     ids.dedup();
     let mut before = String::new();
-    let mut tags = BTreeMap::new();
+    let mut tags = HashMap::with_capacity(ids.len());
     for id in ids {
         let digits = id.to_string();
         let alike = digits.bytes().zip(before.bytes()).take_while(|(a, b)| a == b).count();
@@ -188,6 +188,7 @@ pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<M
 mod tests {
     use super::*;
     use crate::domain::Digest;
+    use std::collections::BTreeSet;
 
     fn id(first: u8, fifth: u8, sixth: u8) -> MemoryId {
         let mut bytes = [0; 16];
@@ -218,8 +219,11 @@ mod tests {
     #[test]
     fn ids_that_begin_alike_have_tags_that_differ() {
         let ids = [id(1, 0, 0), id(1, 0, 0x10), id(1, 0, 0x11), id(2, 0, 0)];
-        let tags: Vec<String> = source_tags(ids).into_values().collect();
-        assert_eq!(tags, ["src-01000000", "src-01000000001", "src-010000000011", "src-02000000"]);
+        let tags: BTreeSet<String> = source_tags(ids).into_values().collect();
+        assert_eq!(
+            Vec::from_iter(tags),
+            ["src-01000000", "src-01000000001", "src-010000000011", "src-02000000"]
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Pii, block, pii, secret};
 use std::borrow::Cow;
 
 /// Parts of the gate to apply; only `annalist redact --only` applies fewer than all.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Only {
     /// All three.
     Everything,
@@ -20,7 +20,7 @@ pub enum Only {
 const PRIVATE: &str = "private";
 
 /// The redactor. It cannot be disabled; the PII patterns that it masks are configurable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Gate {
     pii: Vec<Pii>,
     only: Only,

@@ -129,7 +129,7 @@ impl Store {
         Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
     }
 
-    /// Like [`memories`](Store::memories), sorted by id.
+    /// Like [`memories`](Store::memories), sorted by time.
     pub(crate) async fn memory_list(&self, namespace: Option<&str>) -> StoreResult<Vec<Memory>> {
         // In the order of the table: an index would lead SQLite to each page many times.
         let sql = match namespace {
@@ -141,7 +141,7 @@ impl Store {
         };
         let by = values![namespace.unwrap_or_default()];
         let mut all: Vec<Memory> = self.all("reading memories", sql, by).await?;
-        all.sort_unstable_by_key(|memory| memory.id);
+        all.sort_by_cached_key(|memory| (memory.valid_from, memory.id));
         Ok(all)
     }
 

@@ -182,7 +182,7 @@ pub(in crate::cli) fn note_files(
             format!("{}: {}", directories.shown(folder, change.path.clone()), became(change))
         };
         output::notes(report.changes.iter().map(told), CHANGES_MAX, "more files");
-        read(folder)?;
+        left_out(&report.skipped);
     }
     Ok(())
 }

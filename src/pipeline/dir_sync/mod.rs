@@ -18,8 +18,8 @@ use crate::domain::{
     ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId, SessionId, Timestamp, is_partly,
 };
 use crate::memory_dir::{
-    Conflict, Contradiction, Facts, FileChange, Files, NOT_FOUND, NamedIds, Rendered, SessionNote,
-    Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
+    Conflict, Contradiction, Facts, FileChange, Files, LastRun, NOT_FOUND, NamedIds, Rendered,
+    SessionNote, Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
@@ -65,6 +65,8 @@ pub(crate) struct SyncReport {
     pub conflicts: Vec<(String, Conflict)>,
     /// Files that were left alone, with the reason.
     pub left: Vec<(String, &'static str)>,
+    /// Files that were not read, with the reason.
+    pub skipped: Vec<(String, &'static str)>,
     /// Rendered files that a person deleted; they stay deleted.
     pub deleted: Vec<String>,
     /// Active memories that no file shows.
@@ -354,6 +356,7 @@ impl DirSync {
             for known in [&mut after.base, &mut after.seen] {
                 for change in strike(known, &gone) {
                     known.remove(&change.path);
+                    after.last.inputs.remove(&change.path);
                     known.extend(change.after.map(|text| (change.path, text)));
                 }
             }
@@ -402,7 +405,7 @@ impl DirSync {
         write: WriteFile<'_>,
         report: &mut SyncReport,
     ) -> Result<NamedIds, SyncError> {
-        if !self.store.has_forgotten().await? {
+        if !plan.has_forgotten {
             return Ok(NamedIds::default());
         }
         let (mut named, mut shown) = (NamedIds::default(), NamedIds::default());
@@ -504,19 +507,25 @@ impl DirSync {
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = &notes(&sources, memories);
-            let (contradictions, missing, removed) = (&contradictions, &missing, &before.removed);
-            let facts = Facts { memories, sessions, contradictions, missing, removed, today, gate };
+            let (contradictions, missing, last) = (&contradictions, &missing, &before.last);
+            let facts = Facts { memories, sessions, contradictions, missing, last, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
+            // A file that is kept is as it would be rendered.
+            debug_assert_eq!(rendered, {
+                let last = &LastRun { inputs: BTreeMap::new(), ..last.clone() };
+                render(&Facts { last, ..facts }, &before.base, &disk.files)
+            });
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
         };
         let (mut rendered, mut update) = lay(&memories);
+        let has_forgotten = self.store.has_forgotten().await?;
         let people = PeopleEdits {
             before: &before,
             rendered: &rendered,
             update: &update,
             disk: &disk,
-            trusts_unseen: !self.store.has_forgotten().await?,
+            trusts_unseen: !has_forgotten,
         };
         let (mut edits, unseen) = (people.by_tag(gate), people.unseen(gate));
         let mut refused = people.refuse_statuses(&memories, &mut edits);
@@ -539,7 +548,18 @@ impl DirSync {
             }
             (rendered, update) = lay(&memories);
         }
-        Ok(SyncPlan { amendments, kept, marked, refused, rendered, update, before, unseen, disk })
+        Ok(SyncPlan {
+            amendments,
+            kept,
+            marked,
+            refused,
+            rendered,
+            update,
+            before,
+            unseen,
+            disk,
+            has_forgotten,
+        })
     }
 }
 
@@ -569,6 +589,8 @@ struct SyncPlan {
     before: KnownFiles,
     unseen: KnownFiles,
     disk: DirectoryRead,
+    /// Something was erased from the store.
+    has_forgotten: bool,
 }
 
 impl SyncPlan {
@@ -595,7 +617,8 @@ impl SyncPlan {
         let written: BTreeMap<&str, Option<&Arc<str>>> =
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
         let base = self.rendered.files.clone();
-        let mut after = KnownFiles { base, ..KnownFiles::default() };
+        let last = LastRun { inputs: self.rendered.inputs.clone(), ..LastRun::default() };
+        let mut after = KnownFiles { base, last, ..KnownFiles::default() };
         let (rendered, disk) = (&self.rendered.files, &self.disk.files);
         let own = disk.keys().filter(|path| !rendered.contains_key(*path));
         for path in rendered.keys().chain(own) {
@@ -619,6 +642,7 @@ impl SyncPlan {
     fn leave(&self, path: &str, after: &mut KnownFiles) {
         let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
         let (base, seen) = (&self.before.base, &self.before.seen);
+        after.last.inputs.remove(path);
         for (before, now) in [(base, &mut after.base), (seen, &mut after.seen)] {
             now.remove(path);
             now.extend(before.get(old).map(|text| (path.to_owned(), text.clone())));
@@ -635,6 +659,7 @@ impl SyncReport {
         }
         let left = plan.update.held.iter().chain(&plan.disk.skipped).chain(&plan.refused);
         self.left.extend(left.cloned());
+        self.skipped.clone_from(&plan.disk.skipped);
         let is_skipped = |path: &&String| plan.disk.skipped.iter().any(|(it, _)| it == *path);
         let deleted = plan.update.deleted.iter().filter(|path| !is_skipped(path));
         self.deleted = deleted.cloned().collect();
@@ -687,19 +712,21 @@ async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> 
 
 /// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be named.
 fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
-    let mut of_session: BTreeMap<SessionId, BTreeMap<MemoryId, &Memory>> = BTreeMap::new();
+    let mut of_sessions: Vec<(SessionId, &Memory)> = Vec::with_capacity(memories.len());
     for memory in memories {
         let sessions = memory.sources.iter().filter_map(|id| sources.sessions.get(id));
-        for session in sessions {
-            of_session.entry(*session).or_default().insert(memory.id, memory);
-        }
+        of_sessions.extend(sessions.map(|session| (*session, memory)));
     }
+    of_sessions.sort_by_key(|(session, _)| *session);
+    of_sessions.dedup_by_key(|(session, memory)| (*session, memory.id));
     let mut notes = Vec::new();
-    for (id, memories) in of_session {
+    for of_session in of_sessions.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((id, _)) = of_session.first().copied() else { continue };
         let span = sources.known.get(&id);
         let Some((span, began)) = span.and_then(|span| Some((span, span.began?))) else { continue };
-        let topic = span.title.clone().or_else(|| topic(began, memories.values().copied()));
-        let memories = memories.into_keys().collect();
+        let memories = of_session.iter().map(|(_, memory)| *memory);
+        let topic = span.title.clone().or_else(|| topic(began, memories.clone()));
+        let memories = memories.map(|memory| memory.id).collect();
         notes.push(SessionNote { id, began, ended: span.ended, topic, memories });
     }
     notes.sort_by_key(|note| (note.began, note.id));

@@ -10,6 +10,7 @@ use crate::memory_dir::{Document, Files, Kind, Status, adr_number, meta, source_
 use crate::privacy::Redacted;
 use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
+use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -89,7 +90,7 @@ impl<'a> PeopleEdits<'a> {
         memory: &mut Memory,
         edits: &MemoryEdits,
         shown: Option<&Removal>,
-        tags: &BTreeMap<MemoryId, String>,
+        tags: &HashMap<MemoryId, String>,
     ) -> Option<&'static str> {
         if let Some(status) = edits.status {
             self.set_status(memory, status, tags);
@@ -236,12 +237,12 @@ impl<'a> PeopleEdits<'a> {
         found.map(|(_, text)| &**text)
     }
 
-    fn memory_of(self, number: u32, tags: &BTreeMap<MemoryId, String>) -> Option<MemoryId> {
+    fn memory_of(self, number: u32, tags: &HashMap<MemoryId, String>) -> Option<MemoryId> {
         let tag = tags_in(self.record(number)?).next()?;
         tags.iter().find(|(_, it)| *it == tag).map(|(id, _)| *id)
     }
 
-    fn set_status(self, memory: &mut Memory, status: Status, tags: &BTreeMap<MemoryId, String>) {
+    fn set_status(self, memory: &mut Memory, status: Status, tags: &HashMap<MemoryId, String>) {
         let successor = match status {
             Status::Accepted | Status::Proposed => {
                 memory.reinstate();

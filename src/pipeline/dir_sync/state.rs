@@ -2,11 +2,11 @@
 //! unfinished run was about to write. Only redacted text is kept.
 
 use crate::adapters::memory_files::DirectoryRead;
-use crate::adapters::repository;
+use crate::adapters::{process, repository};
 use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
-    ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, PATTERNS,
-    PROGRESS, Part, SOURCE, adr_label, adr_number, entries_of, initial_files, is_day,
+    ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, LastRun,
+    PATTERNS, PROGRESS, Part, SOURCE, adr_label, adr_number, entries_of, initial_files, is_day,
     lacks_entries, source_tags, tagged_alone, tags_in, tags_of_memories, unedited,
 };
 use crate::privacy::Gate;
@@ -21,7 +21,7 @@ const SEEN: &str = "#seen";
 const NEXT: &str = "#next";
 /// Key suffix of the digests that those files are to have; empty for a file to remove.
 const AFTER: &str = "#after";
-/// Key suffix of the stamps and digests of files that contain exactly what was rendered.
+/// Key suffix of the stamps and digests of files that contain exactly what was rendered, and hashes of what from.
 const STAMPS: &str = "#stamps";
 /// Key suffix of the digests of earlier versions of files; those above an empty line were replaced by a run, the others
 /// only by people. Those of a file that a run removed are kept under a name without words, with the tag of its memory.
@@ -72,8 +72,7 @@ pub(super) struct KnownFiles {
     pub(super) seen: Files,
     /// True if both equal the stored versions.
     pub(super) is_stored: bool,
-    /// Numbers of records that a run removed, by tag.
-    pub(super) removed: BTreeMap<String, u32>,
+    pub(super) last: LastRun,
     /// Versions that a checkout replaced or removed since the last run; `None` for a file that it brought back.
     pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
     pub(super) git_log: usize,
@@ -115,11 +114,15 @@ impl SyncState<'_> {
     ) -> Result<KnownFiles, StoreError> {
         let disk = &read.files;
         let ours = self.store.rendered(&self.key(STAMPS)).await?;
-        let is_known = |path: &str, text: &str| {
-            ours.get(path).and_then(|it| it.split_once(' ')).is_some_and(|it| it.1 == digest(text))
-        };
-        let known = disk.iter().filter(|(path, text)| is_known(path, text));
-        let known: BTreeSet<String> = known.map(|(path, _)| path.clone()).collect();
+        let (mut known, mut inputs) = (BTreeSet::new(), BTreeMap::new());
+        for (path, text) in disk {
+            let mut ours = ours.get(path).map_or("", |it| &**it).split(' ').skip(1);
+            if ours.next() == Some(&*digest(text)) {
+                known.insert(path.clone());
+                let hash = ours.next().and_then(|it| u64::from_str_radix(it, 16).ok());
+                inputs.extend(hash.map(|hash| (path.clone(), hash)));
+            }
+        }
         let mut base = self.store.rendered_but(&self.dir, known.clone()).await?;
         let mut seen = self.store.rendered_but(&self.key(SEEN), known.clone()).await?;
         for path in known {
@@ -188,7 +191,10 @@ impl SyncState<'_> {
             let tag = versions.lines().rfind(|line| line.starts_with(SOURCE))?;
             Some((tag.to_owned(), adr_number(path)?))
         });
-        Ok(KnownFiles { base, seen, is_stored, removed: removed.collect(), ..known })
+        inputs.retain(|path, _| base.get(path) == disk.get(path));
+        let program = process::program().to_owned();
+        let last = LastRun { removed: removed.collect(), inputs, program };
+        Ok(KnownFiles { base, seen, is_stored, last, ..known })
     }
 
     /// Makes entries of ended memories that git brought back since the last run known: nobody restored them.
@@ -371,7 +377,9 @@ impl SyncState<'_> {
         }
         let with_digest = |(path, stamp): (&String, &Arc<str>)| {
             let text = after.base.get(path)?;
-            Some((path.clone(), format!("{stamp} {}", digest(text)).into()))
+            let inputs = after.last.inputs.get(path).map(|it| format!(" {it:x}"));
+            let inputs = inputs.unwrap_or_default();
+            Some((path.clone(), format!("{stamp} {}{inputs}", digest(text)).into()))
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
         let none = || KeptFiles::All(Files::new());
