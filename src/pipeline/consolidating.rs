@@ -322,13 +322,13 @@ impl Consolidator {
         Ok(open.collect())
     }
 
-    /// Notes which decisions of an assistant a person accepted in the next message.
+    /// Notes which decisions of an assistant a person accepted in the next message, which may be evidence as well.
     async fn agreements(&self, records: &[Record]) -> Result<Verdicts, StoreError> {
         let by_assistant = records.iter().filter_map(|record| {
             let mut record = record.clone();
             record.evidence.retain(|it| it.field == "chosen");
-            let is_its = record.evidence.iter().all(|it| it.speaker == Speaker::Assistant);
-            (is_its && !record.evidence.is_empty()).then_some(record)
+            let is_its = record.evidence.first().is_some_and(|it| it.speaker == Speaker::Assistant);
+            is_its.then_some(record)
         });
         let beside = self.surrounding_messages(by_assistant.collect()).await?;
         let mut verdicts = Verdicts::none();
