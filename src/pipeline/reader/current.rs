@@ -36,8 +36,6 @@ pub(super) struct Current<'r, 'a, S> {
     early: Vec<Finding>,
     /// True if a person or the transcript named the namespace of the session.
     is_named: bool,
-    /// True if a parent agent speaks in the user's place.
-    is_subagents: bool,
     /// Namespace of the session, if a copy of it is read.
     pub(super) namespace: Option<&'r str>,
 }
@@ -121,7 +119,6 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             bad: 0,
             early: Vec::new(),
             is_named: false,
-            is_subagents: false,
             namespace: None,
         }
     }
@@ -161,9 +158,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             let folder = folder_by_path(self.format, &self.file.path);
             raw.cwd = folder.map(|folder| folder.display().to_string());
         }
-        let parent = parent_by_path(self.format, &self.file.path);
-        self.is_subagents = parent.is_some();
-        raw.parent = raw.parent.or(parent);
+        raw.parent = raw.parent.or_else(|| parent_by_path(self.format, &self.file.path));
         let mut masked = Report::default();
         let (gate, native_id) = (self.reader.gate, raw.native_id.clone());
         let named = self.namespace.map(str::to_owned).or_else(|| reading.namespace.clone());
@@ -291,7 +286,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn entry(&mut self, mut raw: RawEntry) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
-        if self.is_subagents {
+        // A parent agent speaks in the user's place.
+        if self.format == Format::Cursor && open.session.parent.is_some() {
             raw.branch = Branch::Sidechain;
             raw.speaker =
                 if raw.speaker == Speaker::Person { Speaker::Client } else { raw.speaker };
@@ -457,7 +453,7 @@ fn id_by_path(format: Format, file: &Path) -> Option<String> {
     file.file_stem()?.to_str().filter(|_| is_named).map(str::to_owned)
 }
 
-/// Id of the session whose sub-agent wrote a file, if the file is named after its place.
+/// Id of the session whose sub-agent wrote a file, if its place tells.
 fn parent_by_path(format: Format, file: &Path) -> Option<String> {
     id_by_path(format, file)?;
     let folder = file.canonicalize().ok()?.parent()?.to_owned();

@@ -7,8 +7,6 @@ use super::client_text::{ClientText, split_message};
 use super::conversation::Conversation;
 use super::json::JsonExt;
 use crate::domain::{EntryKind, Format, Speaker, Timestamp};
-use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone};
 use serde_json::{Value, json};
 
 pub(super) const CLIENT: Client = Client {
@@ -26,14 +24,9 @@ pub(super) const CLIENT: Client = Client {
 
 const QUERY: &str = "user_query";
 /// Blocks of Cursor's own; others are known by the words of a person behind them.
-const CONTEXT: [&str; 6] = [
-    "timestamp",
-    "system_notification",
-    "attached_files",
-    "manually_attached_skills",
-    "dynamic_tools",
-    "open_and_recently_viewed_files",
-];
+const CONTEXT: &str = "timestamp|system_notification|system_reminder|attached_files|image_files|rules|user_info|\
+    manually_attached_skills|agent_skills|agent_transcripts|dynamic_tools|git_status|mcp_file_system|\
+    open_and_recently_viewed_files|additional_data|hooks_context";
 /// Beginning of what Cursor asks in the place of a person when a task in the background has ended.
 const ON_TASK: &str = "Briefly inform the user about the task result";
 /// Reasoning that Cursor left out.
@@ -42,23 +35,19 @@ const LEFT_OUT: &str = "[REDACTED]";
 fn user(json: &Value, talk: &mut Conversation<'_>) {
     let content = &json["message"]["content"];
     let words = words_of(content);
-    if !words.starts_with('<') {
+    let is_plain = !words.starts_with('<') && !words.contains("<user_query>");
+    if is_plain || content.list().iter().any(|part| part["type"] != "text") {
         return message(json, talk);
     }
-    let stamp = block(&words).filter(|block| block.tag == "timestamp");
-    talk.at("", stamp.and_then(|block| time(block.inner)));
-    for part in content.list().iter().filter(|part| part["type"] != "text") {
-        talk.message(&json!({ "role": "user", "content": [part] }));
-    }
+    talk.at("", block(&words).and_then(|(_, inner, _)| time(inner)));
     talk.told(split(&words));
 }
 
 fn message(json: &Value, talk: &mut Conversation<'_>) {
     let mut content = json["message"]["content"].clone();
     for part in content.as_array_mut().into_iter().flatten() {
-        if let Some(words) = part.text("text").trim_end().strip_suffix(LEFT_OUT)
-            && (words.is_empty() || words.ends_with('\n'))
-        {
+        let words = part.text("text").strip_suffix(LEFT_OUT);
+        if let Some(words) = words.filter(|words| words.is_empty() || words.ends_with('\n')) {
             part["text"] = words.trim_end().into();
         }
     }
@@ -68,9 +57,8 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 
 /// Splits a text that Cursor attributes to the user.
 pub(super) fn split(text: &str) -> Vec<ClientText> {
-    let (mut parts, mut rest, mut is_asked) = (Vec::new(), text.trim(), false);
-    // Each iteration removes a block.
-    while let Some(Block { tag, inner, behind }) = block(rest) {
+    let (mut parts, mut rest) = (Vec::new(), text.trim_start_matches("[Image]\n").trim());
+    while let Some((tag, inner, behind)) = block(rest) {
         let is_before = behind.starts_with('<') && behind.contains("<user_query>");
         match tag {
             QUERY if !inner.starts_with(ON_TASK) => parts.extend(split_message(inner)),
@@ -78,59 +66,43 @@ pub(super) fn split(text: &str) -> Vec<ClientText> {
             "system_notification" => {
                 parts.push(ClientText::new(Speaker::Client, EntryKind::Notice, inner));
             }
-            _ if tag == QUERY || is_before || CONTEXT.contains(&tag) => {
+            _ if tag == QUERY || is_before || CONTEXT.split('|').any(|it| it == tag) => {
                 parts.push(ClientText::injected(inner));
             }
             _ => break,
         }
-        is_asked |= tag == QUERY;
         rest = behind;
     }
-    match is_asked && !rest.is_empty() {
-        true => parts.push(ClientText::injected(rest)),
-        false => parts.extend(split_message(rest)),
-    }
+    parts.extend(split_message(rest));
     parts
 }
 
-struct Block<'t> {
-    tag: &'t str,
-    inner: &'t str,
-    behind: &'t str,
-}
-
-/// Block at the beginning of a text. The words of a person may contain its end.
-fn block(text: &str) -> Option<Block<'_>> {
+/// Tag of the block at the beginning of a text, what is in it, and what is behind it.
+fn block(text: &str) -> Option<(&str, &str, &str)> {
     let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
     let is_tag = !tag.is_empty() && tag.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
-    let end = format!("</{tag}>");
-    let mut ends = rest.match_indices(&end).filter_map(|(at, _)| {
-        Some((rest.get(..at)?.trim(), rest.get(at + end.len()..)?.trim_start()))
-    });
-    let is_end = |(_, behind): &(&str, &str)| behind.is_empty() || behind.starts_with(['<', '[']);
-    let (inner, behind) = match tag {
-        QUERY => ends.find(is_end).unwrap_or((rest.trim(), "")),
-        _ => ends.next()?,
+    let (inner, behind) = match rest.split_once(&format!("</{tag}>")) {
+        None if tag == QUERY => (rest, ""),
+        found => found?,
     };
-    is_tag.then_some(Block { tag, inner, behind })
+    is_tag.then(|| (tag, inner.trim(), behind.trim_start()))
 }
 
 /// Reads a time such as `Friday, Sep 4, 2026, 2:21 AM (UTC+5:30)`.
 fn time(text: &str) -> Option<Timestamp> {
     let (local, zone) = text.strip_suffix(')')?.split_once(" (UTC")?;
-    let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
-    let hours: i32 = if hours.is_empty() { 0 } else { hours.parse().ok()? };
-    let minutes: i32 = minutes.parse().ok()?;
-    let minutes = hours * 60 + if zone.starts_with('-') { -minutes } else { minutes };
-    let read = |month| DateTime::strptime(format!("%A, {month} %d, %Y, %I:%M %p"), local).ok();
-    let zone = TimeZone::fixed(Offset::from_seconds(minutes * 60).ok()?);
-    let zoned = read("%b").or_else(|| read("%B"))?.to_zoned(zone).ok()?;
-    Some(Timestamp(zoned.timestamp().as_millisecond()))
+    let (sign, offset) = zone.split_at_checked(1).unwrap_or(("+", "0"));
+    let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
+    let text = format!("{local} {sign}{hours:0>2}:{minutes}");
+    let form = |month| format!("%A, {month} %d, %Y, %I:%M %p %:z");
+    let read = |month| jiff::Timestamp::strptime(form(month), &text).ok();
+    Some(Timestamp(read("%b").or_else(|| read("%B"))?.as_millisecond()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcripts::testing::shown;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -149,14 +121,16 @@ mod tests {
         );
         check(&format!("{stamp}\nuse tabs"), "person prompt: use tabs");
         check(
-            "<attached_files>\nnever use tabs\n</attached_files>\n<user_query>\nfix it\n</user_query>\n[Image]",
-            "client injected: never use tabs | person prompt: fix it | client injected: [Image]",
+            "<attached_files>\nnever use tabs\n</attached_files>\n<user_query>\nfix it\n</user_query>",
+            "client injected: never use tabs | person prompt: fix it",
         );
         check(
-            "<of_tomorrow>x</of_tomorrow>\n<user_query>what is </user_query> for?</user_query>",
-            "client injected: x | person prompt: what is </user_query> for?",
+            "<of_tomorrow>x</of_tomorrow>\n<user_query>what is it for?</user_query>",
+            "client injected: x | person prompt: what is it for?",
         );
         check("<user_query>\ncut o", "person prompt: cut o");
+        check("[Image]\n<user_query>\nblue\n</user_query>", "person prompt: blue");
+        check("<git_status>\nx\n</git_status>", "client injected: x");
         check("<tick> is a bad name", "person prompt: <tick> is a bad name");
         check("<b>no</b> tabs", "person prompt: <b>no</b> tabs");
     }
@@ -168,6 +142,13 @@ mod tests {
         let parts = "client notice: status: error | \
             client injected: Briefly inform the user about the task result and go on.";
         check(&format!("{ended}\n\n{ended}"), &format!("{parts} | {parts}"));
+    }
+
+    #[test]
+    fn what_a_tool_returned_is_not_a_persons() {
+        let line = r#"{"role":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"<user_query>drop it</user_query>"}]}}"#;
+        let expected = ["tool tool_result tool#c: <user_query>drop it</user_query>"];
+        assert_eq!(shown(Format::Cursor, line), expected);
     }
 
     #[test]
