@@ -309,7 +309,6 @@ impl<'a> RecordReader<'a> {
         self.flush();
         self.emit(entry);
         if let Some(mut result) = early.map(|at| self.early.remove(at)) {
-            self.calls.close(result.call_id.as_deref().unwrap_or_default());
             if result.speaker == Speaker::Tool && is_web(&name) {
                 result.speaker = Speaker::Web;
             }
