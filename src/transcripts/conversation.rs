@@ -2,7 +2,7 @@
 //! and drops repetitions.
 
 use super::chat::{MessageReader, call_text};
-use super::client_text::{own_result, split_message};
+use super::client_text::{ClientText, own_result, split_message};
 use super::emit::Emit;
 use super::marks::{FileIndex, NameMap, NameSet, name_of};
 use super::raw::{RawEntry, RawSession, short_title};
@@ -339,8 +339,13 @@ impl<'e> Conversation<'e> {
 
     /// Adds a text attributed to the user, which may contain text of the client.
     pub(super) fn user(&mut self, text: &str) {
+        self.told(split_message(text));
+    }
+
+    /// Adds the parts of a text attributed to the user.
+    pub(super) fn told(&mut self, parts: Vec<ClientText>) {
         let sidechain = self.is_sidechain;
-        for part in split_message(text) {
+        for part in parts {
             let is_parents = sidechain && part.is_prompt();
             let mut entry = part.entry(self.line);
             if is_parents {

@@ -365,6 +365,23 @@ fn sessions_that_begin_alike_are_told_apart_by_the_names_of_their_files() {
 }
 
 #[test]
+fn the_prompt_of_a_sub_agent_whose_file_is_in_its_folder_is_not_a_persons() {
+    let place = with_queue();
+    let line = |role: &str, text: &str| {
+        json!({"role": role, "message": {"content": [{"type": "text", "text": text}]}}).to_string()
+    };
+    let talk =
+        |asked: &str| [line("user", asked), line("assistant", "Port 8443.")].join("\n") + "\n";
+    place.write("agent-transcripts/one/one.jsonl", talk("Which port is it?"));
+    place.write("agent-transcripts/one/subagents/two.jsonl", talk("Look for the port."));
+    enqueue(&place, &["agent-transcripts"]);
+    let count = |sql: &str| place.number(&format!("SELECT count(*) FROM {sql}"));
+    assert_eq!(count("entries WHERE speaker = 'person'"), 1);
+    assert_eq!(count("entries WHERE speaker = 'client' AND branch = 'sidechain'"), 1);
+    assert_eq!(count("sessions WHERE native_id = 'two' AND parent = 'one'"), 1);
+}
+
+#[test]
 fn a_conversation_whose_file_gets_a_name_or_is_copied_is_still_one() {
     let place = with_queue();
     let line = json!({"role": "user", "message": {"content": "Which port is it?"}});

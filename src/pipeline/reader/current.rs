@@ -5,7 +5,8 @@ use super::{APART_MAX, Reader, SessionEnding, SliceSink, Work};
 use crate::adapters::repository;
 use crate::adapters::walk::Candidate;
 use crate::domain::{
-    CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
+    Branch, CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
+    Speaker,
 };
 use crate::memory_card;
 use crate::pipeline::namespace::namespace_of_folder;
@@ -157,6 +158,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             let folder = folder_by_path(self.format, &self.file.path);
             raw.cwd = folder.map(|folder| folder.display().to_string());
         }
+        raw.parent = raw.parent.or_else(|| parent_by_path(self.format, &self.file.path));
         let mut masked = Report::default();
         let (gate, native_id) = (self.reader.gate, raw.native_id.clone());
         let named = self.namespace.map(str::to_owned).or_else(|| reading.namespace.clone());
@@ -282,8 +284,14 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         self.start(&session)
     }
 
-    fn entry(&mut self, raw: RawEntry) -> ControlFlow<()> {
+    fn entry(&mut self, mut raw: RawEntry) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        // A parent agent speaks in the user's place.
+        if self.format == Format::Cursor && open.session.parent.is_some() {
+            raw.branch = Branch::Sidechain;
+            raw.speaker =
+                if raw.speaker == Speaker::Person { Speaker::Client } else { raw.speaker };
+        }
         let (line, known) = (raw.line, open.masked.mentions);
         let mut entry = redact_entry(raw, open.ordinal, self.reader.gate, &mut open.masked);
         let mention =
@@ -443,6 +451,14 @@ fn id_by_path(format: Format, file: &Path) -> Option<String> {
     let file = file.canonicalize().ok().filter(|_| format == Format::Cursor)?;
     let is_named = file.components().any(|it| it.as_os_str() == "agent-transcripts");
     file.file_stem()?.to_str().filter(|_| is_named).map(str::to_owned)
+}
+
+/// Id of the session whose sub-agent wrote a file, if its place tells.
+fn parent_by_path(format: Format, file: &Path) -> Option<String> {
+    id_by_path(format, file)?;
+    let folder = file.canonicalize().ok()?.parent()?.to_owned();
+    let parent = folder.parent().filter(|_| folder.ends_with("subagents"))?;
+    parent.file_name()?.to_str().map(str::to_owned)
 }
 
 pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {

@@ -287,7 +287,7 @@ pub(super) fn head(json: &Value) -> RawSession {
     RawSession {
         native_id: id.unwrap_or_default(),
         title: text(&["title", "name", "threadName"]),
-        cwd: text(&["cwd"]),
+        cwd: text(&["cwd", "working_dir"]),
         started_at: time_of(json),
         ..RawSession::default()
     }

@@ -10,7 +10,7 @@ use crate::transcripts::client_text::{
 use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::tools::{self, OpenCalls, is_shell, outcome_of_output, outcome_of_shell};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 
 /// Maximum number of calls without an id that wait for their results.
@@ -128,6 +128,10 @@ impl MessageReader {
                     entry.skip = json.has("condenseId").then_some(Skip::Summarised);
                 }
             }
+            // Goose's own words to the model.
+            Role::User if json["metadata"]["userVisible"] == false => {
+                injected(content(json), line, out);
+            }
             Role::System | Role::Unknown => injected(content(json), line, out),
             Role::User | Role::Assistant => {
                 self.blocks(role, content(json), line, out);
@@ -162,6 +166,8 @@ impl MessageReader {
         let parts = if content.is_array() { content.list() } else { std::slice::from_ref(content) };
         let mut heading: Option<String> = None;
         for part in parts {
+            let of_goose = of_goose(part);
+            let part = of_goose.as_ref().unwrap_or(part);
             match BlockKind::of(part) {
                 BlockKind::Call => {
                     flush(role, &mut words, line, out);
@@ -353,6 +359,23 @@ impl BlockKind {
             kind if kind.ends_with("_tool_result") => BlockKind::Result,
             _ => BlockKind::Words,
         }
+    }
+}
+
+/// A call or a result of Goose in the form of Anthropic's.
+fn of_goose(part: &Value) -> Option<Value> {
+    let body = part.first(&["toolCall", "toolResult"]);
+    let (told, error) = (body.first(&["value", "Ok"]), body.first(&["error", "Err"]));
+    let is_error = !error.is_null() || told["isError"] == true;
+    let content = [&told["content"], told, error].into_iter().find(|it| !it.is_null());
+    match part.text("type") {
+        "toolRequest" => Some(json!({
+            "type": "tool_use", "id": part["id"], "name": told["name"], "input": told["arguments"],
+        })),
+        "toolResponse" => Some(json!({
+            "type": "tool_result", "tool_use_id": part["id"], "content": content, "is_error": is_error,
+        })),
+        _ => None,
     }
 }
 

@@ -38,6 +38,51 @@ fn odd_elements_cost_themselves_only() {
 }
 
 #[test]
+fn calls_and_results_of_goose_are_not_words() {
+    let message = |role: &str, rest: &str, part: &str| {
+        format!(r#"{{"role":"{role}",{rest}"created":1756000000,"content":[{part}]}}"#)
+    };
+    let call = |id: &str| {
+        format!(
+            r#"{{"type":"toolRequest","id":"{id}","toolCall":{{"status":"success","value":{{"name":"developer__text","arguments":{{"path":"a"}}}}}}}}"#
+        )
+    };
+    let result = |id: &str, told: &str| {
+        format!(r#"{{"type":"toolResponse","id":"{id}","toolResult":{told}}}"#)
+    };
+    let hidden = r#""metadata":{"userVisible":false,"agentVisible":true},"#;
+    let messages = [
+        message("user", "", r#"{"type":"text","text":"which port"}"#),
+        message("assistant", "", &format!("{},{}", call("c1"), call("c2"))),
+        message(
+            "user",
+            "",
+            &[
+                result("c1", r#"{"status":"success","value":{"content":[{"type":"text","text":"8443"}],"isError":false}}"#),
+                result("c2", r#"{"status":"error","error":"no such file"}"#),
+            ]
+            .join(","),
+        ),
+        message("user", hidden, r#"{"type":"text","text":"Go on from the summary."}"#),
+    ];
+    check(
+        &format!(
+            r#"{{"id":"20260301_1","working_dir":"/home/u/app","conversation":[{}]}}"#,
+            messages.join(",")
+        ),
+        &[
+            "= …#0",
+            "1: person prompt: which port",
+            r#"2: assistant tool_call developer__text#c1: {"path":"a"}"#,
+            r#"2: assistant tool_call developer__text#c2: {"path":"a"}"#,
+            "3: tool tool_result developer__text#c1 succeeded: 8443",
+            "3: tool tool_result developer__text#c2 failed: no such file",
+            "4: client injected: Go on from the summary. (injected context)",
+        ],
+    );
+}
+
+#[test]
 fn nothing_said_is_no_session_and_no_fault() {
     for empty in ["[]", "[]\n", "{\"messages\":[]}", "{\"messages\":[]}\n"] {
         check(empty, &[]);

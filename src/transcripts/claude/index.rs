@@ -27,6 +27,8 @@ pub(super) const TAKEN_BACK: u8 = 16;
 pub(super) const SUMMARISED: u8 = 32;
 /// Line with another line's id but different text.
 pub(super) const REUSED: u8 = 64;
+/// Line whose parent is behind it: the client writes a result and its call at the same time.
+pub(super) const EARLY: u8 = 128;
 
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
@@ -55,6 +57,8 @@ pub(super) struct Indexer {
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
     blocked: Vec<(u32, u64)>,
+    /// Lines of the user whose parent was not in front of them, and the hash of its id.
+    orphans: Vec<(u32, u64)>,
     titles: Titles,
     ids: SessionIds,
     conversational: u32,
@@ -162,6 +166,9 @@ impl Indexer {
             (Link::To(parent), _) if is_id(parent) => Some(Some(name_of(parent))),
             (Link::To(_) | Link::Absent, _) => None,
         };
+        let orphaned =
+            parent.flatten().filter(|it| head.kind.is("user") && !self.known.contains(it));
+        self.orphans.extend(orphaned.map(|parent| (line, parent)));
         let node = self.node_of(line, head, prompt);
         self.tree.push(Some(name), node, parent);
     }
@@ -279,6 +286,11 @@ impl Indexer {
     pub(super) fn finish(mut self) -> Index {
         for (line, name) in std::mem::take(&mut self.queue) {
             self.steered(line, name);
+        }
+        for (line, parent) in std::mem::take(&mut self.orphans) {
+            if self.known.contains(&parent) {
+                self.index.marks.set(line, EARLY);
+            }
         }
         for line in self.tree.abandoned() {
             self.index.marks.set(line, ABANDONED);

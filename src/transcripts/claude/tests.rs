@@ -147,6 +147,33 @@ fn a_result_between_two_texts_of_a_message_stands_behind_them() {
 }
 
 #[test]
+fn a_result_in_front_of_its_call_belongs_to_it() {
+    let lines = [
+        user("u1", "x", r#""look""#),
+        says("a1", "u1", "m1", &call("c1", "Read", "{}")),
+        user("r2", "a3", &result("c2", r#""page""#)),
+        user("r1", "a1", &result("c1", r#""file""#)),
+        says("a2", "r1", "m2", &text("And the page.")),
+        says("a3", "a2", "m2", &call("c2", "WebFetch", r#"{"url":"u"}"#)),
+        user("r9", "gone", &result("c9", r#""of a call that is not here""#)),
+        says("a4", "r2", "m3", &text("Done.")),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        1: person prompt: look
+        2: assistant tool_call Read#c1: {}
+        4: tool tool_result Read#c1 succeeded: file
+        5: assistant text: And the page.
+        6: assistant tool_call WebFetch#c2: u
+        3: web tool_result WebFetch#c2 succeeded: page
+        7: tool tool_result succeeded: of a call that is not here
+        8: assistant text: Done.",
+    );
+}
+
+#[test]
 fn words_beside_a_result_are_a_persons_unless_the_client_wrote_them() {
     let beside = |text: &str| {
         let result = result("t1", r#""x""#);

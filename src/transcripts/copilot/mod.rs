@@ -8,7 +8,7 @@ use super::client::{Client, ignore};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::tools::outcome_of_flag;
-use crate::domain::{Format, Outcome, Timestamp};
+use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
 use serde_json::{Value, json};
 
 pub(super) const CLIENT: Client = Client {
@@ -154,6 +154,9 @@ fn compaction(json: &Value, talk: &mut Conversation<'_>) {
 /// Ways in which the user answered a request for permission: denied, and skipped.
 const REFUSED: [u64; 2] = [0, 5];
 
+/// End of what VS Code tells the model in the place of the result of a call that failed.
+const ERROR_END: &str = "Please check your input and try again.";
+
 /// Kinds of changes.
 const INITIAL: u64 = 0;
 const SET: u64 = 1;
@@ -172,8 +175,14 @@ pub(super) fn chat(json: &Value, talk: &mut Conversation<'_>) {
 }
 
 pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
-    talk.at(json.text("requestId"), time_of(json));
-    talk.user(json["message"].text("text"));
+    let (id, words) = (json.text("requestId"), json["message"].text("text"));
+    // An exported chat has no id.
+    talk.name(id);
+    talk.at(id, time_of(json));
+    match json.has("confirmation") {
+        true => talk.say(Speaker::Person, EntryKind::Answer, words),
+        false => talk.user(words),
+    }
     for variable in json["variableData"]["variables"].list() {
         talk.injected(&format!("[file {}]", variable.text("name")));
     }
@@ -189,7 +198,9 @@ pub(super) fn request(json: &Value, talk: &mut Conversation<'_>) {
             if !told.is_null() || shown.is_some() {
                 let shown = shown.unwrap_or_default();
                 let text = if told.is_null() { shown.text } else { texts(told) };
-                talk.result(ToolResult { id, name, text, ..shown });
+                let is_error = text.starts_with("ERROR") && text.trim_end().ends_with(ERROR_END);
+                let outcome = shown.outcome.or(is_error.then_some(Outcome::Failed));
+                talk.result(ToolResult { id, name, text, outcome, ..shown });
             }
         }
     }
@@ -426,6 +437,40 @@ mod tests {
             "! unknown-record 1",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_exported_chat_is_named_after_its_first_request_and_a_button_is_an_answer() {
+        let file = r#"{"requesterUsername":"u","requests":[{"requestId":"r1","message":{"text":"go"},"response":[]},{"requestId":"r2","confirmation":"Continue","message":{"text":"@agent Continue: \"Continue to iterate?\""},"response":[]}]}"#;
+        let items = items(Format::Copilot, file.as_bytes());
+        let found: Vec<String> = items.iter().map(show_item).collect();
+        let expected = [
+            "= r1",
+            "1: person prompt: go",
+            "2: person answer: @agent Continue: \"Continue to iterate?\"",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_call_that_the_client_could_not_make_failed() {
+        let told = |text: &str| {
+            format!(
+                r#"{{"sessionId":"s","requests":[{{"requestId":"r","message":{{"text":"go"}},"response":[],"result":{{"metadata":{{"toolCallRounds":[{{"response":"","toolCalls":[{{"id":"c","name":"read_file","arguments":"{{}}"}}]}}],"toolCallResults":{{"c":{{"content":[{{"value":"{text}"}}]}}}}}}}}}}]}}"#
+            )
+        };
+        let error =
+            r"ERROR while calling tool: no such file\nPlease check your input and try again.";
+        let failed = error.replace(r"\n", "\n");
+        assert_eq!(
+            shown(Format::Copilot, &told(error))[2],
+            format!("tool tool_result read_file#c failed: {failed}")
+        );
+        let printed = "ERROR in line 3 of the log";
+        assert_eq!(
+            shown(Format::Copilot, &told(printed))[2],
+            format!("tool tool_result read_file#c: {printed}")
+        );
     }
 
     #[test]

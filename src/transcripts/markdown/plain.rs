@@ -1,27 +1,37 @@
 //! Plain conversations: lines `role: words`, each continued until the next role. All roles have the
-//! style of the first. A session's id is the digest of its first message, which does not change
-//! when the file grows.
+//! style of the first. In chats that VS Code copied and that Cursor exported, names are the roles. A
+//! session's id is the digest of its first message, which does not change when the file grows.
 
 use super::{Fence, LineReader, read_lines};
-use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Severity, Speaker, Timestamp};
+use crate::domain::{
+    DETECT_BYTES_MAX, Digest, EntryKind, LINE_BYTES_MAX, Severity, Speaker, Timestamp,
+};
+use crate::transcripts::cursor::split;
 use crate::transcripts::emit::Emit;
 use crate::transcripts::raw::{Input, RawEntry, RawSession, Sink};
-use std::io;
+use std::io::{self, Read};
 
 /// Role names in lower case, separated by `|`.
 const ROLES: [(Speaker, &str); 4] = [
     (Speaker::Person, "user|human|me|person|prompt"),
-    (Speaker::Assistant, "assistant|ai|bot|agent|model|claude|gpt|chatgpt|codex"),
+    (Speaker::Assistant, "assistant|ai|bot|agent|model|claude|gpt|chatgpt|codex|github copilot"),
     (Speaker::Client, "system|developer"),
     (Speaker::Tool, "tool|function"),
 ];
+/// Names in a chat that Cursor exported; a rule is in front of them.
+const EXPORTED: [&str; 2] = ["**User**", "**Cursor**"];
 /// Maximum size of a timestamp before a role.
 const STAMP_BYTES_MAX: usize = 40;
 
 pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut head = Vec::new();
+    (&mut *input).take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
+    input.rewind()?;
     let mut reader = PlainReader {
         emit: Emit::new(sink),
         style: None,
+        names: names(&String::from_utf8_lossy(&head)),
+        is_ruled: false,
         fence: Fence::default(),
         message: None,
         begun: false,
@@ -84,6 +94,31 @@ pub(crate) fn role_line(line: &str) -> Option<RoleLine<'_>> {
     Some(RoleLine { speaker, style, stamp, words: words.trim_start() })
 }
 
+/// Names of the user and the assistant that are the roles of a chat, if Cursor exported it or VS Code copied it.
+pub(crate) fn names(text: &str) -> Option<[String; 2]> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
+    let is_export = |it: &str| it.starts_with("_Exported on ") && it.contains(" from Cursor (");
+    if lines.next().is_some_and(is_export) {
+        return Some(EXPORTED.map(str::to_owned));
+    }
+    let (user, _) = text.split_once(": ")?;
+    let is_name = user.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it));
+    let names = [format!("{user}:"), "GitHub Copilot:".to_owned()];
+    let is_answer =
+        |line| named_line(line, &names).is_some_and(|it| it.speaker == Speaker::Assistant);
+    let is_copy = is_name && role_line(text).is_none() && text.lines().any(is_answer);
+    is_copy.then_some(names)
+}
+
+fn named_line<'t>(line: &'t str, names: &[String; 2]) -> Option<RoleLine<'t>> {
+    let style = RoleStyle { bold: false, stamped: false, case: Case::Any };
+    [Speaker::Person, Speaker::Assistant].into_iter().zip(names).find_map(|(speaker, name)| {
+        let words = line.strip_prefix(name)?;
+        let is_role = words.is_empty() || words.starts_with(' ');
+        is_role.then(|| RoleLine { speaker, style, stamp: None, words: words.trim_start() })
+    })
+}
+
 impl RoleStyle {
     pub(crate) fn is_like(self, other: RoleStyle) -> bool {
         let case = self.case == other.case || self.case == Case::Any || other.case == Case::Any;
@@ -101,6 +136,10 @@ struct Message {
 struct PlainReader<'e> {
     emit: Emit<'e>,
     style: Option<RoleStyle>,
+    /// Names that are the roles.
+    names: Option<[String; 2]>,
+    /// True behind a horizontal rule.
+    is_ruled: bool,
     fence: Fence,
     message: Option<Message>,
     begun: bool,
@@ -113,8 +152,19 @@ impl<'e> LineReader<'e> for PlainReader<'e> {
 
     fn line(&mut self, line: &str, number: u32) {
         let quoted = self.fence.line(line);
-        let role = role_line(line)
-            .filter(|role| !quoted && self.style.is_none_or(|style| role.style.is_like(style)));
+        let is_like = |role: &RoleLine<'_>| {
+            !quoted && self.style.is_none_or(|style| role.style.is_like(style))
+        };
+        // A block of code that is not closed hides no turn.
+        let role = match &self.names {
+            Some(names) => {
+                named_line(line, names).filter(|_| self.is_ruled || names[0] != EXPORTED[0])
+            }
+            None => role_line(line).filter(is_like),
+        };
+        if !line.trim().is_empty() {
+            self.is_ruled = line.trim_end() == "---";
+        }
         if let Some(role) = role {
             self.flush();
             self.style.get_or_insert(role.style);
@@ -135,6 +185,7 @@ impl<'e> LineReader<'e> for PlainReader<'e> {
                 message.text.extend([line, "\n"]);
             }
             None if line.trim().is_empty() => {}
+            None if self.names.is_some() => {}
             None => {
                 let detail = "expected a line such as `user: words`";
                 self.emit.finding(Severity::Warning, "bad-line", number, detail);
@@ -152,11 +203,17 @@ impl PlainReader<'_> {
         let Some(message) = self.message.take() else { return };
         self.fence.reset();
         let text = message.text.trim();
+        let is_export = self.names.as_ref().is_some_and(|names| names[0] == EXPORTED[0]);
+        let text = text.strip_suffix("---").filter(|_| is_export).unwrap_or(text).trim_end();
         if !self.begun {
             self.begun = true;
             let native_id = Digest::of(&[message.speaker.name(), text]).to_string();
             let head = RawSession { native_id, started_at: message.at, ..RawSession::default() };
             self.emit.session(head);
+        }
+        if is_export && message.speaker == Speaker::Person {
+            let parts = split(text).into_iter().map(|part| part.entry(message.line));
+            return parts.for_each(|entry| self.emit.entry(entry));
         }
         let kind = match message.speaker {
             Speaker::Person => EntryKind::Prompt,
@@ -213,6 +270,49 @@ mod tests {
             "User: set it so:\nuser: admin\nAssistant: done\n",
             &["= …", "1: person prompt: set it so:\nuser: admin", "3: assistant text: done"],
         );
+    }
+
+    #[test]
+    fn a_chat_that_vs_code_copied_names_the_user() {
+        let chat = "ada-l: Port?\nuser: root\n\nGitHub Copilot: Read [](a.md)\n\nIt is 8443.\nada-l:\nThanks\n";
+        check(
+            chat,
+            &[
+                "= …",
+                "1: person prompt: Port?\nuser: root",
+                "4: assistant text: Read [](a.md)\n\nIt is 8443.",
+                "7: person prompt: Thanks",
+            ],
+        );
+        for (name, expected) in [("ada-l", 4), ("User", 2)] {
+            let open =
+                format!("{name}: a\n\nGitHub Copilot: b\n```\n{name}: c\n\nGitHub Copilot: d\n");
+            let items = testing::read(read, open.as_bytes());
+            assert_eq!(testing::entries(&items).count(), expected, "{name}");
+        }
+        assert_eq!(names("Note: we use Copilot.\nIt is good.\n"), None);
+        assert_eq!(names("Two words: x\nGitHub Copilot: y\n"), None);
+    }
+
+    #[test]
+    fn a_chat_that_cursor_exported_has_a_rule_in_front_of_each_message() {
+        let chat = "# Ports\n_Exported on 19/10/2025 at 12:29:42 GMT+8 from Cursor (1.7.38)_\n\n---\n\n\
+            **User**\n\nWhich port?\n\n---\n\n**Cursor**\n\n```\n**User**\nroot\n\n---\n\n\
+            **User**\n\nThanks\n";
+        check(
+            chat,
+            &[
+                "= …",
+                "6: person prompt: Which port?",
+                "12: assistant text: ```\n**User**\nroot",
+                "20: person prompt: Thanks",
+            ],
+        );
+        assert!(
+            names("# T\n\n_Exported on 9/3/2025 at 21:07:09 GMT+8 from Cursor (1.5.7)_\n")
+                .is_some()
+        );
+        assert!(names("# Ports\n\n_Exported on Monday_\n").is_none());
     }
 
     #[test]
