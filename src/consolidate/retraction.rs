@@ -54,6 +54,8 @@ pub(super) struct Retraction {
     pub(super) all: Vec<u64>,
     /// Retracted words and values, sorted.
     pub(super) retracted: Vec<u64>,
+    /// The same, clause by clause.
+    by_clause: Vec<Vec<u64>>,
     /// Words and values of clauses that retract a decision, sorted, if there are any.
     pub(super) regrets: Option<Vec<u64>>,
     pub(super) refuses: bool,
@@ -77,7 +79,10 @@ impl Retraction {
                 tokens.flat_map(|token| token.keys.iter().copied())
             };
             it.all.extend(keys(false));
-            it.retracted.extend(keys(true));
+            let mut retracted: Vec<u64> = keys(true).collect();
+            sort(&mut retracted);
+            it.retracted.extend(&retracted);
+            it.by_clause.push(retracted);
             if has(clause, &REGRETS) {
                 it.regrets.get_or_insert_default().extend(keys(false));
             }
@@ -86,6 +91,15 @@ impl Retraction {
         sort(&mut it.retracted);
         it.regrets.iter_mut().for_each(sort);
         it
+    }
+
+    /// Retracted words and values of clauses that retract mostly words of `known`, sorted. A clause such as `a blocked member's card
+    /// is dead` retracts nothing of a rule that also mentions members.
+    pub(super) fn retracted_of(&self, known: &[u64]) -> Vec<u64> {
+        let is_about = |clause: &&Vec<u64>| shared(clause, known) * 2 >= clause.len();
+        let mut all: Vec<u64> = self.by_clause.iter().filter(is_about).flatten().copied().collect();
+        sort(&mut all);
+        all
     }
 }
 

@@ -302,7 +302,8 @@ impl Statement {
     pub(super) fn replaces(&self, former: &Statement, retraction: &Retraction) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let lost = without(&before.keys, &own.keys);
-        let given = union(&retraction.retracted, &self.weighed);
+        let given = retraction.retracted_of(&union(&own.keys, &before.keys));
+        let given = union(&given, &self.weighed);
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
         // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &retraction.all);

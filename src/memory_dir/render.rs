@@ -8,7 +8,7 @@ use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{
-    DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending,
+    CONFLICTS_WITH, DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending,
     is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
@@ -364,7 +364,8 @@ impl<'a> Placing<'a> {
             by.into_iter().for_each(|by| relate(memory.id, ending(memory, by), by));
         }
         let named = |(words, by): (&'static str, &Memory)| {
-            let is_quoted = words == IN_PART_REPLACED_BY || words == SETTLED_BY && is_active(by);
+            let is_quoted = [IN_PART_REPLACED_BY, CONFLICTS_WITH].contains(&words)
+                || words == SETTLED_BY && is_active(by);
             // Parentheses end the marks of a line.
             let now =
                 || words_inline(&without_asides(by.words()), MARK_LETTERS_MAX, self.facts.gate);

@@ -424,9 +424,15 @@ fn lines_that_contradict_one_another_name_each_other() {
     let tag = |at: usize| &tags[&memories[at].id];
     let mut expected = [
         format!("- the port is 8080 (2026-01-04; possibly in place of {})", tag(2)),
-        format!("- ghosts are cleared by hand (2026-01-03; conflicts with {})", tag(1)),
+        format!(
+            "- ghosts are cleared by hand (2026-01-03; conflicts with {} “ghosts are cleared every night”)",
+            tag(1)
+        ),
         format!("- the port is 80 (2026-01-02; possibly outdated by {})", tag(3)),
-        format!("- ghosts are cleared every night (2026-01-02; conflicts with {})", tag(0)),
+        format!(
+            "- ghosts are cleared every night (2026-01-02; conflicts with {} “ghosts are cleared by hand”)",
+            tag(0)
+        ),
     ];
     let mut found = entries(&files, "active-context.md", "Recent Decisions");
     expected.sort();

@@ -1049,7 +1049,8 @@ fn a_mark_of_a_contradiction_that_is_taken_away_keeps_both() {
     ten.disposition = Disposition::Conflict { with: id("nine"), memory: id("ten") };
     scene.apply(vec![ten]);
     scene.sync();
-    let mark = format!("; conflicts with {}", source_tags([id("nine")])[&id("nine")]);
+    let tag = source_tags([id("nine")])[&id("nine")].clone();
+    let mark = format!("; conflicts with {tag} “Close at nine”");
     scene.edit("active-context.md", |text| text.replacen(&mark, "", 1));
     scene.sync();
     let text = &scene.files()["active-context.md"];
@@ -1072,7 +1073,10 @@ fn a_mark_of_a_contradiction_that_is_put_back_takes_back_that_both_hold() {
         scene.apply(vec![ten]);
         scene.sync();
         let marked = scene.state();
-        let mark = |name| format!("; conflicts with {}", source_tags([id(name)])[&id(name)]);
+        let mark = |name| {
+            let tag = source_tags([id(name)])[&id(name)].clone();
+            format!("; conflicts with {tag} “Close at {name}”")
+        };
         scene.edit("active-context.md", |text| text.replacen(&mark("nine"), "", 1));
         scene.sync();
         assert!(!scene.files()["active-context.md"].contains("conflicts with"));

@@ -108,7 +108,7 @@ fn a_moved_line_has_the_marks_of_its_memory() {
     scene.apply(vec![camel]);
     scene.sync();
     assert!(scene.files()[OWN].contains("(1970-01-01; conflicts with src-"));
-    assert!(!scene.files()[LISTS].contains("snake_case"));
+    assert!(!scene.files()[LISTS].contains("- Names in snake_case"));
     assert!(scene.sync().is_empty());
 }
 
