@@ -146,6 +146,17 @@ impl<'t> Document<'t> {
         self.first(Part::Title).map_or("", |title| self.heading_words(title))
     }
 
+    /// First line that would be the footer if it were at the end.
+    pub(super) fn misplaced_footer(&self) -> Option<u32> {
+        let head = self.kind.footer()?;
+        let is_it = |line: &str| {
+            let line = line.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
+            line.strip_prefix('*').is_some_and(|it| it.starts_with(head) && it.ends_with('*'))
+        };
+        let mut lines = (1..).zip(self.text.split('\n'));
+        lines.find(|(_, line)| is_it(line)).map(|(at, _)| at)
+    }
+
     pub(crate) fn first(&self, part: Part) -> Option<&Block> {
         self.blocks.iter().find(|block| block.part == part)
     }

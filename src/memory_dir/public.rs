@@ -2,7 +2,6 @@
 
 use super::document::{Block, Document, Part, private_lines, without};
 use super::line;
-use super::lint::misplaced_footer;
 use super::tag::words_tag;
 use crate::privacy::{Gate, Redacted, Woven};
 use std::borrow::Cow;
@@ -92,7 +91,7 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
     };
     let (mut entries, mut headings) = (Vec::new(), Vec::new());
     // The last line is no entry if a person wrote below it.
-    let end = misplaced_footer(document);
+    let end = document.misplaced_footer();
     for block in document.blocks.iter().filter(|it| Some(it.line) != end) {
         if block.part == Part::Section {
             headings = text(block).into_iter().collect();

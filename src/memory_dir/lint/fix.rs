@@ -1,7 +1,7 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
 use super::git_merge::{repeated, with_both_sides};
-use super::{FIXABLE, Linting, MARKERS, doubles, merge_span, misplaced_footer, needs_headings};
+use super::{FIXABLE, Linting, MARKERS, doubles, merge_span, needs_headings};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
@@ -65,7 +65,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
 fn with_footer(document: &Document<'_>, day: &str) -> String {
     let text = document.text.to_owned();
     let is_there = document.first(Part::Footer).is_some();
-    let fits = !is_there && document.open.is_none() && misplaced_footer(document).is_none();
+    let fits = !is_there && document.open.is_none() && document.misplaced_footer().is_none();
     let bare = text.trim_end().len();
     // Above it, an empty file would have unclosed front matter.
     let footer = footer(document.kind, day).filter(|_| fits && bare > 0);

@@ -252,7 +252,7 @@ impl Checker<'_> {
     fn footer(&mut self, document: &Document<'_>) {
         let Some(head) = document.kind.footer() else { return };
         let Some(block) = document.first(Part::Footer) else {
-            let Some(line) = misplaced_footer(document) else {
+            let Some(line) = document.misplaced_footer() else {
                 let message = format!("expected `---` and `*{head}…*` at the end");
                 self.add("missing-footer", 0, message);
                 let is_empty = document.text.trim().is_empty();
@@ -572,17 +572,6 @@ pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
     };
     let blocks = document.blocks.iter().enumerate();
     blocks.filter(|(_, block)| is_double(block)).map(|(at, _)| at).collect()
-}
-
-/// First line that would be the footer if it were at the end.
-pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
-    let head = document.kind.footer()?;
-    let is_it = |line: &str| {
-        let line = line.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
-        line.strip_prefix('*').is_some_and(|it| it.starts_with(head) && it.ends_with('*'))
-    };
-    let mut lines = (1..).zip(document.text.split('\n'));
-    lines.find(|(_, line)| is_it(line)).map(|(at, _)| at)
 }
 
 /// True if every heading must be there; in other files a heading without entries may be missing.
