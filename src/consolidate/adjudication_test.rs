@@ -675,4 +675,13 @@ fn a_wish_and_a_decision_that_cannot_both_hold_are_marked() {
     assert_eq!(conflicts(&wish, &fee), 1);
     assert_eq!(conflicts(&fee, &wish), 1, "whichever of the two the model named");
     assert_eq!(conflicts(&deed, &fee), 0, "a deed is a fact");
+    // A decision that was there before.
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&fee), &mut state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(wish.id, id(&fee), Verdict::Conflict);
+    let memories = Memories::of(NAMESPACE, &state);
+    let (planned, _) = consolidate(std::slice::from_ref(&wish), &memories, &verdicts);
+    finish(std::slice::from_ref(&wish), &planned, memories, &mut state);
+    assert_eq!(told(&planned), ["add new", "settle judged-conflict"]);
 }

@@ -376,29 +376,28 @@ impl<'a> Planner<'a> {
         }
         self.leave_related(new);
         self.operations.push(operation);
-        if let Some(home) = disposition.home() {
-            self.contradict(new, home);
+        if disposition.home() == Some(new.own) {
+            self.contradict(new);
         }
     }
 
-    /// Marks what a model found to contradict `home`: a wish beside a decision. Two memories of one kind have been compared.
-    fn contradict(&mut self, new: &Incoming<'_>, home: MemoryId) {
-        let record = new.record.id;
+    /// Marks what a model found to contradict the memory that the record made: a wish beside a decision. What was there before
+    /// may have been decided on, and two memories of one kind have been compared.
+    fn contradict(&mut self, new: &Incoming<'_>) {
+        let (record, own) = (new.record.id, new.own);
+        let in_use = |id| self.working.get(id).filter(|it| it.state == MemoryState::Active);
         let is_opposed = |id: &MemoryId| {
-            let mut both = [home, *id].into_iter().filter_map(|id| self.working.get(id));
-            let is_in_use = |it: &Memory| it.state == MemoryState::Active;
-            let kinds = [both.next(), both.next()].map(|it| it.filter(|it| is_in_use(it)));
-            let kinds = kinds.map(|it| it.map(|it| it.claim.kind()));
-            let is_of = |kind| kinds.contains(&Some(kind));
+            let kinds = [own, *id].map(|id| in_use(id).map(|it| it.claim.kind()));
             self.verdicts.get(record, *id) == Some(Verdict::Conflict)
-                && is_of(ClaimKind::Decision)
-                && is_of(ClaimKind::Request)
+                && kinds.contains(&Some(ClaimKind::Decision))
+                && kinds.contains(&Some(ClaimKind::Request))
         };
         let opposed: Vec<MemoryId> = self.verdicts.memories_of(record).filter(is_opposed).collect();
         for with in opposed {
+            self.working.touch(with);
             self.operations.push(Operation {
                 record,
-                disposition: Disposition::Settle { memory: home, with, how: Settlement::Beside },
+                disposition: Disposition::Settle { memory: own, with, how: Settlement::Beside },
                 rule: Cow::Borrowed(CONFLICT),
                 facts: new.facts.clone(),
                 effects: Vec::new(),

@@ -231,7 +231,7 @@ impl Reader<'_> {
         let mark = format!("{CONFLICTS_WITH} {SOURCE}");
         let mut marked: Vec<Entry> = Vec::new();
         let is_marked = |entry: &mut Entry| entry.text.as_str().contains(&mark);
-        for part in [Part::Rules, Part::Decisions] {
+        for part in [Part::Rules, Part::Decisions, Part::Requests] {
             for section in self.groups.get_mut(&part).into_iter().flatten() {
                 marked.extend(section.entries.extract_if(.., is_marked));
             }

@@ -327,7 +327,8 @@ impl Consolidator {
         let by_assistant = records.iter().filter_map(|record| {
             let mut record = record.clone();
             record.evidence.retain(|it| it.field == "chosen");
-            let is_its = record.evidence.first().is_some_and(|it| it.speaker == Speaker::Assistant);
+            let first = record.evidence.iter().min_by_key(|it| it.ordinal);
+            let is_its = first.is_some_and(|it| it.speaker == Speaker::Assistant);
             is_its.then_some(record)
         });
         let beside = self.surrounding_messages(by_assistant.collect()).await?;
