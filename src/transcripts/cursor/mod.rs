@@ -57,19 +57,34 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 
 /// Splits a text that Cursor attributes to the user.
 pub(super) fn split(text: &str) -> Vec<ClientText> {
-    let (mut parts, mut rest) = (Vec::new(), text.trim_start_matches("[Image]\n").trim());
-    while let Some((tag, inner, behind)) = block(rest) {
-        let is_before = behind.starts_with('<') && behind.contains("<user_query>");
+    let text = text.trim_start_matches("[Image]\n").trim();
+    let (mut parts, mut rest) = (Vec::new(), text);
+    // Number of bytes from the last query on.
+    let query = text.rfind("\n<user_query>").map_or(0, |at| text.len() - at - 1);
+    while !rest.is_empty() {
+        let known = block(rest).filter(|(tag, _, behind)| {
+            let is_before = behind.starts_with('<') && (1..=behind.len()).contains(&query);
+            let is_in_front = is_before || behind.starts_with("<user_query>");
+            is_in_front || *tag == QUERY || CONTEXT.split('|').any(|it| it == *tag)
+        });
+        let Some((tag, inner, behind)) = known else {
+            // A file in a block may hold the block's end.
+            let is_cut = rest.starts_with('<') || rest.len() < text.len();
+            if !is_cut || query == 0 || rest.len() <= query {
+                break;
+            }
+            let (context, queries) = rest.split_at(rest.len() - query);
+            parts.push(ClientText::injected(context.trim()));
+            rest = queries;
+            continue;
+        };
         match tag {
             QUERY if !inner.starts_with(ON_TASK) => parts.extend(split_message(inner)),
             "timestamp" => {}
             "system_notification" => {
                 parts.push(ClientText::new(Speaker::Client, EntryKind::Notice, inner));
             }
-            _ if tag == QUERY || is_before || CONTEXT.split('|').any(|it| it == tag) => {
-                parts.push(ClientText::injected(inner));
-            }
-            _ => break,
+            _ => parts.push(ClientText::injected(inner)),
         }
         rest = behind;
     }
@@ -129,6 +144,14 @@ mod tests {
             "client injected: x | person prompt: what is it for?",
         );
         check("<user_query>\ncut o", "person prompt: cut o");
+        check(
+            "<attached_files>\na </attached_files> b\nnever use tabs\n</attached_files>\n<user_query>\nfix it\n</user_query>",
+            "client injected: a | client injected: b⏎never use tabs⏎</attached_files> | person prompt: fix it",
+        );
+        check(
+            "see:\n<user_query>\nx\n</user_query>",
+            "person prompt: see:⏎<user_query>⏎x⏎</user_query>",
+        );
         check("[Image]\n<user_query>\nblue\n</user_query>", "person prompt: blue");
         check("<git_status>\nx\n</git_status>", "client injected: x");
         check("<tick> is a bad name", "person prompt: <tick> is a bad name");
