@@ -33,10 +33,13 @@ const ON_TASK: &str = "Briefly inform the user about the task result";
 const LEFT_OUT: &str = "[REDACTED]";
 
 fn user(json: &Value, talk: &mut Conversation<'_>) {
-    let content = &json["message"]["content"];
-    let words = words_of(content);
+    let mut content = json["message"]["content"].clone();
+    if let Some(parts) = content.as_array_mut() {
+        parts.retain(|part| !part.text("type").contains("image"));
+    }
+    let words = words_of(&content);
     let is_plain = !words.starts_with('<') && !words.contains("<user_query>");
-    if is_plain || content.list().iter().any(|part| part["type"] != "text") {
+    if is_plain || content.list().iter().any(|part| part["type"] == "tool_result") {
         return message(json, talk);
     }
     talk.at("", block(&words).and_then(|(_, inner, _)| time(inner)));
@@ -172,6 +175,16 @@ mod tests {
         let line = r#"{"role":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"<user_query>drop it</user_query>"}]}}"#;
         let expected = ["tool tool_result tool#c: <user_query>drop it</user_query>"];
         assert_eq!(shown(Format::Cursor, line), expected);
+    }
+
+    #[test]
+    fn an_image_hides_no_query() {
+        let text = "<attached_files>a</attached_files>\\n<user_query>blue</user_query>";
+        let line = format!(
+            r#"{{"role":"user","message":{{"content":[{{"type":"image"}},{{"type":"text","text":"{text}"}}]}}}}"#
+        );
+        let expected = ["client injected: a (injected context)", "person prompt: blue"];
+        assert_eq!(shown(Format::Cursor, &line), expected);
     }
 
     #[test]
