@@ -48,7 +48,8 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
 
 fn message(json: &Value, talk: &mut Conversation<'_>) {
     let mut content = json["message"]["content"].clone();
-    for part in content.as_array_mut().into_iter().flatten() {
+    let parts = content.as_array_mut().filter(|_| json["role"] == "assistant");
+    for part in parts.into_iter().flatten() {
         let words = part.text("text").strip_suffix(LEFT_OUT);
         if let Some(words) = words.filter(|words| words.is_empty() || words.ends_with('\n')) {
             part["text"] = words.trim_end().into();
@@ -185,6 +186,16 @@ mod tests {
         );
         let expected = ["client injected: a (injected context)", "person prompt: blue"];
         assert_eq!(shown(Format::Cursor, &line), expected);
+    }
+
+    #[test]
+    fn only_the_assistants_reasoning_is_left_out() {
+        let line = |role| {
+            let part = r#"{"type":"text","text":"key:\n[REDACTED]"}"#;
+            format!(r#"{{"role":"{role}","message":{{"content":[{part}]}}}}"#)
+        };
+        assert_eq!(shown(Format::Cursor, &line("assistant")), ["assistant text: key:"]);
+        assert_eq!(shown(Format::Cursor, &line("user")), ["person prompt: key:\n[REDACTED]"]);
     }
 
     #[test]
