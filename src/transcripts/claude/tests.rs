@@ -174,6 +174,36 @@ fn a_result_in_front_of_its_call_belongs_to_it() {
 }
 
 #[test]
+fn a_result_in_front_of_its_call_is_read_as_one_behind_it() {
+    let lines = [
+        user("r1", "a1", &result("c1", r#""done""#)),
+        user("r2", "a1", &result("c9", r#""of no call""#)),
+        says("a1", "", "m1", &call("c1", "Bash", r#"{"command":"ls"}"#)),
+        says("a2", "r1", "m2", &text("Done.")),
+        user("r3", "a3", &result("c3", r#""far""#)),
+    ];
+    let mut lines = lines.join("\n");
+    let far = format!("\n{}", says("a4", "a2", "m4", &text("x")).replace("a4", "REDACTED"));
+    lines += &far.repeat(33);
+    lines += &format!("\n{}", says("a3", "a2", "m3", &call("c3", "Bash", "{}")));
+    check(
+        &lines,
+        &format!(
+            "
+        = s
+        3: assistant tool_call Bash#c1: ls
+        1: tool tool_result Bash#c1 succeeded exit 0: done
+        2: tool tool_result succeeded: of no call
+        4: assistant text: Done.
+        5: tool tool_result succeeded: far
+        6: assistant text: {}
+        39: assistant tool_call Bash#c3: {{}}",
+            ["x"; 33].join("\n\n")
+        ),
+    );
+}
+
+#[test]
 fn words_beside_a_result_are_a_persons_unless_the_client_wrote_them() {
     let beside = |text: &str| {
         let result = result("t1", r#""x""#);
