@@ -108,8 +108,8 @@ impl Indexer {
             other => {
                 self.title(other, head);
                 // A record of an unknown kind with words is reported.
-                let is_spoken = !matches!(head.message, TextOr::None);
-                if !is_spoken && head.content.some().is_none() {
+                let is_spoken = || json_of(text).message.is_some();
+                if head.content.some().is_none() && !is_spoken() {
                     self.index.marks.set(line, PASSED);
                 }
             }
@@ -328,19 +328,26 @@ fn content_of<'a>(head: &'a Head<'_>) -> Option<Content<'a>> {
     })
 }
 
+/// Fields of a record that may hold words, in any form.
+#[derive(Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+struct Words<'a> {
+    message: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
+    attachment: Option<&'a RawValue>,
+}
+
+fn json_of(text: &str) -> Words<'_> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
 /// Hash of a record's text, which a copy repeats under the same id.
 fn words_of(head: &Head<'_>, text: &str) -> u64 {
-    #[derive(Default, Deserialize)]
-    #[serde(default, bound = "'de: 'a")]
-    struct Words<'a> {
-        content: Option<&'a RawValue>,
-        attachment: Option<&'a RawValue>,
-    }
     let words = match &head.message {
         TextOr::Text(text) => return name_of(text),
         TextOr::Fields(message) => message.content,
         TextOr::None => {
-            let words: Words<'_> = serde_json::from_str(text).unwrap_or_default();
+            let words = json_of(text);
             words.content.or(words.attachment)
         }
     };

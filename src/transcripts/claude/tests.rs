@@ -63,6 +63,7 @@ fn unknown_records_and_parts_with_text_are_findings() {
         of_tomorrow,
         r#"{"type":"of-its-work","sessionId":"s","count":1}"#.to_owned(),
         r#"{"type":"system","subtype":"of_venus","uuid":"v","parentUuid":"b","sessionId":"s","content":"said"}"#.to_owned(),
+        r#"{"type":"of-io","sessionId":"s","message":["said"]}"#.to_owned(),
     ];
     check(
         &lines.join("\n"),
@@ -71,7 +72,8 @@ fn unknown_records_and_parts_with_text_are_findings() {
         ! unknown-record 1
         1: person prompt: the files
         ! unknown-record 2
-        ! unknown-record 4",
+        ! unknown-record 4
+        ! unknown-record 5",
     );
 }
 
