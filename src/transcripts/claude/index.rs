@@ -108,8 +108,9 @@ impl Indexer {
             other => {
                 self.title(other, head);
                 // A record of an unknown kind with words is reported.
-                let is_spoken = || json_of(text).message.is_some();
-                if head.content.some().is_none() && !is_spoken() {
+                let is_spoken =
+                    !matches!(head.message, TextOr::None) || json_of(text).message.is_some();
+                if !is_spoken && head.content.some().is_none() {
                     self.index.marks.set(line, PASSED);
                 }
             }
