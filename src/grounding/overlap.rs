@@ -529,7 +529,9 @@ fn clauses(string: &str, known: &[KnownWord], words: &[FieldWord]) -> Vec<Vec<us
     clauses.push(start..string.len());
     let clause = |range: Range<usize>| {
         let denies = negations(&string[range.clone()]).next().is_some();
-        let is_here = |id: u32| known.iter().any(|it| it.id == id && range.contains(&it.at));
+        let words_before = |at: usize| known.partition_point(|it| it.at < at);
+        let here = &known[words_before(range.start)..words_before(range.end)];
+        let is_here = |id: u32| here.iter().any(|it| it.id == id);
         let is_ours = |word: &FieldWord| match word.is_negation {
             true => denies,
             false => is_here(word.id),

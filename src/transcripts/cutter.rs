@@ -28,6 +28,14 @@ pub(super) struct Line<'a> {
     pub(super) end: u64,
 }
 
+impl Line<'_> {
+    pub(super) fn owned(self) -> Line<'static> {
+        let Line { number, text, complete, too_long, repaired, end } = self;
+        let text = Cow::Owned(text.into_owned());
+        Line { number, text, complete, too_long, repaired, end }
+    }
+}
+
 /// Text of `bytes`; invalid UTF-8 is replaced.
 pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     // Checking first is several times faster than replacing at once, and most text is valid.

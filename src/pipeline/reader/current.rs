@@ -446,10 +446,13 @@ fn folder_by_path(format: Format, file: &Path) -> Option<PathBuf> {
     if format == Format::Aider { repository::folder_of(file) } else { beside() }
 }
 
+/// Cursor's folder of transcripts, with a folder for each session.
+const TRANSCRIPTS: &str = "agent-transcripts";
+
 /// Id of a session whose file holds none but is named after it.
 fn id_by_path(format: Format, file: &Path) -> Option<String> {
     let file = file.canonicalize().ok().filter(|_| format == Format::Cursor)?;
-    let is_named = file.components().any(|it| it.as_os_str() == "agent-transcripts");
+    let is_named = file.components().any(|it| it.as_os_str() == TRANSCRIPTS);
     file.file_stem()?.to_str().filter(|_| is_named).map(str::to_owned)
 }
 
@@ -458,7 +461,8 @@ fn parent_by_path(format: Format, file: &Path) -> Option<String> {
     id_by_path(format, file)?;
     let folder = file.canonicalize().ok()?.parent()?.to_owned();
     let parent = folder.parent().filter(|_| folder.ends_with("subagents"))?;
-    parent.file_name()?.to_str().map(str::to_owned)
+    let name = parent.file_name()?.to_str().filter(|name| *name != TRANSCRIPTS)?;
+    Some(name.to_owned())
 }
 
 pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {

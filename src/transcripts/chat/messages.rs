@@ -91,6 +91,11 @@ fn role(text: &str) -> Role {
     }
 }
 
+/// True if a message of Goose holds results of tools.
+fn holds_results(json: &Value) -> bool {
+    content(json).list().iter().any(|part| part["type"] == "toolResponse")
+}
+
 /// Time of a message: RFC 3339, or seconds or milliseconds since 1970.
 pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
     const KEYS: [&str; 7] =
@@ -129,7 +134,7 @@ impl MessageReader {
                 }
             }
             // Goose's own words to the model.
-            Role::User if json["metadata"]["userVisible"] == false => {
+            Role::User if json["metadata"]["userVisible"] == false && !holds_results(json) => {
                 injected(content(json), line, out);
             }
             Role::System | Role::Unknown => injected(content(json), line, out),

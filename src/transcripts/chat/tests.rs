@@ -56,7 +56,7 @@ fn calls_and_results_of_goose_are_not_words() {
         message("assistant", "", &format!("{},{}", call("c1"), call("c2"))),
         message(
             "user",
-            "",
+            hidden,
             &[
                 result("c1", r#"{"status":"success","value":{"content":[{"type":"text","text":"8443"}],"isError":false}}"#),
                 result("c2", r#"{"status":"error","error":"no such file"}"#),

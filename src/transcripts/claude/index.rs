@@ -27,8 +27,8 @@ pub(super) const TAKEN_BACK: u8 = 16;
 pub(super) const SUMMARISED: u8 = 32;
 /// Line with another line's id but different text.
 pub(super) const REUSED: u8 = 64;
-/// Line whose parent is behind it: the client writes a result and its call at the same time.
-pub(super) const EARLY: u8 = 128;
+/// Maximum number of lines from a result to its call behind it: the client writes both at the same time.
+const EARLY_LINES_MAX: u32 = 32;
 
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
@@ -40,6 +40,8 @@ const PLAN_HEAD: &str = "Implement the following plan:";
 pub(super) struct Index {
     pub(super) session: RawSession,
     pub(super) marks: LineMarks,
+    /// Lines of results that are in front of their call, each with the line of the call, in order.
+    pub(super) early: Vec<(u32, u32)>,
     /// Number of steering prompts read from the queue, by hash of the text.
     pub(super) steering: NameMap<u32>,
     /// True if the file is the run of a sub-agent that wrote a summary.
@@ -57,7 +59,7 @@ pub(super) struct Indexer {
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
     blocked: Vec<(u32, u64)>,
-    /// Lines of the user whose parent was not in front of them, and the hash of its id.
+    /// Lines of results whose parent was not in front of them, and the hash of its id.
     orphans: Vec<(u32, u64)>,
     titles: Titles,
     ids: SessionIds,
@@ -106,7 +108,8 @@ impl Indexer {
             other => {
                 self.title(other, head);
                 // A record of an unknown kind with words is reported.
-                let is_spoken = !matches!(head.message, TextOr::None);
+                let is_spoken =
+                    !matches!(head.message, TextOr::None) || json_of(text).message.is_some();
                 if !is_spoken && head.content.some().is_none() {
                     self.index.marks.set(line, PASSED);
                 }
@@ -166,8 +169,9 @@ impl Indexer {
             (Link::To(parent), _) if is_id(parent) => Some(Some(name_of(parent))),
             (Link::To(_) | Link::Absent, _) => None,
         };
-        let orphaned =
-            parent.flatten().filter(|it| head.kind.is("user") && !self.known.contains(it));
+        let is_result =
+            || head.kind.is("user") && content_of(head).is_some_and(|it| has_result(&it));
+        let orphaned = parent.flatten().filter(|it| !self.known.contains(it) && is_result());
         self.orphans.extend(orphaned.map(|parent| (line, parent)));
         let node = self.node_of(line, head, prompt);
         self.tree.push(Some(name), node, parent);
@@ -219,11 +223,7 @@ impl Indexer {
         if generated || head.is_generated() || !head.kind.is("user") {
             return None;
         }
-        let content = match &head.message {
-            TextOr::None => Content::None,
-            TextOr::Text(text) => Content::Text(Cow::Borrowed(text)),
-            TextOr::Fields(message) => serde_json::from_str(message.content?.get()).ok()?,
-        };
+        let content = content_of(head)?;
         if has_result(&content) {
             return None;
         }
@@ -288,9 +288,10 @@ impl Indexer {
             self.steered(line, name);
         }
         for (line, parent) in std::mem::take(&mut self.orphans) {
-            if self.known.contains(&parent) {
-                self.index.marks.set(line, EARLY);
-            }
+            let parent =
+                self.tree.by_name.get(&parent).map(|at| self.tree.nodes[*at as usize].line);
+            let parent = parent.filter(|it| it.saturating_sub(line) <= EARLY_LINES_MAX);
+            self.index.early.extend(parent.map(|parent| (line, parent)));
         }
         for line in self.tree.abandoned() {
             self.index.marks.set(line, ABANDONED);
@@ -320,19 +321,34 @@ impl Indexer {
     }
 }
 
+fn content_of<'a>(head: &'a Head<'_>) -> Option<Content<'a>> {
+    Some(match &head.message {
+        TextOr::None => Content::None,
+        TextOr::Text(text) => Content::Text(Cow::Borrowed(text)),
+        TextOr::Fields(message) => serde_json::from_str(message.content?.get()).ok()?,
+    })
+}
+
+/// Fields of a record that may hold words, in any form.
+#[derive(Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+struct Words<'a> {
+    message: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
+    attachment: Option<&'a RawValue>,
+}
+
+fn json_of(text: &str) -> Words<'_> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
 /// Hash of a record's text, which a copy repeats under the same id.
 fn words_of(head: &Head<'_>, text: &str) -> u64 {
-    #[derive(Default, Deserialize)]
-    #[serde(default, bound = "'de: 'a")]
-    struct Words<'a> {
-        content: Option<&'a RawValue>,
-        attachment: Option<&'a RawValue>,
-    }
     let words = match &head.message {
         TextOr::Text(text) => return name_of(text),
         TextOr::Fields(message) => message.content,
         TextOr::None => {
-            let words: Words<'_> = serde_json::from_str(text).unwrap_or_default();
+            let words = json_of(text);
             words.content.or(words.attachment)
         }
     };

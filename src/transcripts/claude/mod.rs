@@ -11,10 +11,11 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-use super::cutter::{each_record, has_list};
+use super::cutter::{Line, each_record, has_list};
 use super::emit::Emit;
 use super::json::{JsonExt, parse_object};
 use super::raw::{Input, Sink};
+use reader::RecordReader;
 use serde_json::Value;
 use std::io;
 
@@ -36,22 +37,34 @@ pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
     let index = indexer.finish();
     let mut emit = Emit::new(sink);
     emit.session(index.session.clone());
-    let mut reader = reader::RecordReader::new(index, emit);
+    let mut reader = RecordReader::new(index, emit);
+    let mut early = Vec::new();
     let cut = each_record(input, list, |line| {
-        let skipped = reader.skips(line.number) || line.text.trim().is_empty();
-        if reader.emit.accepts(&line) && !skipped {
-            let parsed = parse_object(&line.text, |json| {
-                reader.record(line.number, serde_json::from_str(json)?);
-                Ok(())
-            });
-            let expected = "expected a JSON object of a session; line skipped";
-            reader.emit.parsed(&line, parsed, expected);
+        let number = line.number;
+        match reader.call_behind(number) {
+            Some(call) => early.push((call, line.owned())),
+            None => read_line(&mut reader, &line),
+        }
+        for (_, line) in early.extract_if(.., |(call, _)| *call <= number) {
+            read_line(&mut reader, &line);
         }
         !reader.emit.stopped()
     })?;
     reader.emit.cut(cut, 0);
     reader.close();
     Ok(())
+}
+
+fn read_line(reader: &mut RecordReader<'_>, line: &Line<'_>) {
+    let skipped = reader.skips(line.number) || line.text.trim().is_empty();
+    if reader.emit.accepts(line) && !skipped {
+        let parsed = parse_object(&line.text, |json| {
+            reader.record(line.number, serde_json::from_str(json)?);
+            Ok(())
+        });
+        let expected = "expected a JSON object of a session; line skipped";
+        reader.emit.parsed(line, parsed, expected);
+    }
 }
 
 /// Types of records without text.

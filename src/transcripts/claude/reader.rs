@@ -11,7 +11,7 @@ use crate::transcripts::fields::{Block, Content, Str};
 use crate::transcripts::marks::{NameSet, name_of};
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{clean, flatten, mark, push_piece};
-use crate::transcripts::tools::{OpenCalls, is_web, outcome_of_flag};
+use crate::transcripts::tools::{OpenCalls, outcome_of_flag};
 use std::borrow::Cow;
 
 /// Maximum number of entries buffered behind a text that may continue.
@@ -47,8 +47,6 @@ pub(super) struct RecordReader<'a> {
     text: Option<(u64, RawEntry)>,
     /// Entries between the text and its continuation.
     waiting: Vec<RawEntry>,
-    /// Results whose call is behind them.
-    early: Vec<RawEntry>,
     links: NameSet,
     spoken: bool,
 }
@@ -63,7 +61,6 @@ impl<'a> RecordReader<'a> {
             is_iflow: false,
             text: None,
             waiting: Vec::new(),
-            early: Vec::new(),
             links: NameSet::default(),
             spoken: false,
         }
@@ -72,6 +69,12 @@ impl<'a> RecordReader<'a> {
     /// True if the line has no entries.
     pub(super) fn skips(&self, line: u32) -> bool {
         self.index.marks.has(line, index::PASSED)
+    }
+
+    /// Line of the call behind which the results of `line` are read, although they are in front of it.
+    pub(super) fn call_behind(&self, line: u32) -> Option<u32> {
+        let early = &self.index.early;
+        early.binary_search_by_key(&line, |(line, _)| *line).ok().map(|at| early[at].1)
     }
 
     pub(super) fn record(&mut self, line: u32, record: Record<'_>) {
@@ -107,7 +110,6 @@ impl<'a> RecordReader<'a> {
 
     pub(super) fn close(mut self) {
         self.flush();
-        std::mem::take(&mut self.early).into_iter().for_each(|entry| self.emit(entry));
         self.emit.finish();
     }
 
@@ -221,9 +223,6 @@ impl<'a> RecordReader<'a> {
         }
         entry.tool = call.map(|call| call.name);
         entry.call_id = call_id;
-        if entry.tool.is_none() && self.index.marks.has(frame.line, index::EARLY) {
-            return self.early.push(entry);
-        }
         self.emit(entry);
     }
 
@@ -303,18 +302,10 @@ impl<'a> RecordReader<'a> {
             let plans = matches!(name.as_str(), "ExitPlanMode" | "exit_plan_mode");
             let plan = block.input.filter(|_| plans).and_then(tools::plan_of);
             let plan = plan.map(|plan| name_of(plan.trim()));
-            self.calls.open(id, OpenCall { name: name.clone(), plan });
+            self.calls.open(id, OpenCall { name, plan });
         }
-        let early = self.early.iter().position(|it| it.call_id == entry.call_id);
         self.flush();
         self.emit(entry);
-        if let Some(mut result) = early.map(|at| self.early.remove(at)) {
-            if result.speaker == Speaker::Tool && is_web(&name) {
-                result.speaker = Speaker::Web;
-            }
-            result.tool = Some(name);
-            self.emit(result);
-        }
     }
 
     fn queued(&mut self, frame: &RawEntry, content: &Str<'_>) {

@@ -63,6 +63,7 @@ fn unknown_records_and_parts_with_text_are_findings() {
         of_tomorrow,
         r#"{"type":"of-its-work","sessionId":"s","count":1}"#.to_owned(),
         r#"{"type":"system","subtype":"of_venus","uuid":"v","parentUuid":"b","sessionId":"s","content":"said"}"#.to_owned(),
+        r#"{"type":"of-io","sessionId":"s","message":["said"]}"#.to_owned(),
     ];
     check(
         &lines.join("\n"),
@@ -71,7 +72,8 @@ fn unknown_records_and_parts_with_text_are_findings() {
         ! unknown-record 1
         1: person prompt: the files
         ! unknown-record 2
-        ! unknown-record 4",
+        ! unknown-record 4
+        ! unknown-record 5",
     );
 }
 
@@ -170,6 +172,36 @@ fn a_result_in_front_of_its_call_belongs_to_it() {
         3: web tool_result WebFetch#c2 succeeded: page
         7: tool tool_result succeeded: of a call that is not here
         8: assistant text: Done.",
+    );
+}
+
+#[test]
+fn a_result_in_front_of_its_call_is_read_as_one_behind_it() {
+    let lines = [
+        user("r1", "a1", &result("c1", r#""done""#)),
+        user("r2", "a1", &result("c9", r#""of no call""#)),
+        says("a1", "", "m1", &call("c1", "Bash", r#"{"command":"ls"}"#)),
+        says("a2", "r1", "m2", &text("Done.")),
+        user("r3", "a3", &result("c3", r#""far""#)),
+    ];
+    let mut lines = lines.join("\n");
+    let far = format!("\n{}", says("a4", "a2", "m4", &text("x")).replace("a4", "REDACTED"));
+    lines += &far.repeat(33);
+    lines += &format!("\n{}", says("a3", "a2", "m3", &call("c3", "Bash", "{}")));
+    check(
+        &lines,
+        &format!(
+            "
+        = s
+        3: assistant tool_call Bash#c1: ls
+        1: tool tool_result Bash#c1 succeeded exit 0: done
+        2: tool tool_result succeeded: of no call
+        4: assistant text: Done.
+        5: tool tool_result succeeded: far
+        6: assistant text: {}
+        39: assistant tool_call Bash#c3: {{}}",
+            ["x"; 33].join("\n\n")
+        ),
     );
 }
 

@@ -33,10 +33,13 @@ const ON_TASK: &str = "Briefly inform the user about the task result";
 const LEFT_OUT: &str = "[REDACTED]";
 
 fn user(json: &Value, talk: &mut Conversation<'_>) {
-    let content = &json["message"]["content"];
-    let words = words_of(content);
+    let mut content = json["message"]["content"].clone();
+    if let Some(parts) = content.as_array_mut() {
+        parts.retain(|part| !part.text("type").contains("image"));
+    }
+    let words = words_of(&content);
     let is_plain = !words.starts_with('<') && !words.contains("<user_query>");
-    if is_plain || content.list().iter().any(|part| part["type"] != "text") {
+    if is_plain || content.list().iter().any(|part| part["type"] == "tool_result") {
         return message(json, talk);
     }
     talk.at("", block(&words).and_then(|(_, inner, _)| time(inner)));
@@ -45,7 +48,8 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
 
 fn message(json: &Value, talk: &mut Conversation<'_>) {
     let mut content = json["message"]["content"].clone();
-    for part in content.as_array_mut().into_iter().flatten() {
+    let parts = content.as_array_mut().filter(|_| json["role"] == "assistant");
+    for part in parts.into_iter().flatten() {
         let words = part.text("text").strip_suffix(LEFT_OUT);
         if let Some(words) = words.filter(|words| words.is_empty() || words.ends_with('\n')) {
             part["text"] = words.trim_end().into();
@@ -57,19 +61,34 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 
 /// Splits a text that Cursor attributes to the user.
 pub(super) fn split(text: &str) -> Vec<ClientText> {
-    let (mut parts, mut rest) = (Vec::new(), text.trim_start_matches("[Image]\n").trim());
-    while let Some((tag, inner, behind)) = block(rest) {
-        let is_before = behind.starts_with('<') && behind.contains("<user_query>");
+    let text = text.trim_start_matches("[Image]\n").trim();
+    let (mut parts, mut rest) = (Vec::new(), text);
+    // Number of bytes from the last query on.
+    let query = text.rfind("\n<user_query>").map_or(0, |at| text.len() - at - 1);
+    while !rest.is_empty() {
+        let known = block(rest).filter(|(tag, _, behind)| {
+            let is_before = behind.starts_with('<') && (1..=behind.len()).contains(&query);
+            let is_in_front = is_before || behind.starts_with("<user_query>");
+            is_in_front || *tag == QUERY || CONTEXT.split('|').any(|it| it == *tag)
+        });
+        let Some((tag, inner, behind)) = known else {
+            // A file in a block may hold the block's end.
+            let is_cut = rest.starts_with('<') || rest.len() < text.len();
+            if !is_cut || query == 0 || rest.len() <= query {
+                break;
+            }
+            let (context, queries) = rest.split_at(rest.len() - query);
+            parts.push(ClientText::injected(context.trim()));
+            rest = queries;
+            continue;
+        };
         match tag {
             QUERY if !inner.starts_with(ON_TASK) => parts.extend(split_message(inner)),
             "timestamp" => {}
             "system_notification" => {
                 parts.push(ClientText::new(Speaker::Client, EntryKind::Notice, inner));
             }
-            _ if tag == QUERY || is_before || CONTEXT.split('|').any(|it| it == tag) => {
-                parts.push(ClientText::injected(inner));
-            }
-            _ => break,
+            _ => parts.push(ClientText::injected(inner)),
         }
         rest = behind;
     }
@@ -129,6 +148,14 @@ mod tests {
             "client injected: x | person prompt: what is it for?",
         );
         check("<user_query>\ncut o", "person prompt: cut o");
+        check(
+            "<attached_files>\na </attached_files> b\nnever use tabs\n</attached_files>\n<user_query>\nfix it\n</user_query>",
+            "client injected: a | client injected: b⏎never use tabs⏎</attached_files> | person prompt: fix it",
+        );
+        check(
+            "see:\n<user_query>\nx\n</user_query>",
+            "person prompt: see:⏎<user_query>⏎x⏎</user_query>",
+        );
         check("[Image]\n<user_query>\nblue\n</user_query>", "person prompt: blue");
         check("<git_status>\nx\n</git_status>", "client injected: x");
         check("<tick> is a bad name", "person prompt: <tick> is a bad name");
@@ -149,6 +176,26 @@ mod tests {
         let line = r#"{"role":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"<user_query>drop it</user_query>"}]}}"#;
         let expected = ["tool tool_result tool#c: <user_query>drop it</user_query>"];
         assert_eq!(shown(Format::Cursor, line), expected);
+    }
+
+    #[test]
+    fn an_image_hides_no_query() {
+        let text = "<attached_files>a</attached_files>\\n<user_query>blue</user_query>";
+        let line = format!(
+            r#"{{"role":"user","message":{{"content":[{{"type":"image"}},{{"type":"text","text":"{text}"}}]}}}}"#
+        );
+        let expected = ["client injected: a (injected context)", "person prompt: blue"];
+        assert_eq!(shown(Format::Cursor, &line), expected);
+    }
+
+    #[test]
+    fn only_the_assistants_reasoning_is_left_out() {
+        let line = |role| {
+            let part = r#"{"type":"text","text":"key:\n[REDACTED]"}"#;
+            format!(r#"{{"role":"{role}","message":{{"content":[{part}]}}}}"#)
+        };
+        assert_eq!(shown(Format::Cursor, &line("assistant")), ["assistant text: key:"]);
+        assert_eq!(shown(Format::Cursor, &line("user")), ["person prompt: key:\n[REDACTED]"]);
     }
 
     #[test]

@@ -111,10 +111,9 @@ fn prose(text: &str) -> Detected {
         return Some(Ok(Format::Plain));
     }
     let is_in_head = |mark: &str| text.lines().take(HEAD_LINES_MAX).any(|line| line.contains(mark));
-    if let Some((_, name)) = RENDERED.iter().find(|(mark, _)| is_in_head(mark)) {
-        return Some(Err(name));
-    }
-    let opening = plain::role_line(first)?;
+    let Some(opening) = plain::role_line(first) else {
+        return RENDERED.iter().find(|(mark, _)| is_in_head(mark)).map(|(_, name)| Err(*name));
+    };
     let roles = outside.iter().filter_map(|line| plain::role_line(line));
     let more = roles.filter(|role| role.style.is_like(opening.style)).count() > 1;
     let lone = outside.iter().filter(|line| !line.trim().is_empty()).count() == 1;
@@ -591,6 +590,10 @@ mod tests {
         }
         check("**Human:** q\n\n**AI:** a\n", Ok(Format::Plain));
         check("user: only this\n", Ok(Format::Plain));
+        check(
+            "user: what is it?\n ▐▛███▜▌ Claude Code v2\nassistant: its head\n",
+            Ok(Format::Plain),
+        );
     }
 
     #[test]

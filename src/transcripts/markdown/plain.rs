@@ -14,7 +14,7 @@ use std::io::{self, Read};
 /// Role names in lower case, separated by `|`.
 const ROLES: [(Speaker, &str); 4] = [
     (Speaker::Person, "user|human|me|person|prompt"),
-    (Speaker::Assistant, "assistant|ai|bot|agent|model|claude|gpt|chatgpt|codex|github copilot"),
+    (Speaker::Assistant, "assistant|ai|bot|agent|model|claude|gpt|chatgpt|codex"),
     (Speaker::Client, "system|developer"),
     (Speaker::Tool, "tool|function"),
 ];
@@ -31,7 +31,7 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
         emit: Emit::new(sink),
         style: None,
         names: names(&String::from_utf8_lossy(&head)),
-        is_ruled: false,
+        is_free: true,
         fence: Fence::default(),
         message: None,
         begun: false,
@@ -96,18 +96,28 @@ pub(crate) fn role_line(line: &str) -> Option<RoleLine<'_>> {
 
 /// Names of the user and the assistant that are the roles of a chat, if Cursor exported it or VS Code copied it.
 pub(crate) fn names(text: &str) -> Option<[String; 2]> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
     let is_export = |it: &str| it.starts_with("_Exported on ") && it.contains(" from Cursor (");
     if lines.next().is_some_and(is_export) {
         return Some(EXPORTED.map(str::to_owned));
     }
     let (user, _) = text.split_once(": ")?;
-    let is_name = user.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it));
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_".contains(&it);
+    let is_name = !user.is_empty() && user.bytes().all(is_part);
     let names = [format!("{user}:"), "GitHub Copilot:".to_owned()];
-    let is_answer =
-        |line| named_line(line, &names).is_some_and(|it| it.speaker == Speaker::Assistant);
-    let is_copy = is_name && role_line(text).is_none() && text.lines().any(is_answer);
-    is_copy.then_some(names)
+    let mut is_after_blank = false;
+    // The first answer tells, for other names may be of any conversation or note.
+    let is_copy = is_name.then(|| text.lines()).into_iter().flatten().find_map(|line| {
+        let is_free = std::mem::replace(&mut is_after_blank, line.trim().is_empty());
+        let role = named_line(line, &names).filter(|_| is_free);
+        let is_answer = |it: RoleLine<'_>| it.speaker == Speaker::Assistant;
+        if role.is_some_and(is_answer) {
+            return Some(true);
+        }
+        role_line(line).is_some_and(is_answer).then_some(false)
+    });
+    (is_copy == Some(true)).then_some(names)
 }
 
 fn named_line<'t>(line: &'t str, names: &[String; 2]) -> Option<RoleLine<'t>> {
@@ -138,8 +148,8 @@ struct PlainReader<'e> {
     style: Option<RoleStyle>,
     /// Names that are the roles.
     names: Option<[String; 2]>,
-    /// True behind a horizontal rule.
-    is_ruled: bool,
+    /// True behind what is in front of a name: a rule in an export, a blank line in a copy.
+    is_free: bool,
     fence: Fence,
     message: Option<Message>,
     begun: bool,
@@ -157,13 +167,14 @@ impl<'e> LineReader<'e> for PlainReader<'e> {
         };
         // A block of code that is not closed hides no turn.
         let role = match &self.names {
-            Some(names) => {
-                named_line(line, names).filter(|_| self.is_ruled || names[0] != EXPORTED[0])
-            }
+            Some(names) => named_line(line, names).filter(|_| self.is_free),
             None => role_line(line).filter(is_like),
         };
-        if !line.trim().is_empty() {
-            self.is_ruled = line.trim_end() == "---";
+        let is_blank = line.trim().is_empty();
+        match self.is_export() {
+            true if is_blank => {}
+            true => self.is_free = line.trim_end() == "---",
+            false => self.is_free = is_blank,
         }
         if let Some(role) = role {
             self.flush();
@@ -199,12 +210,16 @@ impl<'e> LineReader<'e> for PlainReader<'e> {
 }
 
 impl PlainReader<'_> {
+    fn is_export(&self) -> bool {
+        self.names.as_ref().is_some_and(|names| names[0] == EXPORTED[0])
+    }
+
     fn flush(&mut self) {
         let Some(message) = self.message.take() else { return };
         self.fence.reset();
-        let text = message.text.trim();
-        let is_export = self.names.as_ref().is_some_and(|names| names[0] == EXPORTED[0]);
-        let text = text.strip_suffix("---").filter(|_| is_export).unwrap_or(text).trim_end();
+        let is_export = self.is_export();
+        let text = message.text.trim_end();
+        let text = text.strip_suffix("\n---").filter(|_| is_export).unwrap_or(text).trim();
         if !self.begun {
             self.begun = true;
             let native_id = Digest::of(&[message.speaker.name(), text]).to_string();
@@ -274,23 +289,38 @@ mod tests {
 
     #[test]
     fn a_chat_that_vs_code_copied_names_the_user() {
-        let chat = "ada-l: Port?\nuser: root\n\nGitHub Copilot: Read [](a.md)\n\nIt is 8443.\nada-l:\nThanks\n";
+        let chat = "ada-l: Port?\nuser: root\n\nGitHub Copilot: Read [](a.md)\n\nIt is 8443.\n\nada-l:\nThanks\n";
         check(
             chat,
             &[
                 "= …",
                 "1: person prompt: Port?\nuser: root",
                 "4: assistant text: Read [](a.md)\n\nIt is 8443.",
-                "7: person prompt: Thanks",
+                "8: person prompt: Thanks",
             ],
         );
-        for (name, expected) in [("ada-l", 4), ("User", 2)] {
-            let open =
-                format!("{name}: a\n\nGitHub Copilot: b\n```\n{name}: c\n\nGitHub Copilot: d\n");
+        for name in ["ada-l", "User", "user"] {
+            let open = format!(
+                "\u{feff}\n{name}: a\n\nGitHub Copilot: b\n```\n\n{name}: c\n\nGitHub Copilot: d\n"
+            );
             let items = testing::read(read, open.as_bytes());
-            assert_eq!(testing::entries(&items).count(), expected, "{name}");
+            assert_eq!(testing::entries(&items).count(), 4, "{name}");
         }
         assert_eq!(names("Note: we use Copilot.\nIt is good.\n"), None);
+        assert_eq!(names("Note: tools\n\nCursor: $20\nGitHub Copilot: $10\n"), None);
+        assert_eq!(names(": x\n\nGitHub Copilot: y\n"), None);
+        check(
+            "root: a\n\nGitHub Copilot:\n```yaml\nroot: /srv\n```\n",
+            &["= …", "1: person prompt: a", "3: assistant text: ```yaml\nroot: /srv\n```"],
+        );
+        check(
+            "User: compare:\n\nGitHub: x\nGitHub Copilot: good\nAssistant: ok\n\nGitHub Copilot: no\n",
+            &[
+                "= …",
+                "1: person prompt: compare:\n\nGitHub: x\nGitHub Copilot: good",
+                "5: assistant text: ok\n\nGitHub Copilot: no",
+            ],
+        );
         assert_eq!(names("Two words: x\nGitHub Copilot: y\n"), None);
     }
 
@@ -298,14 +328,14 @@ mod tests {
     fn a_chat_that_cursor_exported_has_a_rule_in_front_of_each_message() {
         let chat = "# Ports\n_Exported on 19/10/2025 at 12:29:42 GMT+8 from Cursor (1.7.38)_\n\n---\n\n\
             **User**\n\nWhich port?\n\n---\n\n**Cursor**\n\n```\n**User**\nroot\n\n---\n\n\
-            **User**\n\nThanks\n";
+            **User**\n\nThanks for a---\n";
         check(
             chat,
             &[
                 "= …",
                 "6: person prompt: Which port?",
                 "12: assistant text: ```\n**User**\nroot",
-                "20: person prompt: Thanks",
+                "20: person prompt: Thanks for a---",
             ],
         );
         assert!(
