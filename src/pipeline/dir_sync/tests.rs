@@ -1134,6 +1134,26 @@ fn a_mark_of_a_contradiction_that_is_put_back_too_late_is_reported() {
 }
 
 #[test]
+fn tags_that_are_left_of_a_removed_line_are_not_those_of_the_entry_above() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| text.replace("- Names in", "- mine\n\n- Names in"));
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        let lines = text.lines().filter(|line| !line.contains("Names in"));
+        lines.map(|line| format!("{line}\n")).collect()
+    });
+    scene.sync();
+    assert_eq!(scene.memory("names").edited, None);
+    assert!(scene.files()["active-context.md"].contains("- mine\n"));
+    let retract = |it: &mut Memory| it.state = MemoryState::Retracted;
+    scene.amend("names", retract);
+    scene.sync();
+    assert!(scene.files()["active-context.md"].contains("- mine\n"));
+}
+
+#[test]
 fn nothing_private_gets_into_the_store() {
     let scene = scene();
     scene.apply(first());
