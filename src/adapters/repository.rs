@@ -1,16 +1,16 @@
 //! A folder's git repository, read from its files: a git process per session would be slow.
 
+use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file that is read; git's logs grow with every commit.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Last line of a log while a merge is not committed.
-pub(crate) const UNFINISHED_MERGE: &str = "0 1\tmerge\n";
+/// Maximum size of a file that is read, and of the end of git's log, which grows with every commit.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// Maximum size of git's index.
+const INDEX_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Repository, shared by its working trees.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -62,13 +62,43 @@ pub(crate) fn project_of(file: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Git's log of the commits that were current around `folder`, with an unfinished merge; empty without git.
-pub(crate) fn head_log(folder: &Path) -> String {
-    let dot = folder.ancestors().map(|it| it.join(".git")).find(|it| it.exists());
-    let linked = |dot: &Path| Some(dot.parent()?.join(text(dot)?.strip_prefix("gitdir:")?.trim()));
-    let Some(git) = dot.map(|dot| linked(&dot).unwrap_or(dot)) else { return String::new() };
-    let merge = git.join("MERGE_HEAD").exists().then_some(UNFINISHED_MERGE);
-    text(&git.join("logs/HEAD")).unwrap_or_default() + merge.unwrap_or_default()
+/// Git's working tree around a folder.
+pub(crate) struct WorkingTree {
+    root: PathBuf,
+    git: PathBuf,
+}
+
+impl WorkingTree {
+    pub(crate) fn around(folder: &Path) -> Option<WorkingTree> {
+        let root = folder.ancestors().find(|it| it.join(".git").exists())?.to_owned();
+        let dot = root.join(".git");
+        let linked = text(&dot).and_then(|it| Some(root.join(it.strip_prefix("gitdir:")?.trim())));
+        Some(WorkingTree { git: linked.unwrap_or(dot), root })
+    }
+
+    /// The last whole lines of the log of the commits that were current.
+    pub(crate) fn log(&self) -> Option<String> {
+        let mut file = File::open(self.git.join("logs/HEAD")).ok()?;
+        let before = file.metadata().ok()?.len().saturating_sub(FILE_BYTES_MAX);
+        file.seek(SeekFrom::Start(before)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let log = String::from_utf8_lossy(&bytes);
+        let whole = if before == 0 { &*log } else { log.split_once('\n')?.1 };
+        Some(whole.to_owned())
+    }
+
+    pub(crate) fn is_merging(&self) -> bool {
+        self.git.join("MERGE_HEAD").exists()
+    }
+
+    /// True if git's index names files in `folder`; a shortened name counts as none.
+    pub(crate) fn tracks(&self, folder: &Path) -> bool {
+        let Ok(inside) = folder.strip_prefix(&self.root) else { return false };
+        let inside = inside.iter().map(|it| format!("{}/", it.to_string_lossy()));
+        let index = bytes(&self.git.join("index"), INDEX_BYTES_MAX).unwrap_or_default();
+        memmem::find(&index, inside.collect::<String>().as_bytes()).is_some()
+    }
 }
 
 fn at(folder: &Path) -> Option<Repository> {
@@ -94,9 +124,13 @@ fn repository(root: &Path, git: &Path) -> Repository {
 }
 
 fn text(path: &Path) -> Option<String> {
+    Some(String::from_utf8_lossy(&bytes(path, FILE_BYTES_MAX)?).into_owned())
+}
+
+fn bytes(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    File::open(path).ok()?.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// URL of `origin`, or of the first remote, in a git configuration.
@@ -153,6 +187,22 @@ mod tests {
         for folder in [root.join("src/deep"), root.clone(), top.join("x/src")] {
             assert_eq!(Repository::of(&folder), Some(expected.clone()), "{}", folder.display());
         }
+    }
+
+    #[test]
+    fn a_working_tree_tracks_the_folders_in_its_index_and_ends_its_log_with_whole_lines() {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().join("app");
+        let linked = format!("gitdir: {}\n", root.join(".git/worktrees/x").display());
+        put(&top.path().join("x/.git"), &linked);
+        put(&root.join(".git/worktrees/x/index"), "DIRC..notes/memory/a.md..");
+        put(&root.join(".git/worktrees/x/logs/HEAD"), &format!("a{}\nb\n", "a".repeat(300_000)));
+        put(&root.join(".git/worktrees/x/MERGE_HEAD"), "2\n");
+        let folder = top.path().join("x/notes/memory");
+        let tree = WorkingTree::around(&folder).unwrap();
+        assert!(tree.tracks(&folder) && !tree.tracks(&top.path().join("x/notes/memo")));
+        assert!(tree.is_merging());
+        assert_eq!(tree.log().as_deref(), Some("b\n"));
     }
 
     #[test]

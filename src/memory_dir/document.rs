@@ -7,6 +7,7 @@ use super::tag::Tag;
 use crate::domain::{Finding, Severity};
 use crate::privacy::{UNCLOSED_PRIVATE, is_private_file, private_spans};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -242,6 +243,7 @@ pub(super) fn blocks(
         blocks,
         section: None,
         is_titled: false,
+        is_spaced: OnceCell::new(),
         findings: Vec::new(),
     };
     parser.front_matter();
@@ -266,6 +268,7 @@ struct Parser<'t> {
     blocks: Vec<Block>,
     section: Option<usize>,
     is_titled: bool,
+    is_spaced: OnceCell<bool>,
     findings: Vec<Finding>,
 }
 
@@ -299,13 +302,26 @@ impl<'t> Parser<'t> {
     fn push(&mut self, part: Part, tags: usize) {
         let is = |at: usize, shape| self.shape(at) == Some(shape);
         let run = |at: usize| (at..).find(|at| !is(*at, LineShape::Tag)).unwrap_or(at);
-        // Formatters put an empty line between an entry and its tags.
         let from = (tags..).find(|at| !is(*at, LineShape::Blank)).unwrap_or(tags);
         let mut below = (from..run(from)).filter_map(|at| Tag::parse(self.line(at)?));
         let is_entry = matches!(part, Part::Title | Part::Entry(_));
-        let is_apart = is_entry && below.any(|tag| tag.ours().is_some());
+        let is_apart = is_entry && from > tags && below.any(|tag| tag.ours().is_some());
+        let is_apart = is_apart && self.is_spaced();
         let end = run(if is_apart { from } else { tags });
         self.push_bare(part, tags, end);
+    }
+
+    /// True if at least half of the tags have an empty line above, as formatters put it between an entry and its tags.
+    /// Otherwise such tags are left over from an entry that a person removed.
+    fn is_spaced(&self) -> bool {
+        *self.is_spaced.get_or_init(|| {
+            let tag = |at: usize| self.shown(at).and_then(Tag::parse);
+            let is_ours = |at: &usize| tag(*at).is_some_and(|it| it.ours().is_some());
+            let above = (1..self.lines.len()).filter(is_ours).map(|at| self.shape(at - 1));
+            let above: Vec<_> = above.filter(|it| *it != Some(LineShape::Tag)).collect();
+            let apart = above.iter().filter(|it| **it == Some(LineShape::Blank)).count();
+            above.len() <= 2 * apart
+        })
     }
 
     fn push_bare(&mut self, part: Part, tags: usize, end: usize) {

@@ -366,9 +366,11 @@ impl<'a> Placing<'a> {
         let named = |(words, by): (&'static str, &Memory)| {
             let is_quoted = [IN_PART_REPLACED_BY, CONFLICTS_WITH].contains(&words)
                 || words == SETTLED_BY && is_active(by);
-            // Parentheses end the marks of a line.
-            let now =
-                || words_inline(&without_asides(by.words()), MARK_LETTERS_MAX, self.facts.gate);
+            // Parentheses end the marks of a line, and semicolons part them.
+            let now = || {
+                let words = without_asides(by.words()).replace(';', ",");
+                words_inline(&words, MARK_LETTERS_MAX, self.facts.gate)
+            };
             let now = if is_quoted { format!(" “{}”", now()) } else { String::new() };
             (words, format!("{}{now}", self.tag(by.id)))
         };
@@ -819,11 +821,22 @@ pub(super) fn summary_of(it: &PersonRequest) -> &str {
     if it.summary.trim().is_empty() { &it.intent } else { &it.summary }
 }
 
-/// The text without what is in parentheses.
+/// The text without what is in parentheses after a blank. One that is not closed becomes a comma.
 fn without_asides(text: &str) -> String {
-    let mut parts = text.split(" (");
-    let head = parts.next().unwrap_or_default().to_owned();
-    parts.fold(head, |text, part| text + part.split_once(')').map_or("", |(_, rest)| rest))
+    let (mut kept, mut depth) = (String::new(), 0_usize);
+    for it in text.chars() {
+        match it {
+            '(' if depth > 0 => depth += 1,
+            '(' if kept.ends_with(' ') => {
+                kept.truncate(kept.trim_end().len());
+                depth = 1;
+            }
+            ')' if depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            _ => kept.push(it),
+        }
+    }
+    if depth == 0 { kept } else { text.replace(" (", ", ") }
 }
 
 /// The text, with the reason if that adds something.

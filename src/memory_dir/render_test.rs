@@ -395,9 +395,21 @@ fn a_record_whose_words_are_a_fragment_has_the_reason_in_its_title() {
 }
 
 #[test]
+fn asides_are_left_out_of_a_quotation() {
+    for (text, expected) in [
+        ("x (a (b) c), y (d)", "x, y"),
+        ("call f(x) (soon)", "call f(x)"),
+        ("limit (soft is 5 per day", "limit, soft is 5 per day"),
+        ("a) b", "a) b"),
+    ] {
+        assert_eq!(without_asides(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn lines_that_contradict_one_another_name_each_other() {
     let memories = [
-        memory("by-hand", 1, decision("ghosts are cleared by hand", &[], ""), Stage::Decided),
+        memory("by-hand", 1, decision("ghosts are cleared; by hand", &[], ""), Stage::Decided),
         memory("nightly", 0, decision("ghosts are cleared every night", &[], ""), Stage::Decided),
         memory("port", 0, decision("the port is 80", &[], ""), Stage::Decided),
         memory("other-port", 2, decision("the port is 8080", &[], ""), Stage::Decided),
@@ -425,12 +437,12 @@ fn lines_that_contradict_one_another_name_each_other() {
     let mut expected = [
         format!("- the port is 8080 (2026-01-04; possibly in place of {})", tag(2)),
         format!(
-            "- ghosts are cleared by hand (2026-01-03; conflicts with {} “ghosts are cleared every night”)",
+            "- ghosts are cleared; by hand (2026-01-03; conflicts with {} “ghosts are cleared every night”)",
             tag(1)
         ),
         format!("- the port is 80 (2026-01-02; possibly outdated by {})", tag(3)),
         format!(
-            "- ghosts are cleared every night (2026-01-02; conflicts with {} “ghosts are cleared by hand”)",
+            "- ghosts are cleared every night (2026-01-02; conflicts with {} “ghosts are cleared, by hand”)",
             tag(0)
         ),
     ];

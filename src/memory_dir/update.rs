@@ -9,9 +9,9 @@ use super::moved::Moved;
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
 use super::tag::{SOURCE, Tag, record_prefix, source_of, words_tag};
-use super::units::{Unit, Units, item_of, tag_of, without_marks, words};
+use super::units::{Unit, Units, item_of, marked, tag_of, without_marks, words};
 use crate::privacy::Gate;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A file to write or delete.
@@ -98,10 +98,15 @@ impl Update {
 pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
     let [(text, _), (other, _)] = [text, other].map(|it| Document::parse(Kind::of_path(path), it));
     let entries: BTreeSet<&str> = text.entries().map(|block| text.raw(block).trim()).collect();
+    let lines: Vec<String> = text.entries().map(|it| words(text.body(it))).collect();
+    let mut by_text: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in &lines {
+        by_text.entry(marked(line).text).or_default().push(line);
+    }
     let is_there = |block: &Block| {
         let was = words(other.body(block));
-        let mut now = text.entries().map(|it| words(text.body(it)));
-        now.any(|now| !unmarked(&now, &was).is_empty() && unmarked(&was, &now).is_empty())
+        let mut now = by_text.get(marked(&was).text).into_iter().flatten();
+        now.any(|now| !unmarked(now, &was).is_empty() && unmarked(&was, now).is_empty())
     };
     other.entries().any(|it| !(entries.contains(other.raw(it).trim()) || is_there(it)))
 }

@@ -19,7 +19,8 @@ use crate::domain::{
 };
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, LastRun, NOT_FOUND, NamedIds, Rendered,
-    SessionNote, Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories, update,
+    SOURCE, SessionNote, Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories,
+    update,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
@@ -42,6 +43,9 @@ const PASSES_MAX: u32 = 3;
 const KEPT_BOTH: &str = "person-kept-both";
 /// A person put such a mark back.
 const TOOK_BACK: &str = "person-took-back";
+/// The memories have been changed since they were kept both.
+const TOO_LATE: &str = "a mark of a conflict was put back, but one of the two entries was decided or changed again since \
+                        then, and memory keeps both";
 /// Maximum number of open pairs that are marked in the directory, earliest first.
 const OPEN_PAIRS_MAX: u32 = 500;
 
@@ -56,6 +60,9 @@ pub(crate) struct DirSync {
 /// People's edits: the rule of each, and the memory after it.
 pub(crate) type ImportedEdits = Vec<(&'static str, Memory)>;
 
+/// Files, each with the reason why something in it was left alone.
+type LeftFiles = Vec<(String, &'static str)>;
+
 #[derive(Debug, Default)]
 pub(crate) struct SyncReport {
     /// Files that were written or removed, or would be on a dry run, by path.
@@ -64,7 +71,7 @@ pub(crate) struct SyncReport {
     /// Entries that both a person and annalist changed; the person's version stayed.
     pub conflicts: Vec<(String, Conflict)>,
     /// Files that were left alone, with the reason.
-    pub left: Vec<(String, &'static str)>,
+    pub left: LeftFiles,
     /// Files that were not read, with the reason.
     pub skipped: Vec<(String, &'static str)>,
     /// Rendered files that a person deleted; they stay deleted.
@@ -266,7 +273,7 @@ impl DirSync {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 self.note_unseen(lease, folder, &plan).await?;
-                let kept = self.decide_pairs(lease, &plan).await?;
+                let (kept, _) = self.decide_pairs(lease, &plan).await?;
                 return Ok(plan.people().into_iter().chain(kept).collect());
             }
         }
@@ -288,34 +295,45 @@ impl DirSync {
         Ok(is_any)
     }
 
-    /// Keeps both of each pair that lost its mark, and undoes that for each that got it back. Returns their first memories.
+    /// Keeps both of each pair that lost its mark, and undoes that for each that got it back. Returns their first memories,
+    /// and the files with a mark for which that is too late.
     async fn decide_pairs(
         &self,
         lease: &NamespaceLease,
         plan: &SyncPlan,
-    ) -> Result<ImportedEdits, StoreError> {
-        let mut kept = Vec::new();
+    ) -> Result<(ImportedEdits, LeftFiles), StoreError> {
+        let (mut kept, mut refused) = (Vec::new(), Vec::new());
         for (one, other) in &plan.kept {
             let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
             let outcome = apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
             let DecisionOutcome::Done(plan) = outcome else { continue };
             kept.extend(plan.after().remove(one).map(|memory| (KEPT_BOTH, memory)));
         }
+        if plan.marked.is_empty() {
+            return Ok((kept, refused));
+        }
+        let mut verdicts = applied_plans(&self.store, Some(&lease.subject)).await?;
+        verdicts.retain(|it| it.plan.operations.first().is_some_and(|it| it.rule == KEPT_BOTH));
         for (one, other) in &plan.marked {
-            let is_it = |it: &Plan| {
-                let touches = |id: &MemoryId| it.before.iter().any(|it| it.id == *id);
-                it.operations.iter().all(|it| it.rule == KEPT_BOTH)
-                    && touches(one)
-                    && touches(other)
-            };
-            let verdicts = applied_plans(&self.store, Some(&lease.subject)).await?.into_iter();
-            let Some(plan) = verdicts.map(|it| it.plan).rfind(is_it) else { continue };
-            if self.store.undo_plan(lease, &plan, (self.clock)()).await?.is_ok() {
-                let memory = plan.before.into_iter().find(|it| it.id == *one);
-                kept.extend(memory.map(|memory| (TOOK_BACK, memory)));
+            let memory = |it: &Plan, id| it.before.iter().find(|it| it.id == id).cloned();
+            let found = verdicts.iter().rev().find_map(|it| {
+                Some((&it.plan, memory(&it.plan, *one)?))
+                    .filter(|_| memory(&it.plan, *other).is_some())
+            });
+            let Some((verdict, memory)) = found else { continue };
+            match self.store.undo_plan(lease, verdict, (self.clock)()).await? {
+                Ok(()) => kept.push((TOOK_BACK, memory)),
+                Err(_) => {
+                    let id = format!("{SOURCE}{one}");
+                    let mut edited = plan.disk.files.iter().filter(|(path, text)| {
+                        plan.before.seen.get(*path) != Some(*text)
+                            && tags_in(text).any(|tag| id.starts_with(tag))
+                    });
+                    refused.extend(edited.next().map(|(path, _)| (path.clone(), TOO_LATE)));
+                }
             }
         }
-        Ok(kept)
+        Ok((kept, refused))
     }
 
     async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
@@ -343,11 +361,12 @@ impl DirSync {
             }
             report.people.extend(plan.people());
             let is_new = self.note_unseen(lease, folder, &plan).await?;
-            let kept = self.decide_pairs(lease, &plan).await?;
+            let (kept, refused) = self.decide_pairs(lease, &plan).await?;
             if is_new || !kept.is_empty() {
                 report.people.extend(kept);
                 continue;
             }
+            report.left.extend(refused);
             let before = report.changes.len();
             let gone = self.strike(&plan, write, &mut report).await?;
             is_struck |= before < report.changes.len();
@@ -534,12 +553,17 @@ impl DirSync {
         refused.extend(people.shared_tags());
         let amendments = people.amendments(&memories, &edits, today);
         let mut marked = people::marked_pairs(&memories, &edits, |it| &it.marked);
-        marked.retain(|_| !before.is_moved);
         let mut kept = people::marked_pairs(&memories, &edits, |it| &it.unmarked);
-        kept.retain(|(one, other)| {
+        let is_contradiction = |(one, other): &(MemoryId, MemoryId)| {
             let pair = (*one.min(other), *one.max(other));
             contradictions.iter().any(|it| (it.one.min(it.other), it.one.max(it.other)) == pair)
-        });
+        };
+        // Marks that git brings or takes are nobody's.
+        marked.retain(|it| !before.is_moved && !is_contradiction(it));
+        marked.iter_mut().for_each(|it| *it = (it.0.min(it.1), it.0.max(it.1)));
+        marked.sort_unstable();
+        marked.dedup();
+        kept.retain(|it| !before.is_moved && is_contradiction(it));
         if !amendments.is_empty() {
             let amended: BTreeMap<MemoryId, &Memory> =
                 amendments.iter().map(|it| (it.after.id, &it.after)).collect();
@@ -583,7 +607,7 @@ struct SyncPlan {
     /// Pairs that a person marked again.
     marked: Vec<(MemoryId, MemoryId)>,
     /// Records with an invalid status, or of which only the line or only the file was removed, with the reason.
-    refused: Vec<(String, &'static str)>,
+    refused: LeftFiles,
     rendered: Rendered,
     update: Update,
     before: KnownFiles,

@@ -2,7 +2,8 @@
 //! unfinished run was about to write. Only redacted text is kept.
 
 use crate::adapters::memory_files::DirectoryRead;
-use crate::adapters::{process, repository};
+use crate::adapters::process;
+use crate::adapters::repository::WorkingTree;
 use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
     ACTIVE_CONTEXT, DECISIONS, Document, FileChange, Files, GLOSSARY, Initial, Kind, LastRun,
@@ -26,7 +27,7 @@ const STAMPS: &str = "#stamps";
 /// Key suffix of the digests of earlier versions of files; those above an empty line were replaced by a run, the others
 /// only by people. Those of a file that a run removed are kept under a name without words, with the tag of its memory.
 const PAST: &str = "#past";
-/// Key suffix of the length of git's log of current commits when the last run began, in bytes.
+/// Key suffix of the last line of git's log of current commits when the last run began: its time and digest.
 const GIT: &str = "#git";
 const KEYS: [&str; 7] = ["", SEEN, NEXT, AFTER, STAMPS, PAST, GIT];
 /// Maximum number of earlier versions of a file to recognise.
@@ -75,8 +76,8 @@ pub(super) struct KnownFiles {
     pub(super) last: LastRun,
     /// Versions that a checkout replaced or removed since the last run; `None` for a file that it brought back.
     pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
-    pub(super) git_log: usize,
-    /// Since the last run, git checked out or merged other commits.
+    pub(super) git_log: String,
+    /// Since the last run, git checked out or merged other commits, or reset to them.
     pub(super) is_moved: bool,
 }
 
@@ -204,11 +205,13 @@ impl SyncState<'_> {
         disk: &Files,
         namespace: &str,
     ) -> Result<(), StoreError> {
-        let log = repository::head_log(Path::new(&self.dir));
-        let length = self.store.rendered(&self.key(GIT)).await?.remove(GIT);
-        let length = length.and_then(|it| it.parse().ok()).unwrap_or(log.len());
-        known.git_log = log.trim_end_matches(repository::UNFINISHED_MERGE).len();
-        known.is_moved = has_moved(log.get(length..).unwrap_or_default());
+        let dir = Path::new(&self.dir);
+        let tree = WorkingTree::around(dir);
+        let log = tree.as_ref().and_then(WorkingTree::log).unwrap_or_default();
+        known.git_log = log_mark(log.lines().next_back().unwrap_or_default());
+        let last = self.store.rendered(&self.key(GIT)).await?.remove(GIT);
+        let (Some(tree), Some(last)) = (tree, last) else { return Ok(()) };
+        known.is_moved = (tree.is_merging() || has_moved(&log, &last)) && tree.tracks(dir);
         if !known.is_moved {
             return Ok(());
         }
@@ -383,7 +386,6 @@ impl SyncState<'_> {
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
         let none = || KeptFiles::All(Files::new());
-        let length = before.git_log.to_string();
         let kept = vec![
             (self.key(SEEN), before.kept(&before.seen, &after.seen)),
             (self.dir.clone(), before.kept(&before.base, &after.base)),
@@ -391,7 +393,10 @@ impl SyncState<'_> {
             (self.key(PAST), KeptFiles::Changed(versions)),
             (self.key(AFTER), none()),
             (self.key(NEXT), none()),
-            (self.key(GIT), KeptFiles::All(Files::from([(GIT.to_owned(), length.into())]))),
+            (
+                self.key(GIT),
+                KeptFiles::All(Files::from([(GIT.to_owned(), before.git_log.as_str().into())])),
+            ),
         ];
         self.store.keep_rendered(kept).await
     }
@@ -401,11 +406,30 @@ impl SyncState<'_> {
     }
 }
 
-/// True if these lines of git's log of current commits check out or merge others; a fast-forward brings edits.
-fn has_moved(log: &str) -> bool {
-    log.lines().filter_map(|line| line.split_once('\t')).any(|(commits, what)| {
+/// Seconds and digest of a line of git's log.
+fn log_mark(line: &str) -> String {
+    format!("{} {}", seconds_of(line), digest(line))
+}
+
+/// Time of a line of git's log; zero if it has none.
+fn seconds_of(line: &str) -> u64 {
+    let head = line.split('\t').next().unwrap_or_default();
+    head.rsplit(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+/// True if git's log of current commits checks out, merges or resets to others below the `last` line; a fast-forward
+/// brings edits. Git shortens its log, and another clone has another one: without the last line, the later ones count.
+fn has_moved(log: &str, last: &str) -> bool {
+    let lines: Vec<&str> = log.lines().collect();
+    let known = lines.iter().rposition(|it| log_mark(it) == last);
+    let seconds = last.split_once(' ').and_then(|it| it.0.parse().ok()).unwrap_or(u64::MAX);
+    let since = lines.iter().enumerate().filter(|(at, line)| match known {
+        Some(known) => known < *at,
+        None => seconds < seconds_of(line),
+    });
+    since.filter_map(|(_, line)| line.split_once('\t')).any(|(commits, what)| {
         let mut commits = commits.split(' ');
-        let moves = ["checkout:", "commit (merge):", "rebase", "merge", "pull"];
+        let moves = ["checkout:", "commit (merge):", "rebase", "merge", "pull", "reset:"];
         commits.next() != commits.next()
             && moves.iter().any(|it| what.starts_with(it))
             && !what.ends_with(": Fast-forward")
@@ -492,4 +516,30 @@ fn with_initial(mut base: Files, disk: &Files) -> Files {
         }
     }
     base
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gits_log_is_followed_from_its_last_known_line() {
+        let line = |seconds: u64, what: &str| format!("1 2 A <a@b> {seconds} +0000\t{what}\n");
+        let (old, last) = (line(1, "checkout: x"), line(2, "commit: y"));
+        let (new, after) = (line(2, "checkout: z"), line(3, "checkout: z"));
+        let mark = log_mark(last.trim_end());
+        for (log, is_moved) in [
+            (format!("{old}{last}"), false),
+            (format!("{old}{last}{new}"), true),
+            // A shortened log, and one of another clone.
+            (last.clone(), false),
+            (format!("{last}{new}"), true),
+            (old.clone(), false),
+            (after.clone(), true),
+            (String::new(), false),
+        ] {
+            assert_eq!(has_moved(&log, &mark), is_moved, "{log}");
+        }
+        assert!(has_moved(&after, &log_mark("")) && !has_moved(&after, "80"));
+    }
 }

@@ -103,6 +103,18 @@ impl Scene {
         plan
     }
 
+    /// A decision to close at `name` that conflicts with that on `other`.
+    fn apply_conflict(&self, name: &str, other: &str) {
+        let mut it = operation(name, decided(&format!("Close at {name}"), &[]), None);
+        it.disposition = Disposition::Conflict { with: id(other), memory: id(name) };
+        self.apply(vec![it]);
+    }
+
+    /// The mark of a conflict with the decision to close at `name`.
+    fn conflict(&self, name: &str) -> String {
+        format!("; conflicts with {} “Close at {name}”", source_tags([id(name)])[&id(name)])
+    }
+
     fn apply_or_undo(&self, plan: &Plan, applies: bool) {
         self.runtime.block_on(async {
             let store = &self.dir_sync.store;
@@ -1092,6 +1104,53 @@ fn a_mark_of_a_contradiction_that_is_put_back_takes_back_that_both_hold() {
         assert_eq!(scene.state(), marked, "{is_first}");
         assert!(scene.sync().is_empty());
     }
+}
+
+#[test]
+fn a_mark_of_a_contradiction_that_is_put_back_too_late_is_reported() {
+    let scene = scene();
+    let path = "active-context.md";
+    scene.apply(vec![operation("nine", decided("Close at nine", &[]), None)]);
+    for name in ["ten", "six"] {
+        scene.apply_conflict(name, "nine");
+    }
+    scene.sync();
+    let mark = scene.conflict("nine");
+    let edit = |name: &str, from: &str, to: &str| {
+        scene.edit(path, |text| {
+            let at = text.find(&format!("- Close at {name}")).unwrap();
+            format!("{}{}", &text[..at], text[at..].replacen(from, to, 1))
+        });
+    };
+    for name in ["ten", "six"] {
+        edit(name, &mark, "");
+        assert_eq!(scene.sync().people[0].0, KEPT_BOTH, "{name}");
+    }
+    edit("ten", ")", &format!("{mark})"));
+    let report = scene.sync();
+    assert_eq!((report.people, report.left), (vec![], vec![(path.to_owned(), TOO_LATE)]));
+    assert!(!scene.files()[path].contains("conflicts with"));
+    assert!(scene.sync().left.is_empty());
+}
+
+#[test]
+fn tags_that_are_left_of_a_removed_line_are_not_those_of_the_entry_above() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| text.replace("- Names in", "- mine\n\n- Names in"));
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        let lines = text.lines().filter(|line| !line.contains("Names in"));
+        lines.map(|line| format!("{line}\n")).collect()
+    });
+    scene.sync();
+    assert_eq!(scene.memory("names").edited, None);
+    assert!(scene.files()["active-context.md"].contains("- mine\n"));
+    let retract = |it: &mut Memory| it.state = MemoryState::Retracted;
+    scene.amend("names", retract);
+    scene.sync();
+    assert!(scene.files()["active-context.md"].contains("- mine\n"));
 }
 
 #[test]

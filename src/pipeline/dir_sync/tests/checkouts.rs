@@ -148,18 +148,24 @@ fn files_that_come_back_with_a_merge_are_nobodys_edit() {
 }
 
 impl Scene {
-    /// Logs that git made another commit the current one, or leaves a merge unfinished.
+    /// Logs that git made another commit the current one, or leaves a merge unfinished. Its index names the directory.
     fn note_git(&self, what: &str) {
         let logs = self.root.path().join(".git/logs");
+        let inside = self.folder.path().strip_prefix(self.folder.project()).unwrap();
+        let index = format!("DIRC{}/{LISTS}", inside.display());
+        std::fs::create_dir_all(&logs).unwrap();
+        crate::adapters::files::replace(&logs.join("../index"), &index).unwrap();
         if what.is_empty() {
             return crate::adapters::files::replace(&logs.join("../MERGE_HEAD"), "2\n").unwrap();
         }
-        std::fs::create_dir_all(&logs).unwrap();
         let log = std::fs::read_to_string(logs.join("HEAD")).unwrap_or_default();
         let line = format!("{:040} {:040} A <a@b> 1795262400 +0000\t{what}\n", 1, 2);
         crate::adapters::files::replace(&logs.join("HEAD"), &(log + &line)).unwrap();
     }
 }
+
+/// A checkout in a repository that does not track the directory.
+const UNTRACKED: &str = "checkout: moving from main to other";
 
 #[test]
 fn what_a_checkout_or_a_merge_brings_back_is_no_restored_entry() {
@@ -168,9 +174,11 @@ fn what_a_checkout_or_a_merge_brings_back_is_no_restored_entry() {
         "merge other: Merge made by the 'ort' strategy.",
         "commit (merge): Merge branch 'other'",
         "rebase (start): checkout main",
+        "reset: moving to origin/main",
         "",
     ];
-    let not_back = ["commit: checkout: x", "merge other: Fast-forward", "revert: Revert \"x\""];
+    let not_back =
+        ["commit: checkout: x", "merge other: Fast-forward", "revert: Revert \"x\"", UNTRACKED];
     let all = back.into_iter().map(|it| (it, false)).chain(not_back.map(|it| (it, true)));
     for (what, counts) in all {
         let scene = scene();
@@ -185,6 +193,10 @@ fn what_a_checkout_or_a_merge_brings_back_is_no_restored_entry() {
         scene.sync();
         let now = scene.state();
         scene.note_git(what);
+        if what == UNTRACKED {
+            let index = scene.root.path().join(".git/index");
+            crate::adapters::files::replace(&index, "DIRCsrc/main.rs").unwrap();
+        }
         if what.is_empty() {
             // A merge goes on for more than one sync.
             scene.sync();
@@ -210,6 +222,22 @@ fn what_a_checkout_or_a_merge_brings_back_is_no_restored_entry() {
         }
         assert!(scene.sync().is_empty());
     }
+}
+
+#[test]
+fn a_mark_of_a_contradiction_that_git_takes_away_is_no_verdict() {
+    let scene = scene();
+    scene.note_git("commit: first");
+    scene.apply(vec![operation("nine", decided("Close at nine", &[]), None)]);
+    scene.sync();
+    scene.apply_conflict("ten", "nine");
+    scene.sync();
+    let (files, memories, _) = scene.state();
+    scene.note_git("commit (merge): Merge branch 'other'");
+    scene.edit(LISTS, |text| text.replacen(&scene.conflict("nine"), "", 1));
+    assert_eq!(scene.sync().people, []);
+    let (again, same, _) = scene.state();
+    assert_eq!((again, same), (files, memories));
 }
 
 #[test]
