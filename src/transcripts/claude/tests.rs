@@ -194,13 +194,13 @@ fn a_result_in_front_of_its_call_is_read_as_one_behind_it() {
             "
         = s
         3: assistant tool_call Bash#c1: ls
-        1: tool tool_result Bash#c1 succeeded exit 0: done
+        1: tool tool_result Bash#c1 succeeded 0: done
         2: tool tool_result succeeded: of no call
         4: assistant text: Done.
         5: tool tool_result succeeded: far
         6: assistant text: {}
         39: assistant tool_call Bash#c3: {{}}",
-            ["x"; 33].join("\n\n")
+            ["x"; 33].join("⏎⏎")
         ),
     );
 }
