@@ -1,10 +1,10 @@
 //! The memory directory on disk: its location, its files, and how they are written.
 
-use super::files;
+use super::{files, process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Locations in a project; the first that exists wins.
 pub(crate) use crate::text::own_output::MEMORY_FOLDERS as PLACES;
@@ -299,8 +299,19 @@ fn is_link_out(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
 }
 
+/// Identity of the program: version, size and time of its file. If that is unknown, no two processes have the same.
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let file = std::env::current_exe().and_then(std::fs::canonicalize).ok();
+        let stamp = file.and_then(|path| stamp(&path));
+        let stamp = stamp.unwrap_or_else(|| process::name().to_owned());
+        format!("{} {stamp}", env!("CARGO_PKG_VERSION"))
+    });
+    &PROGRAM
+}
+
 /// Size and modification time of a file, to detect changes; `None` for a link.
-pub(super) fn stamp(path: &Path) -> Option<String> {
+fn stamp(path: &Path) -> Option<String> {
     let file = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let changed = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(format!("{:x}:{:x}", file.len(), changed.as_nanos()))

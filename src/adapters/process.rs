@@ -1,6 +1,6 @@
 //! Unique process names, checks whether a process has ended, and unguessable secrets.
 
-use super::{clock, memory_files};
+use super::clock;
 use crate::domain::Digest;
 use rustls::crypto::ring::default_provider;
 use std::path::Path;
@@ -19,16 +19,6 @@ pub(crate) fn name() -> &'static str {
         format!("{host}:{pid}:{place}{:.LETTERS$}", began.to_string())
     });
     &NAME
-}
-
-/// Identity of the program: version, size and time of its file. If that is unknown, no two processes have the same.
-pub(crate) fn program() -> &'static str {
-    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
-        let stamp = std::env::current_exe().and_then(std::fs::canonicalize).ok();
-        let stamp = stamp.and_then(|path| memory_files::stamp(&path));
-        format!("{} {}", env!("CARGO_PKG_VERSION"), stamp.unwrap_or_else(|| name().to_owned()))
-    });
-    &PROGRAM
 }
 
 /// True only if the process has surely ended; other hosts, containers and boots count as alive.

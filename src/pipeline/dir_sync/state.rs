@@ -1,8 +1,7 @@
 //! State of a directory between two runs: what was rendered, what its files contained after the last run, and what an
 //! unfinished run was about to write. Only redacted text is kept.
 
-use crate::adapters::memory_files::DirectoryRead;
-use crate::adapters::process;
+use crate::adapters::memory_files::{DirectoryRead, program};
 use crate::adapters::repository::WorkingTree;
 use crate::domain::{Digest, Memory, MemoryState};
 use crate::memory_dir::{
@@ -193,7 +192,7 @@ impl SyncState<'_> {
             Some((tag.to_owned(), adr_number(path)?))
         });
         inputs.retain(|path, _| base.get(path) == disk.get(path));
-        let program = process::program().to_owned();
+        let program = program().to_owned();
         let last = LastRun { removed: removed.collect(), inputs, program };
         Ok(KnownFiles { base, seen, is_stored, last, ..known })
     }
