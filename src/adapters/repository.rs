@@ -92,12 +92,13 @@ impl WorkingTree {
         self.git.join("MERGE_HEAD").exists()
     }
 
-    /// True if git's index names files in `folder`; a shortened name counts as none.
+    /// True if git's index names files in `folder`, or shortens names.
     pub(crate) fn tracks(&self, folder: &Path) -> bool {
         let Ok(inside) = folder.strip_prefix(&self.root) else { return false };
         let inside = inside.iter().map(|it| format!("{}/", it.to_string_lossy()));
         let index = bytes(&self.git.join("index"), INDEX_BYTES_MAX).unwrap_or_default();
-        memmem::find(&index, inside.collect::<String>().as_bytes()).is_some()
+        let is_shortened = index.get(4..8) == Some(&[0, 0, 0, 4]);
+        is_shortened || memmem::find(&index, inside.collect::<String>().as_bytes()).is_some()
     }
 }
 

@@ -369,7 +369,7 @@ impl<'a> Placing<'a> {
             // Parentheses end the marks of a line, and semicolons part them.
             let now = || {
                 let words = without_asides(by.words()).replace(';', ",");
-                words_inline(&words, MARK_LETTERS_MAX, self.facts.gate)
+                words_inline(&words, MARK_LETTERS_MAX, self.facts.gate).replace("; ", ", ")
             };
             let now = if is_quoted { format!(" “{}”", now()) } else { String::new() };
             (words, format!("{}{now}", self.tag(by.id)))

@@ -76,7 +76,7 @@ pub(super) struct KnownFiles {
     /// Versions that a checkout replaced or removed since the last run; `None` for a file that it brought back.
     pub(super) replaced: BTreeMap<String, Option<Arc<str>>>,
     pub(super) git_log: String,
-    /// Since the last run, git checked out or merged other commits, or reset to them.
+    /// Since the last run, git checked out or merged other commits.
     pub(super) is_moved: bool,
 }
 
@@ -416,8 +416,8 @@ fn seconds_of(line: &str) -> u64 {
     head.rsplit(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
 }
 
-/// True if git's log of current commits checks out, merges or resets to others below the `last` line; a fast-forward
-/// brings edits. Git shortens its log, and another clone has another one: without the last line, the later ones count.
+/// True if git's log of current commits checks out or merges others below the `last` line; a fast-forward and a reset
+/// bring edits. Git shortens its log, and another clone has another one: without the last line, the later ones count.
 fn has_moved(log: &str, last: &str) -> bool {
     let lines: Vec<&str> = log.lines().collect();
     let known = lines.iter().rposition(|it| log_mark(it) == last);
@@ -428,7 +428,7 @@ fn has_moved(log: &str, last: &str) -> bool {
     });
     since.filter_map(|(_, line)| line.split_once('\t')).any(|(commits, what)| {
         let mut commits = commits.split(' ');
-        let moves = ["checkout:", "commit (merge):", "rebase", "merge", "pull", "reset:"];
+        let moves = ["checkout:", "commit (merge):", "rebase", "merge", "pull"];
         commits.next() != commits.next()
             && moves.iter().any(|it| what.starts_with(it))
             && !what.ends_with(": Fast-forward")

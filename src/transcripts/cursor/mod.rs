@@ -62,7 +62,7 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 /// Splits a text that Cursor attributes to the user.
 pub(super) fn split(text: &str) -> Vec<ClientText> {
     let text = text.trim_start_matches("[Image]\n").trim();
-    let (mut parts, mut rest) = (Vec::new(), text);
+    let (mut parts, mut rest, mut is_behind_context) = (Vec::new(), text, false);
     // Number of bytes from the last query on.
     let query = text.rfind("\n<user_query>").map_or(0, |at| text.len() - at - 1);
     while !rest.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn split(text: &str) -> Vec<ClientText> {
         });
         let Some((tag, inner, behind)) = known else {
             // A file in a block may hold the block's end.
-            let is_cut = rest.starts_with('<') || rest.len() < text.len();
+            let is_cut = rest.starts_with('<') || is_behind_context;
             if !is_cut || query == 0 || rest.len() <= query {
                 break;
             }
@@ -82,6 +82,7 @@ pub(super) fn split(text: &str) -> Vec<ClientText> {
             rest = queries;
             continue;
         };
+        is_behind_context = ![QUERY, "timestamp"].contains(&tag);
         match tag {
             QUERY if !inner.starts_with(ON_TASK) => parts.extend(split_message(inner)),
             "timestamp" => {}

@@ -106,16 +106,18 @@ pub(crate) fn names(text: &str) -> Option<[String; 2]> {
     let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_".contains(&it);
     let is_name = !user.is_empty() && user.bytes().all(is_part);
     let names = [format!("{user}:"), "GitHub Copilot:".to_owned()];
+    let opening = text.lines().next().and_then(role_line).map(|it| it.style);
     let mut is_after_blank = false;
     // The first answer tells, for other names may be of any conversation or note.
     let is_copy = is_name.then(|| text.lines()).into_iter().flatten().find_map(|line| {
         let is_free = std::mem::replace(&mut is_after_blank, line.trim().is_empty());
         let role = named_line(line, &names).filter(|_| is_free);
-        let is_answer = |it: RoleLine<'_>| it.speaker == Speaker::Assistant;
-        if role.is_some_and(is_answer) {
+        let is_answer = |it: &RoleLine<'_>| it.speaker == Speaker::Assistant;
+        if role.as_ref().is_some_and(is_answer) {
             return Some(true);
         }
-        role_line(line).is_some_and(is_answer).then_some(false)
+        let other = role_line(line).filter(is_answer).map(|it| it.style);
+        other.zip(opening).is_some_and(|(it, opening)| it.is_like(opening)).then_some(false)
     });
     (is_copy == Some(true)).then_some(names)
 }
