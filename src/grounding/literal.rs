@@ -106,16 +106,16 @@ pub(super) fn find(literal: &Literal, slice: &Folded, language: Language) -> Opt
     let folded = Folded::new(&literal.text);
     let text = folded.as_str();
     if literal.rule == "number" {
-        // Units are written with and without a blank, thousands with and without a comma.
+        // Units are written with and without a blank, thousands in several ways.
         let plain = text.replace(',', "");
         // Many languages write a decimal comma; in English, 1.500 is not 1,500.
         let mark = text.rfind(['.', ',']).filter(|mark| text.len() - mark == "000.".len());
         let swaps = language != Language::English || mark.is_none();
         let other = |it: &str| it.replace('.', " ").replace(',', ".").replace(' ', ",");
         let others = [other(text), other(&plain)].into_iter().filter(|_| swaps);
-        let mut spellings =
-            vec![text.to_owned(), grouped(&plain, ","), grouped(&plain, "."), plain];
-        spellings.extend(others);
+        let thousands = [",", ".", " ", "'"].map(|mark| grouped(&plain, mark));
+        let mut spellings = vec![text.to_owned(), plain];
+        spellings.extend(thousands.into_iter().chain(others));
         spellings.dedup();
         return spellings.iter().find_map(|it| slice.find_number(it, literal.unit));
     }
@@ -302,6 +302,10 @@ mod tests {
             assert!(there("das sind 3.480,90 Franken", "3,480.90 francs", language));
             assert!(there("das sind 3480,90 Franken", "3,480.90 francs", language));
             assert!(there("das sind 6.300 Zeilen", "6,300 rows", language));
+            assert!(there("c'est 3 200 euros pour la cession", "3,200 euros", language));
+            assert!(there("c'est 3\u{202f}200\u{a0}euros", "3,200 euros", language));
+            assert!(there("das sind 6'300 Zeilen", "6300 rows", language));
+            assert!(!there("les salles 13 200 et 14", "3,200 euros", language));
             assert!(!there("die Pumpe zieht 7,26 Ampere", "7.25 A", language));
             assert!(!there("die Pumpe zieht 17,25 Ampere", "7.25 A", language));
         }

@@ -16,6 +16,9 @@ const NEGATIVE_STEMS: [&str; 22] = [
 /// Words by which a claim excludes everything else.
 const EXCLUSIVE: [&str; 9] =
     ["only", "unless", "except", "nur", "außer", "seulement", "uniquement", "sólo", "solamente"];
+/// Verbs that remove something together with one of `AWAY`: "took the address out", unlike "rolled it out".
+const TAKING: [&str; 7] = ["take", "took", "taken", "leave", "left", "cut", "crossed"];
+const AWAY: [&str; 2] = ["out", "off"];
 /// Nouns whose negation allows something, as in "that is no problem".
 const OBJECTIONS: [&str; 14] = [
     "problem", "problems", "objection", "objections", "worries", "issue", "trouble", "einwand",
@@ -265,7 +268,9 @@ fn is_negative(text: &str) -> bool {
             && counted.get(at + 1).is_some_and(|next| next.starts_with(char::is_alphabetic))
             && at.checked_sub(1).is_none_or(|before| !STATUS_WORDS.contains(&counted[before]))
     };
+    let has = |listed: &[&str]| plain(text).any(|word| listed.contains(&&*lowered(word)));
     (0..counted.len()).any(counts_nothing)
+        || has(&TAKING) && has(&AWAY)
         || plain(text).any(|word| {
             let lower = lowered(word);
             is_negation(word)
