@@ -3,29 +3,26 @@
 //! later one changes the earlier one, in whatever order they arrive. Completion only changes a request's stage; to
 //! supersede what a person asked, a person must have decided.
 
-use super::candidates::{Candidate, WorkingSet, keys};
+use super::candidates::{Candidate, keys};
 use super::deed::without_means;
-use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
+use super::incoming::{Incoming, Order, is_hearsay};
 use super::parts::{before_reason, shared};
-use super::phrases::{
-    INTERIM, ONGOING, PARTS, POSTPONED, REFUSALS, REMOVALS, WITHDRAWN, WordList, all_topic_keys,
-    is_stop_word, says_no,
-};
+use super::phrases::{all_topic_keys, is_stop_word, list, says_no};
+use super::planner::Planner;
 use super::quantity::{quantity, words_of};
-use super::question::{is_left_open, question};
+use super::question::{is_settled, question};
 use super::retraction::clauses;
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
-use super::verdict::{Verdict, Verdicts};
+use super::verdict::Verdict;
 use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    PERSON_EDITED, Record, RecordId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
-use foldhash::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -57,17 +54,6 @@ pub(super) struct Across {
     pub(super) open: Vec<LeftOpen>,
     /// Possibly related memories, and how near they are.
     pub(super) related: Vec<(f64, MemoryId)>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) working: &'a WorkingSet<'a>,
-    pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
-    /// Places at which memories were last said again.
-    pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
-    /// Ordinals of the person's messages with evidence, by session.
-    pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
-    pub(super) verdicts: &'a Verdicts,
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
@@ -125,7 +111,7 @@ pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     found.into_iter().collect()
 }
 
-pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
+pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: &Planner<'_>) -> Across {
     let mut all = Across::default();
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
@@ -209,7 +195,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
 
 /// Effects on decisions of earlier conversations in whose place a model found the wish of a person that `effect`
 /// completes. A wish that is open has changed nothing yet.
-fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
+fn overruled(effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
     let wish = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let wish = wish.filter(|it| effect.stage == Some(Stage::Decided) && is_protected(it));
     let Some(wish) = wish else { return Vec::new() };
@@ -241,7 +227,7 @@ fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
 
 /// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
 /// the request or the attempt that completed it.
-fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
+fn overtaken(new: &Incoming<'_>, effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
     let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
         return Vec::new();
@@ -283,7 +269,7 @@ fn attempts(
     let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
     let failed = matches!(tried, Claim::Attempt(it) if !it.succeeded);
     let (wish, deed) = (folded(&text(asked)), folded(&text(tried)));
-    let removes = REMOVALS.are_in(&deed) && !REMOVALS.are_in(&wish);
+    let removes = list("removals").are_in(&deed) && !list("removals").are_in(&wish);
     // Whoever asks to find something out is answered by any way of doing so.
     let finds = before.statement.is_preparation && after.statement.is_preparation;
     let does = finds || after.statement.deed.does(&before.statement.deed);
@@ -295,18 +281,18 @@ fn attempts(
     let is_list = before.statement.deed.is_list();
     let prepares = after.statement.is_preparation && (!before.statement.is_preparation || is_list);
     let elsewhere = after.statement.exchanges(&before.statement);
-    let is_part = PARTS.are_in(&folded(tried.headline())) && !PARTS.are_in(&wish)
+    let is_part = list("a part").are_in(&folded(tried.headline())) && !list("a part").are_in(&wish)
         || after.statement.names_others(&before.statement);
     let is_finished = !is_part && (after.statement.is_finished || failed);
     // One deed does not end what is to go on.
-    let goes_on = ONGOING.are_in(&wish);
+    let goes_on = list("ongoing").are_in(&wish);
     let is_completed = does && is_finished && !prepares && !elsewhere && !removes && !goes_on;
     let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
     let sure = share(named) >= least && share(said) >= DONE && enough;
     let at_once = is_at_once
         && is_finished
         && before.statement.is_finished
-        && !(prepares || removes || goes_on || POSTPONED.are_in(&wish))
+        && !(prepares || removes || goes_on || list("postponed").are_in(&wish))
         && after.statement.deed.is_of_each(&before.statement.deed, |key| after.statement.has(key))
         && does_main_part(asked, &after.statement);
     let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
@@ -434,7 +420,8 @@ impl<'a> Link<'a> {
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
                 let says_no = after.statement.says_no && !before.statement.says_no;
-                let withdrawn = WITHDRAWN.are_in(&words) && !WITHDRAWN.are_in(&wish);
+                let withdrawn =
+                    list("withdrawn").are_in(&words) && !list("withdrawn").are_in(&wish);
                 let names = after.statement.names(&before.statement);
                 let whole = before.statement.topic().len();
                 let share = if whole == 0 { 0.0 } else { names as f64 / whole as f64 };
@@ -460,7 +447,7 @@ impl<'a> Link<'a> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                let postpones = || POSTPONED.are_in(&folded(&text(answer)));
+                let postpones = || list("postponed").are_in(&folded(&text(answer)));
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
@@ -486,7 +473,7 @@ impl<'a> Link<'a> {
         let (asked, told) =
             (folded(self.claim(self.asked).headline()), folded(self.claim(self.answer).headline()));
         let (asked, told) = (words_of(&asked), words_of(before_reason(&told)));
-        let found = HOW.iter().enumerate().find_map(|(at, list)| Some((at, list.begin(&asked)?)));
+        let found = HOW.iter().find_map(|how| Some((*how, list(how).begin(&asked)?)));
         let Some((how, length)) = found else { return false };
         let about = asked.into_iter().skip(length).filter(|word| !is_stop_word(word));
         let about: Vec<Vec<u64>> = about.map(|word| all_topic_keys([word].into_iter())).collect();
@@ -496,9 +483,9 @@ impl<'a> Link<'a> {
             let is_frequent = it.is_frequency || at > 0 && EVERY.contains(&told[at - 1]);
             let is_time = matches!(it.dimension, "time" | "months" | "times");
             match how {
-                HOW_LONG => is_time && !is_frequent,
-                HOW_OFTEN => is_time && is_frequent,
-                HOW_MANY => {
+                "how long" => is_time && !is_frequent,
+                "how often" => is_time && is_frequent,
+                "how many" => {
                     it.dimension.is_empty() && told.get(at + it.words).is_some_and(is_counted)
                 }
                 _ => it.dimension == "bytes",
@@ -519,10 +506,11 @@ impl<'a> Link<'a> {
         let clause = first_clause(&chosen);
         let words = words_of(clause);
         let begins = words.iter().take(DENIAL_WITHIN).any(|word| is_no(word));
-        let denied = words.into_iter().filter(|word| !is_stop_word(word) && !WANTS.has(word));
+        let denied =
+            words.into_iter().filter(|word| !is_stop_word(word) && !list("wants").has(word));
         let denied = all_topic_keys(denied);
-        (begins || WITHDRAWN.are_in(clause))
-            && !POSTPONED.are_in(&chosen)
+        (begins || list("withdrawn").are_in(clause))
+            && !list("postponed").are_in(&chosen)
             && !is_for_now(&chosen)
             && !request.says_no
             && !request.deed.is_list()
@@ -554,7 +542,7 @@ impl<'a> Link<'a> {
         let wish = wish.headline();
         let is_rule = is_rule(wish);
         let is_open = self.asked.stage != Stage::Decided && !self.asked.confirmed;
-        let is_laid_down = is_rule && is_open && !POSTPONED.are_in(&folded(wish));
+        let is_laid_down = is_rule && is_open && !list("postponed").are_in(&folded(wish));
         (is_laid_down && self.is_wish_and_decision()).then(|| Consequence::done(LAID_DOWN))
     }
 
@@ -595,21 +583,22 @@ impl<'a> Link<'a> {
 
     /// True if the decision only puts the request off: it stays open, whatever a model found.
     fn is_postponed(&self) -> bool {
-        self.is_wish_and_decision() && POSTPONED.are_in(&folded(self.claim(self.answer).headline()))
+        self.is_wish_and_decision()
+            && list("postponed").are_in(&folded(self.claim(self.answer).headline()))
     }
 
     /// True if the question was left open at the end of the conversation in which the answer was given, too.
     fn is_left_open(&self) -> bool {
         self.is_together
-            && matches!(&*self.claim(self.asked), Claim::Discussion(it) if is_left_open(it))
+            && matches!(&*self.claim(self.asked), Claim::Discussion(it) if is_settled(it) == Some(false))
     }
 
     /// True if the decision answers a question only for now, which was not the question.
     fn is_interim(&self) -> bool {
         let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
         matches!((&*asked, &*answer), (Claim::Discussion(_), Claim::Decision(_)))
-            && INTERIM.are_in(&folded(&text(&answer)))
-            && !INTERIM.are_in(&folded(question(asked.headline())))
+            && list("interim").are_in(&folded(&text(&answer)))
+            && !list("interim").are_in(&folded(question(asked.headline())))
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
@@ -634,11 +623,13 @@ impl<'a> Link<'a> {
             || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(&folded(&it.intent)))));
         let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
         let told = if is_named { head } else { whole };
-        let drops = WITHDRAWN.are_in(&folded(&told)) && !WITHDRAWN.are_in(&folded(&text(asked)));
+        let drops = list("withdrawn").are_in(&folded(&told))
+            && !list("withdrawn").are_in(&folded(&text(asked)));
         // A wish may tell its own end: "Prisma for the queries; refused by Marta".
         let wish = folded(asked.headline());
         let mut ends = wish.split([',', ';', '(']).skip(1).map(|end| end.trim_start().split(' '));
-        let is_refused = ends.any(|mut end| end.next().is_some_and(|word| REFUSALS.has(word)));
+        let is_refused =
+            ends.any(|mut end| end.next().is_some_and(|word| list("refusals").has(word)));
         (!denies && !drops && !is_refused).then(|| Consequence::done(WISH_GRANTED))
     }
 
@@ -735,37 +726,23 @@ impl<'a> Link<'a> {
 }
 
 /// Words of questions for an amount, by kind.
-static HOW: [WordList; 4] = [
-    WordList::named("how long"),
-    WordList::named("how often"),
-    WordList::named("how many"),
-    WordList::named("how large"),
-];
-/// Places in that list.
-const HOW_LONG: usize = 0;
-const HOW_OFTEN: usize = 1;
-const HOW_MANY: usize = 2;
+const HOW: [&str; 4] = ["how long", "how often", "how many", "how large"];
 /// Words before a period.
 const EVERY: [&str; 6] = ["every", "each", "alle", "les", "cada", "todos"];
 
 /// Number of first words of a decision among which a denial is one of the whole.
 const DENIAL_WITHIN: usize = 3;
-/// Words for a wish, in a denial of it.
-static WANTS: WordList = WordList::named("wants");
 
 /// Text up to the end of its first clause.
 fn first_clause(folded: &str) -> &str {
     folded.split([',', ';', ':']).flat_map(|part| part.split(". ")).next().unwrap_or(folded)
 }
 
-/// First words of questions for one of many answers.
-static OPEN_QUESTIONS: WordList = WordList::named("open questions");
-
 /// True if the question has more answers than yes and no.
 fn is_open_question(question: &str) -> bool {
     let first = folded(question);
     let first = first.split([' ', ',']).next().unwrap_or_default();
-    OPEN_QUESTIONS.has(first)
+    list("open questions").has(first)
 }
 
 /// Share of the question's words in the answer; zero with too little in common.

@@ -2,45 +2,17 @@
 //! for the same deed.
 
 use super::parts::before_reason;
-use super::phrases::{
-    FORM_WORDS, REMOVALS, WordList, infinitive, is_exact, is_stop_word, topic_keys,
-};
+use super::phrases::{FORM_WORDS, infinitive, is_exact, is_stop_word, list, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::domain::Claim;
 use crate::text::numbers::unit;
 use crate::text::tokens::{folded, hash};
 
-/// Conjunctions.
-pub(super) static AND: WordList = WordList::named("and");
-/// Words for each of many things.
-pub(super) static ALL_OF_THEM: WordList = WordList::named("all of them");
 /// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the
 /// first.
-static DEEDS: [WordList; 4] = [
-    WordList::named("makes"),
-    WordList::named("uses a thing"),
-    WordList::named("repairs"),
-    WordList::named("removes"),
-];
-/// Function words of English, which has no verbs at the end.
-static ENGLISH: WordList = WordList::named("english");
-/// Row of the verbs that use a thing.
-const USES_THING: usize = 1;
-/// Row of the verbs that repair something.
-const REPAIRS: usize = 2;
-/// Words before the means or circumstances of a deed, which a retry may change.
-static MEANS: WordList = WordList::named("means");
-/// Verbs before a tool, and prepositions before what it is used on.
-static USES: WordList = WordList::named("uses");
-static USED_ON: WordList = WordList::named("used on");
-/// Verbs of a result by which something works.
-static WORKS: WordList = WordList::named("works");
-/// Words by which an attempt refers to an earlier one.
-static RETRIES: WordList = WordList::named("retries");
+const DEEDS: [&str; 4] = ["makes", "uses a thing", "repairs", "removes"];
 /// Beginnings of words by which an attempt reproduces a failure.
 const REPRODUCES: [&str; 3] = ["reprodu", "nachgestellt", "recreate"];
-/// Endings of verb forms.
-static VERB_ENDINGS: WordList = WordList::named("verb endings");
 /// Minimum number of letters that two forms of one verb share at their beginning.
 const VERB_LETTERS_MIN: usize = 3;
 
@@ -78,18 +50,18 @@ impl Deed {
         let mut deed = Deed::default();
         let (Claim::Request(_) | Claim::Attempt(_)) = claim else { return deed };
         let words = words_of(head);
-        let is_english = words.iter().any(|word| ENGLISH.has(word));
+        let is_english = words.iter().any(|word| list("english").has(word));
         let last = words.last().filter(|word| !is_english && word.ends_with(['n', 't']));
         // A tool may come first: `add_bags to add one bag`.
         let first = words.iter().find(|word| !is_exact(word) && **word != "to");
         deed.verbs = first.into_iter().chain(last).map(|word| (*word).into()).collect();
         deed.begins = first.is_some_and(|word| !is_stop_word(word));
-        deed.removes = REMOVALS.are_in(head);
+        deed.removes = list("removals").are_in(head);
         if let Claim::Attempt(it) = claim {
             deed.failed = !it.succeeded;
             let result = folded(&it.result);
             let results = words_of(&result);
-            deed.works = results.iter().any(|word| WORKS.has(word));
+            deed.works = results.iter().any(|word| list("works").has(word));
             let quoted = it.action.split('`').skip(1).step_by(2);
             for command in quoted.filter(|words| words.trim().contains(' ')).map(folded) {
                 deed.commands.push(hash(&command));
@@ -99,7 +71,7 @@ impl Deed {
             }
             deed.reproduces =
                 words.iter().any(|word| REPRODUCES.iter().any(|it| word.starts_with(it)));
-            deed.again = words.iter().chain(&results).any(|word| RETRIES.has(word));
+            deed.again = words.iter().chain(&results).any(|word| list("retries").has(word));
             deed.is_of_all = of_all(&results);
         }
         deed.is_of_all |= of_all(&words);
@@ -117,7 +89,7 @@ impl Deed {
         let unreasoned = words_of(before_reason(head)).len();
         let (mut last, mut before_commas, mut is_joined) = (Vec::new(), Vec::new(), false);
         for (at, word) in words.iter().enumerate() {
-            if AND.begin(&words[at..]).is_some() {
+            if list("and").begin(&words[at..]).is_some() {
                 if at < unreasoned {
                     self.joined.append(&mut before_commas);
                     self.joined.extend(&last);
@@ -157,10 +129,10 @@ impl Deed {
     /// each of several.
     pub(super) fn does(&self, request: &Deed) -> bool {
         // To use a thing in vain does not mean that it was to be made.
-        let is_use = |done: &str| self.failed && DEEDS[USES_THING].has(done);
+        let is_use = |done: &str| self.failed && list("uses a thing").has(done);
         let is_same = |done: &str| {
             request.verbs.iter().any(|asked| {
-                is_same_deed(asked, done) && (!is_use(done) || DEEDS[USES_THING].has(asked))
+                is_same_deed(asked, done) && (!is_use(done) || list("uses a thing").has(asked))
             })
         };
         let Some(verb) = self.verbs.iter().position(|done| is_same(done)) else { return false };
@@ -190,7 +162,7 @@ impl Deed {
 
     /// True if it repairs something, says that it was tried before, or ran a command of `failed`.
     pub(super) fn mends(&self, failed: &Deed) -> bool {
-        let repairs = || self.verbs.iter().any(|done| DEEDS[REPAIRS].has(done));
+        let repairs = || self.verbs.iter().any(|done| list("repairs").has(done));
         self.again || self.reruns(failed) || repairs()
     }
 
@@ -233,17 +205,17 @@ fn of_all(words: &[&str]) -> bool {
         let next = words.get(at + 1..).unwrap_or_default();
         quantity(next).is_some() || next.first().is_some_and(|next| unit(next).is_some())
     };
-    (0..words.len()).any(|at| ALL_OF_THEM.has(words[at]) && !is_time(at))
+    (0..words.len()).any(|at| list("all of them").has(words[at]) && !is_time(at))
 }
 
 /// Folded `head` of an attempt without its means and circumstances: in `ran eslint on the shop`, without the tool.
 pub(super) fn without_means(head: &str) -> String {
     let mut words = words_of(head);
-    let is_use = words.first().is_some_and(|word| USES.has(word));
-    if let Some(at) = words.iter().position(|word| is_use && USED_ON.has(word)) {
+    let is_use = words.first().is_some_and(|word| list("uses").has(word));
+    if let Some(at) = words.iter().position(|word| is_use && list("used on").has(word)) {
         words.drain(1..at);
     }
-    let words: Vec<&str> = words.into_iter().take_while(|word| !MEANS.has(word)).collect();
+    let words: Vec<&str> = words.into_iter().take_while(|word| !list("means").has(word)).collect();
     words.join(" ")
 }
 
@@ -254,12 +226,12 @@ fn is_test(command: &str) -> bool {
 
 /// True if the verb `done` does what the verb `asked` asks for.
 fn is_same_deed(asked: &str, done: &str) -> bool {
-    let row = |verb: &str| DEEDS.iter().position(|row| row.has(verb));
+    let row = |verb: &str| DEEDS.iter().position(|row| list(row).has(verb));
     let is_form = |one: &str, other: &str| {
         let common = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         let is_ending = |verb: &str| {
             let ending: String = verb.chars().skip(common).collect();
-            ending.is_empty() || VERB_ENDINGS.has(&ending)
+            ending.is_empty() || list("verb endings").has(&ending)
         };
         common >= VERB_LETTERS_MIN && is_ending(one) && is_ending(other)
     };

@@ -94,7 +94,7 @@ pub(super) fn said_by(record: &Record) -> Speaker {
 fn stage(claim: &Claim) -> Stage {
     match claim {
         Claim::Decision(_) => Stage::Decided,
-        Claim::Discussion(it) if is_settled(it) => Stage::Decided,
+        Claim::Discussion(it) if is_settled(it) == Some(true) => Stage::Decided,
         Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
         Claim::Attempt(it) if it.succeeded => Stage::Decided,
         Claim::Attempt(_) => Stage::Attempted,

@@ -1,7 +1,7 @@
 //! A text in comparable parts: topic words, values, bounds and word order. Sets of word keys are sorted lists without
 //! duplicates.
 
-use super::phrases::{WordList, is_exact, is_stop_word, lists, topic_keys};
+use super::phrases::{is_exact, is_stop_word, list, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::text::stems::is_no;
 use crate::text::tokens::{folded, hash};
@@ -61,8 +61,8 @@ impl WordOrder {
 
 /// Words that set bounds or say how binding a statement is; words of different lists differ.
 static BOUNDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
-    let lists = lists("bound kind").enumerate();
-    lists.flat_map(|(at, words)| words.split('|').map(move |word| (word, at))).collect()
+    let lines = list("bound kind").lines.iter().enumerate();
+    lines.flat_map(|(at, words)| words.split('|').map(move |word| (word, at))).collect()
 });
 /// Kind of bound that a word sets.
 pub(super) fn bound_of(word: &str) -> Option<&'static usize> {
@@ -71,21 +71,8 @@ pub(super) fn bound_of(word: &str) -> Option<&'static usize> {
 
 /// Particles that end a German statement, as in `geht nachts an`; they count as bounds.
 const PARTICLES: [&str; 6] = ["auf", "zu", "an", "aus", "ein", "ab"];
-/// Forms of `be`, which precede a predicate.
-static BE: WordList = WordList::named("be");
-/// Words saying that something stays as it is.
-static KEEPS: WordList = WordList::named("keeps");
-/// Words of change, which may precede the subject.
-static LEADS: WordList = WordList::named("changes");
-static ARTICLES: WordList = WordList::named("articles");
-static PREPOSITIONS: [WordList; 4] = [
-    WordList::named("directions"),
-    WordList::named("between"),
-    WordList::named("qualifier words"),
-    WordList::named("amount qualifier words"),
-];
-/// Words that make the order of the others matter.
-static DIRECTIONS: WordList = WordList::named("directions");
+const PREPOSITIONS: [&str; 4] =
+    ["directions", "between", "qualifier words", "amount qualifier words"];
 
 impl Parts {
     pub(super) fn of(text: &str) -> Parts {
@@ -112,17 +99,17 @@ impl Parts {
             let at_most = *word == "up" && rest.first().is_some_and(|next| *next == "to");
             bounds.extend(BOUNDS.get(if at_most { "most" } else { word }));
             // `prior to` counts as one word.
-            if DIRECTIONS.has(word) && last != "prior" && last != "up" {
+            if list("directions").has(word) && last != "prior" && last != "up" {
                 turns.push(topic.len());
             }
-            keeps |= KEEPS.has(word);
+            keeps |= list("keeps").has(word);
             if is_exact(word) {
                 values.push(hash(word));
                 names.push(hash(word));
                 subjects.extend(is_subject(&words, at).then_some(hash(word)));
                 instances.extend(may_be_instance(&words, at).then_some(hash(word)));
-            } else if !is_stop_word(word) && !KEEPS.has(word) {
-                let is_predicate = BE.has(last);
+            } else if !is_stop_word(word) && !list("keeps").has(word) {
+                let is_predicate = list("be").has(last);
                 topic_keys(word, |key| {
                     topic.push(key);
                     predicates.extend(is_predicate.then_some(key));
@@ -160,11 +147,11 @@ impl Parts {
 
 /// True if the exact name at `at` is what the text is about: `parse_date returns …`, `the endpoint /v1/orders needs …`.
 fn is_subject(words: &[&str], at: usize) -> bool {
-    let lead = LEADS.begin(words).unwrap_or_default();
-    let is_preposition = |word: &&str| PREPOSITIONS.iter().any(|list| list.has(word));
+    let lead = list("changes").begin(words).unwrap_or_default();
+    let is_preposition = |word: &&str| PREPOSITIONS.iter().any(|it| list(it).has(word));
     let of_noun = |article: usize| {
         lead <= article
-            && ARTICLES.has(words[article])
+            && list("articles").has(words[article])
             && !is_stop_word(words[at - 1])
             && (article == lead || !words[..article].last().is_some_and(is_preposition))
     };
@@ -179,7 +166,7 @@ fn is_noun(words: &[&str], at: usize) -> bool {
 /// True if the bare number at `at` may tell one thing from others, as in `lock room 7`; in `allow 7 copies` it is an amount.
 fn is_nominal(words: &[&str], at: usize) -> bool {
     let counts = || words.get(at + 1).is_some_and(|next| !is_stop_word(next));
-    let of_noun = |article: &&str| ARTICLES.has(article);
+    let of_noun = |article: &&str| list("articles").has(article);
     let is_one = at > 1 && words.get(at - 2).is_some_and(of_noun) || !counts();
     at > 0 && is_noun(words, at - 1) && is_one && may_be_instance(words, at)
 }
@@ -188,21 +175,23 @@ fn is_nominal(words: &[&str], at: usize) -> bool {
 /// something is done to an object, as in `check the token on /v1/orders`. In `use port 8080` and `listen on port 8080` it
 /// is a value.
 fn may_be_instance(words: &[&str], at: usize) -> bool {
-    let lead = LEADS.begin(words).unwrap_or_default();
+    let lead = list("changes").begin(words).unwrap_or_default();
     let mut begin = at;
     begin -= usize::from(lead < begin && is_noun(words, begin - 1));
-    begin -= usize::from(lead < begin && ARTICLES.has(words[begin - 1]));
+    begin -= usize::from(lead < begin && list("articles").has(words[begin - 1]));
     let Some((before, rest)) = words.get(lead..begin).and_then(<[&str]>::split_last) else {
         return true;
     };
     let has_object = || {
-        let begins = |two: &[&str]| !is_stop_word(two[0]) && ARTICLES.has(two[1]);
+        let begins = |two: &[&str]| !is_stop_word(two[0]) && list("articles").has(two[1]);
         let nouns = rest.iter().filter(|word| !is_stop_word(word)).count();
         rest.windows(2).any(begins) || nouns > SUBJECT_AND_VERB
     };
     match () {
-        () if PLACES.has(before) => has_object(),
-        () => OF_SCOPE.has(before) || !(is_stop_word(before) || HAS_VALUE.has(before)),
+        () if list("places").has(before) => has_object(),
+        () => {
+            list("of scope").has(before) || !(is_stop_word(before) || list("has value").has(before))
+        }
     }
 }
 
@@ -211,22 +200,16 @@ pub(super) fn before_reason(folded: &str) -> &str {
     let tokens: Vec<&str> = folded.split(' ').collect();
     let mark = |letter: char| !letter.is_alphanumeric();
     let words: Vec<&str> = tokens.iter().map(|token| token.trim_matches(mark)).collect();
-    let is_reason = |at: &usize| REASONS.begin(&words[*at..]).is_some() && !BE.has(words[*at - 1]);
+    let is_reason = |at: &usize| {
+        list("reasons").begin(&words[*at..]).is_some() && !list("be").has(words[*at - 1])
+    };
     let Some(at) = (1..words.len()).find(is_reason) else { return folded };
     let end = tokens[..at].iter().map(|token| token.len() + 1).sum::<usize>();
     folded.get(..end).unwrap_or(folded)
 }
 
-/// Words before a reason.
-static REASONS: WordList = WordList::named("reasons");
 /// Maximum number of words of a subject and its verb.
 const SUBJECT_AND_VERB: usize = 2;
-/// Prepositions of place.
-static PLACES: WordList = WordList::named("places");
-/// Prepositions before what something is about.
-static OF_SCOPE: WordList = WordList::named("of scope");
-/// Verbs before a value.
-static HAS_VALUE: WordList = WordList::named("has value");
 
 /// Sorts the keys and removes duplicates.
 pub(super) fn sort(keys: &mut Vec<u64>) {

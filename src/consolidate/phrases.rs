@@ -1,61 +1,94 @@
 //! Words that decide how two statements relate: words of change, words that limit or negate, and exact names. In
 //! English, German, Turkish, Spanish, French, Japanese, Chinese and, in part, others.
 
+use super::parts::sort;
 use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
 use foldhash::{HashMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
 
-/// Lists of words and phrases with this name. A line of the file has a name, and a list separated by bars.
-pub(super) fn lists(name: &str) -> impl Iterator<Item = &'static str> {
-    let of_line = move |line: &'static str| line.strip_prefix(name)?.strip_prefix(": ");
-    include_str!("phrases.txt").lines().filter_map(of_line)
+/// Words and phrases, folded, of the lines of `phrases.txt` with one name. A line has the name, and a list separated by
+/// bars.
+#[derive(Default)]
+pub(super) struct WordList {
+    pub(super) lines: Vec<&'static str>,
+    /// Phrases by their first word.
+    by_first: OnceLock<HashMap<&'static str, Vec<Vec<&'static str>>>>,
+    finder: OnceLock<Option<AhoCorasick>>,
+    keys: OnceLock<Vec<u64>>,
 }
 
-/// Words and phrases of the list with this name.
-pub(super) fn listed(name: &str) -> impl Iterator<Item = &'static str> {
-    lists(name).flat_map(|list| list.split('|'))
+static LISTS: LazyLock<HashMap<&str, WordList>> = LazyLock::new(|| {
+    let mut lists: HashMap<&str, WordList> = HashMap::default();
+    for (name, line) in include_str!("phrases.txt").lines().filter_map(|it| it.split_once(": ")) {
+        lists.entry(name).or_default().lines.push(line);
+    }
+    lists
+});
+
+/// The list with this name.
+pub(super) fn list(name: &str) -> &'static WordList {
+    static NONE: LazyLock<WordList> = LazyLock::new(WordList::default);
+    debug_assert!(LISTS.contains_key(name), "`phrases.txt` has no list `{name}`");
+    LISTS.get(name).unwrap_or(&NONE)
 }
 
-/// Words saying that something is no longer as it was.
-static CHANGES: Phrases = Phrases::named("changes");
-/// Verbs that change something from one value to another.
-pub(super) static SHIFTS: Phrases = Phrases::named("shifts");
-/// Words saying that the speaker repeats something; those in `REMINDS` only suggest it.
-pub(super) static REPEATS: Phrases = Phrases::named("repeats");
-pub(super) static REMINDS: Phrases = Phrases::named("reminds");
-/// Words that withdraw a request or plan, folded.
-pub(super) static WITHDRAWN: Phrases = Phrases::named("withdrawn");
-/// Words for an action that only investigates, plans or begins what was asked.
-pub(super) static PREPARATION: Phrases = Phrases::named("preparation");
-/// Words by which an attempt says that something is left to do.
-pub(super) static UNFINISHED: Phrases = Phrases::named("unfinished");
-/// Words by which a decision or a wish postpones something.
-pub(super) static POSTPONED: Phrases = Phrases::named("postponed");
-/// Words by which a decision holds only until somebody decides.
-pub(super) static INTERIM: Phrases = Phrases::named("interim");
-/// Words by which a wish is for something that goes on.
-pub(super) static ONGOING: Phrases = Phrases::named("ongoing");
-/// Words saying that something is added to what holds already.
-pub(super) static ADDITIONS: Phrases = Phrases::named("additions");
-/// Words that limit a statement.
-pub(super) static LIMITS: Phrases = Phrases::named("limits");
-/// Words by which an attempt is about a part of many things.
-pub(super) static PARTS: Phrases = Phrases::named("a part");
-/// Words by which an attempt removes something.
-pub(super) static REMOVALS: Phrases = Phrases::named("removals");
-/// Words saying that a proposal was rejected.
-pub(super) static REFUSALS: WordList = WordList::named("refusals");
+impl WordList {
+    pub(super) fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.lines.iter().flat_map(|line| line.split('|'))
+    }
 
-/// Words for a person's permission.
-pub(super) static PERMISSION: WordList = WordList::named("permission");
-/// Words before an action that needs permission.
-pub(super) static BEFORE_PERMITTED: WordList = WordList::named("before permitted");
+    fn by_first(&self) -> &HashMap<&'static str, Vec<Vec<&'static str>>> {
+        self.by_first.get_or_init(|| {
+            let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::default();
+            for phrase in self.words() {
+                let words: Vec<&str> = phrase.split(' ').collect();
+                found.entry(words[0]).or_default().push(words);
+            }
+            found
+        })
+    }
+
+    /// True if a word or phrase begins with `word`.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.by_first().contains_key(word)
+    }
+
+    /// Length of the phrase with which `words` begins.
+    pub(super) fn begin(&self, words: &[&str]) -> Option<usize> {
+        let of_word = self.by_first().get(words.first()?)?;
+        of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
+    }
+
+    /// True if the folded text has one of them as whole words.
+    pub(super) fn are_in(&self, folded: &str) -> bool {
+        let finder = self.finder.get_or_init(|| AhoCorasick::new(self.words()).ok());
+        let Some(finder) = finder else { return false };
+        let glued = |end: Option<char>, next: Option<char>| {
+            end.is_some_and(spelled) && next.is_some_and(char::is_alphanumeric)
+        };
+        finder.find_overlapping_iter(folded).any(|found| {
+            let word = folded.get(found.range()).unwrap_or_default();
+            let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
+            let after = folded.get(found.end()..).and_then(|text| text.chars().next());
+            !glued(word.chars().next(), before) && !glued(word.chars().next_back(), after)
+        })
+    }
+
+    /// Keys of the topic words, sorted.
+    pub(super) fn keys(&self) -> &[u64] {
+        self.keys.get_or_init(|| {
+            let mut keys = all_topic_keys(self.words());
+            sort(&mut keys);
+            keys
+        })
+    }
+}
 
 /// Base forms of irregular verbs, by their forms.
 pub(super) static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let rows = listed("forms").filter_map(|row| Some((row.split(' ').next()?, row)));
+    let rows = list("forms").words().filter_map(|row| Some((row.split(' ').next()?, row)));
     rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
 });
 
@@ -113,85 +146,23 @@ const NOBODY: &[&str] = &[
 /// Words that bound a statement, folded. Two statements that differ in one of these do not say the same, whatever
 /// else they share.
 static BOUND_WORDS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| listed("bounds").chain(NEGATIONS.iter().copied()).collect());
+    LazyLock::new(|| list("bounds").words().chain(NEGATIONS.iter().copied()).collect());
 /// Articles, pronouns, prepositions and verbs that occur in statements on any topic.
 static STOP_WORD_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let lists = ["changes", "shifts", "withdrawn"].into_iter().flat_map(listed);
+    let lists = ["changes", "shifts", "withdrawn"].into_iter().flat_map(|it| list(it).words());
     let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
-    let words = listed("stop words").chain(SYMBOLS);
+    let words = list("stop words").words().chain(SYMBOLS);
     words.chain(lists.filter(|words| !words.contains(' '))).collect()
 });
 
 /// True if the folded text says that something is no longer as it was.
 pub(super) fn says_change(folded: &str) -> bool {
-    CHANGES.are_in(folded) || SHIFTS.are_in(folded)
+    list("changes").are_in(folded) || list("shifts").are_in(folded)
 }
 
 /// True for a folded stop word.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORD_SET.contains(word)
-}
-
-/// Words and phrases that a text may have as whole words.
-pub(super) struct Phrases {
-    name: &'static str,
-    finder: OnceLock<Option<AhoCorasick>>,
-}
-
-impl Phrases {
-    const fn named(name: &'static str) -> Phrases {
-        Phrases { name, finder: OnceLock::new() }
-    }
-
-    /// True if the folded text has one of them.
-    pub(super) fn are_in(&self, folded: &str) -> bool {
-        let finder = self.finder.get_or_init(|| AhoCorasick::new(listed(self.name)).ok());
-        let Some(finder) = finder else { return false };
-        let glued = |end: Option<char>, next: Option<char>| {
-            end.is_some_and(spelled) && next.is_some_and(char::is_alphanumeric)
-        };
-        finder.find_overlapping_iter(folded).any(|found| {
-            let word = folded.get(found.range()).unwrap_or_default();
-            let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
-            let after = folded.get(found.end()..).and_then(|text| text.chars().next());
-            !glued(word.chars().next(), before) && !glued(word.chars().next_back(), after)
-        })
-    }
-}
-
-/// Words and phrases that are compared with the words of a text.
-pub(super) struct WordList {
-    name: &'static str,
-    by_first: OnceLock<HashMap<&'static str, Vec<Vec<&'static str>>>>,
-}
-
-impl WordList {
-    pub(super) const fn named(name: &'static str) -> WordList {
-        WordList { name, by_first: OnceLock::new() }
-    }
-
-    /// Phrases by their first word.
-    fn by_first(&self) -> &HashMap<&'static str, Vec<Vec<&'static str>>> {
-        self.by_first.get_or_init(|| {
-            let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::default();
-            for phrase in listed(self.name) {
-                let words: Vec<&str> = phrase.split(' ').collect();
-                found.entry(words[0]).or_default().push(words);
-            }
-            found
-        })
-    }
-
-    /// True if a word or phrase begins with `word`.
-    pub(super) fn has(&self, word: &str) -> bool {
-        self.by_first().contains_key(word)
-    }
-
-    /// Length of the phrase with which `words` begins.
-    pub(super) fn begin(&self, words: &[&str]) -> Option<usize> {
-        let of_word = self.by_first().get(words.first()?)?;
-        of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
-    }
 }
 
 /// True for letters of scripts with blanks between words.
@@ -295,13 +266,12 @@ mod tests {
             include_str!("statement.rs"),
             include_str!("subject.rs"),
         ];
-        let named =
-            regex::Regex::new(r#"(?:named|lists|listed|keys_of|about)\("([^"]+)"\)"#).unwrap();
+        let named = regex::Regex::new(r#"(?:list|about)\("([^"]+)"\)"#).unwrap();
         let names: Vec<_> =
             named.captures_iter(&sources.concat()).map(|it| it[1].to_owned()).collect();
         assert!(names.len() > 50, "{names:?}");
         for name in names {
-            assert!(lists(&name).any(|list| !list.is_empty()), "{name}");
+            assert!(list(&name).words().any(|word| !word.is_empty()), "{name}");
         }
     }
 

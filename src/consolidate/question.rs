@@ -1,31 +1,18 @@
 //! The question of a discussion, and how it ended by the words of its own record, such as `Which store? (left open)` or
 //! a last point `decided: SQLite`.
 
-use super::phrases::{POSTPONED, WordList};
+use super::phrases::{WordList, list};
 use super::quantity::words_of;
 use crate::domain::Discussion;
 use crate::text::tokens::folded;
 
-/// Words with which a remark on the end of a discussion begins.
-static SETTLED: WordList = WordList::named("question settled");
-static OPEN: WordList = WordList::named("question open");
 /// Characters before a remark that has no parentheses.
 const BEFORE_REMARK: [char; 6] = ['?', '.', ';', '–', '—', ','];
 
-/// True if the last remark on it says that it was settled; `None` if none says how it ended.
-fn end(it: &Discussion) -> Option<bool> {
+/// True if the last remark of its own record on how it ended says that it was settled, false if it was left open.
+pub(super) fn is_settled(it: &Discussion) -> Option<bool> {
     let of_last = || it.points.last().and_then(|point| is_remark_of_end(point));
     is_remark_of_end(&it.topic).or_else(of_last)
-}
-
-/// True if its own record says that it was settled.
-pub(super) fn is_settled(it: &Discussion) -> bool {
-    end(it) == Some(true)
-}
-
-/// True if its own record says that it was left open.
-pub(super) fn is_left_open(it: &Discussion) -> bool {
-    end(it) == Some(false)
 }
 
 /// The topic without a remark in parentheses on how it ended.
@@ -53,9 +40,9 @@ fn ended(remark: &str, is_whole: bool) -> Option<bool> {
     let begins = |list: &WordList| {
         list.begin(&words).is_some_and(|length| !is_whole || length == words.len())
     };
-    match begins(&OPEN) {
+    match begins(list("question open")) {
         true => Some(false),
-        false => begins(&SETTLED).then(|| !POSTPONED.are_in(&flat)),
+        false => begins(list("question settled")).then(|| !list("postponed").are_in(&flat)),
     }
 }
 

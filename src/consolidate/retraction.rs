@@ -2,50 +2,10 @@
 //! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
 use super::parts::{both, shared, sort, without};
-use super::phrases::{
-    REFUSALS, REPEATS, SHIFTS, WordList, is_exact, is_stop_word, says_change, says_no, topic_keys,
-};
+use super::phrases::{WordList, is_exact, is_stop_word, list, says_change, says_no, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::text::tokens::hash;
-use crate::text::wording::begins_with_consent;
 use std::mem;
-
-/// Phrases before what is retracted.
-static BEFORE_RETRACTED: WordList = WordList::named("before retracted");
-/// Same; but if a preposition follows directly, what precedes is retracted.
-static RETRACTING_VERBS: WordList = WordList::named("retracting verbs");
-/// Phrases before what is retracted, in texts that mention a change.
-static NEGATIONS_BEFORE_RETRACTED: WordList = WordList::named("negations before retracted");
-/// Words with which a later clause begins that leaves something out.
-static DISMISSALS: WordList = WordList::named("dismissals");
-/// Phrases after what is retracted.
-static AFTER_RETRACTED: WordList = WordList::named("after retracted");
-/// Words before a condition.
-static CONDITIONS: WordList = WordList::named("conditions");
-/// Words that end what is retracted.
-static RETRACTION_ENDS: WordList = WordList::named("retraction ends");
-/// Prepositions for the source of a move, and words for a move.
-static FROM: WordList = WordList::named("from");
-static MOVES: WordList = WordList::named("moves");
-/// Prepositions for its target.
-static TO: WordList = WordList::named("to");
-/// Words before a qualifier, which tells one thing of a kind from the others.
-static QUALIFIER_WORDS: WordList = WordList::named("qualifier words");
-/// More of them, which count only in statements about amounts.
-static AMOUNT_QUALIFIER_WORDS: WordList = WordList::named("amount qualifier words");
-/// Other prepositions, and articles.
-static BETWEEN: WordList = WordList::named("between");
-pub(super) static ARTICLES: WordList = WordList::named("articles");
-/// Words before a qualifier that follow a noun.
-static NOUN_QUALIFIER_WORDS: WordList = WordList::named("noun qualifier words");
-/// Phrases that retract a former decision as a whole.
-static REGRETS: WordList = WordList::named("regrets");
-/// Words that exclude all others; those in `ALONE` follow the one that is left.
-pub(super) static ONLY: WordList = WordList::named("only");
-static ALONE: WordList = WordList::named("alone");
-static NOBODY_ELSE: WordList = WordList::named("nobody else");
-/// Phrases saying that something is as it was.
-static AS_EVER: WordList = WordList::named("as ever");
 
 /// A text, with what it retracts.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +27,9 @@ impl Retraction {
     /// Parses a folded text.
     pub(super) fn of(folded: &str) -> Retraction {
         let mut it = Retraction {
-            refuses: has(folded, &REFUSALS),
+            refuses: has(folded, list("refusals")),
             changes: says_change(folded),
-            says_again: REPEATS.are_in(folded) || has(folded, &AS_EVER),
+            says_again: list("repeats").are_in(folded) || has(folded, list("as ever")),
             ..Retraction::default()
         };
         for clause in clauses(&folded.replace(" d'", " de ")) {
@@ -83,7 +43,7 @@ impl Retraction {
             sort(&mut retracted);
             it.retracted.extend(&retracted);
             it.by_clause.push(retracted);
-            if has(clause, &REGRETS) {
+            if has(clause, list("regrets")) {
                 it.regrets.get_or_insert_default().extend(keys(false));
             }
         }
@@ -139,25 +99,26 @@ impl Stated {
                 it.denied = tokens.iter().flat_map(|token| token.keys.clone()).collect();
                 sort(&mut it.denied);
             }
-            if at > 0 && DISMISSALS.begin(&words_of(clause)).is_some() {
+            if at > 0 && list("dismissals").begin(&words_of(clause)).is_some() {
                 it.dismissed.extend(tokens.iter().flat_map(|token| token.keys.clone()));
             }
-            it.nobody_else |= has(clause, &NOBODY_ELSE);
+            it.nobody_else |= has(clause, list("nobody else"));
             it.only = it.only.or_else(|| only(&tokens));
             let (mut part, mut amount) = (false, false);
             let (mut noun, mut glue) = (false, StopWordRun::Nothing);
             for token in tokens {
                 let is_in = |list: &WordList| list.has(token.word);
                 if token.keys.is_empty() {
-                    let is_between = is_in(&QUALIFIER_WORDS)
-                        || is_in(&AMOUNT_QUALIFIER_WORDS)
-                        || is_in(&BETWEEN);
-                    if !is_in(&ARTICLES) {
+                    let is_between = is_in(list("qualifier words"))
+                        || is_in(list("amount qualifier words"))
+                        || is_in(list("between"));
+                    if !is_in(list("articles")) {
                         let goes_on = is_between && glue != StopWordRun::Other;
                         glue = if goes_on { StopWordRun::Preposition } else { StopWordRun::Other };
                     }
-                    part |= is_in(&QUALIFIER_WORDS) || (noun && is_in(&NOUN_QUALIFIER_WORDS));
-                    amount |= is_in(&AMOUNT_QUALIFIER_WORDS);
+                    part |= is_in(list("qualifier words"))
+                        || (noun && is_in(list("noun qualifier words")));
+                    amount |= is_in(list("amount qualifier words"));
                     noun = false;
                     continue;
                 }
@@ -354,9 +315,9 @@ fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
 
 /// The thing beside a word that excludes all others: after it, or before it at the end of a clause.
 fn only(tokens: &[Token<'_>]) -> Option<u64> {
-    let at = tokens.iter().position(|token| ONLY.has(token.word))?;
+    let at = tokens.iter().position(|token| list("only").has(token.word))?;
     let (before, after) = tokens.split_at(at);
-    let is_behind = tokens.get(at).is_some_and(|token| ALONE.has(token.word));
+    let is_behind = tokens.get(at).is_some_and(|token| list("alone").has(token.word));
     let next = after.iter().filter(|_| !is_behind).find_map(|token| token.keys.first());
     next.or_else(|| before.iter().rev().find_map(|token| token.keys.first())).copied()
 }
@@ -398,21 +359,21 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     }
     let ne = words.contains(&"ne") || clause.contains(" n'") || clause.starts_with("n'");
     let says = |list: &WordList| words.iter().any(|word| list.has(word));
-    let moves = says(&MOVES) || (SHIFTS.are_in(clause) && says(&TO));
+    let moves = says(list("moves")) || (list("shifts").are_in(clause) && says(list("to")));
     let begins = |list: &WordList, at: usize| list.begin(words.get(at..).unwrap_or_default());
     for at in 0..tokens.len() {
         let (before, after) = tokens.split_at_mut(at);
         let Some(Token { word, start, .. }) = after.first() else { break };
         let (word, start) = (*word, *start);
-        let verb = begins(&RETRACTING_VERBS, start);
-        let ahead = begins(&BEFORE_RETRACTED, start)
+        let verb = begins(list("retracting verbs"), start);
+        let ahead = begins(list("before retracted"), start)
             .or(verb)
-            .or_else(|| begins(&NEGATIONS_BEFORE_RETRACTED, start).filter(|_| changes))
+            .or_else(|| begins(list("negations before retracted"), start).filter(|_| changes))
             .or_else(|| (ne && word == "plus").then_some(1))
-            .or_else(|| (moves && FROM.has(word)).then_some(1));
+            .or_else(|| (moves && list("from").has(word)).then_some(1));
         // Under a condition nothing is given up: `opens when power is gone`.
-        let is_condition = || before.iter().any(|it| CONDITIONS.has(it.word));
-        let behind = begins(&AFTER_RETRACTED, start).filter(|_| !is_condition());
+        let is_condition = || before.iter().any(|it| list("conditions").has(it.word));
+        let behind = begins(list("after retracted"), start).filter(|_| !is_condition());
         // Number of tokens in the first `words` words from here.
         let count = |words: Option<usize>| {
             after.iter().take_while(|it| it.start < start + words.unwrap_or_default()).count()
@@ -422,7 +383,7 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
         if ahead.is_some() {
             after.iter_mut().take(skip).for_each(|token| token.retracted = true);
             for token in after.iter_mut().skip(skip) {
-                if (found || verb.is_some()) && RETRACTION_ENDS.has(token.word) {
+                if (found || verb.is_some()) && list("retraction ends").has(token.word) {
                     break;
                 }
                 found |= !token.keys.is_empty();
@@ -434,11 +395,6 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
         }
     }
     tokens
-}
-
-/// True if the folded text begins by accepting something, or soon does.
-pub(super) fn says_yes(folded: &str) -> bool {
-    begins_with_consent(folded) && !says_no(folded)
 }
 
 fn has(folded: &str, list: &WordList) -> bool {

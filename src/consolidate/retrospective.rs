@@ -1,6 +1,6 @@
 //! Retrospectives: the records of some sessions in five categories. A note is a headline of records and their ids.
 
-use super::phrases::listed;
+use super::phrases::list;
 use super::subject::Subject;
 use crate::domain::{
     Claim, ClaimKind, MemoryMap, MemoryState, Record, RecordId, RecordState, Timestamp, named,
@@ -137,9 +137,9 @@ fn note(mut records: Vec<&Record>) -> Option<Note> {
 }
 
 fn category(record: &Record, times: usize, failed: usize) -> Option<Category> {
-    let about = |list: &str| {
+    let about = |name: &str| {
         let mut found = false;
-        let keys: BTreeSet<u64> = listed(list).map(key).collect();
+        let keys: BTreeSet<u64> = list(name).words().map(key).collect();
         words(&folded(record.claim.headline()), |word| found |= keys.contains(&word.key));
         found
     };

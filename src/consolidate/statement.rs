@@ -1,16 +1,14 @@
 //! Main string of a claim, analysed for the rules: topic words, values, negation. Two statements
 //! have the same topic if neither has a topic word that the other lacks.
 
-use super::deed::{ALL_OF_THEM, AND, Deed, without_means};
+use super::deed::{Deed, without_means};
 use super::parts::{Parts, WordOrder, before_reason, both, bound_of, shared, sort, without};
 use super::phrases::{
-    ADDITIONS, BEFORE_PERMITTED, LIMITS, PERMISSION, PREPARATION, REMINDS, REPEATS, SHIFTS,
-    UNFINISHED, WITHDRAWN, WordList, all_topic_keys, is_double_negation, is_stop_word, listed,
-    says_change, says_no,
+    WordList, all_topic_keys, is_double_negation, is_stop_word, list, says_change, says_no,
 };
 use super::quantity::{days, has_day, key, quantity, words_of};
 use super::question::question;
-use super::retraction::{ARTICLES, ONLY, Retraction, Stated};
+use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
 use std::sync::LazyLock;
@@ -77,7 +75,7 @@ impl Statement {
         let options = options(claim);
         let needs_permission = needs_permission(&head.folded);
         if needs_permission {
-            head.topic.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
+            head.topic.retain(|key| list("permission").keys().binary_search(key).is_err());
             head.bounds.clear();
             head.order = WordOrder::default();
         }
@@ -96,23 +94,23 @@ impl Statement {
         let retraction = || Retraction::of(&folded(&whole.replace('\n', ". ")));
         Statement {
             says_no,
-            withdraws: WITHDRAWN.are_in(&head.folded),
+            withdraws: list("withdrawn").are_in(&head.folded),
             is_change,
             denies: says_no && !is_change,
             needs_permission,
             says_change: says_change_anywhere,
             named: named.clone(),
-            adds: ADDITIONS.are_in(&head.folded) || ends_with_too(&head.folded),
+            adds: list("additions").are_in(&head.folded) || ends_with_too(&head.folded),
             weighed: weighed(&options, &stated),
             options,
             stated,
             retraction: if is_decision { retraction() } else { Retraction::default() },
-            says_again: REPEATS.are_in(&flat),
-            may_say_again: REMINDS.are_in(&flat),
+            says_again: list("repeats").are_in(&flat),
+            may_say_again: list("reminds").are_in(&flat),
             things: if is_attempt { things(&deed, &head.folded) } else { Vec::new() },
             deed,
-            is_preparation: PREPARATION.are_in(&head.folded),
-            is_finished: !UNFINISHED.are_in(&flat),
+            is_preparation: list("preparation").are_in(&head.folded),
+            is_finished: !list("unfinished").are_in(&flat),
             choices: choices(claim, &head.folded),
             all: words_and_values(&affirmed(claim, &whole)),
             head,
@@ -121,12 +119,12 @@ impl Statement {
 
     /// True if both say the same about the same topic.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
-        let topic = without(&self.head.topic, &CLASSES);
+        let topic = without(&self.head.topic, list("classes").keys());
         let binding = usize::from(self.needs_permission) + usize::from(self.says_no);
         let weight =
             self.head.topic.len() + self.head.values.len() + self.head.bounds.len() + binding;
         self.is_bound_as(other)
-            && topic == without(&other.head.topic, &CLASSES)
+            && topic == without(&other.head.topic, list("classes").keys())
             && self.is_ordered_as(other)
             && weight > TOPIC_WORDS_MIN
     }
@@ -235,8 +233,9 @@ impl Statement {
     /// gives it another value in fewer words: words of change refer to an earlier statement.
     pub(super) fn presupposes(&self, former: &Statement) -> bool {
         let SharedTopic { own, before, common, .. } = self.beside(former);
-        let measured = !both(&before, &MEASURES).is_empty();
-        let adds = without(&without(&own, &before), if measured { &[] } else { &MEASURES });
+        let measured = !both(&before, list("measures").keys()).is_empty();
+        let adds =
+            without(&without(&own, &before), if measured { &[] } else { list("measures").keys() });
         let leaves_out = before.len() - common;
         let valued = !self.head.values.is_empty() && !former.head.values.is_empty();
         // It may negate one of its own alternatives. Negating the whole negates a part of it.
@@ -372,7 +371,7 @@ impl Statement {
         let is_same_matter =
             common * 2 >= before.keys.len() || shared(&retraction.retracted, &before.keys) > 0;
         let regrets = |words: &Vec<u64>| {
-            let is_bare = without(words, &FORMER).is_empty();
+            let is_bare = without(words, list("former").keys()).is_empty();
             shared(words, &before.keys) > 0 || is_bare && is_same_matter
         };
         let denied = own.denied.len() >= TOPIC_WORDS_MIN
@@ -495,7 +494,8 @@ impl Statement {
 
     /// True if it has no topic word but those of `topic` and words for a measure.
     pub(super) fn says_nothing_else(&self, topic: &[u64]) -> bool {
-        let is_known = |key: &u64| topic.contains(key) || MEASURES.binary_search(key).is_ok();
+        let is_known =
+            |key: &u64| topic.contains(key) || list("measures").keys().binary_search(key).is_ok();
         self.head.topic.iter().all(is_known)
     }
 
@@ -504,7 +504,7 @@ impl Statement {
         let lacks = |key: &u64| {
             other.head.values.binary_search(key).is_err() && !other.stated.keys.contains(key)
         };
-        let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
+        let is_limited = |it: &Statement| list("limits").are_in(&it.head.folded);
         self.head.values.iter().any(lacks)
             || self.stated.has_qualifier(lacks)
             || !without(&self.stated.dismissed, &other.all).is_empty()
@@ -521,15 +521,17 @@ impl Statement {
         };
         let is_of_it = |at: usize| {
             let (before, after) = told.split_at(at);
-            let items =
-                [before.last(), after.iter().skip(1).find(|it| !ARTICLES.has(it))].map(item);
+            let items = [before.last(), after.iter().skip(1).find(|it| !list("articles").has(it))]
+                .map(item);
             let [named, other] = items.each_ref().map(|keys| keys.iter().all(|key| self.has(*key)));
-            ALL_OF_THEM.has(told[at])
+            list("all of them").has(told[at])
                 && !EACH.contains(&told[at])
                 && self.stated.specifies(&items[1], &former.stated)
-                || AND.has(told[at]) && items.iter().all(|it| !it.is_empty()) && named != other
+                || list("and").has(told[at])
+                    && items.iter().all(|it| !it.is_empty())
+                    && named != other
         };
-        let is_whole = |it: &&str| ALL_OF_THEM.has(it) || ONLY.has(it);
+        let is_whole = |it: &&str| list("all of them").has(it) || list("only").has(it);
         !words_of(&self.head.folded).iter().any(is_whole) && (0..told.len()).any(is_of_it)
     }
 
@@ -537,7 +539,7 @@ impl Statement {
     pub(super) fn limits_beyond(&self, other: &Statement) -> bool {
         // One of a kind is no amount: `51 bytes in one frame`.
         let amounts = without(&without(&self.head.values, &self.head.names), &[key("", 1.0)]);
-        let is_limited = |it: &Statement| LIMITS.are_in(&it.head.folded);
+        let is_limited = |it: &Statement| list("limits").are_in(&it.head.folded);
         !without(&amounts, &other.head.values).is_empty() || is_limited(self) && !is_limited(other)
     }
 
@@ -604,8 +606,8 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     let options = if let Claim::Decision(it) = claim { it.options.as_slice() } else { &[] };
     let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).topic).collect();
     let mut choices = match claim {
-        Claim::Decision(_) => opposed(head, &OPPOSED),
-        Claim::Discussion(_) => opposed(head, &OR),
+        Claim::Decision(_) => opposed(head, list("opposed")),
+        Claim::Discussion(_) => opposed(head, list("or")),
         Claim::Attempt(_) | Claim::Request(_) => Vec::new(),
     };
     if let Some((first, rest)) = options.split_first().filter(|(_, rest)| !rest.is_empty()) {
@@ -652,36 +654,24 @@ fn weighed(options: &[Vec<u64>], stated: &Stated) -> Vec<u64> {
 /// Those of the words for all that often stand before a time, as in `every night`.
 const EACH: [&str; 9] =
     ["every", "each", "jede", "jeden", "jedem", "jedes", "jeder", "chaque", "cada"];
-/// Words for an earlier statement.
-static FORMER: WordKeys = LazyLock::new(|| keys_of("former"));
-/// Words between a thing and what it replaces.
-static OPPOSED: WordList = WordList::named("opposed");
-/// Words between the alternatives of a question.
-static OR: WordList = WordList::named("or");
-/// Prepositions for the source of a move, and for its target.
-static MOVED_FROM: WordList = WordList::named("moved from");
-static MOVED_TO: WordList = WordList::named("moved to");
-/// Nouns for the class of a named thing, as in `Parquet files`: they add nothing.
-static CLASSES: WordKeys = LazyLock::new(|| keys_of("classes"));
-/// Nouns for measured quantities; optional beside a value.
-static MEASURES: WordKeys = LazyLock::new(|| keys_of("measures"));
 
 /// Words of the folded `head` on both sides of a phrase in `by`, or after prepositions of a move.
 fn opposed(head: &str, by: &WordList) -> Vec<u64> {
     let words = words_of(head);
     let is_said = |word: &&&str| !is_stop_word(word) && quantity(&[word]).is_none();
-    let is_move = |word: &str| MOVED_FROM.has(word) || MOVED_TO.has(word);
+    let is_move = |word: &str| list("moved from").has(word) || list("moved to").has(word);
     // In `switch parcels to Ulm over to rail`, only the last one is the target.
-    let target = words.iter().rposition(|word| MOVED_TO.has(word));
+    let target = words.iter().rposition(|word| list("moved to").has(word));
     // `cut the batches to Gmail down to 80`: the value is the target.
     let is_to_value =
         |it: &[&str]| matches!(it, [word, rest @ ..] if is_move(word) && quantity(rest).is_some());
-    let shifts = SHIFTS.are_in(head) && !(0..words.len()).any(|at| is_to_value(&words[at..]));
+    let shifts =
+        list("shifts").are_in(head) && !(0..words.len()).any(|at| is_to_value(&words[at..]));
     let mut found = Vec::new();
     for at in 0..words.len() {
         let (before, after) = words.split_at(at);
         let opposed = by.begin(after);
-        let is_moved = |word: &&str| MOVED_FROM.has(word) || target == Some(at);
+        let is_moved = |word: &&str| list("moved from").has(word) || target == Some(at);
         let moves = shifts && after.first().is_some_and(is_moved);
         if opposed.is_none() && !moves {
             continue;
@@ -706,15 +696,5 @@ fn ends_with_too(head: &str) -> bool {
 fn needs_permission(head: &str) -> bool {
     let words = words_of(head);
     let says = |list: &WordList| words.iter().any(|word| list.has(word));
-    says(&BEFORE_PERMITTED) && says(&PERMISSION)
-}
-
-static LEAVE_WORDS: WordKeys = LazyLock::new(|| keys_of("permission"));
-/// Keys of the words of a list, sorted.
-type WordKeys = LazyLock<Vec<u64>>;
-
-fn keys_of(list: &str) -> Vec<u64> {
-    let mut keys = all_topic_keys(listed(list));
-    sort(&mut keys);
-    keys
+    says(list("before permitted")) && says(list("permission"))
 }

@@ -3,7 +3,7 @@
 //! in candidate lookups, but not when two claims are compared for equality.
 
 use super::parts::{both, shared, sort, without};
-use super::phrases::{invariant_words, is_stop_word, listed};
+use super::phrases::{invariant_words, is_stop_word, list};
 use super::question::question;
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
@@ -186,7 +186,7 @@ const NEAR_WORDS: f64 = 0.8;
 const NEAR_PAIRS: f64 = 0.5;
 /// Alternatives in decisions about anything.
 static GENERIC_WORDS: LazyLock<Vec<u64>> =
-    LazyLock::new(|| listed("generic").flat_map(keys).collect());
+    LazyLock::new(|| list("generic").words().flat_map(keys).collect());
 
 pub(super) fn is_generic(words: &[u64]) -> bool {
     words.iter().all(|word| GENERIC_WORDS.contains(word))
@@ -221,7 +221,7 @@ impl Likeness {
             && pairs >= NEAR_PAIRS;
         let mut options = [new.named.concat(), old.named.concat()].concat();
         sort(&mut options);
-        let is_generic = |key: &&u64| listed("generic").any(|word| hash(word) == **key);
+        let is_generic = |key: &&u64| list("generic").words().any(|word| hash(word) == **key);
         Likeness {
             words,
             is_near,

@@ -1,10 +1,11 @@
 //! Pairs that a plan left open, and a model's verdicts on pairs once every id was checked. Planning
 //! treats a verdict as advice: the policy still decides what may change.
 
-use super::retraction::says_yes;
+use super::phrases::says_no;
 use crate::domain::{Digest, Memory, MemoryId, Record, RecordId, Speaker};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
+use crate::text::wording::begins_with_consent;
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +96,8 @@ impl Verdicts {
     /// a person accept it.
     pub(crate) fn hear(&mut self, record: RecordId, beside: &[NearbyStatement]) {
         let mut answers = beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
-        if answers.next().is_some_and(|it| says_yes(&folded(it.words.as_str()))) {
+        let answer = answers.next().map(|it| folded(it.words.as_str()));
+        if answer.is_some_and(|it| begins_with_consent(&it) && !says_no(&it)) {
             self.1.insert(record);
         }
     }

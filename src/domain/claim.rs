@@ -37,7 +37,7 @@ impl WriteExtracted {
 }
 
 /// A judgement made during the slice.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
     /// The alternatives that were considered.
@@ -49,7 +49,7 @@ pub struct Decision {
 }
 
 /// A topic that was debated.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Discussion {
     /// What was debated.
@@ -59,7 +59,7 @@ pub struct Discussion {
 }
 
 /// Something that was tried.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
     /// What was tried.
@@ -71,7 +71,7 @@ pub struct Attempt {
 }
 
 /// What a person asked for.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersonRequest {
     /// What the person wants.
@@ -113,7 +113,7 @@ pub enum Claim {
 }
 
 /// The fields of all kinds, read in one pass: a derived `untagged` reads the claims of a large store several times.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct ClaimFields {
     options: Option<Vec<String>>,
@@ -131,37 +131,34 @@ struct ClaimFields {
 
 impl<'de> Deserialize<'de> for Claim {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Claim, D::Error> {
-        let it = ClaimFields::deserialize(deserializer)?;
-        let decision = (it.options, it.chosen, it.rationale);
-        let attempt = (it.action, it.result, it.succeeded);
-        let request = (it.intent, it.target, it.summary);
-        match (decision, (it.topic, it.points), attempt, request) {
-            (
-                (Some(options), Some(chosen), Some(rationale)),
-                (None, None),
-                (None, None, None),
-                (None, None, None),
-            ) => Ok(Claim::Decision(Decision { options, chosen, rationale })),
-            (
-                (None, None, None),
-                (Some(topic), Some(points)),
-                (None, None, None),
-                (None, None, None),
-            ) => Ok(Claim::Discussion(Discussion { topic, points })),
-            (
-                (None, None, None),
-                (None, None),
-                (Some(action), Some(result), Some(succeeded)),
-                (None, None, None),
-            ) => Ok(Claim::Attempt(Attempt { action, result, succeeded })),
-            (
-                (None, None, None),
-                (None, None),
-                (None, None, None),
-                (Some(intent), target, Some(summary)),
-            ) => Ok(Claim::Request(PersonRequest { intent, target, summary })),
-            _ => Err(serde::de::Error::custom("the fields are not those of one kind of claim")),
-        }
+        let mut it = ClaimFields::deserialize(deserializer)?;
+        let heads = (it.chosen.take(), it.topic.take(), it.action.take(), it.intent.take());
+        let claim = match heads {
+            (Some(chosen), None, None, None) => {
+                let rest = it.options.take().zip(it.rationale.take());
+                rest.map(|(options, rationale)| {
+                    Claim::Decision(Decision { options, chosen, rationale })
+                })
+            }
+            (None, Some(topic), None, None) => {
+                it.points.take().map(|points| Claim::Discussion(Discussion { topic, points }))
+            }
+            (None, None, Some(action), None) => {
+                let rest = it.result.take().zip(it.succeeded.take());
+                rest.map(|(result, succeeded)| {
+                    Claim::Attempt(Attempt { action, result, succeeded })
+                })
+            }
+            (None, None, None, Some(intent)) => {
+                let target = it.target.take();
+                it.summary
+                    .take()
+                    .map(|summary| Claim::Request(PersonRequest { intent, target, summary }))
+            }
+            _ => None,
+        };
+        let wrong = || serde::de::Error::custom("the fields are not those of one kind of claim");
+        claim.filter(|_| it == ClaimFields::default()).ok_or_else(wrong)
     }
 }
 
@@ -237,24 +234,19 @@ impl Claim {
     pub(crate) fn in_words(&self, words: &str) -> Claim {
         let words = words.to_owned();
         match self {
-            Claim::Decision(_) => Claim::Decision(Decision {
-                options: Vec::new(),
-                chosen: words,
-                rationale: String::new(),
-            }),
-            Claim::Discussion(_) => {
-                Claim::Discussion(Discussion { topic: words, points: Vec::new() })
+            Claim::Decision(_) => {
+                Claim::Decision(Decision { chosen: words, ..Decision::default() })
             }
-            Claim::Attempt(it) => Claim::Attempt(Attempt {
-                action: words,
-                result: String::new(),
-                succeeded: it.succeeded,
-            }),
-            Claim::Request(_) => Claim::Request(PersonRequest {
-                intent: String::new(),
-                target: None,
-                summary: words,
-            }),
+            Claim::Discussion(_) => {
+                Claim::Discussion(Discussion { topic: words, ..Discussion::default() })
+            }
+            Claim::Attempt(it) => {
+                let succeeded = it.succeeded;
+                Claim::Attempt(Attempt { action: words, succeeded, ..Attempt::default() })
+            }
+            Claim::Request(_) => {
+                Claim::Request(PersonRequest { summary: words, ..PersonRequest::default() })
+            }
         }
     }
 

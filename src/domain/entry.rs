@@ -354,18 +354,17 @@ impl Session {
     }
 }
 
-/// Severity of a finding.
-#[derive(
-    Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, schemars::JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing; nothing was lost.
-    Info,
-    /// Something was repaired or left out.
-    Warning,
-    /// Something could not be used.
-    Error,
+named! {
+    /// Severity of a finding.
+    #[derive(JsonSchema)]
+    pub Severity {
+        /// Worth knowing; nothing was lost.
+        Info = "info",
+        /// Something was repaired or left out.
+        Warning = "warning",
+        /// Something could not be used.
+        Error = "error",
+    }
 }
 
 /// A rule, a place and a sentence. The sentence holds no words of any conversation.

@@ -4,32 +4,23 @@
 use super::budget::Preset;
 use super::document::{Document, Part};
 use super::kind::Kind;
-use crate::domain::{Finding, Severity};
+use crate::domain::{Finding, Severity, named};
 
 /// Share of the context window from which memory is synced, in percent (§4.1).
 pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
 /// Share of the context window from which prompts wait for a sync, in percent (§4.1).
 pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
-/// Amount of output of a sync.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum OutputStyle {
-    /// Totals, and what needs a person.
-    Quiet,
-    #[default]
-    Normal,
-    /// Every memory and file, with the rule.
-    Explanatory,
-}
-
-impl OutputStyle {
-    fn of_name(name: &str) -> Option<OutputStyle> {
-        match name {
-            "quiet" => Some(OutputStyle::Quiet),
-            "normal" => Some(OutputStyle::Normal),
-            "explanatory" => Some(OutputStyle::Explanatory),
-            _ => None,
-        }
+named! {
+    /// Amount of output of a sync.
+    #[derive(Default)]
+    pub(crate) OutputStyle {
+        /// Totals, and what needs a person.
+        Quiet = "quiet",
+        #[default]
+        Normal = "normal",
+        /// Every memory and file, with the rule.
+        Explanatory = "explanatory",
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) use mask::Only;
 pub use pii::Pii;
 pub(crate) use redacted::Woven;
 pub use redacted::{Redacted, Report};
-pub(crate) use secret::table_section;
+pub(crate) use secret::{table_section, table_sections};
 
 #[cfg(test)]
 mod tests;

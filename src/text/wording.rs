@@ -3,8 +3,9 @@
 
 use super::stems::is_no;
 use super::tokens::folded;
-use crate::privacy::table_section;
+use crate::privacy::table_sections;
 use aho_corasick::AhoCorasick;
+use foldhash::HashMap;
 use std::sync::LazyLock;
 
 /// Maximum number of words to the end of a consent.
@@ -14,55 +15,38 @@ const RULE_WORDS_MAX: usize = 5;
 /// Maximum number of words of the scope of a rule.
 const SCOPE_WORDS_MAX: usize = 5;
 
-type Words = LazyLock<Vec<&'static str>>;
-
-static ALWAYS: Words = LazyLock::new(|| section("always"));
-static ALWAYS_JOINED: Words = LazyLock::new(|| section("always-joined"));
-static FORBIDS: Words = LazyLock::new(|| section("forbids"));
-static UNLESS: Words = LazyLock::new(|| section("unless"));
-static WHILE_ANY: Words = LazyLock::new(|| section("while-any"));
-static ASKS: Words = LazyLock::new(|| section("asks"));
-static NOBODY: Words = LazyLock::new(|| section("nobody"));
-static ASK: Words = LazyLock::new(|| section("ask"));
-static ASKED: Words = LazyLock::new(|| section("asked"));
-static BEFORE: Words = LazyLock::new(|| section("before"));
-static FOR: Words = LazyLock::new(|| section("for"));
-static FROM_NOW_ON: Words = LazyLock::new(|| section("from-now-on"));
-static PLEASE: Words = LazyLock::new(|| section("please"));
-static FOR_NOW: Words = LazyLock::new(|| section("for-now"));
-static STAYS: Words = LazyLock::new(|| section("stays"));
-static RULE: Words = LazyLock::new(|| section("rule"));
-static KINDS: Words = LazyLock::new(|| section("kinds"));
-static CONSENT: Words = LazyLock::new(|| section("consent"));
-static NO_TERM: Words = LazyLock::new(|| section("no-term"));
-
-fn section(name: &str) -> Vec<&'static str> {
-    let lines = table_section(include_str!("wording.txt"), name);
-    lines.into_iter().flat_map(|line| line.split('|')).collect()
+/// Words and phrases of a section of `wording.txt`.
+fn list(section: &str) -> &'static [&'static str] {
+    static SECTIONS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+        let words = |lines: Vec<&'static str>| lines.into_iter().flat_map(|it| it.split('|'));
+        let sections = table_sections(include_str!("wording.txt"));
+        sections.map(|(name, lines)| (name, words(lines).collect())).collect()
+    });
+    SECTIONS.get(section).map_or(&[], Vec::as_slice)
 }
 
 /// True if the decision is a standing rule.
 pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
-    let says = |words: &[&str], list: &Words| words.iter().position(|it| list.contains(it));
+    let says = |words: &[&str], of: &str| words.iter().position(|it| list(of).contains(it));
     let (text, reason) = (folded(chosen), folded(reason));
     // `never.rs` forbids nothing.
     let is_prose = |word: &&str| !word.contains('/') && !word.trim_end_matches('.').contains('.');
     let prose: Vec<&str> = text.split_whitespace().filter(is_prose).collect();
     let prose = prose.join(" ");
     let words = split(&prose);
-    let forbids = says(&words, &FORBIDS).and_then(|at| words.get(at + 1..));
-    let has_any = |list: &Words| list.iter().any(|it| has_words(&prose, it));
-    let has_unless = |words: &[&str]| says(words, &UNLESS).is_some();
+    let forbids = says(&words, "forbids").and_then(|at| words.get(at + 1..));
+    let has_any = |of: &str| list(of).iter().any(|it| has_words(&prose, it));
+    let has_unless = |words: &[&str]| says(words, "unless").is_some();
     let called = reason.split([';', '.']).next().unwrap_or_default().split_whitespace();
     let ends = |letter: char| !letter.is_alphanumeric() && letter != ':';
     let mut called = called.take(RULE_WORDS_MAX).map(|word| word.trim_matches(ends));
-    says(&words, &ALWAYS).is_some()
-        || words.first().is_some_and(|it| NOBODY.contains(it))
+    says(&words, "always").is_some()
+        || words.first().is_some_and(|it| list("nobody").contains(it))
         || words.starts_with(&["do", "not"])
-        || ALWAYS_JOINED.iter().any(|word| text.contains(word))
-        || forbids.is_some_and(|rest| has_unless(rest) || has_any(&WHILE_ANY))
-        || has_unless(&words) && has_any(&ASKS)
-        || called.any(|word| RULE.contains(&word))
+        || list("always-joined").iter().any(|word| text.contains(word))
+        || forbids.is_some_and(|rest| has_unless(rest) || has_any("while-any"))
+        || has_unless(&words) && has_any("asks")
+        || called.any(|word| list("rule").contains(&word))
         || begins_from_now_on(&text)
 }
 
@@ -70,21 +54,21 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
 fn is_standing(text: &str) -> bool {
     let words = split(without_scope(without_please(text)));
     let first = words.first().copied().unwrap_or_default();
-    let asks_first = ASK.contains(&first)
-        && words.iter().take(3).any(|word| ASKED.contains(word))
-        && words.iter().any(|word| BEFORE.contains(word));
-    begins_from_now_on(text) || asks_first || (first != "must" && ALWAYS.contains(&first))
+    let asks_first = list("ask").contains(&first)
+        && words.iter().take(3).any(|word| list("asked").contains(word))
+        && words.iter().any(|word| list("before").contains(word));
+    begins_from_now_on(text) || asks_first || (first != "must" && list("always").contains(&first))
 }
 
 fn begins_from_now_on(folded: &str) -> bool {
-    FROM_NOW_ON.iter().any(|words| without_please(folded).starts_with(*words))
+    list("from-now-on").iter().any(|words| without_please(folded).starts_with(*words))
 }
 
 /// Text behind the scope of a rule, as in `for the whole project: never …`.
 fn without_scope(folded: &str) -> &str {
     let scope = folded.split_once([':', ',']).filter(|(scope, _)| {
         let words = split(scope);
-        words.len() <= SCOPE_WORDS_MAX && words.first().is_some_and(|it| FOR.contains(it))
+        words.len() <= SCOPE_WORDS_MAX && words.first().is_some_and(|it| list("for").contains(it))
     });
     scope.map_or(folded, |(_, rest)| rest.trim_start())
 }
@@ -94,13 +78,13 @@ fn without_scope(folded: &str) -> &str {
 pub(crate) fn is_constraint(request: &str) -> bool {
     let text = folded(request);
     let stays = without_please(&text).starts_with("keep ")
-        && STAYS.iter().any(|words| has_words(&text, words));
+        && list("stays").iter().any(|words| has_words(&text, words));
     is_standing(&text) || (stays || forbids(&text)) && !is_for_now(&text)
 }
 
 /// True if a folded text holds only for the present.
 pub(crate) fn is_for_now(folded: &str) -> bool {
-    FOR_NOW.iter().any(|words| has_words(folded, words))
+    list("for-now").iter().any(|words| has_words(folded, words))
 }
 
 /// True if `text` has these whole words in this order.
@@ -122,18 +106,18 @@ pub(crate) fn is_prohibition(request: &str) -> bool {
 /// Like [`is_prohibition`], for a folded text.
 fn forbids(text: &str) -> bool {
     let words = split(without_scope(without_please(text)));
-    words.into_iter().take(2).any(|word| is_no(word) && !UNLESS.contains(&word))
+    words.into_iter().take(2).any(|word| is_no(word) && !list("unless").contains(&word))
 }
 
 /// True if a folded text begins by accepting something, or soon does.
 pub(crate) fn begins_with_consent(folded: &str) -> bool {
     let begin: Vec<&str> = split(folded).into_iter().take(CONSENT_WORDS_MAX).collect();
     let begin = begin.join(" ");
-    CONSENT.iter().any(|words| has_words(&begin, words)) || folded.starts_with("はい")
+    list("consent").iter().any(|words| has_words(&begin, words)) || folded.starts_with("はい")
 }
 
 fn without_please(folded: &str) -> &str {
-    let rest = PLEASE.iter().find_map(|word| folded.strip_prefix(word));
+    let rest = list("please").iter().find_map(|word| folded.strip_prefix(word));
     rest.unwrap_or(folded).trim_start_matches([' ', ','])
 }
 
@@ -186,14 +170,14 @@ pub(crate) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, 
         let article = article(term);
         let is_any = article.is_some_and(|it| !DEFINITE.contains(&it));
         let kind = meaning.split_whitespace().next().unwrap_or_default().to_lowercase();
-        (is_said || is_any && KINDS.contains(&kind.as_str())).then_some((term, meaning))
+        (is_said || is_any && list("kinds").contains(&kind.as_str())).then_some((term, meaning))
     })?;
     let bare = article(term).and_then(|it| term.get(it.len()..)).unwrap_or(term);
     let term = bare.trim().trim_matches(QUOTES);
     let words = split(term);
     let is_term = (1..=TERM_WORDS_MAX).contains(&words.len())
         && !term.contains([',', ';', '(', ':'])
-        && !words.iter().any(|word| NO_TERM.contains(&word.to_lowercase().as_str()));
+        && !words.iter().any(|word| list("no-term").contains(&word.to_lowercase().as_str()));
     (is_term && !meaning.trim().is_empty())
         .then(|| (term, meaning.trim().trim_start_matches("dass ")))
 }

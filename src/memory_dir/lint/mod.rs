@@ -121,11 +121,7 @@ pub fn print_text(issues: &[Issue]) -> String {
             // Writing to a string never fails.
             let _ = write!(page, ":{number}");
         }
-        let severity = match issue.severity {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
+        let severity = issue.severity.name();
         let _ = writeln!(page, ": {severity}: {} [{}]", issue.message, issue.rule);
     }
     page

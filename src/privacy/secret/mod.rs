@@ -22,7 +22,7 @@ use super::redacted::{Report, spliced};
 use rules::{KEYWORDS, RULES};
 pub(super) use scan::PLACEHOLDER;
 use scan::{Hit, Scan, WholeWords};
-pub(crate) use words::table_section;
+pub(crate) use words::{sections as table_sections, table_section};
 
 /// Masks every secret and counts them; `None` if there is nothing to mask.
 pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {

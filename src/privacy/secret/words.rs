@@ -31,7 +31,7 @@ pub(super) static TYPES: Words = LazyLock::new(|| list("types"));
 pub(super) static GRAMMAR: Words = LazyLock::new(|| list("grammar"));
 
 /// Parses a table into sections: a name in brackets, then lines.
-pub(super) fn sections(
+pub(crate) fn sections(
     table: &'static str,
 ) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let mut lines =
