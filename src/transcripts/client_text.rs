@@ -96,7 +96,7 @@ const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<
     <user_action>|<task-notification>|<agent-notification>|<bash-notification>|<teammate-message|<agent-message|\
     <cross-session-message|Another Claude session sent a message:\n<|<channel source=|<channel-message|\
     <github-webhook-activity>|<mcp-resource-update|<mcp-polling-update|<new-diagnostics>|\
-    <subagent_notification>|<local-command-stdout>|<local-command-stderr>";
+    <subagent_notification>|<codex_delegation>|<local-command-stdout>|<local-command-stderr>";
 const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base directory for this skill:|\
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
     # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
@@ -323,14 +323,20 @@ pub(super) fn cline_outcome(result: &str) -> (Option<Outcome>, Option<i32>) {
 const QUESTION_TOOLS: [&str; 5] =
     ["askuser", "askuserquestion", "requestuserinput", "askquestions", "question"];
 /// Sentences by which clients pass on an answer, and the end of one of them.
-const ANSWERS: [&str; 6] = [
+const ANSWERS: [&str; 8] = [
     "User has answered your questions:",
     "Your questions have been answered:",
     "User has provided the following answers:",
     "User selected:",
     "User responded:",
     "User response:",
+    "User responses:",
+    "User wrote:",
 ];
+/// Beginning of what Copilot CLI tells the agent if it runs alone.
+const NOBODY: &str = "The user is not available to respond";
+/// Beginning of the names of the tools of a client that runs Claude Code.
+const CONDUCTOR: &str = "mcp__conductor__";
 const ANSWERS_END: &str = ". You can now continue";
 const PLAN_TOOL: &str = "exitplanmode";
 const APPROVALS: [&str; 2] = ["User has approved your plan", "Plan approved"];
@@ -348,6 +354,7 @@ pub(super) fn persons_words(
     result: &str,
     outcome: Option<Outcome>,
 ) -> Option<(EntryKind, String)> {
+    let tool = tool.strip_prefix(CONDUCTOR).unwrap_or(tool);
     let tool = tool.to_ascii_lowercase().replace('_', "");
     let after = |heads: &[&str]| heads.iter().find_map(|head| result.trim().strip_prefix(head));
     let has_failed = matches!(outcome, Some(Outcome::Failed | Outcome::Aborted));
@@ -366,7 +373,8 @@ pub(super) fn persons_words(
         after(&ANSWERS).map(|told| told.split(ANSWERS_END).next().unwrap_or(told).to_owned());
     let words =
         told.or_else(|| answers(&serde_json::from_str::<Value>(result).ok()?["answers"]))?;
-    Some((EntryKind::Answer, words.trim().to_owned())).filter(|(_, words)| !words.is_empty())
+    let words = Some(words.trim()).filter(|it| !it.is_empty() && !it.starts_with(NOBODY))?;
+    Some((EntryKind::Answer, words.to_owned()))
 }
 
 /// Answers by the name of the question; some clients only number the questions.
@@ -816,6 +824,9 @@ mod tests {
         let opencode =
             r#"User has answered your questions: "Db?"="a. b". You can now continue with it."#;
         assert_eq!(done("question", opencode), answer(r#""Db?"="a. b""#));
+        assert_eq!(done("ask_user_question", "User wrote: sqlite"), answer("sqlite"));
+        let conductor = "mcp__conductor__AskUserQuestion";
+        assert_eq!(done(conductor, "User responses:\n1. sqlite"), answer("1. sqlite"));
         assert_eq!(
             done("exit_plan_mode", "User has approved your plan. Go."),
             answer("[plan approved]")
@@ -856,5 +867,8 @@ mod tests {
         assert_eq!(done("read", "Plan rejected. User feedback: no"), None);
         assert_eq!(done("ask_user", "User dismissed ask_user dialog without answering."), None);
         assert_eq!(done("ask_user", r#"{"answers":{}}"#), None);
+        let alone = "User responded: The user is not available to respond and will review later.";
+        assert_eq!(done("ask_user", alone), None);
+        assert_eq!(done("mcp__other__ask_user", "User responses:\n1. sqlite"), None);
     }
 }

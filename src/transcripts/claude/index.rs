@@ -33,6 +33,8 @@ const EARLY_LINES_MAX: u32 = 32;
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
 const BLOCKED_MAX: usize = 64;
+/// Beginning of the record of a background task in the queue, which is never taken out of it.
+const TASK_STARTED: &str = "{\"task_id\":";
 /// Beginning of the prompt that the client writes for a plan accepted with a cleared context.
 const PLAN_HEAD: &str = "Implement the following plan:";
 
@@ -192,6 +194,7 @@ impl Indexer {
     }
 
     fn conversation(&mut self, line: u32, head: &Head<'_>) {
+        self.dequeued(head);
         let text = Indexer::user_text(head);
         let prompt = text.as_ref().filter(|text| text.is_prompt());
         self.node(line, head, prompt);
@@ -243,6 +246,9 @@ impl Indexer {
     fn queue(&mut self, line: u32, head: &Head<'_>) {
         let name = head.content.some().map(queued_name);
         match head.operation.get() {
+            "enqueue" if head.content.get().starts_with(TASK_STARTED) => {
+                self.index.marks.set(line, PASSED);
+            }
             "enqueue" if self.queue.len() < QUEUE_MAX => {
                 self.queue.push_back((line, name.unwrap_or_default()));
             }
@@ -259,6 +265,22 @@ impl Indexer {
         if !head.operation.is("enqueue") {
             self.index.marks.set(line, PASSED);
         }
+    }
+
+    /// Removes the queued prompt that became this record: the client need not take the oldest.
+    fn dequeued(&mut self, head: &Head<'_>) {
+        if self.queue.is_empty() || !head.kind.is("user") || head.tool_use_result.is_some() {
+            return;
+        }
+        let names = match content_of(head) {
+            Some(Content::Text(text)) => vec![queued_name(&text)],
+            Some(Content::Blocks(blocks)) => {
+                blocks.iter().map(|block| queued_name(block.text.get())).collect()
+            }
+            Some(Content::None) | None => Vec::new(),
+        };
+        let at = self.queue.iter().position(|(_, name)| names.contains(name));
+        at.map(|at| self.queue.remove(at));
     }
 
     /// Removes the queued prompt with this hash, or the oldest.

@@ -262,6 +262,23 @@ fn queued_prompts_steer_return_or_reappear() {
 }
 
 #[test]
+fn a_queued_prompt_that_is_taken_out_of_turn_is_read_once() {
+    check(
+        r#"
+        {"type":"queue-operation","operation":"enqueue","content":"{\"task_id\":\"a1\",\"task_type\":\"local_bash\"}","sessionId":"s"}
+        {"type":"queue-operation","operation":"enqueue","content":"<task-notification>done</task-notification>","sessionId":"s"}
+        {"type":"queue-operation","operation":"enqueue","content":"use tabs","sessionId":"s"}
+        {"type":"queue-operation","operation":"dequeue","sessionId":"s"}
+        {"type":"user","uuid":"u","message":{"content":"use tabs"}}
+        {"type":"user","uuid":"v","message":{"content":"<task-notification>done</task-notification>"}}"#,
+        "
+        = s
+        5: person prompt: use tabs
+        6: client notice: <task-notification>done</task-notification>",
+    );
+}
+
+#[test]
 fn a_queued_prompt_in_blocks_and_a_queued_notice_are_known() {
     check(
         r#"

@@ -28,9 +28,9 @@ fn prompt(text: impl Into<String>) -> ClientText {
 
 /// Removes leading context blocks; returns whether there were any.
 fn without_context(text: &str) -> (&str, bool) {
-    const BLOCKS: [&str; 5] = [
+    const BLOCKS: [&str; 6] = [
         "ide_opened_file", "ide_selection", "ide_diagnostics", "user-prompt-submit-hook",
-        "local-command-caveat",
+        "local-command-caveat", "system_instruction",
     ];
     let mut rest = text.trim_start();
     let mut any = false;
@@ -159,6 +159,8 @@ mod tests {
     fn context_of_the_editor_is_taken_off_a_prompt() {
         let context = "<ide_opened_file>a.rs</ide_opened_file>";
         check(&format!("{context}\nrename it"), "person prompt: rename it");
+        let instruction = "<system_instruction>\nRead it.\n</system_instruction>";
+        check(&format!("{instruction}\n\nrename it"), "person prompt: rename it");
         check(context, "client injected skipped: [context of the editor or of a hook]");
     }
 

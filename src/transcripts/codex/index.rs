@@ -24,6 +24,8 @@ pub(super) struct Index {
     pub(super) subagent: bool,
     /// True if text is read from events, false if from items.
     pub(super) events: bool,
+    /// True if items hold what the agent says.
+    pub(super) answers: bool,
     /// Hashes of texts in events, each of which an item repeats.
     pub(super) event_texts: NameSet,
     /// Ends of calls, by hash of the id.
@@ -117,6 +119,7 @@ impl Indexer {
                 }
                 self.index.event_texts.insert(name_of(head.message.get().trim()));
             }
+            "message" => self.index.answers |= head.role.is("assistant"),
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 if let Some(call) = head.call_id.some() {
                     self.ended(name_of(call), head);

@@ -14,7 +14,10 @@ use crate::transcripts::tools::{OpenCalls, is_web};
 use std::borrow::Cow;
 
 /// Beginnings of the context that an editor puts in front of a prompt, and the heading of the prompt.
-const CONTEXT_HEADS: [&str; 2] = ["# Context from my IDE setup", "# Files mentioned by"];
+const CONTEXT_HEADS: [&str; 4] = [
+    "# Context from my IDE setup", "# Files mentioned by", "# Review findings:",
+    "## Code review guidelines:",
+];
 const REQUEST: &str = "## My request for Codex:";
 /// Maximum number of unanswered calls that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
@@ -96,7 +99,8 @@ impl<'a> RecordReader<'a> {
         if matches!(kind, "user_message" | "agent_message") {
             let event = (newer, name_of(payload.message.get()));
             let again = self.last_event.replace(event) == Some((!newer, event.1));
-            if again || newer && !self.index.events {
+            // Those of a sub-agent may have no prompt among them.
+            if again || !self.index.events && (newer || self.index.answers) {
                 return;
             }
         }
@@ -393,6 +397,10 @@ mod tests {
         let context = "# Context from my IDE setup:\n## Open tabs\n- a.rs";
         let wrapped = format!("\n{context}\n\n## My request for Codex:\nfix a.rs\n");
         assert_eq!(split_request(&wrapped), (Some(context), "\nfix a.rs\n"));
+        for context in ["# Review findings:\nLeak", "## Code review guidelines:\nBe brief."] {
+            let wrapped = format!("{context}\n\n## My request for Codex:\nfix it");
+            assert_eq!(split_request(&wrapped), (Some(context), "\nfix it"));
+        }
         for words in
             ["# Files mentioned by the user:\n- a", "say ## My request for Codex: twice", "\n a"]
         {
@@ -408,7 +416,9 @@ mod tests {
 
     #[test]
     fn notices_and_shell_commands_are_told_apart() {
-        check("<subagent_notification>x", "client notice: <subagent_notification>x");
+        for text in ["<subagent_notification>x", "<codex_delegation>\n<input>x</input>"] {
+            check(text, &format!("client notice: {text}"));
+        }
         let shell = "<user_shell_command>\n<command>\nls\n</command>\n<result>a</result>";
         check(shell, "person command: ls");
     }

@@ -486,3 +486,25 @@ fn a_command_that_a_person_ran_is_theirs_where_events_hold_the_prompts() {
         3: tool tool_result succeeded 0: a",
     );
 }
+
+#[test]
+fn what_a_sub_agent_without_a_prompt_says_is_read_once() {
+    let said = |kind: &str, payload: &str| format!(r#"{{"type":"{kind}","payload":{payload}}}"#);
+    let event = said("event_msg", r#"{"type":"agent_message","message":"Done."}"#);
+    let item = said(
+        "response_item",
+        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}"#,
+    );
+    check(
+        &[HEAD, &event, &item].join("\n"),
+        "
+        = s
+        3: assistant text: Done.",
+    );
+    check(
+        &[HEAD, &event].join("\n"),
+        "
+        = s
+        2: assistant text: Done.",
+    );
+}

@@ -229,8 +229,6 @@ fn header_line(line: &str, end: &mut CallEnd) {
         end.outcome = Some(Outcome::Running);
     } else if line.starts_with("Script failed") || line.starts_with("Script error") {
         end.outcome = Some(Outcome::Failed);
-    } else if line.starts_with("Script completed") {
-        end.outcome = Some(Outcome::Succeeded);
     }
 }
 
@@ -367,6 +365,9 @@ mod output_tests {
             &format!("failed 128: {}\n{}", printed(128), printed(0)),
         );
         check(&format!("[{head},{}]", part(&printed(0))), &format!("succeeded 0: {}", printed(0)));
+        // A script is completed whatever its commands do.
+        check(&format!("[{head},{}]", part("failed to push")), "failed: failed to push");
+        check(&format!("[{head},{}]", part("pushed")), "succeeded: pushed");
     }
 
     #[test]

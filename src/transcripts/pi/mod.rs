@@ -50,6 +50,8 @@ fn link(json: &Value, talk: &mut Conversation<'_>) {
 }
 
 fn info(json: &Value, talk: &mut Conversation<'_>) {
+    // An extension names the sessions of its sub-agents, which fork the parent's.
+    talk.is_sidechain |= json.text("name").starts_with("subagent-");
     link(json, talk);
     talk.title(json.text("name"));
 }
@@ -78,6 +80,9 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
         "bashExecution" => shell(message, talk),
         "custom" | "hookMessage" => talk.injected(&words_of(&message["content"])),
         "branchSummary" | "compactionSummary" => talk.summary(message.text("summary")),
+        "user" if message["visibility"] == "user_only" => {
+            talk.notice(&words_of(&message["content"]));
+        }
         "user" if attached(&words_of(&message["content"])).is_some() => user(message, talk),
         _ => {
             talk.message(message);
@@ -128,5 +133,24 @@ mod tests {
         let line = r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":[{"type":"text","text":"<skill name=\"review\" location=\"/s\">\nReject it.\n</skill>\n\nonly a.rs"}]}}"#;
         let skill = "client injected: <skill name=\"review\" location=\"/s\">\nReject it.\n</skill> (injected context)";
         assert_eq!(shown(Format::Pi, line), [skill, "person prompt: only a.rs"]);
+    }
+
+    #[test]
+    fn a_sub_agents_task_is_not_a_persons_nor_is_what_only_the_user_sees() {
+        let said = |id: &str, parent: &str, message: &str| {
+            format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{message}}}"#)
+        };
+        let lines = [
+            said("a", "null", r#"{"role":"user","content":"plan it"}"#),
+            said("b", r#""a""#, r#"{"role":"user","content":"Limit.","visibility":"user_only"}"#),
+            r#"{"type":"session_info","id":"c","parentId":"b","name":"subagent-worker-1"}"#.into(),
+            said("d", r#""c""#, r#"{"role":"user","content":"Task: test it"}"#),
+        ];
+        let told = [
+            "person prompt: plan it",
+            "client notice: Limit.",
+            "client prompt sidechain: Task: test it",
+        ];
+        assert_eq!(shown(Format::Pi, &lines.join("\n")), told);
     }
 }
