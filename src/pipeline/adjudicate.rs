@@ -13,7 +13,7 @@ use crate::domain::{
     Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
 use crate::llm::{ModelDialogue, UNUSABLE};
-use crate::store::StoreError;
+use crate::store::StoreResult;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -91,7 +91,7 @@ impl BatchClient {
         BatchClient { client, retry: CallRetry::within(&config.limits) }
     }
 
-    pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchClient, StoreError> {
+    pub(super) async fn new(source: ModelSource<'_>) -> StoreResult<BatchClient> {
         let config = source.config;
         let client = source.client(RetryPolicy::none(), Arc::default(), GRACE).await?;
         Ok(BatchClient::with_client(Arc::new(client), config))
@@ -106,7 +106,7 @@ impl BatchClient {
         mut dialogue: T,
         first: Request,
         bill: BatchBill<'_>,
-    ) -> Result<(DialogueEnd<T::Outcome>, Spending), StoreError> {
+    ) -> StoreResult<(DialogueEnd<T::Outcome>, Spending)> {
         let BatchBill { namespace, task, purpose, about } = bill;
         let context = CallContext {
             cap_owner: CapOwner { namespace, session: None },
@@ -177,10 +177,7 @@ struct BatchResult {
 }
 
 impl Adjudicator {
-    pub(crate) async fn new(
-        source: ModelSource<'_>,
-        mode: AskMode,
-    ) -> Result<Adjudicator, StoreError> {
+    pub(crate) async fn new(source: ModelSource<'_>, mode: AskMode) -> StoreResult<Adjudicator> {
         let (config, model_name) = (source.config, source.model_name);
         let BatchClient { client, .. } = BatchClient::new(source).await?;
         Ok(Adjudicator { mode, ..Adjudicator::with_client(client, config, model_name) })
@@ -234,7 +231,7 @@ impl Adjudicator {
         namespace: &str,
         batches: Vec<PairBatch>,
         progress: &mut Progress,
-    ) -> Result<Result<(), Halt>, StoreError> {
+    ) -> StoreResult<Result<(), Halt>> {
         if self.mode == AskMode::Priced {
             batches.iter().for_each(|batch| self.price(batch, progress));
             return Ok(Ok(()));
@@ -245,7 +242,7 @@ impl Adjudicator {
         let many = batches.len();
         let mut left: VecDeque<(Vec<usize>, PairBatch)> =
             batches.into_iter().enumerate().map(|(number, batch)| (vec![number], batch)).collect();
-        let mut under_way: JoinSet<Result<BatchResult, StoreError>> = JoinSet::new();
+        let mut under_way: JoinSet<StoreResult<BatchResult>> = JoinSet::new();
         let (mut results, mut halt) = (Vec::new(), None);
         // Terminates: each batch starts once and is halved at most down to a single record.
         loop {
@@ -327,7 +324,7 @@ impl Adjudicator {
         namespace: &str,
         path: Vec<usize>,
         batch: PairBatch,
-    ) -> Result<BatchResult, StoreError> {
+    ) -> StoreResult<BatchResult> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
         let records = batch.records().collect();
         let (dialogue, request) = Dialogue::start(&self.spec, batch.clone(), self.client.rung());

@@ -5,7 +5,7 @@ use super::retrying_store::RetryingStore;
 use crate::adapters::process;
 use crate::config::{Config, Limits, Price};
 use crate::domain::{Digest, SessionId, Timestamp, Usage};
-use crate::store::{CallEnd, Cap, CapReached, CapScope, CapUnit, Rates, SentCall, StoreError};
+use crate::store::{CallEnd, Cap, CapReached, CapScope, CapUnit, Rates, SentCall, StoreResult};
 use crate::text::phrase::count;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,7 +113,7 @@ impl Budget {
         owner: CapOwner<'_>,
         worst: Usage,
         now: Timestamp,
-    ) -> Result<Result<Reservation, CapReached>, StoreError> {
+    ) -> StoreResult<Result<Reservation, CapReached>> {
         // Only makes ids unique.
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let number = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
@@ -139,7 +139,7 @@ impl Budget {
         store: &RetryingStore,
         reserved: Reservation,
         end: CallEnd,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let Reservation { caps, call } = reserved;
         if caps.is_empty() && matches!(end, CallEnd::Paid(_)) {
             return Ok(());
@@ -211,7 +211,7 @@ impl RateLimit {
         store: &RetryingStore,
         tokens: u64,
         stop: &CancellationToken,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let Some(rates) = &self.rates else { return Ok(true) };
         let _turn = tokio::select! {
             biased;
@@ -237,7 +237,7 @@ impl RateLimit {
         store: &RetryingStore,
         drawn: u64,
         used: Option<u64>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let Some(rates) = &self.rates else { return Ok(()) };
         store.retry(|store| store.settle_rate(rates.clone(), drawn, used)).await
     }

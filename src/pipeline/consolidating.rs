@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
-    StoreError, StoredOpenPair, StoredPlan,
+    StoreResult, StoredOpenPair, StoredPlan,
 };
 use crate::text::truncate;
 use std::borrow::Cow;
@@ -121,10 +121,7 @@ struct PlanInput {
 
 impl Consolidator {
     /// Returns the namespaces that are due under `thresholds`; `None` if no namespace has a backlog.
-    pub(super) async fn due(
-        &self,
-        thresholds: &Thresholds,
-    ) -> Result<Option<Vec<String>>, StoreError> {
+    pub(super) async fn due(&self, thresholds: &Thresholds) -> StoreResult<Option<Vec<String>>> {
         let now = (self.clock)();
         let backlog = self.store.backlog().await?;
         if backlog.is_empty() {
@@ -136,7 +133,7 @@ impl Consolidator {
 
     /// Plans for the waiting records of `namespace` without changing memory. The model's answers are journaled, so that
     /// applying the plan asks nothing again.
-    pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
+    pub(crate) async fn plan(&self, namespace: &str) -> StoreResult<ConsolidationOutcome> {
         // The lease makes only one of two processes pay for the same question.
         if self.adjudicator.as_ref().is_none_or(|it| it.mode == AskMode::Priced) {
             return self.planned(namespace).await;
@@ -147,7 +144,7 @@ impl Consolidator {
         planned
     }
 
-    async fn planned(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
+    async fn planned(&self, namespace: &str) -> StoreResult<ConsolidationOutcome> {
         let mut input = self.input(namespace).await?;
         let verdicts = self.agreements(&input.records).await?;
         let mut progress = Progress { verdicts, ..Progress::default() };
@@ -198,7 +195,7 @@ impl Consolidator {
         Ok(ConsolidationOutcome::Done(Box::new(planned)))
     }
 
-    async fn input(&self, namespace: &str) -> Result<PlanInput, StoreError> {
+    async fn input(&self, namespace: &str) -> StoreResult<PlanInput> {
         let store = &self.store;
         let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
         let outdated = store.outdated_records(namespace, PLAN_RECORDS_MAX).await?;
@@ -242,7 +239,7 @@ impl Consolidator {
         namespace: &str,
         records: &[Record],
         is_indexed: bool,
-    ) -> Result<Memories, StoreError> {
+    ) -> StoreResult<Memories> {
         if is_indexed {
             let keys = looked_up_keys(records);
             if let Some(index) = self.store.memory_index(namespace, keys).await? {
@@ -260,7 +257,7 @@ impl Consolidator {
         &self,
         mut input: PlanInput,
         progress: &Progress,
-    ) -> Result<(PlanInput, Draft), StoreError> {
+    ) -> StoreResult<(PlanInput, Draft)> {
         loop {
             let verdicts = progress.verdicts.clone();
             let mut draft;
@@ -282,7 +279,7 @@ impl Consolidator {
         &self,
         memories: &mut Memories,
         mut wanted: BTreeSet<MemoryId>,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         wanted.retain(|id| memories.get(*id).is_none());
         let found = self.store.memories_of(wanted).await?;
         let is_any = !found.is_empty();
@@ -291,16 +288,12 @@ impl Consolidator {
     }
 
     /// The plans of a namespace that were not undone.
-    pub(super) async fn standing_plans(&self, namespace: &str) -> Result<Vec<Plan>, StoreError> {
+    pub(super) async fn standing_plans(&self, namespace: &str) -> StoreResult<Vec<Plan>> {
         let plans = applied_plans(&self.store, Some(namespace)).await?;
         Ok(plans.into_iter().map(|it| it.plan).collect())
     }
 
-    async fn open(
-        &self,
-        known: &Memories,
-        pairs: &[StoredOpenPair],
-    ) -> Result<Vec<OpenPair>, StoreError> {
+    async fn open(&self, known: &Memories, pairs: &[StoredOpenPair]) -> StoreResult<Vec<OpenPair>> {
         let first = |pair: &StoredOpenPair| known.get(pair.memory)?.sources.first().copied();
         let ids = pairs.iter().flat_map(|pair| [Some(pair.record), first(pair)]);
         let ids: BTreeSet<RecordId> = ids.flatten().collect();
@@ -323,7 +316,7 @@ impl Consolidator {
     }
 
     /// Notes which decisions of an assistant a person accepted in the next message, which may be evidence as well.
-    async fn agreements(&self, records: &[Record]) -> Result<Verdicts, StoreError> {
+    async fn agreements(&self, records: &[Record]) -> StoreResult<Verdicts> {
         let by_assistant = records.iter().filter_map(|record| {
             let mut record = record.clone();
             record.evidence.retain(|it| it.field == "chosen");
@@ -341,7 +334,7 @@ impl Consolidator {
     async fn surrounding_messages(
         &self,
         records: Vec<Record>,
-    ) -> Result<BTreeMap<RecordId, Vec<NearbyStatement>>, StoreError> {
+    ) -> StoreResult<BTreeMap<RecordId, Vec<NearbyStatement>>> {
         let around = |record: &Record| {
             let stated = || anchors(record.claim.kind(), &record.evidence);
             let (first, last) = (stated().min()?, stated().max()?);
@@ -357,7 +350,7 @@ impl Consolidator {
     }
 
     /// Plans and applies, under the lease of `namespace`.
-    pub(crate) async fn run(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
+    pub(crate) async fn run(&self, namespace: &str) -> StoreResult<ConsolidationOutcome> {
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
         let done = self.plan_and_apply(&held.lease).await;
         let whole = matches!(&done, Ok(ConsolidationOutcome::Done(planned)) if !planned.goes_on);
@@ -366,10 +359,7 @@ impl Consolidator {
         left.map(|()| outcome)
     }
 
-    async fn plan_and_apply(
-        &self,
-        lease: &NamespaceLease,
-    ) -> Result<ConsolidationOutcome, StoreError> {
+    async fn plan_and_apply(&self, lease: &NamespaceLease) -> StoreResult<ConsolidationOutcome> {
         let outcome = self.planned(&lease.subject).await?;
         let ConsolidationOutcome::Done(planned) = outcome else { return Ok(outcome) };
         let asked = planned.undecided.as_slice();
@@ -390,7 +380,7 @@ impl Consolidator {
         &self,
         stored: &StoredPlan,
         is_refusal: bool,
-    ) -> Result<ConsolidationOutcome, StoreError> {
+    ) -> StoreResult<ConsolidationOutcome> {
         let at = if is_refusal { stored.at } else { (self.clock)() };
         let namespace = &stored.plan.namespace;
         let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
@@ -416,7 +406,7 @@ impl Consolidator {
         &self,
         namespace: &str,
         verdict: PersonVerdict,
-    ) -> Result<DecisionOutcome, StoreError> {
+    ) -> StoreResult<DecisionOutcome> {
         let Some(held) = self.hold(namespace).await? else { return Ok(DecisionOutcome::Busy) };
         let decided = apply_verdict(&self.store, &held.lease, verdict, (self.clock)()).await;
         held.release(None).await?;
@@ -424,7 +414,7 @@ impl Consolidator {
     }
 
     /// Applies an undone verdict of a person again, or returns the records of another plan to the backlog.
-    pub(crate) async fn redo(&self, undone: &StoredPlan) -> Result<RedoOutcome, StoreError> {
+    pub(crate) async fn redo(&self, undone: &StoredPlan) -> StoreResult<RedoOutcome> {
         let (plan, now) = (&undone.plan, (self.clock)());
         let Some(held) = self.hold(&plan.namespace).await? else { return Ok(RedoOutcome::Busy) };
         let redone = if plan.is_verdict() {
@@ -438,7 +428,7 @@ impl Consolidator {
         redone
     }
 
-    pub(super) async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
+    pub(super) async fn hold(&self, namespace: &str) -> StoreResult<Option<HeldLease>> {
         let Consolidator { store, holder, clock, waits, adjudicator: _ } = self;
         store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: *waits }).await
     }
@@ -482,7 +472,7 @@ pub(super) async fn apply_verdict(
     lease: &NamespaceLease,
     verdict: PersonVerdict,
     now: Timestamp,
-) -> Result<DecisionOutcome, StoreError> {
+) -> StoreResult<DecisionOutcome> {
     let mut memories = MemoryMap::new();
     let mut wanted = verdict.memories();
     while let Some(id) = wanted.pop() {

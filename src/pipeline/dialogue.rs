@@ -6,7 +6,7 @@ use crate::domain::{
     ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry, Timestamp,
 };
 use crate::llm::{ModelDialogue, Step};
-use crate::store::{CapReached, StoreError};
+use crate::store::{CapReached, StoreResult};
 
 /// Time for which unusable answers about memory are reused, in milliseconds; then the same questions are asked and paid
 /// for again.
@@ -46,7 +46,7 @@ pub(crate) async fn run<T: ModelDialogue>(
     first: Request,
     is_resumable: bool,
     source: &mut impl ReplySource,
-) -> Result<(DialogueEnd<T::Outcome>, bool), StoreError> {
+) -> StoreResult<(DialogueEnd<T::Outcome>, bool)> {
     let (is_exhausted, first_mode) = (source.is_exhausted(), first.rung);
     let (mut step, mut refused) = (Step::Ask(first), false);
     loop {
@@ -128,7 +128,7 @@ impl ModelClient {
         first: Request,
         context: CallContext<'_>,
         spent: &mut Spending,
-    ) -> Result<DialogueEnd<T::Outcome>, StoreError> {
+    ) -> StoreResult<DialogueEnd<T::Outcome>> {
         let mut source = ClientReplies { client: self, context, spent, asked: Vec::new() };
         let (end, refused) = run(dialogue, first, context.is_resumable, &mut source).await?;
         let asked = source.asked;
@@ -150,7 +150,7 @@ impl ModelClient {
         model: &str,
         worked: OutputMode,
         refused: bool,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         if self.output_mode.learn(worked, refused) && matches!(self.model, Model::Endpoint(_)) {
             let at = (self.clock)();
             self.store.retry(|store| store.learn(&self.base_url, model, worked, at)).await?;

@@ -16,7 +16,7 @@ use crate::memory_dir::{
     CONFIG, Document, Files, Kind, MemoryConfig, Readable, readable, source_tags,
 };
 use crate::privacy::Gate;
-use crate::store::{Directory, Erased, PrefixLookup, Store, StoreError};
+use crate::store::{Directory, Erased, PrefixLookup, Store, StoreResult};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -156,7 +156,7 @@ impl Directories {
 
     /// Leaves the directories of projects with another store to that store. A store that records one was copied from it:
     /// then the directory beside this store is a copy too, and takes its place.
-    async fn leave_to_other_stores(&self, namespace: &str) -> Result<(), StoreError> {
+    async fn leave_to_other_stores(&self, namespace: &str) -> StoreResult<()> {
         let store = &self.dir_sync.store;
         let is_beside = |here: &&MemoryFolder| self.has_this_store(here) == Some(true);
         let mut free = self.here.as_ref().filter(is_beside).map(directory_of);
@@ -181,7 +181,7 @@ impl Directories {
         Some(this.is_ok_and(|this| own == this))
     }
 
-    async fn namespace_of(&self, folder: &MemoryFolder) -> Result<String, StoreError> {
+    async fn namespace_of(&self, folder: &MemoryFolder) -> StoreResult<String> {
         if let Some(named) = &self.namespace {
             return Ok(named.clone());
         }
@@ -235,7 +235,7 @@ pub(crate) async fn project_namespace<'f>(
     namespaces: Namespaces<'_>,
     config: &Config,
     folders: impl Iterator<Item = &'f Path>,
-) -> Result<Option<String>, StoreError> {
+) -> StoreResult<Option<String>> {
     if config.namespace.is_some() {
         return Ok(config.namespace.clone());
     }

@@ -21,7 +21,7 @@ use crate::grounding::ground;
 use crate::llm::{ConcurrencyLimit, Endpoint};
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::{Cutting, SliceCut, Slicer};
-use crate::store::{CoveredEntry, Run, RunFailure, Staging, Store, StoreError};
+use crate::store::{CoveredEntry, Run, RunFailure, Staging, Store, StoreResult};
 use crate::transcripts::{RawEntry, redact_entry};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Extractor {
         slice: SliceRequest<'_>,
         context: CallContext<'_>,
         spent: &mut Spending,
-    ) -> Result<Outcome, StoreError> {
+    ) -> StoreResult<Outcome> {
         let SliceRequest { slice: cut, before, generation, .. } = slice;
         let begin = self.client.output_mode.current();
         let (mut exchange, first) = Exchange::start(&self.spec, cut, before, begin, generation);
@@ -277,7 +277,7 @@ impl ModelSource<'_> {
         policy: RetryPolicy,
         tally: Arc<Tally>,
         grace: Duration,
-    ) -> Result<ModelClient, StoreError> {
+    ) -> StoreResult<ModelClient> {
         let ModelSource { config, model, model_name, store, cancel, clock } = self;
         let store = RetryingStore::new(store, policy);
         let base_url = config.model.base_url.clone();

@@ -5,7 +5,7 @@ use crate::consolidate::forget;
 use crate::domain::{MemoryId, Record, RecordId, RecordState, SessionId};
 use crate::memory_dir::record_tag;
 use crate::store::{
-    Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreError, StoredText,
+    Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreResult, StoredText,
     place_in_words,
 };
 use crate::text::phrase::count;
@@ -90,7 +90,7 @@ impl Consolidator {
         &self,
         namespace: &str,
         target: &ForgetTarget,
-    ) -> Result<ForgetPlan, StoreError> {
+    ) -> StoreResult<ForgetPlan> {
         let store = &self.store;
         let sessions = match target {
             ForgetTarget::Session(session) => vec![*session],
@@ -134,7 +134,7 @@ impl Consolidator {
         &self,
         namespace: &str,
         target: &ForgetTarget,
-    ) -> Result<Forgotten<(Erased, BTreeSet<String>)>, StoreError> {
+    ) -> StoreResult<Forgotten<(Erased, BTreeSet<String>)>> {
         let Some(held) = self.hold(namespace).await? else { return Ok(Forgotten::Busy) };
         let erased = self.erase(&held.lease, target).await;
         held.release(None).await?;
@@ -147,7 +147,7 @@ impl Consolidator {
         &self,
         passages: BTreeSet<String>,
         files: &[(String, Arc<str>)],
-    ) -> Result<ErasureProof, StoreError> {
+    ) -> StoreResult<ErasureProof> {
         let unscrubbed = !self.store.scrub().await?;
         let mut proof =
             ErasureProof { passages: passages.len(), unscrubbed, ..ErasureProof::default() };
@@ -174,7 +174,7 @@ impl Consolidator {
         &self,
         lease: &NamespaceLease,
         target: &ForgetTarget,
-    ) -> Result<Forgotten<(Erased, BTreeSet<String>)>, StoreError> {
+    ) -> StoreResult<Forgotten<(Erased, BTreeSet<String>)>> {
         let found = self.plan_forgetting(&lease.subject, target).await?;
         let ForgetPlan { erasure, passages, .. } = found;
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
@@ -188,7 +188,7 @@ impl Consolidator {
         &self,
         session: SessionId,
         passages: &mut BTreeSet<String>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let mut from = 0_u32;
         // Terminates: ordinals have no gaps, so an empty page is the end.
         loop {

@@ -18,7 +18,7 @@ use crate::llm::tool::published_of;
 use crate::llm::{CassetteFile, Origin};
 use crate::privacy::{Gate, Redacted, Woven};
 use crate::slicing::Cutting;
-use crate::store::StoreError;
+use crate::store::StoreResult;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -252,7 +252,7 @@ struct Collector<'a> {
 }
 
 impl SliceSink for Collector<'_> {
-    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+    fn hand(&mut self, work: Work) -> StoreResult<ControlFlow<()>> {
         if let Work::Begin(session) = work {
             let id = session.native_id.as_str();
             self.wanted = self.conversation.is_none_or(|wanted| {

@@ -5,7 +5,8 @@ use crate::consolidate::{Event, as_of, history};
 use crate::domain::{Memory, MemoryMap, PERSON_EDITED, Plan, Timestamp};
 use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN, Tag, adr_number, label_number, source_of};
 use crate::store::{
-    AuditEntry, BadPrefix, IdPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
+    AuditEntry, BadPrefix, IdPrefix, PrefixLookup, RecordSources, Store, StoreError, StoreResult,
+    StoredPlan,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -127,7 +128,7 @@ pub(crate) async fn why(store: &Store, id: &str) -> Result<PrefixLookup<Why>, Lo
 pub(crate) async fn applied_plans(
     store: &Store,
     namespace: Option<&str>,
-) -> Result<Vec<StoredPlan>, StoreError> {
+) -> StoreResult<Vec<StoredPlan>> {
     let mut plans = store.plans(namespace).await?;
     plans.retain(|stored| stored.undone_at.is_none());
     Ok(plans)
@@ -138,7 +139,7 @@ pub(crate) async fn memories_at(
     store: &Store,
     namespace: Option<&str>,
     date: Timestamp,
-) -> Result<MemoryMap, StoreError> {
+) -> StoreResult<MemoryMap> {
     let state = store.memories(namespace).await?;
     let plans = applied_plans(store, namespace).await?.into_iter().map(|it| it.plan);
     let mut then = as_of(date, &state, &plans.collect::<Vec<_>>());
@@ -158,7 +159,7 @@ pub(crate) async fn memories_at(
 pub(crate) async fn memory_history(
     store: &Store,
     memory: &Memory,
-) -> Result<Vec<MemoryChange>, StoreError> {
+) -> StoreResult<Vec<MemoryChange>> {
     let all = store.plans(Some(&memory.namespace)).await?;
     let (undone, stored): (Vec<StoredPlan>, Vec<StoredPlan>) =
         all.into_iter().partition(|it| it.undone_at.is_some());

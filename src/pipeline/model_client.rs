@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
 use crate::store::{
-    Bill, CallEnd, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError,
+    Bill, CallEnd, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError, StoreResult,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -274,7 +274,7 @@ impl ModelClient {
         digest: RequestDigest,
         context: CallContext<'_>,
         reply: &Reply,
-    ) -> Result<Journaling, StoreError> {
+    ) -> StoreResult<Journaling> {
         let usage = counted(reply, request);
         let bill = |purpose, about| Bill {
             namespace: context.cap_owner.namespace.to_owned(),
@@ -303,7 +303,7 @@ impl ModelClient {
         self.store.retry(|store| store.journal(entry.clone())).await
     }
 
-    async fn settle(&self, reservation: Reservation, end: CallEnd) -> Result<(), StoreError> {
+    async fn settle(&self, reservation: Reservation, end: CallEnd) -> StoreResult<()> {
         self.budget.settle(&self.store, reservation, end).await?;
         self.settled.notify_waiters();
         Ok(())

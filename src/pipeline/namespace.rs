@@ -6,7 +6,7 @@ use crate::adapters::process;
 use crate::adapters::repository::{Repository, home};
 use crate::domain::Session;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreResult};
 use std::path::{Path, PathBuf};
 
 /// Hosts on which the names of owners and repositories do not differ by case.
@@ -95,7 +95,7 @@ impl Namespaces<'_> {
     /// Returns the namespace of a folder: an earlier path if the folder's project used it, else the current name, else
     /// the last component of the path if the project used that alone, else the name in another case if its host takes
     /// them for one.
-    pub(crate) async fn of_folder(&self, folder: &str) -> Result<String, StoreError> {
+    pub(crate) async fn of_folder(&self, folder: &str) -> StoreResult<String> {
         let fresh = namespace_of_folder(folder, self.gate);
         let name = self.store.namespace_moved(&fresh).await?.unwrap_or_else(|| fresh.clone());
         let EarlierNames { paths, components } = EarlierNames::of(folder, self.gate);
@@ -117,7 +117,7 @@ impl Namespaces<'_> {
     }
 
     /// True if a folder of the project `name` used the namespace `used`.
-    async fn is_used(&self, used: &str, name: &str) -> Result<bool, StoreError> {
+    async fn is_used(&self, used: &str, name: &str) -> StoreResult<bool> {
         let folders = self.store.folders_of(used, process::host()).await?;
         Ok(folders.iter().any(|folder| {
             let root = MemoryFolder::project_of(Path::new(folder)).and_then(Path::to_str);
@@ -132,7 +132,7 @@ impl Namespaces<'_> {
         session: Session,
         native_id: &str,
         is_named: bool,
-    ) -> Result<Session, StoreError> {
+    ) -> StoreResult<Session> {
         let folder = session.cwd.as_ref().map_or("", Redacted::as_str);
         let mut forgotten = Vec::new();
         if !is_named {

@@ -6,7 +6,7 @@ use crate::domain::{
     Timestamp, Usage,
 };
 use crate::privacy::Gate;
-use crate::store::{CoveredEntry, Run, Staging, Store, StoreError};
+use crate::store::{CoveredEntry, Run, Staging, Store, StoreResult};
 
 /// Prompt id in the run of a note; no model was asked.
 const PROMPT: &str = "note";
@@ -33,7 +33,7 @@ pub(crate) async fn stage_note(
     store: &Store,
     gate: &Gate,
     note: AgentNote<'_>,
-) -> Result<RecordId, StoreError> {
+) -> StoreResult<RecordId> {
     let agent = gate.redact(note.agent);
     let claim = note.claim.map(&|text| gate.redact(text).as_str().to_owned());
     let day = note.at.day();

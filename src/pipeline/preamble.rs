@@ -7,7 +7,7 @@ use crate::conversation_memory::{self, SliceContext};
 use crate::dialog_summary::{self, DialogRules, DialogSummary};
 use crate::domain::{Digest, Entry, EntryKind, Format, Session};
 use crate::privacy::{Gate, Redacted, Woven};
-use crate::store::{ConversationState, Store, StoreError};
+use crate::store::{ConversationState, Store, StoreResult};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl Preamble {
         session: &Session,
         kept: Option<ConversationState>,
         end: u32,
-    ) -> Result<Preamble, StoreError> {
+    ) -> StoreResult<Preamble> {
         let resumed = kept.and_then(|kept| Preamble::resume(settings, session.format, &kept, end));
         let mut preamble = resumed.unwrap_or_else(|| Preamble::begin(settings, session.format));
         while preamble.next < end {
@@ -160,7 +160,7 @@ pub(crate) async fn dialog_of(
     store: &Store,
     config: &Config,
     session: &Session,
-) -> Result<DialogSummary, StoreError> {
+) -> StoreResult<DialogSummary> {
     let kept = store.remembered(session.id).await?;
     let settings = PreambleSettings::of(config);
     Ok(Preamble::upto(store, &settings, session, kept, u32::MAX).await?.dialog)

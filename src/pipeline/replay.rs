@@ -18,7 +18,7 @@ use crate::domain::{
 use crate::extract::tool;
 use crate::llm::prompt::Form;
 use crate::privacy::Gate;
-use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoreErrorKind, StoredCopy};
+use crate::store::{SessionEnd, SessionTotals, Store, StoreErrorKind, StoreResult, StoredCopy};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -73,11 +73,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads everything; `store` tells which slices are done.
-    pub(crate) async fn run(
-        self,
-        options: Options,
-        store: Option<Store>,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn run(self, options: Options, store: Option<Store>) -> StoreResult<()> {
         let copies = copies(&options, store.as_ref(), &self.tally).await?;
         let lookup = store.map(|store| Lookup::new(Handle::current(), store, None));
         blocking(move || self.read(&options, &copies, lookup)).await
@@ -88,7 +84,7 @@ impl Plan {
         options: &Options,
         copies: &[StoredCopy],
         lookup: Option<Lookup>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let files = find(options, &self.tally);
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true, self.cancel.clone());
@@ -173,7 +169,7 @@ async fn copies(
     options: &Options,
     store: Option<&Store>,
     tally: &Tally,
-) -> Result<Vec<StoredCopy>, StoreError> {
+) -> StoreResult<Vec<StoredCopy>> {
     let Some(store) = store.filter(|_| options.vault) else { return Ok(Vec::new()) };
     let copies = store.copies().await?;
     tally.with(|totals| {
@@ -185,7 +181,7 @@ async fn copies(
 
 impl Replay {
     /// Replays everything that `options` names. Store errors end it early; content never does.
-    pub(crate) async fn run(self, options: Options) -> Result<End, StoreError> {
+    pub(crate) async fn run(self, options: Options) -> StoreResult<End> {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
         let calls = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
         let ahead_max = calls.saturating_mul(2).saturating_add(AHEAD_MORE);
@@ -256,7 +252,7 @@ struct ReplayReader {
 }
 
 impl ReplayReader {
-    fn read(self, sink: ReplaySink) -> Result<Vec<ReadSession>, StoreError> {
+    fn read(self, sink: ReplaySink) -> StoreResult<Vec<ReadSession>> {
         let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
         // The sink's `finish` reports why the reading stopped.
         let _ = reader.all(&self.files, &self.copies);
@@ -291,7 +287,7 @@ struct BatchRuns {
 }
 
 impl Ending {
-    async fn close(self, sessions: Vec<ReadSession>, tally: &Tally) -> Result<(), StoreError> {
+    async fn close(self, sessions: Vec<ReadSession>, tally: &Tally) -> StoreResult<()> {
         let mut by_session: HashMap<SessionId, BatchRuns> = HashMap::new();
         for (session, slice, is_open) in self.store.batch_slices(self.batch.clone()).await? {
             let of = by_session.entry(session).or_default();
@@ -320,11 +316,7 @@ impl Ending {
 
     /// Makes the runs of this replay the session's coverage if each of its slices has one; an interrupted session keeps
     /// its earlier runs. Returns the session's totals.
-    async fn session(
-        &self,
-        session: ReadSession,
-        of: BatchRuns,
-    ) -> Result<SessionTotals, StoreError> {
+    async fn session(&self, session: ReadSession, of: BatchRuns) -> StoreResult<SessionTotals> {
         let ReadSession { id, reached, known, whole, is_copy, .. } = session;
         let Some((findings, masked)) = whole.filter(|_| !of.is_open) else {
             return self.store.session_totals(id, reached).await;

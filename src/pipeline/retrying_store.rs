@@ -2,7 +2,7 @@
 
 use crate::adapters::metrics::Meters;
 use crate::llm::back_off;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,12 +47,9 @@ impl RetryingStore {
     }
 
     /// Repeats `work` until the store accepts it. Fails with permanent errors, and those that outlast the policy's wait.
-    pub(crate) async fn retry<'s, T, F>(
-        &'s self,
-        work: impl Fn(&'s Store) -> F,
-    ) -> Result<T, StoreError>
+    pub(crate) async fn retry<'s, T, F>(&'s self, work: impl Fn(&'s Store) -> F) -> StoreResult<T>
     where
-        F: Future<Output = Result<T, StoreError>>,
+        F: Future<Output = StoreResult<T>>,
     {
         let RetryingStore { policy, is_troubled, .. } = self;
         let (mut waited, mut tries) = (Duration::ZERO, 0);

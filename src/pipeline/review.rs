@@ -3,7 +3,7 @@
 use super::dir_sync::contradictions;
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, is_partly};
 use crate::memory_dir::{Contradiction, Section, section};
-use crate::store::{MemoryPairs, PrefixLookup, Store, StoreError};
+use crate::store::{MemoryPairs, PrefixLookup, Store, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of open pairs to ask about; the rest follow once these are answered.
@@ -25,7 +25,7 @@ pub(crate) enum Question {
 }
 
 /// All questions of a namespace: first the pairs, then the open items by time.
-pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
+pub(crate) async fn questions(store: &Store, namespace: &str) -> StoreResult<Vec<Question>> {
     let pairs = pairs(store, namespace).await?;
     let mut found = pair_questions(store, &pairs).await?;
     let memories = store.memories(Some(namespace)).await?;
@@ -36,10 +36,7 @@ pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Ques
 }
 
 /// Pairs of a namespace to ask about: those that a plan left open, then those that contradict one another.
-pub(crate) async fn pairs(
-    store: &Store,
-    namespace: &str,
-) -> Result<Vec<Contradiction>, StoreError> {
+pub(crate) async fn pairs(store: &Store, namespace: &str) -> StoreResult<Vec<Contradiction>> {
     let mut all = contradictions(store, namespace, PAIRS_MAX).await?;
     let mut met = BTreeSet::new();
     // Of a pair of which one changes a part of the other, a model decided that both stand.
@@ -52,7 +49,7 @@ pub(crate) async fn pairs(
 pub(crate) async fn pair_questions(
     store: &Store,
     pairs: &[Contradiction],
-) -> Result<Vec<Question>, StoreError> {
+) -> StoreResult<Vec<Question>> {
     let ids = pairs.iter().flat_map(|it| [it.one, it.other]).collect();
     let memories = store.memories_of(ids).await?;
     let memories: BTreeMap<MemoryId, Memory> = memories.into_iter().map(|it| (it.id, it)).collect();
@@ -66,7 +63,7 @@ pub(crate) async fn pair_questions(
 pub(crate) async fn undecided(
     store: &Store,
     memory: &Memory,
-) -> Result<Vec<(&'static str, Memory)>, StoreError> {
+) -> StoreResult<Vec<(&'static str, Memory)>> {
     if !is_active(memory) {
         return Ok(Vec::new());
     }
@@ -121,7 +118,7 @@ impl Question {
     }
 
     /// Reloads the question; returns false if it no longer needs an answer.
-    pub(crate) async fn refresh(&mut self, store: &Store) -> Result<bool, StoreError> {
+    pub(crate) async fn refresh(&mut self, store: &Store) -> StoreResult<bool> {
         if let Question::Pair { one, other, .. } = &*self {
             let ids = [one.id, other.id];
             let is_it = |it: &Contradiction| ids.contains(&it.one) && ids.contains(&it.other);

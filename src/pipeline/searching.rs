@@ -6,7 +6,7 @@ use crate::memory_dir::{label_number, marks, past_end, source_of, source_tag, su
 use crate::pipeline::dir_sync::folders_of;
 use crate::pipeline::lookup::{LookupError, memory_named, record_tag};
 use crate::search::{Frequencies, Query, Ranking};
-use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreError};
+use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreResult};
 use crate::text::phrase::count;
 pub(crate) use embedding::Embedder;
 use hit::{HitSource, QueryVector};
@@ -44,7 +44,7 @@ pub(crate) async fn search_days(
     namespace: Option<String>,
     span: RangeInclusive<Timestamp>,
     limit: usize,
-) -> Result<DayHits, StoreError> {
+) -> StoreResult<DayHits> {
     let (since, until) = (Some(*span.start()), Some(*span.end()));
     // Undated records match by the time at which they were read, not by when they were said.
     let filter = SearchFilter { namespace, since, until, undated: true, ..SearchFilter::default() };
@@ -70,7 +70,7 @@ pub(crate) async fn search(
     store: Option<&Store>,
     request: &SearchRequest,
     notes: Vec<Note>,
-) -> Result<Vec<SearchHit>, StoreError> {
+) -> StoreResult<Vec<SearchHit>> {
     if let Some(store) = store
         && let Some(named) = named(store, request).await?
     {
@@ -123,10 +123,7 @@ pub(crate) async fn search(
 }
 
 /// The memory whose tag is the query, or the memories whose record has this label; `None` if the query is neither.
-async fn named(
-    store: &Store,
-    request: &SearchRequest,
-) -> Result<Option<Vec<SearchHit>>, StoreError> {
+async fn named(store: &Store, request: &SearchRequest) -> StoreResult<Option<Vec<SearchHit>>> {
     let words = request.words.trim();
     let Some(number) = label_number(words) else {
         return tagged(store, request, source_of(words).into_iter().collect()).await;
@@ -146,7 +143,7 @@ async fn tagged(
     store: &Store,
     request: &SearchRequest,
     tags: BTreeSet<String>,
-) -> Result<Option<Vec<SearchHit>>, StoreError> {
+) -> StoreResult<Option<Vec<SearchHit>>> {
     let namespace = request.filter.namespace.as_ref();
     let mut hits = Vec::new();
     for tag in &tags {
@@ -172,7 +169,7 @@ async fn labelled(
     store: &Store,
     namespace: Option<&String>,
     number: u32,
-) -> Result<BTreeSet<String>, StoreError> {
+) -> StoreResult<BTreeSet<String>> {
     let namespaces = match namespace {
         Some(namespace) => vec![namespace.clone()],
         None => store.namespaces().await?,
@@ -200,7 +197,7 @@ fn adopt_records(hits: &mut [SearchHit]) {
 }
 
 /// Makes a hit of a memory and its last record, independent of a query.
-pub(crate) async fn hit_of_memory(store: &Store, memory: Memory) -> Result<SearchHit, StoreError> {
+pub(crate) async fn hit_of_memory(store: &Store, memory: Memory) -> StoreResult<SearchHit> {
     if let Some(last) = memory.sources.last()
         && let PrefixLookup::One(page) = store.record(last.0.into()).await?
     {
@@ -210,7 +207,7 @@ pub(crate) async fn hit_of_memory(store: &Store, memory: Memory) -> Result<Searc
 }
 
 /// Adds the marks of its pairs to a hit that no query found.
-pub(crate) async fn with_marks(store: &Store, hit: SearchHit) -> Result<SearchHit, StoreError> {
+pub(crate) async fn with_marks(store: &Store, hit: SearchHit) -> StoreResult<SearchHit> {
     let mut hits = [hit];
     let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
     mark_pairs(store, &mut hits, &mut memories, clock::now()).await?;
@@ -225,7 +222,7 @@ pub(crate) async fn marked(
     memories: Vec<Memory>,
     all: Option<MemoryMap>,
     on: Timestamp,
-) -> Result<Vec<SearchHit>, StoreError> {
+) -> StoreResult<Vec<SearchHit>> {
     let mut hits: Vec<SearchHit> = memories.into_iter().map(SearchHit::of_memory).collect();
     let from = all.is_none().then_some(store);
     let known = all.into_iter().flatten().map(|(id, memory)| (id, Some(memory))).collect();
@@ -293,7 +290,7 @@ struct MemoryCache<'s> {
 }
 
 impl MemoryCache<'_> {
-    async fn get(&mut self, id: MemoryId) -> Result<Option<Memory>, StoreError> {
+    async fn get(&mut self, id: MemoryId) -> StoreResult<Option<Memory>> {
         if let (None, Some(store)) = (self.known.get(&id), self.store) {
             let found = match store.memory(id.0.into()).await? {
                 PrefixLookup::One(memory) => Some(*memory),
@@ -305,7 +302,7 @@ impl MemoryCache<'_> {
     }
 
     /// Reads memories at once that are asked for one by one.
-    async fn load(&mut self, mut ids: BTreeSet<MemoryId>) -> Result<(), StoreError> {
+    async fn load(&mut self, mut ids: BTreeSet<MemoryId>) -> StoreResult<()> {
         ids.retain(|id| !self.known.contains_key(id));
         let Some(store) = self.store else { return Ok(()) };
         let found = store.memories_of(ids).await?;
@@ -314,7 +311,7 @@ impl MemoryCache<'_> {
     }
 
     /// Returns the last memory in the chain of those that superseded `memory`.
-    async fn successor(&mut self, memory: &Memory) -> Result<Option<Memory>, StoreError> {
+    async fn successor(&mut self, memory: &Memory) -> StoreResult<Option<Memory>> {
         let (mut last, mut next) = (None, memory.superseded_by);
         for _ in 0..SUCCESSORS_MAX {
             let Some(id) = next else { break };
@@ -333,7 +330,7 @@ async fn mark_pairs(
     hits: &mut [SearchHit],
     memories: &mut MemoryCache<'_>,
     today: Timestamp,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
     let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
     memories.load(open.iter().flat_map(|(by, one, _)| [*by, *one]).collect()).await?;
@@ -401,7 +398,7 @@ async fn below_later(
     hits: Vec<SearchHit>,
     memories: &mut MemoryCache<'_>,
     request: &SearchRequest,
-) -> Result<Vec<SearchHit>, StoreError> {
+) -> StoreResult<Vec<SearchHit>> {
     let mut waiting: Vec<Option<SearchHit>> = hits.into_iter().map(Some).collect();
     let mut ordered: Vec<SearchHit> = Vec::with_capacity(waiting.len());
     let mut placed: HashSet<MemoryId> = HashSet::new();

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::llm::prompt::SummaryPrompt;
 use crate::llm::{ModelDialogue, Step};
 use crate::privacy::{Gate, Redacted};
-use crate::store::StoreError;
+use crate::store::StoreResult;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Summariser {
     pub(crate) async fn new(
         source: ModelSource<'_>,
         session: Option<&Session>,
-    ) -> Result<Summariser, StoreError> {
+    ) -> StoreResult<Summariser> {
         let config = source.config;
         let named = session.map(|session| session.namespace.clone()).filter(|it| !it.is_empty());
         let folder = session.and_then(|session| session.cwd.as_ref());
@@ -69,7 +69,7 @@ impl Summariser {
     pub(crate) async fn summarise(
         &mut self,
         memory: &mut ConversationMemory,
-    ) -> Result<Summarised, StoreError> {
+    ) -> StoreResult<Summarised> {
         let Some(due) = memory.due() else { return Ok(Summarised::Done) };
         let content = due.prompt(&self.prompt);
         let messages = vec![Message { role: Role::User, content }];

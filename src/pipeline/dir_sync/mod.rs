@@ -25,7 +25,7 @@ use crate::memory_dir::{
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
-    StoreErrorKind, TagKind,
+    StoreErrorKind, StoreResult, TagKind,
 };
 use edits::PeopleEdits;
 use foldhash::HashMap;
@@ -101,7 +101,7 @@ pub(crate) async fn contradictions(
     store: &Store,
     namespace: &str,
     open_max: u32,
-) -> Result<Vec<Contradiction>, StoreError> {
+) -> StoreResult<Vec<Contradiction>> {
     let certain = store.contradictions(namespace).await?;
     let open = store.open_pairs(namespace, true, open_max).await?;
     let open = open.into_iter().map(|it| Contradiction {
@@ -136,7 +136,7 @@ impl DirSync {
         Ok(SyncReport { changes, people, ..SyncReport::default() }.with(&plan))
     }
 
-    pub(crate) async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
+    pub(crate) async fn folders(&self, namespace: &str) -> StoreResult<Vec<MemoryFolder>> {
         folders_of(&self.store, namespace).await
     }
 
@@ -192,11 +192,7 @@ impl DirSync {
     }
 
     /// The one of `all` that is or was on this machine and whose entries are still in `files`.
-    async fn earlier(
-        &self,
-        files: &Files,
-        all: Vec<Directory>,
-    ) -> Result<Option<Directory>, StoreError> {
+    async fn earlier(&self, files: &Files, all: Vec<Directory>) -> StoreResult<Option<Directory>> {
         let disk = tags_of_memories(files);
         for old in all.into_iter().filter(|old| old.host == process::host()) {
             let before = self.store.rendered(&old.dir).await?;
@@ -228,7 +224,7 @@ impl DirSync {
     }
 
     /// Drops the state of directories that cannot be synced from here, so that it keeps no erased words.
-    pub(crate) async fn drop_absent(&self, namespace: &str) -> Result<(), StoreError> {
+    pub(crate) async fn drop_absent(&self, namespace: &str) -> StoreResult<()> {
         let all = self.store.directories(namespace).await?;
         for directory in all.into_iter().filter(|it| !is_here(it)) {
             let none = |key| (key, KeptFiles::All(Files::new()));
@@ -286,7 +282,7 @@ impl DirSync {
         lease: &NamespaceLease,
         folder: &MemoryFolder,
         plan: &SyncPlan,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let is_any = !plan.unseen.seen.is_empty();
         if is_any {
             self.store.note_directory(&directory_of(folder), &lease.subject).await?;
@@ -301,7 +297,7 @@ impl DirSync {
         &self,
         lease: &NamespaceLease,
         plan: &SyncPlan,
-    ) -> Result<(ImportedEdits, LeftFiles), StoreError> {
+    ) -> StoreResult<(ImportedEdits, LeftFiles)> {
         let (mut kept, mut refused) = (Vec::new(), Vec::new());
         for (one, other) in &plan.kept {
             let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
@@ -336,7 +332,7 @@ impl DirSync {
         Ok((kept, refused))
     }
 
-    async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
+    async fn hold(&self, namespace: &str) -> StoreResult<Option<HeldLease>> {
         let DirSync { store, holder, clock, gate: _ } = self;
         store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: true }).await
     }
@@ -702,10 +698,7 @@ fn is_here(it: &Directory) -> bool {
 }
 
 /// The directories on this machine that show `namespace` and still exist.
-pub(crate) async fn folders_of(
-    store: &Store,
-    namespace: &str,
-) -> Result<Vec<MemoryFolder>, StoreError> {
+pub(crate) async fn folders_of(store: &Store, namespace: &str) -> StoreResult<Vec<MemoryFolder>> {
     let here = store.directories(namespace).await?.into_iter();
     let here = here.filter(|it| it.host == process::host());
     Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
@@ -728,7 +721,7 @@ struct Sources {
 }
 
 /// Reads the sources of all session notes.
-async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
+async fn sources(store: &Store, namespace: &str) -> StoreResult<Sources> {
     let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
     let known = store.session_spans(namespace).await?.into_iter().collect();
     Ok(Sources { sessions, known })

@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::memory_dir::{Document, Files, Kind, Status, adr_number, meta, source_tags, tags_in};
 use crate::privacy::Redacted;
-use crate::store::{NamespaceLease, Store, StoreError};
+use crate::store::{NamespaceLease, Store, StoreResult};
 use crate::text::truncate::chars;
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -286,7 +286,7 @@ pub(super) async fn amend(
     lease: &NamespaceLease,
     amendments: &[Amendment],
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> StoreResult<bool> {
     let mut by_rule: BTreeMap<&'static str, Vec<(Memory, Memory)>> = BTreeMap::new();
     for it in amendments {
         by_rule.entry(it.rule).or_default().push((it.before.clone(), it.after.clone()));

@@ -10,7 +10,7 @@ use crate::memory_dir::{
     lacks_entries, source_tags, tagged_alone, tags_in, tags_of_memories, unedited,
 };
 use crate::privacy::Gate;
-use crate::store::{KeptFiles, Store, StoreError};
+use crate::store::{KeptFiles, Store, StoreResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl SyncState<'_> {
         &self,
         read: &DirectoryRead,
         namespace: &str,
-    ) -> Result<KnownFiles, StoreError> {
+    ) -> StoreResult<KnownFiles> {
         let disk = &read.files;
         let ours = self.store.rendered(&self.key(STAMPS)).await?;
         let (mut known, mut inputs) = (BTreeSet::new(), BTreeMap::new());
@@ -203,7 +203,7 @@ impl SyncState<'_> {
         known: &mut KnownFiles,
         disk: &Files,
         namespace: &str,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let dir = Path::new(&self.dir);
         let tree = WorkingTree::around(dir);
         let log = tree.as_ref().and_then(WorkingTree::log).unwrap_or_default();
@@ -235,7 +235,7 @@ impl SyncState<'_> {
     }
 
     /// True if nobody edited a file that shows memories since the last run. Files with known stamps need not be read.
-    pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> Result<bool, StoreError> {
+    pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> StoreResult<bool> {
         let seen = self.store.rendered_but(&self.key(SEEN), disk.known.clone()).await?;
         let is_same = |(path, text): (&String, &Arc<str>)| match seen.get(path) {
             Some(seen) => seen == text,
@@ -276,7 +276,7 @@ impl SyncState<'_> {
         older: &[OlderVersion],
         seen: &Files,
         namespace: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> StoreResult<bool> {
         let mut back: BTreeSet<&str> = BTreeSet::new();
         for OlderVersion { path, text, .. } in older {
             // A file that a run removed is back.
@@ -304,7 +304,7 @@ impl SyncState<'_> {
         &self,
         before: &KnownFiles,
         unseen: &KnownFiles,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let with = |known: &Files, new: &Files| {
             let all = known.iter().chain(new);
             before.kept(known, &all.map(|(path, text)| (path.clone(), text.clone())).collect())
@@ -315,11 +315,7 @@ impl SyncState<'_> {
     }
 
     /// Saves the changes before they are written.
-    pub(super) async fn begin(
-        &self,
-        changes: &[FileChange],
-        next: &Files,
-    ) -> Result<(), StoreError> {
+    pub(super) async fn begin(&self, changes: &[FileChange], next: &Files) -> StoreResult<()> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -341,7 +337,7 @@ impl SyncState<'_> {
         after: &KnownFiles,
         stamps: &Files,
         written: &BTreeMap<String, Option<Arc<str>>>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let past = self.store.rendered(&self.key(PAST)).await?;
         // What a checkout replaced is as little an edit as what a run did.
         let mut replaced = before.replaced.clone();
@@ -464,7 +460,7 @@ fn with_version(past: &str, version: &str, written: Option<String>) -> String {
 }
 
 /// Stamps of the files of a directory that contained exactly what was rendered when the last run ended.
-pub(crate) async fn stamps_of(store: &Store, dir: &str) -> Result<Files, StoreError> {
+pub(crate) async fn stamps_of(store: &Store, dir: &str) -> StoreResult<Files> {
     let stored = store.rendered(&format!("{dir}{STAMPS}")).await?.into_iter();
     let stamp = |(path, it): (String, Arc<str>)| Some((path, it.split_once(' ')?.0.into()));
     Ok(stored.filter_map(stamp).collect())

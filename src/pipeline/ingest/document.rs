@@ -10,7 +10,9 @@ use crate::pipeline::preamble::Preamble;
 use crate::pipeline::reader::{SessionEnding, mark, mark_of, named_by};
 use crate::privacy::{Redacted, Report};
 use crate::slicing::Slicer;
-use crate::store::{CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError};
+use crate::store::{
+    CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError, StoreResult,
+};
 use crate::transcripts::{
     RawEntry, SessionSource, SliceError, parse_slice, private_tag_finding, redact_entry,
     redact_session,
@@ -116,7 +118,7 @@ impl Enqueuer {
     }
 
     /// The session of a document as the store has it.
-    async fn session_of(&self, document: &Document) -> Result<Session, StoreError> {
+    async fn session_of(&self, document: &Document) -> StoreResult<Session> {
         let namespaces = Namespaces { store: &self.store, gate: &self.gate };
         let Document { session, native_id, is_named, .. } = document;
         let mut session = session.clone();
@@ -240,7 +242,7 @@ impl Enqueuer {
     }
 
     /// Ordinals of a document's entries, which are among the first `known` of its session.
-    async fn ordinals(&self, document: &Document, known: u32) -> Result<Range<u32>, StoreError> {
+    async fn ordinals(&self, document: &Document, known: u32) -> StoreResult<Range<u32>> {
         let own: Vec<u64> = document.entries.iter().map(mark_of).collect();
         let mut from = document.from;
         if from.is_none() && !own.is_empty() {
@@ -260,7 +262,7 @@ impl Enqueuer {
         growth: SessionProgress,
         new: &[Entry],
         rules: &Rules,
-    ) -> Result<Option<Intake>, StoreError> {
+    ) -> StoreResult<Option<Intake>> {
         let (session, taken, known) = (&document.session, growth.taken, growth.entries);
         let (mut gathered, mut remembered) = (Vec::new(), None);
         if taken < known {

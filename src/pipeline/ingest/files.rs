@@ -10,7 +10,7 @@ use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX, SessionId};
 use crate::pipeline::blocking;
 use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading, found};
 use crate::pipeline::tally::Tally;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreResult};
 use crate::transcripts;
 use futures_util::future::join_all;
 use serde::de::IgnoredAny;
@@ -41,7 +41,7 @@ impl Enqueuer {
         input: IntakeSource,
         how: EnqueueOptions,
         cancel: CancellationToken,
-    ) -> Result<IntakeReport, StoreError> {
+    ) -> StoreResult<IntakeReport> {
         let handle = Handle::current();
         blocking(move || {
             let tally = Tally::default();
@@ -169,7 +169,7 @@ struct PlacedDocument {
 
 impl DocumentFiles<'_> {
     /// Enqueues every document of a file; a refused document does not stop the others.
-    fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> Result<(), StoreError> {
+    fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> StoreResult<()> {
         let path = file.path.display().to_string();
         self.tally.with(|totals| totals.files += 1);
         let input = bytes.open(&file.path).map_err(Broken::Input);
@@ -239,7 +239,7 @@ impl DocumentFiles<'_> {
 
     /// Enqueues the documents read so far: sessions concurrently, so that they share commits, the documents of each in
     /// order.
-    fn enqueue(&mut self, path: &str) -> Result<(), StoreError> {
+    fn enqueue(&mut self, path: &str) -> StoreResult<()> {
         let mut sessions: HashMap<SessionId, Vec<(usize, PlacedDocument)>> = HashMap::new();
         for (at, placed) in std::mem::take(&mut self.round).into_iter().enumerate() {
             sessions.entry(placed.document.session.id).or_default().push((at, placed));

@@ -7,7 +7,7 @@ use crate::domain::{Digest, JobId, Session, SessionId, Timestamp};
 use crate::pipeline::reader::{Differs, EarlierReading, Lookup, SliceSink, Work};
 use crate::pipeline::tally::{FileProblem, FindingPlace, Tally};
 use crate::privacy::Redacted;
-use crate::store::{Intake, Store, StoreError, StoreErrorKind};
+use crate::store::{Intake, Store, StoreErrorKind, StoreResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -57,7 +57,7 @@ impl IntakeSink {
         std::mem::take(&mut self.again)
     }
 
-    fn enqueue(&mut self, intake: Option<Intake>) -> Result<ControlFlow<()>, StoreError> {
+    fn enqueue(&mut self, intake: Option<Intake>) -> StoreResult<ControlFlow<()>> {
         let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
         let reported = self.report.of(SessionIntake::of(&intake.session));
         if self.lookup.block_on(reported.enqueue(&self.lookup.store, intake))? {
@@ -73,7 +73,7 @@ impl SliceSink for IntakeSink {
         Some(&mut self.lookup)
     }
 
-    fn before(&mut self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
+    fn before(&mut self, session: &Session, own: bool) -> StoreResult<EarlierReading> {
         self.baseline = Baseline::default();
         let change = self.changed.get(&session.id).cloned();
         if let Some(Change::Other(behind)) = change {
@@ -108,7 +108,7 @@ impl SliceSink for IntakeSink {
         Ok(before)
     }
 
-    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+    fn hand(&mut self, work: Work) -> StoreResult<ControlFlow<()>> {
         match work {
             Work::Begin(session) => {
                 let baseline = std::mem::take(&mut self.baseline);
@@ -208,7 +208,7 @@ impl SessionIntake {
         &mut self,
         store: &Store,
         ordinals: Range<u32>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         for (job, gathers) in store.jobs_of_entries(self.session, ordinals).await? {
             self.job_ids.push(job);
             self.known += u32::from(!gathers);
@@ -217,11 +217,7 @@ impl SessionIntake {
     }
 
     /// Enqueues an intake of the session and counts it; returns false if another process enqueued more meanwhile.
-    pub(super) async fn enqueue(
-        &mut self,
-        store: &Store,
-        intake: Intake,
-    ) -> Result<bool, StoreError> {
+    pub(super) async fn enqueue(&mut self, store: &Store, intake: Intake) -> StoreResult<bool> {
         let gathering = intake.gathering.as_ref();
         let gathers_until = gathering.map(|it| it.until);
         let jobs = intake.jobs.iter().chain(gathering.map(|it| &it.job));

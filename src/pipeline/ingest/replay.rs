@@ -9,7 +9,7 @@ use crate::pipeline::tally::Tally;
 use crate::pipeline::worker::Batch;
 use crate::privacy::{Redacted, Report};
 use crate::slicing::{Cutting, halve};
-use crate::store::{BatchJob, BatchPart, KnownRun, PartEnd, StoreError};
+use crate::store::{BatchJob, BatchPart, KnownRun, PartEnd, StoreResult};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -70,12 +70,12 @@ impl OpenSession {
 }
 
 impl ReplaySink {
-    pub(crate) fn finish(mut self) -> Result<Vec<ReadSession>, StoreError> {
+    pub(crate) fn finish(mut self) -> StoreResult<Vec<ReadSession>> {
         self.close(None)?;
         Ok(self.sessions.into_values().collect())
     }
 
-    fn begin(&mut self, session: Arc<Session>) -> Result<(), StoreError> {
+    fn begin(&mut self, session: Arc<Session>) -> StoreResult<()> {
         self.close(None)?;
         let runs = self.asking.known_runs(&self.lookup, session.id)?;
         let read = ReadSession {
@@ -107,7 +107,7 @@ impl ReplaySink {
     }
 
     /// Enqueues a full part; at the `end` of the session, the rest.
-    fn flush(&mut self, end: Option<PartEnd>) -> Result<(), StoreError> {
+    fn flush(&mut self, end: Option<PartEnd>) -> StoreResult<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let is_full = open.jobs.len() >= PART_JOBS_MAX || open.entries.len() >= PART_ENTRIES_MAX;
         if end.is_none() && !is_full {
@@ -135,7 +135,7 @@ impl ReplaySink {
     }
 
     /// Ends the open session; `ended` is `None` if its reading was stopped.
-    fn close(&mut self, ended: Option<SessionEnding>) -> Result<(), StoreError> {
+    fn close(&mut self, ended: Option<SessionEnding>) -> StoreResult<()> {
         let whole = ended.filter(|ended| ended.whole);
         if let Some(mut ended) = whole {
             let remembered = ended.preamble.take().map(|mut preamble| {
@@ -163,7 +163,7 @@ impl SliceSink for ReplaySink {
         Some(&mut self.lookup)
     }
 
-    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+    fn hand(&mut self, work: Work) -> StoreResult<ControlFlow<()>> {
         match work {
             Work::Begin(session) => self.begin(session)?,
             Work::Skipped(entry) => {
@@ -207,7 +207,7 @@ pub(crate) struct SessionCount {
 }
 
 impl CountSink<'_> {
-    pub(crate) fn finish(self) -> Result<u64, StoreError> {
+    pub(crate) fn finish(self) -> StoreResult<u64> {
         let mut slices_open = 0;
         for (session, counted) in self.sessions {
             let known = counted.read.difference(&counted.pending).count() as u64;
@@ -235,7 +235,7 @@ impl SliceSink for CountSink<'_> {
         self.lookup.as_mut()
     }
 
-    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+    fn hand(&mut self, work: Work) -> StoreResult<ControlFlow<()>> {
         let counted = self.open.and_then(|open| self.sessions.get_mut(&open));
         match work {
             Work::Begin(session) => {
@@ -284,7 +284,7 @@ struct SplitSlice {
 }
 
 impl Asking {
-    fn known_runs(self, lookup: &Lookup, id: SessionId) -> Result<KnownRuns, StoreError> {
+    fn known_runs(self, lookup: &Lookup, id: SessionId) -> StoreResult<KnownRuns> {
         let runs = lookup.block_on(lookup.store.known_runs(id, self.digest))?;
         Ok(runs.into_iter().map(|run| (run.run, run)).collect())
     }

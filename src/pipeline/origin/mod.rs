@@ -10,7 +10,7 @@ use super::searching::{HitState, SearchHit, SearchRequest, search};
 use crate::adapters::code::{BlamedLine, Commit};
 use crate::domain::{Entry, EntryKind, Timestamp};
 use crate::search::Query;
-use crate::store::{SearchFilter, SessionWithSpan, Store, StoreError, StoredRecord};
+use crate::store::{SearchFilter, SessionWithSpan, Store, StoreResult, StoredRecord};
 use score::{
     Clue, SLACK, SUBJECT_LETTERS_MIN, certainty, commits, names, points, time_clue, writes,
 };
@@ -72,7 +72,7 @@ struct Candidate {
 }
 
 impl OriginRequest<'_> {
-    pub(crate) async fn run(&self) -> Result<Origin, StoreError> {
+    pub(crate) async fn run(&self) -> StoreResult<Origin> {
         let mut candidates = Vec::new();
         let times = self.times();
         let (first, last) = (times.iter().min(), times.iter().max());
@@ -131,7 +131,7 @@ impl OriginRequest<'_> {
         self.commit.files.iter().map(String::as_str).chain(now).collect()
     }
 
-    async fn candidate(&self, held: SessionWithSpan) -> Result<Option<Candidate>, StoreError> {
+    async fn candidate(&self, held: SessionWithSpan) -> StoreResult<Option<Candidate>> {
         let times = self.times();
         let clues = times.iter().filter_map(|at| time_clue(held.began, held.ended, *at));
         let best = clues.max_by_key(|it| points(&[it.clone(), Clue::SameProject, Clue::Names]));
@@ -216,7 +216,7 @@ impl OriginRequest<'_> {
         &self,
         sessions: &[(Candidate, Certainty)],
         names: &[String],
-    ) -> Result<Vec<RelatedRecord>, StoreError> {
+    ) -> StoreResult<Vec<RelatedRecord>> {
         let mut requests: Vec<SearchRequest> = Vec::new();
         for (candidate, _) in sessions {
             let session = Some(candidate.held.session.id.to_string());

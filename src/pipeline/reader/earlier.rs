@@ -5,7 +5,7 @@ use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Entry, EntryKind, Format, Session, SessionId, Speaker, Timestamp};
 use crate::pipeline::namespace::Namespaces;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{SpokenEntry, Store, StoreError};
+use crate::store::{SpokenEntry, Store, StoreResult};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio::runtime::Handle;
 
@@ -58,7 +58,7 @@ impl Lookup {
         self.handle.block_on(work)
     }
 
-    pub(crate) fn namespace(&mut self, folder: &str, gate: &Gate) -> Result<String, StoreError> {
+    pub(crate) fn namespace(&mut self, folder: &str, gate: &Gate) -> StoreResult<String> {
         if let Some(known) = self.namespaces.get(folder) {
             return Ok(known.clone());
         }
@@ -71,7 +71,7 @@ impl Lookup {
         Namespaces { store: &self.store, gate }
     }
 
-    pub(crate) fn marks(&self, session: SessionId, entries: u32) -> Result<Vec<u64>, StoreError> {
+    pub(crate) fn marks(&self, session: SessionId, entries: u32) -> StoreResult<Vec<u64>> {
         let mut marks = Vec::new();
         if entries > 0 {
             let each = |said: SpokenEntry| {
@@ -85,7 +85,7 @@ impl Lookup {
 
     /// Returns the earlier reading for a reader of the whole session. `own` means that the file is the
     /// session's, whichever file it was read from before.
-    pub(crate) fn whole(&self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
+    pub(crate) fn whole(&self, session: &Session, own: bool) -> StoreResult<EarlierReading> {
         let Some(progress) = self.block_on(self.store.growth(session.id))? else {
             return Ok(EarlierReading::default());
         };
@@ -101,11 +101,7 @@ impl Lookup {
 
     /// Copy keys of the records of the session that `session` was forked from, by its first record `first`. A session
     /// of another namespace is no origin.
-    pub(crate) fn fork_of(
-        &mut self,
-        session: &Session,
-        first: &Redacted,
-    ) -> Result<Vec<u64>, StoreError> {
+    pub(crate) fn fork_of(&mut self, session: &Session, first: &Redacted) -> StoreResult<Vec<u64>> {
         let format = session.format;
         if self.beginnings.as_ref().is_none_or(|(known, _)| *known != format) {
             let found = self.block_on(self.store.first_entry_ids(format))?;
@@ -127,7 +123,7 @@ impl Lookup {
     }
 
     /// Keys of the records that are stored as a session's own.
-    pub(crate) fn own_records(&self, session: SessionId) -> Result<HashSet<u64>, StoreError> {
+    pub(crate) fn own_records(&self, session: SessionId) -> StoreResult<HashSet<u64>> {
         let own = self.block_on(self.store.own_entries(session))?;
         Ok(own.iter().map(|(_, native_id)| record_key(native_id)).collect())
     }

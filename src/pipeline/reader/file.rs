@@ -8,7 +8,7 @@ use crate::adapters::walk::{Candidate, Input, open, walk};
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, SessionId, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::{Redacted, is_private_file};
-use crate::store::{CopyBuilder, KeepAs, StoreError, StoredCopy};
+use crate::store::{CopyBuilder, KeepAs, StoreResult, StoredCopy};
 use crate::transcripts::{self, DetectError, RawEntry, RawSession, TranscriptItem, nothing_read};
 use std::fmt::Display;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -234,7 +234,7 @@ impl<S: SliceSink> Reader<'_, S> {
         })
     }
 
-    fn read_copy(&mut self, copy: &StoredCopy) -> Result<ControlFlow<()>, StoreError> {
+    fn read_copy(&mut self, copy: &StoredCopy) -> StoreResult<ControlFlow<()>> {
         let session = &copy.session;
         let Some(lookup) = self.sink.lookup() else { return Ok(ControlFlow::Continue(())) };
         let chunks = lookup.block_on(lookup.store.copy_chunks(session.id))?;
@@ -279,11 +279,7 @@ impl<S: SliceSink> Reader<'_, S> {
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn copied_entries(
-        &mut self,
-        id: SessionId,
-        part: u32,
-    ) -> Result<Option<Vec<Entry>>, StoreError> {
+    fn copied_entries(&mut self, id: SessionId, part: u32) -> StoreResult<Option<Vec<Entry>>> {
         let Some(lookup) = self.sink.lookup() else { return Ok(None) };
         lookup.block_on(lookup.store.copied_entries(id, part))
     }

@@ -15,7 +15,7 @@ use crate::domain::{Entry, Finding, Format, Session, Timestamp};
 use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::{Cutting, SliceSettings};
-use crate::store::{StoreError, StoredCopy};
+use crate::store::{StoreError, StoreResult, StoredCopy};
 use earlier::Copies;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -78,14 +78,14 @@ pub(super) trait SliceSink {
     }
 
     /// Returns earlier readings of a session. `own` means that the file is the session's, whichever was read before.
-    fn before(&mut self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
+    fn before(&mut self, session: &Session, own: bool) -> StoreResult<EarlierReading> {
         match self.lookup() {
             Some(lookup) => lookup.whole(session, own),
             None => Ok(EarlierReading::default()),
         }
     }
 
-    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError>;
+    fn hand(&mut self, work: Work) -> StoreResult<ControlFlow<()>>;
 
     /// Handles a rewritten session. None of its slices reach the sink until the file is read again. Only for sinks
     /// that return marks of entries.
@@ -113,7 +113,7 @@ impl<'a, S: SliceSink> Reader<'a, S> {
         copies.iter().try_for_each(|copy| self.copy(copy))
     }
 
-    pub(super) fn finish(self) -> Result<S, StoreError> {
+    pub(super) fn finish(self) -> StoreResult<S> {
         self.failed.map_or(Ok(self.sink), Err)
     }
 
@@ -133,15 +133,12 @@ impl<'a, S: SliceSink> Reader<'a, S> {
         }
     }
 
-    fn look_up<T: Default>(
-        &mut self,
-        question: impl FnOnce(&mut Lookup) -> Result<T, StoreError>,
-    ) -> T {
+    fn look_up<T: Default>(&mut self, question: impl FnOnce(&mut Lookup) -> StoreResult<T>) -> T {
         let found = self.sink.lookup().map(question).transpose();
         self.noted(found).unwrap_or_default()
     }
 
-    fn noted<T: Default>(&mut self, outcome: Result<T, StoreError>) -> T {
+    fn noted<T: Default>(&mut self, outcome: StoreResult<T>) -> T {
         outcome.unwrap_or_else(|error| {
             self.failed.get_or_insert(error);
             T::default()

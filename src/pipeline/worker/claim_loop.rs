@@ -5,7 +5,7 @@ use super::tasks::Schedule;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
 use crate::pipeline::join_result;
-use crate::store::{ClaimRequest, ClaimedJobs, StoreError};
+use crate::store::{ClaimRequest, ClaimedJobs, StoreError, StoreResult};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
@@ -24,7 +24,7 @@ struct ClaimLoop<'a> {
     /// Maximum outage of the endpoint that a user waits for.
     outage_max: Duration,
     schedule: Schedule,
-    under_way: JoinSet<Result<(), StoreError>>,
+    under_way: JoinSet<StoreResult<()>>,
     /// Time at which the next wait or lease ends.
     next_at: Option<Timestamp>,
     /// Duration of the outage so far.
@@ -36,7 +36,7 @@ pub(super) async fn run(
     state: &Arc<WorkerState>,
     until: Until,
     outage_max: Duration,
-) -> Result<End, StoreError> {
+) -> StoreResult<End> {
     let mut claims = ClaimLoop {
         state,
         until,
@@ -59,7 +59,7 @@ pub(super) async fn run(
 }
 
 impl ClaimLoop<'_> {
-    async fn run(&mut self) -> Result<End, StoreError> {
+    async fn run(&mut self) -> StoreResult<End> {
         // Terminates with the worker.
         loop {
             while let Some(ended) = self.under_way.try_join_next() {
@@ -105,7 +105,7 @@ impl ClaimLoop<'_> {
     }
 
     /// Returns true if nothing is left to wait for.
-    async fn is_done(&self) -> Result<bool, StoreError> {
+    async fn is_done(&self) -> StoreResult<bool> {
         match self.until {
             Until::Stopped => Ok(false),
             Until::OneJob => Ok(true),
@@ -133,7 +133,7 @@ impl ClaimLoop<'_> {
         self.state.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
     }
 
-    async fn claim(&mut self, jobs_max: u32) -> Result<usize, StoreError> {
+    async fn claim(&mut self, jobs_max: u32) -> StoreResult<usize> {
         if jobs_max == 0 {
             return Ok(0);
         }
@@ -210,7 +210,7 @@ impl ClaimLoop<'_> {
     }
 
     /// Probes an unreachable endpoint with a single job after a pause.
-    async fn probe(&mut self, number: u32) -> Result<(), StoreError> {
+    async fn probe(&mut self, number: u32) -> StoreResult<()> {
         self.rest().await;
         // Probably the wrong address; a worker that runs on waits for it like for an outage.
         if self.until != Until::Stopped
@@ -248,7 +248,7 @@ impl ClaimLoop<'_> {
     }
 
     /// Stops the worker on a store error, so that other jobs do not pay for answers that cannot be stored.
-    fn note(&mut self, ended: Result<Result<(), StoreError>, JoinError>) {
+    fn note(&mut self, ended: Result<StoreResult<()>, JoinError>) {
         if let Some(Err(error)) = join_result(ended) {
             self.state.closing.cancel();
             self.failed.get_or_insert(error);

@@ -16,8 +16,8 @@ use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
 use crate::store::{
-    CapReached, CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreError,
-    StoreErrorKind,
+    CapReached, CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, StoreErrorKind,
+    StoreResult,
 };
 use std::sync::atomic::Ordering;
 use tracing::Instrument;
@@ -56,7 +56,7 @@ impl ClaimEnd {
 
 impl WorkerState {
     /// Works on a job until its claim ends. Only store errors are `Err`.
-    pub(super) async fn work(&self, claimed: Claimed, slot: CallSlot) -> Result<(), StoreError> {
+    pub(super) async fn work(&self, claimed: Claimed, slot: CallSlot) -> StoreResult<()> {
         let span = JobSpan::begin(claimed.job.id, claimed.attempt);
         let ended = self.process(claimed, slot).instrument(span.span()).await;
         if let Some(batch) = &self.batch {
@@ -72,7 +72,7 @@ impl WorkerState {
         &self,
         claimed: Claimed,
         slot: CallSlot,
-    ) -> Result<(JobOutcome, Option<String>), StoreError> {
+    ) -> StoreResult<(JobOutcome, Option<String>)> {
         let began = self.now();
         let lease = self.leases.take(claimed.lease, &self.closing);
         let end = match self.extract(&claimed, &lease).await {
@@ -99,11 +99,7 @@ impl WorkerState {
         Ok((outcome, reason))
     }
 
-    async fn extract(
-        &self,
-        claimed: &Claimed,
-        lease: &LeaseGuard<'_>,
-    ) -> Result<ClaimEnd, StoreError> {
+    async fn extract(&self, claimed: &Claimed, lease: &LeaseGuard<'_>) -> StoreResult<ClaimEnd> {
         let (session, mut cutting) = match self.load(claimed).await? {
             Ok(loaded) => loaded,
             Err(detail) => {
@@ -162,7 +158,7 @@ impl WorkerState {
     }
 
     /// Tells the user if a job was lost because its conversation was forgotten.
-    async fn note_forgotten(&self, claimed: &Claimed) -> Result<(), StoreError> {
+    async fn note_forgotten(&self, claimed: &Claimed) -> StoreResult<()> {
         let growth = self.store().retry(|store| store.growth(claimed.session)).await?;
         if growth.is_some_and(|it| it.forgotten)
             && !self.has_forgotten.swap(true, Ordering::Relaxed)
@@ -175,7 +171,7 @@ impl WorkerState {
     }
 
     /// Bills the answers of an attempt that began at `began`, if its job was cancelled.
-    async fn bill_cancelled(&self, claimed: &Claimed, began: Timestamp) -> Result<(), StoreError> {
+    async fn bill_cancelled(&self, claimed: &Claimed, began: Timestamp) -> StoreResult<()> {
         let run = run_id(self.extractor.asking, claimed.job.slice);
         let (job, price) = (claimed.lease.subject, self.extractor.client.price);
         let cost = move |usage| cost(usage, price);
@@ -183,10 +179,7 @@ impl WorkerState {
     }
 
     /// Loads the job's slice as it was cut. Returns a message if it cannot be rebuilt.
-    async fn load(
-        &self,
-        claimed: &Claimed,
-    ) -> Result<Result<(Session, Cutting), String>, StoreError> {
+    async fn load(&self, claimed: &Claimed) -> StoreResult<Result<(Session, Cutting), String>> {
         let (session, entries) =
             self.store().retry(|store| store.work_of(claimed.session, &claimed.job)).await?;
         let Ok(cut) = serde_json::from_str::<SliceCut>(&claimed.job.cut) else {
@@ -224,7 +217,7 @@ impl WorkerState {
         claimed: &Claimed,
         attempt: RunAttempt,
         failed: FailedExtraction,
-    ) -> Result<ClaimEnd, StoreError> {
+    ) -> StoreResult<ClaimEnd> {
         let loaded = self.load(claimed).await?;
         let halves = loaded.map(|(_, cutting)| self.halves(claimed, &cutting)).unwrap_or_default();
         if halves.is_empty() {
@@ -265,7 +258,7 @@ impl WorkerState {
         claimed: &Claimed,
         attempt: RunAttempt,
         why: Deferral,
-    ) -> Result<ClaimEnd, StoreError> {
+    ) -> StoreResult<ClaimEnd> {
         Ok(match why {
             Deferral::Stopped => ClaimEnd::uncharged(None),
             Deferral::Needs(error) => {
@@ -325,7 +318,7 @@ impl WorkerState {
     }
 
     /// Holds back all jobs under the cap, so that they do not reach it one by one.
-    async fn hold_back(&self, reached: &CapReached) -> Result<JobRelease, StoreError> {
+    async fn hold_back(&self, reached: &CapReached) -> StoreResult<JobRelease> {
         let now = self.now();
         let wait = Some((Wait::Cap, now.next_midnight(), reached.to_string()));
         let release = JobRelease { wait, charged: false };
@@ -347,7 +340,7 @@ impl WorkerState {
         Ok(release)
     }
 
-    async fn write(&self, claimed: &Claimed, end: ClaimEnd) -> Result<JobOutcome, StoreError> {
+    async fn write(&self, claimed: &Claimed, end: ClaimEnd) -> StoreResult<JobOutcome> {
         let (lease, now) = (claimed.lease, self.now());
         let written = match end {
             ClaimEnd::Lost => return Ok(JobOutcome::Lost),

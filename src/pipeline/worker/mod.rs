@@ -18,7 +18,7 @@ use crate::adapters::clock::Drift;
 use crate::adapters::process;
 use crate::config::Config;
 use crate::domain::Timestamp;
-use crate::store::{Store, StoreError, WorkerStatus};
+use crate::store::{Store, StoreResult, WorkerStatus};
 use state::{CircuitBreaker, Leases, WorkerState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -65,12 +65,12 @@ impl Consumer {
     ///
     /// # Errors
     /// Permanent store errors.
-    pub async fn run(self) -> Result<Report, StoreError> {
+    pub async fn run(self) -> StoreResult<Report> {
         self.work(None).await
     }
 
     /// As [`Consumer::run`], but only for the jobs of `batch`, if there is one.
-    pub(super) async fn work(self, batch: Option<Arc<Batch>>) -> Result<Report, StoreError> {
+    pub(super) async fn work(self, batch: Option<Arc<Batch>>) -> StoreResult<Report> {
         let (until, outage_max) = (self.until, self.config.limits.wait_max);
         let state = &Arc::new(self.state(batch).await?);
         let started_at = state.started_at;
@@ -106,7 +106,7 @@ impl Consumer {
         Ok(Report { end, started_at, left })
     }
 
-    async fn state(self, batch: Option<Arc<Batch>>) -> Result<WorkerState, StoreError> {
+    async fn state(self, batch: Option<Arc<Batch>>) -> StoreResult<WorkerState> {
         let Consumer { config, model, model_name, store, id, closing, feeding, tally, .. } = self;
         // A user waits for a replay, so store errors are reported at once, and calls are retried at once instead of
         // later.
@@ -171,7 +171,7 @@ const BEAT_AGAIN: Duration = Duration::from_secs(1);
 const BACK_MILLIS: i64 = 2_000;
 
 impl WorkerState {
-    async fn report(&self) -> Result<(), StoreError> {
+    async fn report(&self) -> StoreResult<()> {
         let presence = WorkerStatus {
             id: self.id.clone(),
             started_at: self.started_at,
@@ -200,7 +200,7 @@ impl WorkerState {
         }
     }
 
-    async fn beat_once(&self, drift: &mut Drift) -> Result<(), StoreError> {
+    async fn beat_once(&self, drift: &mut Drift) -> StoreResult<()> {
         let now = self.now();
         let ahead = drift.since_last(now);
         self.extend().await?;

@@ -8,7 +8,7 @@ use crate::pipeline::adjudicate::Adjudicator;
 use crate::pipeline::extractor::Extractor;
 use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
-use crate::store::{RemainingJobs, Staged, StoreError};
+use crate::store::{RemainingJobs, Staged, StoreResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -73,11 +73,11 @@ impl WorkerState {
     }
 
     /// Remaining jobs; of the dead, those that died at `since` or later.
-    pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
+    pub(super) async fn left(&self, since: Timestamp) -> StoreResult<RemainingJobs> {
         self.store().retry(|store| store.left(since, self.batch_id())).await
     }
 
-    pub(super) async fn extend(&self) -> Result<(), StoreError> {
+    pub(super) async fn extend(&self) -> StoreResult<()> {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {
             let until = now.after(self.queue.lease);

@@ -8,7 +8,7 @@ use crate::pipeline::adjudicate::Halt;
 use crate::pipeline::blocking;
 use crate::pipeline::consolidating::{ConsolidationOutcome, Consolidator};
 use crate::pipeline::dir_sync::{DirSync, SyncError};
-use crate::store::{Store, StoreError, StoreErrorKind};
+use crate::store::{Store, StoreErrorKind, StoreResult};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -47,7 +47,7 @@ impl Schedule {
         &mut self,
         state: &WorkerState,
         idle: bool,
-    ) -> Result<Option<Task>, StoreError> {
+    ) -> StoreResult<Option<Task>> {
         let now = state.now();
         if (idle || has_passed(self.cards_at, now))
             && let Some(cards) = self.cards(state).await?
@@ -60,13 +60,13 @@ impl Schedule {
         Ok(None)
     }
 
-    pub(super) async fn cards(&mut self, state: &WorkerState) -> Result<Option<Task>, StoreError> {
+    pub(super) async fn cards(&mut self, state: &WorkerState) -> StoreResult<Option<Task>> {
         self.cards_at = state.now();
         let due = state.store().retry(|store| store.cards_due(CARDS_MAX)).await?;
         Ok((!due.is_empty()).then_some(Task::Cards(due)))
     }
 
-    async fn consolidation(&mut self, state: &WorkerState) -> Result<Option<Task>, StoreError> {
+    async fn consolidation(&mut self, state: &WorkerState) -> StoreResult<Option<Task>> {
         self.memory_at = state.now();
         // Records wait until a person has fixed the problem with the model; extraction continues.
         if state.adjudicator.as_ref().is_some_and(|it| it.needs().is_some()) {
@@ -90,7 +90,7 @@ fn has_passed(last: Timestamp, now: Timestamp) -> bool {
 }
 
 impl Task {
-    pub(super) async fn run(self, state: Arc<WorkerState>) -> Result<(), StoreError> {
+    pub(super) async fn run(self, state: Arc<WorkerState>) -> StoreResult<()> {
         match self {
             Task::Cards(due) => state.store().retry(|store| state.make_cards(store, &due)).await,
             Task::Consolidation(namespaces) => {
@@ -104,7 +104,7 @@ impl Task {
 }
 
 impl WorkerState {
-    async fn make_cards(&self, store: &Store, due: &[(SessionId, u32)]) -> Result<(), StoreError> {
+    async fn make_cards(&self, store: &Store, due: &[(SessionId, u32)]) -> StoreResult<()> {
         for &(session, entries) in due {
             let mut card = CardBuilder::new(&self.extractor.gate);
             let mut from = 0;
