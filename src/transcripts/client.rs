@@ -58,8 +58,8 @@ fn walk(
         Layout::Lines => each_line(input, |line| {
             if talk.emit.accepts(&line) && !line.text.trim().is_empty() {
                 talk.line = line.number;
-                match json::parse(&line.text) {
-                    Ok(json) => record(client, &json, talk),
+                match json::parse_line(&line.text) {
+                    Ok(values) => values.iter().for_each(|json| record(client, json, talk)),
                     Err(expected) => talk.emit.unreadable(&line, &expected),
                 }
             }

@@ -117,6 +117,10 @@ impl<'e> Emit<'e> {
         match parsed {
             Parsed::Valid => {}
             Parsed::Repaired => self.repaired(line.number),
+            Parsed::First => {
+                let detail = "expected one JSON object a line; what follows the first is not read";
+                self.finding(Severity::Warning, "bad-line", line.number, detail);
+            }
             Parsed::Invalid => self.unreadable(line, expected),
         }
     }

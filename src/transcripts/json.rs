@@ -3,6 +3,7 @@
 
 use crate::text::lenient_json::repaired;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Parses one value, repairing the text if necessary. The error never contains content of the text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
@@ -77,10 +78,20 @@ impl JsonExt for Value {
     }
 }
 
+/// Parses the values of a line: a client may have appended to a line without an end.
+pub(super) fn parse_line(text: &str) -> Result<Vec<Value>, String> {
+    parse(text).map(|json| vec![json]).or_else(|error| {
+        let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        values.collect::<Result<_, _>>().map_err(|_| error)
+    })
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Parsed {
     Valid,
     Repaired,
+    /// Only the first of several values.
+    First,
     Invalid,
 }
 
@@ -94,6 +105,10 @@ pub(super) fn parse_object(
     }
     if read(text).is_ok() {
         return Parsed::Valid;
+    }
+    let first = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().next();
+    if first.and_then(Result::ok).is_some_and(|first| read(first.get()).is_ok()) {
+        return Parsed::First;
     }
     match repaired(text).map(|repaired| read(&repaired)) {
         Some(Ok(())) => Parsed::Repaired,
@@ -120,6 +135,20 @@ mod tests {
     #[test]
     fn a_lone_surrogate_does_not_lose_the_value() {
         check(r#"{"a":"x\ud83d"}"#, Ok("{\"a\":\"x\u{fffd}\"}"));
+    }
+
+    #[test]
+    fn a_line_may_hold_several_values() {
+        assert_eq!(parse_line(r#"{"a":1}{"b":2}"#).map(|values| values.len()), Ok(2));
+        assert!(parse_line(r#"{"a":1}{"b":"#).is_err());
+        for (text, expected) in [
+            (r#"{"a":1}"#, Parsed::Valid),
+            (r#"{"a":1}{"b":2}"#, Parsed::First),
+            (r#"{"a":1"#, Parsed::Invalid),
+        ] {
+            let read = |text: &str| serde_json::from_str::<Value>(text).map(drop);
+            assert_eq!(parse_object(text, read), expected);
+        }
     }
 
     #[test]

@@ -262,6 +262,22 @@ fn queued_prompts_steer_return_or_reappear() {
 }
 
 #[test]
+fn a_record_behind_which_another_was_appended_is_read() {
+    let lines = [
+        user("a", "x", r#""list the files""#),
+        says("b", "a", "m", &text("Done.")) + r#"{"type":"summary","summary":"Files"}"#,
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        1: person prompt: list the files
+        ! bad-line 2
+        2: assistant text: Done.",
+    );
+}
+
+#[test]
 fn a_queued_prompt_that_is_taken_out_of_turn_is_read_once() {
     check(
         r#"

@@ -97,6 +97,18 @@ mod tests {
     use crate::transcripts::testing::{entries, items, show};
 
     #[test]
+    fn records_on_one_line_are_all_read() {
+        let said = |id: &str, kind: &str, words: &str| {
+            format!(
+                r#"{{"uuid":"{id}","parentUuid":null,"sessionId":"b","type":"{kind}","message":{{"parts":[{{"text":"{words}"}}]}}}}"#
+            )
+        };
+        let line = said("x", "user", "go on") + &said("y", "assistant", "Done.");
+        let shown: Vec<_> = entries(&items(Format::QwenCode, line.as_bytes())).map(show).collect();
+        assert_eq!(shown, ["person prompt: go on", "assistant text: Done."]);
+    }
+
+    #[test]
     fn a_message_during_a_turn_is_read_without_its_heading() {
         let line = r#"{"uuid":"x","sessionId":"b","type":"user","subtype":"mid_turn_user_message","message":{"parts":[{"text":"\n[User message received during tool execution]: stop"}]}}"#;
         let items = items(Format::QwenCode, line.as_bytes());
