@@ -372,6 +372,36 @@ fn what_a_deed_left_behind_ends_with_a_later_deed_or_decision() {
 }
 
 #[test]
+fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
+    let works = attempt("Put the other cable in the label printer", "whole tickets", true);
+    let fails = attempt("Put the other cable in the label printer", "half a ticket", false);
+    let (makeshift, rule) = ("for now tickets are written by hand", "tickets are written by hand");
+    for (chosen, deed, day, is_ended) in [
+        (makeshift, works.clone(), 9, true),
+        (makeshift, works.clone(), 0, false),
+        (makeshift, fails, 9, false),
+        (rule, works, 9, false),
+    ] {
+        let decided = record(decision(&[], chosen, ""), Speaker::Person, 1);
+        let done = record(deed, Speaker::Assistant, day);
+        // In either order of reading.
+        for [first, second] in [[&decided, &done], [&done, &decided]] {
+            let mut state = MemoryMap::new();
+            plan(std::slice::from_ref(first), &mut state);
+            let memories = Memories::of(NAMESPACE, &state);
+            let mut verdicts = Verdicts::none();
+            let replaces = Verdict::Replaces { agreed: false };
+            verdicts.insert(second.id, of(&state, first).id, replaces);
+            let records = [second.clone()];
+            let (planned, _) = consolidate(&records, &memories, &verdicts);
+            finish(&records, &planned, memories, &mut state);
+            let ended = of(&state, &decided).state == MemoryState::Superseded;
+            assert_eq!(ended, is_ended, "{chosen} {day} {planned:#?}");
+        }
+    }
+}
+
+#[test]
 fn a_record_that_replaces_one_memory_may_change_a_part_of_another() {
     let mut state = MemoryMap::new();
     let old = ["the boat sails on Tuesdays", "tickets cost 8 and are sold on board"];
@@ -619,6 +649,19 @@ fn a_short_message_is_evidence_as_a_whole() {
     let texts = ["do it".to_owned(), "we do it later".to_owned()];
     assert!(quotes("do it", &texts) && !quotes("later", &texts[..1]) && !quotes("", &texts));
     assert!(!quotes("do it", &texts[1..]));
+}
+
+#[test]
+fn a_statement_beside_a_record_is_quoted_with_or_without_its_speaker() {
+    let words = Redacted::reopened("do it on Fridays".to_owned());
+    let beside = vec![NearbyStatement { speaker: Speaker::Person, words, after: true }];
+    let record = record(decision(&[], "the boat sails on Fridays", ""), Speaker::Person, 1);
+    let offer = Offer { record, own: None, targets: Vec::new(), beside };
+    let offered = OfferedRecord { offer, targets: Vec::new() };
+    let label = Speaker::Person.name();
+    assert!(offered.shows("do it on fridays"));
+    assert!(offered.shows(&format!("{label}: do it on fridays")));
+    assert!(!offered.shows("tool: do it on fridays"));
 }
 
 #[test]

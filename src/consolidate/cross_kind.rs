@@ -340,6 +340,15 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
+/// True if `decision` holds only for the time being, and `attempt` succeeded after it: `tickets are written by hand for now`,
+/// until the printer works.
+fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
+    decision.claim.kind() == ClaimKind::Decision
+        && matches!(&attempt.claim, Claim::Attempt(it) if it.succeeded)
+        && decision.valid_from < attempt.valid_from
+        && list("interim").are_in(&folded(decision.claim.headline()))
+}
+
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without
 /// ticket numbers` grants English.
 fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
@@ -379,7 +388,11 @@ impl<'a> Link<'a> {
         memory: &'a Memory,
         is_together: bool,
     ) -> Link<'a> {
-        let earlier = others(new.subject.search.kind).contains(&(memory.claim.kind(), true));
+        let mut earlier = others(new.subject.search.kind).contains(&(memory.claim.kind(), true));
+        // Of a decision and an attempt, the attempt is the answer if it ends what was decided for the time until then.
+        if is_bridged(memory, home) || is_bridged(home, memory) {
+            earlier = home.claim.kind() == ClaimKind::Attempt;
+        }
         let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
         Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
     }
@@ -573,10 +586,12 @@ impl<'a> Link<'a> {
         let is_one = self.is_together && (self.is_wish_and_decision() || is_question);
         let is_later = order == Order::Same || is_one || asks_again;
         let order = if is_later { Order::Later } else { order };
-        let consequence = self.granted().or_else(|| self.found_out()).or_else(|| self.undone());
+        let undone = self.undone();
+        let is_bridge = undone.is_some() && self.asked.claim.kind() == ClaimKind::Decision;
+        let consequence = self.granted().or_else(|| self.found_out()).or(undone);
         let consequence = consequence.or_else(|| self.consequence());
-        // Whether a question is settled is a fact, whoever settled it.
-        let agreed = agreed || is_question;
+        // Whether a question is settled or something works again is a fact, whoever brought it about.
+        let agreed = agreed || is_question || is_bridge;
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
         Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }
@@ -644,18 +659,17 @@ impl<'a> Link<'a> {
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a
-    /// failed one was to reach.
+    /// failed one was to reach, or of an attempt that ends what was decided for the time until then.
     fn undone(&self) -> Option<Consequence> {
-        let (Claim::Attempt(tried), Claim::Decision(_)) = (&self.asked.claim, &self.answer.claim)
-        else {
-            return None;
-        };
-        if tried.succeeded {
-            let (rule, open_rule) = ("replaced", "may-replace");
-            return Some(Consequence { stage: None, supersedes: true, rule, open_rule });
-        }
+        let (rule, open_rule) = ("replaced", "may-replace");
+        let replaced = Consequence { stage: None, supersedes: true, rule, open_rule };
         let solved = Consequence { stage: Some(Stage::Refuted), ..Consequence::done("solved") };
-        self.asked.is_open().then_some(solved)
+        match (&self.asked.claim, &self.answer.claim) {
+            (Claim::Attempt(tried), Claim::Decision(_)) if tried.succeeded => Some(replaced),
+            (Claim::Attempt(_), Claim::Decision(_)) => self.asked.is_open().then_some(solved),
+            (Claim::Decision(_), Claim::Attempt(_)) => Some(replaced),
+            _ => None,
+        }
     }
 
     fn consequence(&self) -> Option<Consequence> {

@@ -1,7 +1,7 @@
 //! An incoming record: its claim, its speakers, and whether its evidence mentions a change.
 
 use super::phrases::says_change;
-use super::question::is_settled;
+use super::question::{is_answered, is_settled};
 use super::retraction::Retraction;
 use super::subject::Subject;
 use crate::domain::{Claim, ClaimKind, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
@@ -95,6 +95,7 @@ fn stage(claim: &Claim) -> Stage {
     match claim {
         Claim::Decision(_) => Stage::Decided,
         Claim::Discussion(it) if is_settled(it) == Some(true) => Stage::Decided,
+        Claim::Request(it) if is_answered(it) => Stage::Decided,
         Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
         Claim::Attempt(it) if it.succeeded => Stage::Decided,
         Claim::Attempt(_) => Stage::Attempted,

@@ -1,9 +1,9 @@
 //! The question of a discussion, and how it ended by the words of its own record, such as `Which store? (left open)` or
-//! a last point `decided: SQLite`.
+//! a last point `decided: SQLite`. Likewise a wish to be told something.
 
 use super::phrases::{WordList, list};
 use super::quantity::words_of;
-use crate::domain::Discussion;
+use crate::domain::{Discussion, PersonRequest};
 use crate::text::tokens::folded;
 
 /// Characters before a remark that has no parentheses.
@@ -13,6 +13,11 @@ const BEFORE_REMARK: [char; 6] = ['?', '.', ';', '–', '—', ','];
 pub(super) fn is_settled(it: &Discussion) -> Option<bool> {
     let of_last = || it.points.last().and_then(|point| is_remark_of_end(point));
     is_remark_of_end(&it.topic).or_else(of_last)
+}
+
+/// True if its summary says that a wish to be told something was answered: `How is the locale set? (answered)`.
+pub(super) fn is_answered(it: &PersonRequest) -> bool {
+    remark(&it.summary).and_then(|(_, remark)| ended(remark, true)) == Some(true)
 }
 
 /// The topic without a remark in parentheses on how it ended.
@@ -72,7 +77,22 @@ mod tests {
         ] {
             let points = vec!["it is fast".to_owned(), last.to_owned()];
             let it = Discussion { topic: topic.to_owned(), points };
-            assert_eq!(is_settled(&it), expected, "{topic} {last}");
+            assert_eq!(is_settled(&it) == Some(true), expected, "{topic} {last}");
+        }
+    }
+
+    #[test]
+    fn a_wish_was_answered_as_its_own_record_says() {
+        for (summary, expected) in [
+            ("Tell how the locale is set by the path. (answered)", true),
+            ("Tell how the locale is set by the path (answered).", true),
+            ("Tell how the locale is set by the path", false),
+            ("Tell how the locale is set (answered in part)", false),
+            ("Tell how the locale is set (not answered)", false),
+        ] {
+            let it =
+                PersonRequest { intent: String::new(), target: None, summary: summary.to_owned() };
+            assert_eq!(is_answered(&it), expected, "{summary}");
         }
     }
 

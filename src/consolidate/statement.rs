@@ -11,7 +11,6 @@ use super::question::question;
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
-use std::sync::LazyLock;
 
 /// Minimum number of shared topic words; with fewer there is no topic.
 const TOPIC_WORDS_MIN: usize = 2;

@@ -142,7 +142,11 @@ impl Reader<'_> {
 
     /// Adds an entry to the last section of a group, or to a new one if its heading is another. Entries without a heading
     /// come first.
-    fn put(&mut self, part: Part, heading: Option<&Redacted>, entry: Entry) {
+    fn put(&mut self, part: Part, heading: Option<&Redacted>, mut entry: Entry) {
+        if self.scores.is_none() {
+            // Of what does not fit, what holds only in part is left out first.
+            entry.score = u32::from(!entry.text.as_str().contains(IN_PART_REPLACED_BY));
+        }
         let sections = self.groups.entry(part).or_default();
         let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));
         match known.find(|it| it.heading.as_ref() == heading) {

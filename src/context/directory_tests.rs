@@ -44,6 +44,17 @@ fn a_question_stands_without_what_was_brought_up_about_it() {
 }
 
 #[test]
+fn of_what_does_not_fit_what_holds_only_in_part_is_left_out_first() {
+    let text = "## Recent Decisions\n- a new one (2026-01-03)\n\n\
+                - half of one (2026-01-02; in part replaced by src-0123abcd “a new one”)\n\n\
+                - an old one (2026-01-01)\n";
+    let material = material(&files(&[("active-context.md", text)]), None, &gate());
+    let entries = material.groups.iter().flat_map(|it| &it.sections).flat_map(|it| &it.entries);
+    let scores: Vec<u32> = entries.map(|it| it.score).collect();
+    assert_eq!(scores, [1, 0, 1]);
+}
+
+#[test]
 fn entries_stand_in_the_order_in_which_a_session_needs_them() {
     let active = "# Active Context\n\n## Current Focus\n<!-- In a sentence. -->\nThe queue.\n\
                   <!-- @tag: queue -->\n\n## Recent Decisions\n- port 8443 (2026-01-02)\n\

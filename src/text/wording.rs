@@ -116,7 +116,13 @@ pub(crate) fn begins_with_consent(folded: &str) -> bool {
     list("consent").iter().any(|words| has_words(&begin, words)) || folded.starts_with("はい")
 }
 
+/// The wish without who wishes and "please": `no mail before noon` of `Anna wants no mail before noon`.
 fn without_please(folded: &str) -> &str {
+    let mut words = folded.splitn(3, ' ');
+    let folded = match (words.next(), words.next(), words.next()) {
+        (Some(_), Some(verb), Some(wish)) if list("wants").contains(&verb) => wish,
+        _ => folded,
+    };
     let rest = list("please").iter().find_map(|word| folded.strip_prefix(word));
     rest.unwrap_or(folded).trim_start_matches([' ', ','])
 }
@@ -229,6 +235,7 @@ mod tests {
             "For the whole project: always run the tests with -race",
             "Ask the user before pulling any dependency",
             "Frag mich, bevor du etwas löschst",
+            "Anna wants never to be asked about the gate",
         ] {
             assert!(is_standing(text), "{text}");
         }
@@ -247,6 +254,7 @@ mod tests {
             "Keep the key out of every file",
             "Keine Emojis",
             "For the whole project: no new dependency",
+            "Anna wants no mail about the crew before noon",
         ] {
             assert!(is_constraint(text), "{text}");
         }

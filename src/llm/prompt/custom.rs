@@ -267,16 +267,17 @@ mod file_tests {
     fn a_file_of_ones_own_takes_the_others_along_with_its_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("extract.md");
-        let text = BUILT_IN.extract.replace("version: 9", "version: 10").replace("months", "years");
+        let text =
+            BUILT_IN.extract.replace("version: 10", "version: 11").replace("months", "years");
         files::create(&path, &text.replace('\n', "\r\n")).unwrap();
         let read_both = || [folder.path(), &path].map(|it| read_prompts(it).unwrap().extraction());
         let [by_folder, by_file] = read_both();
-        assert_eq!((by_folder.version(), by_folder.digest()), (10, by_file.digest()));
+        assert_eq!((by_folder.version(), by_folder.digest()), (11, by_file.digest()));
         assert_ne!(*by_folder, Prompts::built_in());
         let (written, there) = write_built_in(folder.path()).unwrap();
         assert_eq!((written.len(), there), (3, vec![path]));
         let error = read_prompts(folder.path()).unwrap_err();
-        assert!(error.contains("version 9, but the set has version 10"), "{error}");
+        assert!(error.contains("version 10, but the set has version 11"), "{error}");
     }
 
     #[test]
