@@ -399,11 +399,6 @@ impl<'a> Link<'a> {
         memory.claim_at(self.new.facts.at)
     }
 
-    /// The answer that a model judged: the record's, which may have been merged into a memory in other words.
-    fn judged_answer(&self) -> Cow<'a, Claim> {
-        if self.earlier { Cow::Borrowed(&self.new.record.claim) } else { self.claim(self.answer) }
-    }
-
     fn is_wish_and_decision(&self) -> bool {
         matches!((&self.asked.claim, &self.answer.claim), (Claim::Request(_), Claim::Decision(_)))
     }
@@ -447,11 +442,12 @@ impl<'a> Link<'a> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                let postpones = || list("postponed").are_in(&folded(&text(answer)));
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
-                let is_open = is_open_question(asked.headline());
+                let first = folded(asked.headline());
+                let first = first.split([' ', ',']).next().unwrap_or_default();
+                let is_open = list("open questions").has(first);
                 let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 // To read is no answer to whether they may edit.
@@ -460,7 +456,8 @@ impl<'a> Link<'a> {
                 let is_of_choice = is_of_choice && is_whole;
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let tells = self.tells_amount([&before.statement, &after.statement]);
-                let is_open = postpones() || self.is_interim() || self.is_left_open();
+                let postpones = list("postponed").are_in(&folded(&text(answer)));
+                let is_open = postpones || self.stays_open();
                 let sure = (sure || tells) && is_same_day && !is_open;
                 (if tells { 1.0 } else { covered }, sure)
             }
@@ -564,7 +561,10 @@ impl<'a> Link<'a> {
         if let Some(effect) = self.overruled(order).filter(|_| !asks_again) {
             return Some(effect).filter(|_| !self.asked.is_open());
         }
-        if self.is_postponed() || self.is_interim() || self.is_left_open() {
+        // What is only put off stays open, whatever a model found.
+        let is_put_off = self.is_wish_and_decision()
+            && list("postponed").are_in(&folded(self.claim(self.answer).headline()));
+        if is_put_off || self.stays_open() {
             return None;
         }
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order, and a
@@ -581,24 +581,15 @@ impl<'a> Link<'a> {
         Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }
 
-    /// True if the decision only puts the request off: it stays open, whatever a model found.
-    fn is_postponed(&self) -> bool {
-        self.is_wish_and_decision()
-            && list("postponed").are_in(&folded(self.claim(self.answer).headline()))
-    }
-
-    /// True if the question was left open at the end of the conversation in which the answer was given, too.
-    fn is_left_open(&self) -> bool {
-        self.is_together
-            && matches!(&*self.claim(self.asked), Claim::Discussion(it) if is_settled(it) == Some(false))
-    }
-
-    /// True if the decision answers a question only for now, which was not the question.
-    fn is_interim(&self) -> bool {
+    /// True if a question was left open at the end of the conversation in which the answer was given, too, or the decision
+    /// answers it only for now, which was not the question.
+    fn stays_open(&self) -> bool {
         let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
-        matches!((&*asked, &*answer), (Claim::Discussion(_), Claim::Decision(_)))
-            && list("interim").are_in(&folded(&text(&answer)))
-            && !list("interim").are_in(&folded(question(asked.headline())))
+        let Claim::Discussion(it) = &*asked else { return false };
+        let is_interim = |text: &str| list("interim").are_in(&folded(text));
+        let is_for_now = is_interim(&text(&answer)) && !is_interim(question(&it.topic));
+        self.is_together && is_settled(it) == Some(false)
+            || answer.kind() == ClaimKind::Decision && is_for_now
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
@@ -607,8 +598,9 @@ impl<'a> Link<'a> {
         if !self.is_wish_and_decision() || self.asked.stage == Stage::Decided {
             return None;
         }
-        let (asked, answer) = (self.claim(self.asked), self.judged_answer());
-        let (asked, answer) = (&*asked, &*answer);
+        // A model judged the record's answer, which may have been merged into a memory in other words.
+        let answer = if self.earlier { &self.new.record.claim } else { &*self.claim(self.answer) };
+        let asked = &*self.claim(self.asked);
         let denies_any = |claim: &Claim| Subject::of(claim).statement.says_no;
         let (head, whole) = (answer.headline().to_owned(), text(answer));
         let named =
@@ -736,13 +728,6 @@ const DENIAL_WITHIN: usize = 3;
 /// Text up to the end of its first clause.
 fn first_clause(folded: &str) -> &str {
     folded.split([',', ';', ':']).flat_map(|part| part.split(". ")).next().unwrap_or(folded)
-}
-
-/// True if the question has more answers than yes and no.
-fn is_open_question(question: &str) -> bool {
-    let first = folded(question);
-    let first = first.split([' ', ',']).next().unwrap_or_default();
-    list("open questions").has(first)
 }
 
 /// Share of the question's words in the answer; zero with too little in common.
