@@ -3,26 +3,26 @@
 //! later one changes the earlier one, in whatever order they arrive. Completion only changes a request's stage; to
 //! supersede what a person asked, a person must have decided.
 
-use super::candidates::{Candidate, keys};
+use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
-use super::incoming::{Incoming, Order, is_hearsay};
+use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
 use super::parts::{before_reason, shared};
 use super::phrases::{all_topic_keys, is_stop_word, list, says_no};
-use super::planner::Planner;
 use super::quantity::{quantity, words_of};
 use super::question::{is_settled, question};
 use super::retraction::clauses;
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
-use super::verdict::Verdict;
+use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, RecordId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
+use foldhash::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -54,6 +54,17 @@ pub(super) struct Across {
     pub(super) open: Vec<LeftOpen>,
     /// Possibly related memories, and how near they are.
     pub(super) related: Vec<(f64, MemoryId)>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) working: &'a WorkingSet<'a>,
+    pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
+    /// Places at which memories were last said again.
+    pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
+    /// Ordinals of the person's messages with evidence, by session.
+    pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
+    pub(super) verdicts: &'a Verdicts,
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
@@ -111,7 +122,7 @@ pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     found.into_iter().collect()
 }
 
-pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: &Planner<'_>) -> Across {
+pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
     let mut all = Across::default();
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
@@ -195,7 +206,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: &Planner<'_>) -> 
 
 /// Effects on decisions of earlier conversations in whose place a model found the wish of a person that `effect`
 /// completes. A wish that is open has changed nothing yet.
-fn overruled(effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
+fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
     let wish = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let wish = wish.filter(|it| effect.stage == Some(Stage::Decided) && is_protected(it));
     let Some(wish) = wish else { return Vec::new() };
@@ -227,7 +238,7 @@ fn overruled(effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
 
 /// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
 /// the request or the attempt that completed it.
-fn overtaken(new: &Incoming<'_>, effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
+fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
     let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
         return Vec::new();

@@ -1,7 +1,6 @@
 //! Words that decide how two statements relate: words of change, words that limit or negate, and exact names. In
 //! English, German, Turkish, Spanish, French, Japanese, Chinese and, in part, others.
 
-use super::parts::sort;
 use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
@@ -82,7 +81,8 @@ impl WordList {
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut keys = all_topic_keys(self.words());
-            sort(&mut keys);
+            keys.sort_unstable();
+            keys.dedup();
             keys
         })
     }

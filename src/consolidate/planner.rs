@@ -2,7 +2,7 @@
 //! and folds each operation into a working set for the records that follow.
 
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
-use super::cross_kind::{across, followed};
+use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
 use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, is_protected};
 use super::subject::{Likeness, Subject};
@@ -93,19 +93,19 @@ fn messages(records: &[Record]) -> HashMap<SessionId, Vec<u32>> {
     found
 }
 
-pub(super) struct Planner<'a> {
-    pub(super) working: WorkingSet<'a>,
+struct Planner<'a> {
+    working: WorkingSet<'a>,
     namespace: &'a str,
-    pub(super) verdicts: Verdicts,
+    verdicts: Verdicts,
     /// Records with a verdict that changes something about a memory, by the memory.
     judged: HashMap<MemoryId, Vec<RecordId>>,
-    pub(super) places: HashMap<MemoryId, RecordPlace>,
+    places: HashMap<MemoryId, RecordPlace>,
     /// Places at which memories were last said again.
-    pub(super) again: HashMap<MemoryId, RecordPlace>,
+    again: HashMap<MemoryId, RecordPlace>,
     /// Memories that say the same as others and stand for them.
     stand_ins: HashMap<MemoryId, MemoryId>,
     /// Ordinals of the person's messages with evidence, by session.
-    pub(super) messages: HashMap<SessionId, Vec<u32>>,
+    messages: HashMap<SessionId, Vec<u32>>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     /// Memories with which the current record was left open.
@@ -441,7 +441,8 @@ impl<'a> Planner<'a> {
     }
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let found = across(new, home, self);
+        let Planner { working, places, again, messages, verdicts, .. } = self;
+        let found = across(new, home, View { working, places, again, messages, verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
