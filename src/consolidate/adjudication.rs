@@ -141,7 +141,8 @@ impl Adjudication {
                 problems.push(format!("dispositions[{n}]: {expected}"));
                 continue;
             };
-            let at = record_index(&judgement.record);
+            let number = judgement.record.trim().strip_prefix(['R', 'r']);
+            let at = number.and_then(|it| it.parse::<usize>().ok()?.checked_sub(1));
             let Some((at, offered)) = at.and_then(|at| Some((at, self.batch.records.get(at)?)))
             else {
                 answer.note("forged-id", format!("dispositions[{n}] names no record of the batch"));
@@ -505,12 +506,6 @@ fn shown_words(memory: &Memory) -> &str {
 /// One line of JSON, so that no text can imitate another record; `None` if it is too long.
 fn shown_line(shown: &impl Serialize) -> Option<String> {
     serde_json::to_string(shown).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
-}
-
-/// Index of a record from its id in a batch, such as `R1`.
-fn record_index(id: &str) -> Option<usize> {
-    let number: usize = id.trim().strip_prefix(['R', 'r'])?.parse().ok()?;
-    number.checked_sub(1)
 }
 
 #[derive(Default)]

@@ -111,7 +111,7 @@ pub(super) struct WorkingSet<'a> {
     /// Reused buffer for the scores of a lookup.
     scores: RefCell<Scores>,
     /// Requested memories that are not loaded.
-    missing: RefCell<BTreeSet<MemoryId>>,
+    pub(super) missing: RefCell<BTreeSet<MemoryId>>,
     /// Cached subjects, by memory.
     subjects: RefCell<HashMap<MemoryId, Rc<Subject>>>,
 }
@@ -218,11 +218,6 @@ impl<'a> WorkingSet<'a> {
             })
         };
         others.filter_map(candidate).collect()
-    }
-
-    /// Memories that must be loaded for the plan to be the one that all memories give.
-    pub(super) fn into_missing(self) -> BTreeSet<MemoryId> {
-        self.missing.into_inner()
     }
 }
 

@@ -3,26 +3,26 @@
 //! later one changes the earlier one, in whatever order they arrive. Completion only changes a request's stage; to
 //! supersede what a person asked, a person must have decided.
 
-use super::candidates::{Candidate, keys};
+use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
-use super::incoming::{Incoming, Order, is_hearsay};
+use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
 use super::parts::{before_reason, shared};
 use super::phrases::{all_topic_keys, is_stop_word, list, says_no};
-use super::planner::Planner;
 use super::quantity::{quantity, words_of};
 use super::question::{is_settled, question};
 use super::retraction::clauses;
 use super::rules::is_protected;
 use super::statement::{Statement, text};
 use super::subject::{SearchKeys, Subject, is_generic};
-use super::verdict::Verdict;
+use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, RecordId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
+use foldhash::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -54,6 +54,17 @@ pub(super) struct Across {
     pub(super) open: Vec<LeftOpen>,
     /// Possibly related memories, and how near they are.
     pub(super) related: Vec<(f64, MemoryId)>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) working: &'a WorkingSet<'a>,
+    pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
+    /// Places at which memories were last said again.
+    pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
+    /// Ordinals of the person's messages with evidence, by session.
+    pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
+    pub(super) verdicts: &'a Verdicts,
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
@@ -111,7 +122,7 @@ pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     found.into_iter().collect()
 }
 
-pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: &Planner<'_>) -> Across {
+pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
     let mut all = Across::default();
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
@@ -195,7 +206,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: &Planner<'_>) -> 
 
 /// Effects on decisions of earlier conversations in whose place a model found the wish of a person that `effect`
 /// completes. A wish that is open has changed nothing yet.
-fn overruled(effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
+fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
     let wish = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let wish = wish.filter(|it| effect.stage == Some(Stage::Decided) && is_protected(it));
     let Some(wish) = wish else { return Vec::new() };
@@ -227,7 +238,7 @@ fn overruled(effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
 
 /// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
 /// the request or the attempt that completed it.
-fn overtaken(new: &Incoming<'_>, effect: &Effect, view: &Planner<'_>) -> Vec<Effect> {
+fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
     let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
     let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
         return Vec::new();
@@ -412,11 +423,6 @@ impl<'a> Link<'a> {
         memory.claim_at(self.new.facts.at)
     }
 
-    /// The answer that a model judged: the record's, which may have been merged into a memory in other words.
-    fn judged_answer(&self) -> Cow<'a, Claim> {
-        if self.earlier { Cow::Borrowed(&self.new.record.claim) } else { self.claim(self.answer) }
-    }
-
     fn is_wish_and_decision(&self) -> bool {
         matches!((&self.asked.claim, &self.answer.claim), (Claim::Request(_), Claim::Decision(_)))
     }
@@ -460,11 +466,12 @@ impl<'a> Link<'a> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                let postpones = || list("postponed").are_in(&folded(&text(answer)));
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
-                let is_open = is_open_question(asked.headline());
+                let first = folded(asked.headline());
+                let first = first.split([' ', ',']).next().unwrap_or_default();
+                let is_open = list("open questions").has(first);
                 let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
                 let is_of_choice = answers || after.statement.names_choice(&before.statement);
                 // To read is no answer to whether they may edit.
@@ -473,7 +480,8 @@ impl<'a> Link<'a> {
                 let is_of_choice = is_of_choice && is_whole;
                 let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
                 let tells = self.tells_amount([&before.statement, &after.statement]);
-                let is_open = postpones() || self.is_interim() || self.is_left_open();
+                let postpones = list("postponed").are_in(&folded(&text(answer)));
+                let is_open = postpones || self.stays_open();
                 let sure = (sure || tells) && is_same_day && !is_open;
                 (if tells { 1.0 } else { covered }, sure)
             }
@@ -577,7 +585,10 @@ impl<'a> Link<'a> {
         if let Some(effect) = self.overruled(order).filter(|_| !asks_again) {
             return Some(effect).filter(|_| !self.asked.is_open());
         }
-        if self.is_postponed() || self.is_interim() || self.is_left_open() {
+        // What is only put off stays open, whatever a model found.
+        let is_put_off = self.is_wish_and_decision()
+            && list("postponed").are_in(&folded(self.claim(self.answer).headline()));
+        if is_put_off || self.stays_open() {
             return None;
         }
         // In one conversation, a wish and the decision that grants it rest on the same words, in either order, and a
@@ -596,24 +607,15 @@ impl<'a> Link<'a> {
         Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }
 
-    /// True if the decision only puts the request off: it stays open, whatever a model found.
-    fn is_postponed(&self) -> bool {
-        self.is_wish_and_decision()
-            && list("postponed").are_in(&folded(self.claim(self.answer).headline()))
-    }
-
-    /// True if the question was left open at the end of the conversation in which the answer was given, too.
-    fn is_left_open(&self) -> bool {
-        self.is_together
-            && matches!(&*self.claim(self.asked), Claim::Discussion(it) if is_settled(it) == Some(false))
-    }
-
-    /// True if the decision answers a question only for now, which was not the question.
-    fn is_interim(&self) -> bool {
+    /// True if a question was left open at the end of the conversation in which the answer was given, too, or the decision
+    /// answers it only for now, which was not the question.
+    fn stays_open(&self) -> bool {
         let [asked, answer] = [self.asked, self.answer].map(|it| self.claim(it));
-        matches!((&*asked, &*answer), (Claim::Discussion(_), Claim::Decision(_)))
-            && list("interim").are_in(&folded(&text(&answer)))
-            && !list("interim").are_in(&folded(question(asked.headline())))
+        let Claim::Discussion(it) = &*asked else { return false };
+        let is_interim = |text: &str| list("interim").are_in(&folded(text));
+        let is_for_now = is_interim(&text(&answer)) && !is_interim(question(&it.topic));
+        self.is_together && is_settled(it) == Some(false)
+            || answer.kind() == ClaimKind::Decision && is_for_now
     }
 
     /// Consequence of a decision that a model found to fulfil a request: nothing remains to be done. `None` if the
@@ -622,8 +624,9 @@ impl<'a> Link<'a> {
         if !self.is_wish_and_decision() || self.asked.stage == Stage::Decided {
             return None;
         }
-        let (asked, answer) = (self.claim(self.asked), self.judged_answer());
-        let (asked, answer) = (&*asked, &*answer);
+        // A model judged the record's answer, which may have been merged into a memory in other words.
+        let answer = if self.earlier { &self.new.record.claim } else { &*self.claim(self.answer) };
+        let asked = &*self.claim(self.asked);
         let denies_any = |claim: &Claim| Subject::of(claim).statement.says_no;
         let (head, whole) = (answer.headline().to_owned(), text(answer));
         let named =
@@ -750,13 +753,6 @@ const DENIAL_WITHIN: usize = 3;
 /// Text up to the end of its first clause.
 fn first_clause(folded: &str) -> &str {
     folded.split([',', ';', ':']).flat_map(|part| part.split(". ")).next().unwrap_or(folded)
-}
-
-/// True if the question has more answers than yes and no.
-fn is_open_question(question: &str) -> bool {
-    let first = folded(question);
-    let first = first.split([' ', ',']).next().unwrap_or_default();
-    list("open questions").has(first)
 }
 
 /// Share of the question's words in the answer; zero with too little in common.

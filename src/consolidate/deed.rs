@@ -66,7 +66,12 @@ impl Deed {
             for command in quoted.filter(|words| words.trim().contains(' ')).map(folded) {
                 deed.commands.push(hash(&command));
                 let ends = command.match_indices(' ').map(|(end, _)| command.get(..end));
-                let suites = ends.flatten().filter(|head| head.contains(' ') && is_test(head));
+                let is_suite = |head: &&str| {
+                    let mut words = head.split([' ', ':']);
+                    head.contains(' ')
+                        && words.any(|it| it.ends_with("test") || it.ends_with("tests"))
+                };
+                let suites = ends.flatten().filter(is_suite);
                 deed.suites.extend(suites.map(hash));
             }
             deed.reproduces =
@@ -217,11 +222,6 @@ pub(super) fn without_means(head: &str) -> String {
     }
     let words: Vec<&str> = words.into_iter().take_while(|word| !list("means").has(word)).collect();
     words.join(" ")
-}
-
-/// True if a command runs tests.
-fn is_test(command: &str) -> bool {
-    command.split([' ', ':']).any(|word| word.ends_with("test") || word.ends_with("tests"))
 }
 
 /// True if the verb `done` does what the verb `asked` asks for.

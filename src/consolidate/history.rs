@@ -196,7 +196,11 @@ impl Replay {
         remaining: &dyn Fn(&Operation, usize) -> Option<Operation>,
     ) -> Plan {
         for memory in &plan.before {
-            self.meet(memory, gone);
+            match self.became(memory, gone) {
+                Some(rest) => self.rest.insert(memory.id, rest),
+                None => self.rest.remove(&memory.id),
+            };
+            self.full.insert(memory.id, memory.clone());
         }
         let mut before: BTreeMap<MemoryId, Option<Memory>> = BTreeMap::new();
         let mut operations = Vec::new();
@@ -224,17 +228,14 @@ impl Replay {
         }
     }
 
-    fn meet(&mut self, actual: &Memory, gone: &BTreeSet<RecordId>) {
-        match self.became(actual, gone) {
-            Some(memory) => self.rest.insert(actual.id, memory),
-            None => self.rest.remove(&actual.id),
-        };
-        self.full.insert(actual.id, actual.clone());
-    }
-
     pub(super) fn became(&self, actual: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
         match (self.full.get(&actual.id), self.rest.get(&actual.id)) {
-            (None, _) => without(actual, gone),
+            // No plan made it.
+            (None, _) => {
+                let mut rest = actual.clone();
+                rest.sources.retain(|source| !gone.contains(source));
+                (!rest.sources.is_empty() || actual.sources.is_empty()).then_some(rest)
+            }
             (Some(full), rest) if full == actual => rest.cloned(),
             (Some(full), None) => {
                 // Words that a person put in place of ours stay.
@@ -277,14 +278,6 @@ impl Replay {
         let effects = operation.effects.iter().filter(stands).cloned().collect();
         Operation { disposition, effects, ..operation }
     }
-}
-
-/// A memory that no plan made, without these sources; `None` if no source is left.
-fn without(memory: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
-    let mut rest = memory.clone();
-    rest.sources.retain(|source| !gone.contains(source));
-    let emptied = rest.sources.is_empty() && !memory.sources.is_empty();
-    (!emptied).then_some(rest)
 }
 
 /// Applies the differences between `full` and `actual` to `rest`.

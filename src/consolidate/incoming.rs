@@ -154,8 +154,7 @@ impl Order {
         match self {
             Order::Earlier => Order::Later,
             Order::Later => Order::Earlier,
-            Order::Same => Order::Same,
-            Order::Unknown => Order::Unknown,
+            Order::Same | Order::Unknown => self,
         }
     }
 }

@@ -187,12 +187,10 @@ fn may_be_instance(words: &[&str], at: usize) -> bool {
         let nouns = rest.iter().filter(|word| !is_stop_word(word)).count();
         rest.windows(2).any(begins) || nouns > SUBJECT_AND_VERB
     };
-    match () {
-        () if list("places").has(before) => has_object(),
-        () => {
-            list("of scope").has(before) || !(is_stop_word(before) || list("has value").has(before))
-        }
+    if list("places").has(before) {
+        return has_object();
     }
+    list("of scope").has(before) || !(is_stop_word(before) || list("has value").has(before))
 }
 
 /// The folded text before its reason, as in `close early because of the storm`.

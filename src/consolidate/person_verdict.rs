@@ -108,15 +108,11 @@ pub(crate) fn decide(
     open: &[UnsettledPair],
     now: Timestamp,
 ) -> Result<Plan, String> {
-    let deciding = Deciding { verdict, memories, now };
+    let deciding = Deciding { verdict, memories, open, now };
     let operations = match verdict {
-        PersonVerdict::KeepBoth { one, other } => {
-            deciding.keep_both(deciding.two(one, other)?, open)?
-        }
-        PersonVerdict::Supersede { old, new } => {
-            deciding.supersede(deciding.two(old, new)?, open)?
-        }
-        PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?, open)?,
+        PersonVerdict::KeepBoth { one, other } => deciding.keep_both(deciding.two(one, other)?)?,
+        PersonVerdict::Supersede { old, new } => deciding.supersede(deciding.two(old, new)?)?,
+        PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?)?,
         PersonVerdict::Reopen { memory } => deciding.reopen(deciding.get(memory)?)?,
         PersonVerdict::Retract { memory } => deciding.retract(deciding.get(memory)?)?,
     };
@@ -126,16 +122,10 @@ pub(crate) fn decide(
     Ok(Plan::new(namespace, operations, before, Vec::new()))
 }
 
-/// Two memories, in the order given.
-#[derive(Clone, Copy)]
-struct Two<'a> {
-    one: &'a Memory,
-    other: &'a Memory,
-}
-
 struct Deciding<'a> {
     verdict: PersonVerdict,
     memories: &'a MemoryMap,
+    open: &'a [UnsettledPair],
     now: Timestamp,
 }
 
@@ -144,7 +134,7 @@ impl<'a> Deciding<'a> {
         self.memories.get(&id).ok_or_else(|| format!("memory {id} is gone"))
     }
 
-    fn two(&self, one: MemoryId, other: MemoryId) -> Result<Two<'a>, String> {
+    fn two(&self, one: MemoryId, other: MemoryId) -> Result<[&'a Memory; 2], String> {
         let (one, other) = (self.get(one)?, self.get(other)?);
         if one.id == other.id {
             return Err("both are the same memory: name two".to_owned());
@@ -153,23 +143,20 @@ impl<'a> Deciding<'a> {
             let (one, other) = (&one.namespace, &other.namespace);
             return Err(format!("they are in different namespaces: `{one}` and `{other}`"));
         }
-        Ok(Two { one, other })
+        Ok([one, other])
     }
 
-    fn keep_both(&self, two: Two<'_>, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
-        let Two { one, other } = two;
+    fn keep_both(&self, [one, other]: [&Memory; 2]) -> Result<Vec<Operation>, String> {
         let effects = [self.revived(one, other)?, self.revived(other, one)?];
-        Ok(self.settle(two, open, effects.into_iter().flatten().collect()))
+        Ok(self.settle([one, other], effects.into_iter().flatten().collect()))
     }
 
-    fn supersede(&self, two: Two<'_>, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
-        let Two { one: old, other: new } = two;
+    fn supersede(&self, [old, new]: [&Memory; 2]) -> Result<Vec<Operation>, String> {
         let revived = self.revived(new, old)?;
         if old.state != MemoryState::Active && old.superseded_by != Some(new.id) {
             return Err(out_of_use(old));
         }
-        let turned = Two { one: new, other: old };
-        let mut operations = self.settle(turned, open, revived.into_iter().collect());
+        let mut operations = self.settle([new, old], revived.into_iter().collect());
         let settles = |it: &&mut Operation| it.disposition.home() == Some(new.id);
         if let Some(operation) = operations.iter_mut().find(settles) {
             let (memory, with, how) = (new.id, old.id, Settlement::Replaced);
@@ -180,7 +167,7 @@ impl<'a> Deciding<'a> {
         Ok(operations)
     }
 
-    fn close(&self, memory: &Memory, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
+    fn close(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
         if memory.state != MemoryState::Active {
             return Err(out_of_use(memory));
         }
@@ -192,7 +179,7 @@ impl<'a> Deciding<'a> {
         let mut operations = self.alone(memory, Effect { stage, ..self.effect(memory, memory) });
         // Settles the pairs that ask what closed it.
         let of_it = |it: &&UnsettledPair| it.home == memory.id || it.memory == memory.id;
-        operations.extend(open.iter().filter(of_it).map(|pair| {
+        operations.extend(self.open.iter().filter(of_it).map(|pair| {
             let (home, with) = (pair.home, pair.memory);
             let settled = Disposition::Settle { memory: home, with, how: Settlement::Followed };
             Operation { record: pair.record, ..self.operation(memory, settled) }
@@ -252,11 +239,10 @@ impl<'a> Deciding<'a> {
     }
 
     /// Settles every open pair of the two, or a new one if there is none.
-    fn settle(&self, two: Two<'_>, open: &[UnsettledPair], effects: Vec<Effect>) -> Vec<Operation> {
-        let Two { one, other } = two;
+    fn settle(&self, [one, other]: [&Memory; 2], effects: Vec<Effect>) -> Vec<Operation> {
         let ids = [(one.id, other.id), (other.id, one.id)];
         let of_two = |it: &&UnsettledPair| ids.contains(&(it.home, it.memory));
-        let mut pairs: Vec<UnsettledPair> = open.iter().filter(of_two).copied().collect();
+        let mut pairs: Vec<UnsettledPair> = self.open.iter().filter(of_two).copied().collect();
         if pairs.is_empty() {
             pairs.push(UnsettledPair { record: first_record(one), home: one.id, memory: other.id });
         }

@@ -1,7 +1,6 @@
 //! Words that decide how two statements relate: words of change, words that limit or negate, and exact names. In
 //! English, German, Turkish, Spanish, French, Japanese, Chinese and, in part, others.
 
-use super::parts::sort;
 use crate::text::stems::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
@@ -65,8 +64,10 @@ impl WordList {
     pub(super) fn are_in(&self, folded: &str) -> bool {
         let finder = self.finder.get_or_init(|| AhoCorasick::new(self.words()).ok());
         let Some(finder) = finder else { return false };
+        // In other scripts no blanks stand between words.
+        let has_blanks = |letter: char| letter.is_alphabetic() && u32::from(letter) < 0x0E00;
         let glued = |end: Option<char>, next: Option<char>| {
-            end.is_some_and(spelled) && next.is_some_and(char::is_alphanumeric)
+            end.is_some_and(has_blanks) && next.is_some_and(char::is_alphanumeric)
         };
         finder.find_overlapping_iter(folded).any(|found| {
             let word = folded.get(found.range()).unwrap_or_default();
@@ -80,7 +81,8 @@ impl WordList {
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut keys = all_topic_keys(self.words());
-            sort(&mut keys);
+            keys.sort_unstable();
+            keys.dedup();
             keys
         })
     }
@@ -165,20 +167,18 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORD_SET.contains(word)
 }
 
-/// True for letters of scripts with blanks between words.
-fn spelled(letter: char) -> bool {
-    letter.is_alphabetic() && u32::from(letter) < 0x0E00
-}
-
 /// Hashes of the words in which equal statements must agree: bounds, and exact names (numbers,
 /// versions, paths, identifiers). Sorted, with duplicates.
 pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
-    let mut hard = Vec::new();
-    for word in folded.split(' ').map(bare) {
-        if is_exact(word) || is_symbol(word) || BOUND_WORDS.contains(word) || is_lettered(word) {
-            hard.push(hash(word));
-        }
-    }
+    // A letter tells one thing from others, as in `plan b` and `bucket-a`.
+    let is_lettered = |word: &str| {
+        let last = word.rsplit('-').next().unwrap_or_default();
+        last.len() == 1 && last.as_bytes()[0].is_ascii_alphabetic() && !is_stop_word(word)
+    };
+    let is_hard = |word: &&str| {
+        is_exact(word) || is_symbol(word) || BOUND_WORDS.contains(word) || is_lettered(word)
+    };
+    let mut hard: Vec<u64> = folded.split(' ').map(bare).filter(is_hard).map(hash).collect();
     if !folded.is_ascii() {
         let inside = BOUND_SUBSTRINGS.iter().chain(NEGATION_SUBSTRINGS);
         let inside = inside.filter(|word| folded.contains(**word));
@@ -186,12 +186,6 @@ pub(super) fn invariant_words(folded: &str) -> Vec<u64> {
     }
     hard.sort_unstable();
     hard
-}
-
-/// True for a letter that tells one thing from others, as in `plan b` and `bucket-a`.
-fn is_lettered(word: &str) -> bool {
-    let last = word.rsplit('-').next().unwrap_or_default();
-    last.len() == 1 && last.as_bytes()[0].is_ascii_alphabetic() && !is_stop_word(word)
 }
 
 pub(super) fn says_no(folded: &str) -> bool {

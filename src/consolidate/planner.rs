@@ -2,7 +2,7 @@
 //! and folds each operation into a working set for the records that follow.
 
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
-use super::cross_kind::{across, followed};
+use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
 use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, is_protected};
 use super::subject::{Likeness, Subject};
@@ -60,7 +60,7 @@ impl Draft {
             Planner::run(records, open, memories, verdicts);
         let before = std::mem::take(&mut working.before).into_values().collect();
         let loaded = memories.loaded();
-        let mut missing = working.into_missing();
+        let mut missing = working.missing.into_inner();
         let successors = loaded.values().filter_map(|it| it.superseded_by);
         missing.extend(successors.filter(|id| !loaded.contains_key(id)));
         let namespace = memories.namespace().to_owned();
@@ -93,19 +93,19 @@ fn messages(records: &[Record]) -> HashMap<SessionId, Vec<u32>> {
     found
 }
 
-pub(super) struct Planner<'a> {
-    pub(super) working: WorkingSet<'a>,
+struct Planner<'a> {
+    working: WorkingSet<'a>,
     namespace: &'a str,
-    pub(super) verdicts: Verdicts,
+    verdicts: Verdicts,
     /// Records with a verdict that changes something about a memory, by the memory.
     judged: HashMap<MemoryId, Vec<RecordId>>,
-    pub(super) places: HashMap<MemoryId, RecordPlace>,
+    places: HashMap<MemoryId, RecordPlace>,
     /// Places at which memories were last said again.
-    pub(super) again: HashMap<MemoryId, RecordPlace>,
+    again: HashMap<MemoryId, RecordPlace>,
     /// Memories that say the same as others and stand for them.
     stand_ins: HashMap<MemoryId, MemoryId>,
     /// Ordinals of the person's messages with evidence, by session.
-    pub(super) messages: HashMap<SessionId, Vec<u32>>,
+    messages: HashMap<SessionId, Vec<u32>>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     /// Memories with which the current record was left open.
@@ -325,9 +325,7 @@ impl<'a> Planner<'a> {
                 }
                 None => {}
             }
-            let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
-            let part = pair.in_part(is_judged(rule)).filter(|_| ends_one);
-            (rule, ruling) = part.map_or((rule, ruling), |part| (part, Ruling::Suspect));
+            (rule, ruling) = or_in_part(rule, ruling, &pair);
             judged.push(RankedRuling {
                 memory: memory.id,
                 ruling,
@@ -443,7 +441,8 @@ impl<'a> Planner<'a> {
     }
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let found = across(new, home, self);
+        let Planner { working, places, again, messages, verdicts, .. } = self;
+        let found = across(new, home, View { working, places, again, messages, verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
@@ -490,24 +489,31 @@ pub(crate) fn is_judged(rule: &str) -> bool {
     rule.starts_with(JUDGED)
 }
 
+/// The ruling, or that of a change in part if it ends one of the two and the other one changes only a part of it.
+fn or_in_part(rule: &'static str, ruling: Ruling, pair: &RulePair<'_>) -> (&'static str, Ruling) {
+    let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
+    let part = pair.in_part(is_judged(rule)).filter(|_| ends_one);
+    part.map_or((rule, ruling), |part| (part, Ruling::Suspect))
+}
+
+/// Rule and ruling by a verdict; `None` if the policy forbids it.
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
     let attempts = pair.subject.search.kind == ClaimKind::Attempt;
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // Loses no value and no condition.
-        Verdict::Same if pair.says_more() && pair.may_follow() => match pair.lacks_some() {
+        Verdict::Same if new.says_beyond(old) && pair.may_follow() => match old.says_beyond(new) {
             true if attempts => (SAME, Ruling::Merge(Merging::Provenance)),
             // A remark in passing leaves the fuller statement where it is.
-            true if pair.subject.statement.leads(&pair.new.subject.statement) => {
-                (SAME, Ruling::Merge(Merging::Append))
-            }
+            true if old.leads(new) => (SAME, Ruling::Merge(Merging::Append)),
             true => (SAME, Ruling::Merge(Merging::Combine)),
             // What was granted once is not open because it is said again.
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
         // An amount or a limit of its own is more than a case of the memory.
-        Verdict::Covered if pair.limits_more() => return None,
+        Verdict::Covered if new.limits_beyond(old) => return None,
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.
         Verdict::Covers => return pair.may_follow().then_some((RESTATED, Ruling::Supersede)),
@@ -557,20 +563,6 @@ fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'stati
     Effect { supersedes: true, ..Effect::new(memory, by, at, rule) }
 }
 
-/// An open pair in its current state.
-struct OpenLink<'a> {
-    verdict: Verdict,
-    new: &'a Incoming<'a>,
-    /// The memory that rests on the record.
-    home: &'a Memory,
-    memory: &'a Memory,
-    /// Position of the record that began `memory`, if known.
-    place: Option<RecordPlace>,
-}
-
-/// Settlement of a pair, its rule in the ledger, and effects on other memories.
-type Settled = (Settlement, &'static str, Vec<Effect>);
-
 impl Planner<'_> {
     /// Settles `pair` if it has a verdict that the policy allows; otherwise it stays open.
     fn settle_pair(&mut self, pair: &OpenPair) {
@@ -589,8 +581,7 @@ impl Planner<'_> {
         }
         let new = Incoming::new(record, home.id);
         let place = pair.first.as_ref().map(record_place);
-        let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
-        let Some((how, rule, effects)) = settled else {
+        let Some((how, rule, effect)) = settlement(verdict, &new, home, memory, place) else {
             return self.findings.push(refusal(record.id, pair.memory));
         };
         // What is changed in part stays beside the change, which is marked once.
@@ -603,7 +594,7 @@ impl Planner<'_> {
             disposition: Disposition::Settle { memory: home, with: memory, how },
             rule: Cow::Borrowed(rule),
             facts: new.facts.clone(),
-            effects,
+            effects: effect.into_iter().collect(),
         };
         operation.touches().for_each(|id| self.working.touch(id));
         operation.fold(self.namespace, &mut self.working.map);
@@ -616,70 +607,63 @@ impl Planner<'_> {
     }
 }
 
-impl OpenLink<'_> {
-    /// Returns `None` if the policy forbids the verdict.
-    fn settle(&self) -> Option<Settled> {
-        let OpenLink { verdict, new, home, memory, place } = *self;
-        let order = new.order_to(memory, place);
-        let alike = memory.claim.kind() == new.subject.search.kind;
-        let is_attempt = alike && new.subject.search.kind == ClaimKind::Attempt;
-        let together = place.is_some_and(|place| place.session == new.place.session);
-        let agreed = matches!(verdict, Verdict::Replaces { agreed: true });
-        let subject = Subject::of(&memory.claim_at(new.facts.at));
-        let like = Likeness::of(&new.subject, &subject);
-        let pair = RulePair { new, memory, subject: &subject, like, order, together, agreed };
-        let part = pair.in_part(true).filter(|_| alike);
-        let is_less_trusted =
-            is_protected(home) && !is_protected(memory) || home.confirmed && !memory.confirmed;
-        let (how, rule) = match verdict {
-            Verdict::Unrelated => (Settlement::Apart, UNRELATED),
-            Verdict::Conflict => (Settlement::Beside, CONFLICT),
-            Verdict::Partly => (Settlement::Partly, PARTLY),
-            // Memories of different kinds never say the same.
-            Verdict::Same | Verdict::Covered | Verdict::Covers | Verdict::Nothing if !alike => {
-                return None;
-            }
-            Verdict::Covers => {
-                return pair.may_follow().then(|| (Settlement::Replaced, RESTATED, Vec::new()));
-            }
-            Verdict::Covered if pair.limits_more() => return None,
-            // The remaining words must not be those of a less trusted speaker.
-            Verdict::Same | Verdict::Covered if is_less_trusted => return None,
-            Verdict::Same if pair.says_more() && pair.may_follow() && !pair.lacks_some() => {
-                (Settlement::Replaced, RESTATED)
-            }
-            Verdict::Same | Verdict::Covered => (Settlement::Joined, SAME),
-            Verdict::Nothing if new.person || is_protected(home) || home.sources.len() > 1 => {
-                return None;
-            }
-            Verdict::Nothing => (Settlement::Dropped, "judged-nothing"),
-            Verdict::Replaces { .. } if is_attempt && memory.stage != Stage::Decided => {
-                let solves = memory.stage == Stage::Attempted && new.facts.stage == Stage::Decided;
-                let effect = solved(memory.id, home.id, new.facts.at, "judged-solved");
-                let is_later = order != Order::Earlier;
-                return (solves && is_later)
-                    .then(|| (Settlement::Followed, "judged-solved", vec![effect]));
-            }
-            Verdict::Replaces { .. } if is_attempt && new.facts.stage != Stage::Decided => {
-                return None;
-            }
-            Verdict::Replaces { .. } if part.is_some() => {
-                let may = pair.may_follow() || pair.may_precede();
-                part.filter(|_| may).map(|part| (Settlement::Partly, part))?
-            }
-            Verdict::Replaces { .. } if alike && pair.may_precede() => {
-                let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
-                return Some((Settlement::Followed, "judged-replaced", vec![late]));
-            }
-            Verdict::Replaces { .. } if alike => {
-                let follows = pair.may_follow() || is_attempt && pair.may_undo();
-                follows.then_some((Settlement::Replaced, "judged-replaced"))?
-            }
-            Verdict::Replaces { agreed } => {
-                let effect = followed(new, home, memory, order, agreed, together)?;
-                return Some((Settlement::Followed, "judged-followed", vec![effect]));
-            }
-        };
-        Some((how, rule, Vec::new()))
+/// Settlement of an open pair: of `home`, which rests on the record `new`, and of `memory`, which began at `place`. With its
+/// rule in the ledger, and an effect on one of the two. `None` if the policy forbids the verdict.
+fn settlement(
+    verdict: Verdict,
+    new: &Incoming<'_>,
+    home: &Memory,
+    memory: &Memory,
+    place: Option<RecordPlace>,
+) -> Option<(Settlement, &'static str, Option<Effect>)> {
+    let order = new.order_to(memory, place);
+    let together = place.is_some_and(|place| place.session == new.place.session);
+    let alike = memory.claim.kind() == new.subject.search.kind;
+    let agreed = verdict == Verdict::Replaces { agreed: true };
+    if matches!(verdict, Verdict::Replaces { .. }) && !alike {
+        let effect = followed(new, home, memory, order, agreed, together)?;
+        return Some((Settlement::Followed, "judged-followed", Some(effect)));
     }
+    // The remaining words must not be those of a less trusted speaker.
+    let is_less_trusted =
+        is_protected(home) && !is_protected(memory) || home.confirmed && !memory.confirmed;
+    // Memories of different kinds never say the same.
+    let may_be = match verdict {
+        Verdict::Same | Verdict::Covered => alike && !is_less_trusted,
+        Verdict::Covers => alike,
+        Verdict::Nothing => alike && !is_protected(home) && home.sources.len() < 2,
+        Verdict::Unrelated | Verdict::Conflict | Verdict::Partly | Verdict::Replaces { .. } => true,
+    };
+    let subject = Subject::of(&memory.claim_at(new.facts.at));
+    let like = Likeness::of(&new.subject, &subject);
+    let pair = RulePair { new, memory, subject: &subject, like, order, together, agreed };
+    let (rule, ruling) = apply(verdict, &pair).filter(|_| may_be)?;
+    let (rule, ruling) = or_in_part(rule, ruling, &pair);
+    let lacks_nothing = || !subject.statement.says_beyond(&new.subject.statement);
+    let (how, effect) = match ruling {
+        Ruling::Unrelated => (Settlement::Apart, None),
+        Ruling::Conflict => (Settlement::Beside, None),
+        Ruling::Suspect => (Settlement::Partly, None),
+        Ruling::Discard => (Settlement::Dropped, None),
+        // Also of a granted wish, of which both are memories already.
+        Ruling::Merge(Merging::Combine) if lacks_nothing() => {
+            return Some((Settlement::Replaced, RESTATED, None));
+        }
+        Ruling::Merge(_) => (Settlement::Joined, None),
+        Ruling::Supersede => (Settlement::Replaced, None),
+        Ruling::Late => {
+            let late = replaced(home.id, memory.id, memory.valid_from, rule);
+            (Settlement::Followed, Some(late))
+        }
+        Ruling::Solves => {
+            let solved = solved(memory.id, home.id, new.facts.at, rule);
+            (Settlement::Followed, Some(solved))
+        }
+        Ruling::Duplicate
+        | Ruling::Outcome(_)
+        | Ruling::Solved
+        | Ruling::Doubt
+        | Ruling::Related => return None,
+    };
+    Some((how, rule, effect))
 }

@@ -73,7 +73,7 @@ pub(super) struct Stated {
     /// Kind of stop words before each word of `sequence`.
     stop_words_before: Vec<StopWordRun>,
     /// Qualifiers, sorted.
-    qualifiers: Vec<u64>,
+    pub(super) qualifiers: Vec<u64>,
     /// Qualifiers beside an amount, sorted.
     amounts: Vec<u64>,
     /// Words of a negative first clause that others follow, sorted.
@@ -176,7 +176,7 @@ impl Stated {
             if gap.before.is_none() && !is_replaced {
                 return true;
             }
-            let same = lost.iter().any(|other| other.meets(gap));
+            let same = lost.iter().any(|it| it.before == gap.before || it.after == gap.after);
             // A value may move from one end of a sentence to the other.
             let alone = gap.after.is_none() && added.len() == 1 && lost.len() == 1;
             let turned = alone || (gap.is_end() && at_end(&added) == 1 && at_end(&lost) > 0);
@@ -190,11 +190,6 @@ impl Stated {
             |it: &Stated| if of_amount { it.amounts.clone() } else { it.qualifiers.clone() };
         let other = both(&without(&parts(former), &self.keys), told);
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
-    }
-
-    /// True if one of its qualifiers `is_such`.
-    pub(super) fn has_qualifier(&self, is_such: impl Fn(&u64) -> bool) -> bool {
-        self.qualifiers.iter().any(is_such)
     }
 
     /// True if a word that `former` lacks stands beside one of `keys`, as in `the palm house`.
@@ -286,11 +281,6 @@ impl PartialEq for Gap {
 impl Gap {
     fn is_end(&self) -> bool {
         self.before.is_none() || self.after.is_none()
-    }
-
-    /// True if both follow or precede the same word.
-    fn meets(&self, other: &Gap) -> bool {
-        self.before == other.before || self.after == other.after
     }
 }
 

@@ -106,43 +106,56 @@ const ALIKE_TWO_SIDED: f64 = 0.75;
 const REPLACED_WORDS: f64 = 0.3;
 
 impl RulePair<'_> {
-    fn is_protected(&self) -> bool {
-        is_protected(self.memory)
+    /// The later statement and the former one, if the order is known.
+    fn in_time(&self) -> Option<(&Statement, &Statement)> {
+        let (new, old) = (&self.new.subject.statement, &self.subject.statement);
+        match self.order {
+            Order::Later => Some((new, old)),
+            Order::Earlier => Some((old, new)),
+            Order::Same | Order::Unknown => None,
+        }
     }
 
     fn may_extend(&self) -> bool {
-        !self.new.hearsay && (!self.is_protected() || self.new.person || self.agreed)
+        !self.new.hearsay && (!is_protected(self.memory) || self.new.person || self.agreed)
     }
 
-    /// True if the record is later and mentions a change; a person's words need a person.
-    pub(super) fn may_supersede(&self) -> bool {
-        let heard = match self.new.change_by {
+    /// True if the record mentions a change; a person's words need a person.
+    fn is_change_heard(&self) -> bool {
+        match self.new.change_by {
             Some(Speaker::Person) => true,
-            Some(Speaker::Assistant) => !self.is_protected() || self.agreed,
+            Some(Speaker::Assistant) => !is_protected(self.memory) || self.agreed,
             Some(Speaker::Tool | Speaker::Web | Speaker::Client) | None => false,
-        };
-        heard && self.may_follow()
+        }
     }
 
+    /// True if the record is later and may change the memory.
     pub(super) fn may_follow(&self) -> bool {
         self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
     }
 
-    /// Ruling on two decisions, if the later one retracts the earlier one according to `turns`.
-    fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
-        if !self.is_active_decision() {
-            return None;
-        }
-        let (new, old) = (&self.new.subject.statement, &self.subject.statement);
-        let heard = self.new.person || self.agreed || !self.is_protected();
+    /// Ruling by which the later one of two decisions ends the former one; a record that is later must be `heard`.
+    fn end(&self, heard: bool) -> Option<Ruling> {
         match self.order {
-            Order::Later if heard && self.may_follow() && turns(new, old, &self.new.retraction) => {
-                Some(Ruling::Supersede)
-            }
-            Order::Earlier if self.may_precede() && turns(old, new, &old.retraction) => {
-                Some(Ruling::Late)
-            }
-            Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
+            Order::Later => (heard && self.may_follow()).then_some(Ruling::Supersede),
+            Order::Earlier => self.may_precede().then_some(Ruling::Late),
+            Order::Same | Order::Unknown => None,
+        }
+        .filter(|_| self.kind() == ClaimKind::Decision)
+    }
+
+    /// Ruling on two decisions, if the later one retracts the former one according to `turns`.
+    fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
+        let (later, former) = self.in_time()?;
+        let ruling = self.end(self.new.person || self.agreed || !is_protected(self.memory))?;
+        turns(later, former, self.later_retraction()).then_some(ruling)
+    }
+
+    /// Words that the later one of the two retracts.
+    fn later_retraction(&self) -> &Retraction {
+        match self.order {
+            Order::Earlier => &self.subject.statement.retraction,
+            Order::Later | Order::Same | Order::Unknown => &self.new.retraction,
         }
     }
 
@@ -160,35 +173,15 @@ impl RulePair<'_> {
     /// Rule by which the later one of two decisions changes only a part of the other: it names its own end and the other one
     /// none, so that holds again afterwards, or it is about a case of it. That counts if a model found the change.
     pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
-        let new_end = decision_end(&self.new.facts.claim, self.new.facts.at);
-        let new = (&self.new.subject.statement, new_end);
-        let old_end = decision_end(&self.memory.current_claim(), self.memory.valid_from);
-        let old = (&self.subject.statement, old_end);
-        let ((later, until), (former, end)) = match self.order {
-            Order::Later => (new, old),
-            Order::Earlier => (old, new),
-            Order::Same | Order::Unknown => return None,
-        };
+        let (later, former) = self.in_time()?;
+        let own = decision_end(&self.new.facts.claim, self.new.facts.at);
+        let other = decision_end(&self.memory.current_claim(), self.memory.valid_from);
+        let (until, end) = if self.order == Order::Later { (own, other) } else { (other, own) };
         if until.is_some() && end.is_none() {
             return Some(FOR_A_TIME);
         }
         let is_case = is_judged && self.kind() == ClaimKind::Decision && later.is_case_of(former);
         is_case.then_some(NARROWER)
-    }
-
-    /// True if the record has a value or a condition that the memory lacks.
-    pub(super) fn says_more(&self) -> bool {
-        self.new.subject.statement.says_beyond(&self.subject.statement)
-    }
-
-    /// True if the record has an amount or a condition that the memory lacks.
-    pub(super) fn limits_more(&self) -> bool {
-        self.new.subject.statement.limits_beyond(&self.subject.statement)
-    }
-
-    /// True if the memory has a value or a condition that the record lacks.
-    pub(super) fn lacks_some(&self) -> bool {
-        self.subject.statement.says_beyond(&self.new.subject.statement)
     }
 
     /// True if the record may tell of a deed that undid the memory's: a fact, whoever did it.
@@ -347,7 +340,7 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
         return Some(Ruling::Related);
     }
     Some(match pair.order {
-        Order::Later if matter && pair.may_supersede() => Ruling::Supersede,
+        Order::Later if matter && pair.is_change_heard() && pair.may_follow() => Ruling::Supersede,
         Order::Earlier if matter && pair.memory.said_by <= pair.new.facts.said_by => Ruling::Late,
         Order::Later | Order::Earlier | Order::Same | Order::Unknown => Ruling::Conflict,
     })
@@ -355,13 +348,11 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// A choice and what it denies have changed places.
 fn turned_around(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let is_turned = match pair.order {
-        Order::Earlier => old.turns_around(new),
-        Order::Later | Order::Same | Order::Unknown => new.turns_around(old),
-    };
+    let unordered = (&pair.new.subject.statement, &pair.subject.statement);
+    let (later, former) = pair.in_time().unwrap_or(unordered);
     let ruling = || pair.turned(|_, _, _| true).unwrap_or(Ruling::Conflict);
-    (is_turned && pair.is_active_decision() && !pair.is_decided()).then(ruling)
+    let applies = pair.is_active_decision() && !pair.is_decided();
+    (applies && later.turns_around(former)).then(ruling)
 }
 
 /// The same but for case, punctuation, fillers or a missing word.
@@ -420,55 +411,42 @@ fn taken_back(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// Another value for exactly this topic; it replaces the former one if words mention a change.
 fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    if !pair.is_directive() {
+    let (later, former) = pair.in_time()?;
+    if !pair.is_directive() || !later.revises(former) {
         return None;
     }
-    match pair.order {
-        Order::Later if new.revises(old) && new.is_of_another(old) => Some(Ruling::Related),
-        Order::Earlier if old.revises(new) && old.is_of_another(new) => Some(Ruling::Related),
-        Order::Later if new.revises(old) => {
-            let aware = (pair.agreed || (pair.new.person && new.knows(old))) && pair.may_follow();
-            let changes = (aware || pair.may_supersede()) && !new.may_be_of_another(old);
-            Some(if changes { Ruling::Supersede } else { Ruling::Doubt })
-        }
-        Order::Earlier if old.revises(new) => {
-            let later = (old.says_change || old.knows(new))
-                && pair.memory.said_by <= pair.new.facts.said_by
-                && !old.may_be_of_another(new);
-            Some(if later { Ruling::Late } else { Ruling::Doubt })
-        }
-        Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
+    if later.is_of_another(former) {
+        return Some(Ruling::Related);
     }
+    let knows = later.knows(former);
+    let (ruling, changes) = match pair.order {
+        Order::Earlier => {
+            let is_trusted = pair.memory.said_by <= pair.new.facts.said_by;
+            (Ruling::Late, (later.says_change || knows) && is_trusted)
+        }
+        Order::Later | Order::Same | Order::Unknown => {
+            let aware = pair.agreed || pair.new.person && knows;
+            (Ruling::Supersede, (aware || pair.is_change_heard()) && pair.may_follow())
+        }
+    };
+    Some(if changes && !later.may_be_of_another(former) { ruling } else { Ruling::Doubt })
 }
 
 /// A person says that this was said before, and the values are the same.
 fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let again = match pair.order {
-        Order::Later => new.says_again(old, &pair.new.retraction),
-        Order::Earlier => old.says_again(new, &old.retraction),
-        Order::Same | Order::Unknown => false,
-    };
-    let trusted = pair.new.person || !pair.is_protected();
-    (pair.is_active_decision() && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
+    let (later, former) = pair.in_time()?;
+    let trusted = pair.new.person || !is_protected(pair.memory);
+    (pair.is_active_decision() && trusted && later.says_again(former, pair.later_retraction()))
+        .then_some(Ruling::Merge(Merging::Provenance))
 }
 
 /// Words of change that repeat a part of the memory.
 fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
-    if !pair.is_active_decision() {
-        return None;
-    }
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    match pair.order {
-        Order::Later if new.is_of_another(old) || new.may_be_of_another(old) => None,
-        Order::Earlier if old.is_of_another(new) || old.may_be_of_another(new) => None,
-        Order::Later if pair.may_supersede() && new.presupposes(old) => Some(Ruling::Supersede),
-        Order::Earlier if old.says_change && pair.may_precede() && old.presupposes(new) => {
-            Some(Ruling::Late)
-        }
-        Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
-    }
+    let (later, former) = pair.in_time()?;
+    let ruling = pair.end(pair.is_change_heard())?;
+    let changes = pair.order == Order::Later || later.says_change;
+    let is_apart = later.is_of_another(former) || later.may_be_of_another(former);
+    (changes && !is_apart && later.presupposes(former)).then_some(ruling)
 }
 
 /// So many words in common that a model should decide.
@@ -486,13 +464,10 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// Words of change about something that may be the memory's topic, or another value for it.
 fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let (later, former) = pair.in_time()?;
     let decides = pair.is_active_decision() && !pair.new.hearsay;
-    let (later, former, changes) = match pair.order {
-        Order::Later => (new, old, pair.new.change_by.is_some()),
-        Order::Earlier => (old, new, old.says_change),
-        Order::Same | Order::Unknown => return None,
-    };
+    let is_said = pair.new.change_by.is_some();
+    let changes = if pair.order == Order::Later { is_said } else { later.says_change };
     let near = later.gives_up(former) || pair.like.words >= REPLACED_WORDS;
     let outdates = (changes && near) || later.is_valued_otherwise(former);
     (decides && outdates).then_some(Ruling::Suspect)

@@ -86,10 +86,17 @@ impl Statement {
         let deed = Deed::of(claim, &head.folded);
         let is_attempt = matches!(claim, Claim::Attempt(_));
         let is_decision = matches!(claim, Claim::Decision(_));
+        let things = || {
+            let words = words_and_values(&without_means(&head.folded));
+            without(&words, &Vec::from_iter(deed.first_word()))
+        };
         let named = if matches!(claim, Claim::Request(_)) { &head.names } else { &head.subjects };
         if says_no || stated.only.is_some() {
             head.bounds.retain(|bound| Some(bound) != bound_of("may"));
         }
+        // Elsewhere `too` is a degree.
+        let mut clauses = head.folded.split([',', ';', '.', ':']);
+        let ends_with_too = clauses.any(|clause| clause.trim_end().ends_with(" too"));
         let retraction = || Retraction::of(&folded(&whole.replace('\n', ". ")));
         Statement {
             says_no,
@@ -99,14 +106,14 @@ impl Statement {
             needs_permission,
             says_change: says_change_anywhere,
             named: named.clone(),
-            adds: list("additions").are_in(&head.folded) || ends_with_too(&head.folded),
+            adds: list("additions").are_in(&head.folded) || ends_with_too,
             weighed: weighed(&options, &stated),
             options,
             stated,
             retraction: if is_decision { retraction() } else { Retraction::default() },
             says_again: list("repeats").are_in(&flat),
             may_say_again: list("reminds").are_in(&flat),
-            things: if is_attempt { things(&deed, &head.folded) } else { Vec::new() },
+            things: if is_attempt { things() } else { Vec::new() },
             deed,
             is_preparation: list("preparation").are_in(&head.folded),
             is_finished: !list("unfinished").are_in(&flat),
@@ -178,7 +185,8 @@ impl Statement {
     pub(super) fn revises(&self, former: &Statement) -> bool {
         let SharedTopic { choices, own, before, common } = self.beside(former);
         let leaves_out = before.len() - common;
-        let given_up = self.names_value(former, &choices);
+        let given_up = shared(&self.all, &former.head.values) > 0
+            || shared(&self.all, &both(&former.head.topic, &choices)) > 0;
         let differs = self.head.values != former.head.values
             || self.says_no != former.says_no
             || without(&self.head.topic, &own) != without(&former.head.topic, &before)
@@ -468,12 +476,6 @@ impl Statement {
             || (!own.is_empty() && topic.len() > own.len())
     }
 
-    /// True if it names a value of `former`, or one of its topic words in `choices`.
-    fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
-        shared(&self.all, &former.head.values) > 0
-            || shared(&self.all, &both(&former.head.topic, choices)) > 0
-    }
-
     /// True if a later claim retracts one of its quantities or exact names.
     pub(super) fn is_retracted_by(&self, retraction: &Retraction) -> bool {
         shared(&retraction.retracted, &self.head.values) > 0
@@ -505,7 +507,7 @@ impl Statement {
         };
         let is_limited = |it: &Statement| list("limits").are_in(&it.head.folded);
         self.head.values.iter().any(lacks)
-            || self.stated.has_qualifier(lacks)
+            || self.stated.qualifiers.iter().any(lacks)
             || !without(&self.stated.dismissed, &other.all).is_empty()
             || is_limited(self) && !is_limited(other)
     }
@@ -624,11 +626,6 @@ fn words_and_values(text: &str) -> Vec<u64> {
     union(&topic, &values)
 }
 
-/// Words and values of the folded `head` without its first word and its means, sorted.
-fn things(deed: &Deed, head: &str) -> Vec<u64> {
-    without(&words_and_values(&without_means(head)), &Vec::from_iter(deed.first_word()))
-}
-
 fn union(one: &[u64], other: &[u64]) -> Vec<u64> {
     let mut all = [one, other].concat();
     sort(&mut all);
@@ -684,11 +681,6 @@ fn opposed(head: &str, by: &WordList) -> Vec<u64> {
         found.extend(all_topic_keys(rest.into_iter().chain(near).copied()));
     }
     found
-}
-
-/// True if a clause of the folded main string ends with `too`, which elsewhere is a degree.
-fn ends_with_too(head: &str) -> bool {
-    head.split([',', ';', '.', ':']).any(|clause| clause.trim_end().ends_with(" too"))
 }
 
 /// True if the folded main string requires a person's permission.

@@ -254,16 +254,6 @@ impl Claim {
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
-
-    /// Parses a claim of `kind` from the output of [`Claim::to_json`].
-    pub fn from_json(kind: ClaimKind, json: &str) -> Result<Claim, serde_json::Error> {
-        Ok(match kind {
-            ClaimKind::Decision => Claim::Decision(serde_json::from_str(json)?),
-            ClaimKind::Discussion => Claim::Discussion(serde_json::from_str(json)?),
-            ClaimKind::Attempt => Claim::Attempt(serde_json::from_str(json)?),
-            ClaimKind::Request => Claim::Request(serde_json::from_str(json)?),
-        })
-    }
 }
 
 named! {

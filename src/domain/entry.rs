@@ -32,7 +32,8 @@ macro_rules! named {
         }
 
         // Avoids dead-code warnings, since not every type uses these.
-        const _: (&[$type], fn(&str) -> Option<$type>) = ($type::ALL, $type::of_name);
+        const _: (&[$type], fn($type) -> &'static str, fn(&str) -> Option<$type>) =
+            ($type::ALL, $type::name, $type::of_name);
     };
 }
 pub(crate) use named;

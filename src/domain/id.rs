@@ -100,22 +100,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        deserializer.deserialize_str(HexVisitor)
-    }
-}
-
-/// Reads a digest without copying its text.
-struct HexVisitor;
-
-impl serde::de::Visitor<'_> for HexVisitor {
-    type Value = Digest;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("32 hex digits")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
-        text.parse().map_err(E::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -138,8 +123,6 @@ macro_rules! ids {
                 fmt::Display::fmt(&self.0, f)
             }
         }
-
-
 
         impl FromStr for $name {
             type Err = BadDigest;

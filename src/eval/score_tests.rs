@@ -276,10 +276,9 @@ fn claims(answer: &serde_json::Value) -> Vec<Claim> {
     let arguments = [answer, &answer["arguments"], &answer["answer"]];
     let from = arguments.into_iter().find(|of| found(of)).expect("an answer");
     let mut claims = Vec::new();
-    for (name, kind) in lists.iter().zip(ClaimKind::ALL) {
-        for claim in from[*name].as_array().into_iter().flatten() {
-            claims.extend(Claim::from_json(*kind, &claim.to_string()));
-        }
+    for name in lists {
+        let listed = from[name].as_array().into_iter().flatten();
+        claims.extend(listed.filter_map(|it| serde_json::from_value::<Claim>(it.clone()).ok()));
     }
     claims
 }

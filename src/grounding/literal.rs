@@ -71,7 +71,10 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         // A path that is the whole field (`feature/foo`) or a folder (`src/`) is not prose.
         let named = inner.len() == text.trim().len() || after.starts_with('/');
         let prose = rule == "path" && !named && !is_path(inner);
-        let word = rule == "digest" && !is_digest(inner);
+        // A digest of a commit has both letters and digits.
+        let has = |is_it: fn(char) -> bool| inner.contains(is_it);
+        let is_digest = has(|it| it.is_ascii_digit()) && has(|it| it.is_ascii_lowercase());
+        let word = rule == "digest" && !is_digest;
         let passage = rule != "code" && inner.len() > QUOTE_BYTES_MAX;
         let placeholder = inner.starts_with('<') && inner.ends_with('>');
         let wordless = !inner.contains(char::is_alphanumeric);
@@ -90,12 +93,6 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
 fn is_path(text: &str) -> bool {
     let slashes = text.matches('/').count();
     slashes == 0 || slashes > 1 || text.starts_with(['/', '~', '.']) || text.contains('.')
-}
-
-/// True if `text` looks like a commit digest: it has both letters and digits.
-fn is_digest(text: &str) -> bool {
-    text.contains(|letter: char| letter.is_ascii_digit())
-        && text.contains(|letter: char| letter.is_ascii_lowercase())
 }
 
 /// Minimum length of a part of a pattern that names something.

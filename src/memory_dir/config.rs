@@ -121,17 +121,15 @@ impl Reader {
 
     fn key(&mut self, key: &str, value: &str) {
         const PERCENT: &str = "a number of per cent";
+        const TRUTH: &str = "true or false";
         let config = &mut self.config;
-        let lower = value.to_ascii_lowercase();
-        // Sets a valid value.
-        let (set, expected) = match key {
-            "suggest_memories" => {
-                (truth(&lower).map(|it| config.suggest_memories = it), "true or false")
-            }
-            "auto_load" => (truth(&lower).map(|it| config.auto_load = it), "true or false"),
+        let (lower, percent) = (value.to_ascii_lowercase(), value.parse().ok());
+        let (is_set, expected) = match key {
+            "suggest_memories" => (set(&mut config.suggest_memories, truth(&lower)), TRUTH),
+            "auto_load" => (set(&mut config.auto_load, truth(&lower)), TRUTH),
             "output_style" => {
-                let set = OutputStyle::of_name(&lower).map(|it| config.output_style = it);
-                (set, "quiet, normal, explanatory")
+                let style = OutputStyle::of_name(&lower);
+                (set(&mut config.output_style, style), "quiet, normal, explanatory")
             }
             "token_budget" if lower == "compact" => {
                 config.token_budget = Preset::Economy;
@@ -140,25 +138,21 @@ impl Reader {
                 return self.findings.push(notice);
             }
             "token_budget" => {
-                let set = Preset::of_name(&lower).map(|it| config.token_budget = it);
-                (set, "economy, light, standard, detailed")
+                let preset = Preset::of_name(&lower);
+                (set(&mut config.token_budget, preset), "economy, light, standard, detailed")
             }
-            "auto_sync_threshold" => {
-                (value.parse().ok().map(|it| config.auto_sync_threshold = it), PERCENT)
-            }
-            "hard_block_threshold" => {
-                (value.parse().ok().map(|it| config.hard_block_threshold = it), PERCENT)
-            }
+            "auto_sync_threshold" => (set(&mut config.auto_sync_threshold, percent), PERCENT),
+            "hard_block_threshold" => (set(&mut config.hard_block_threshold, percent), PERCENT),
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
-                (tokens.map(|it| config.context_window_tokens = Some(it)), "a number above 0")
+                (set(&mut config.context_window_tokens, tokens.map(Some)), "a number above 0")
             }
             _ => {
                 let known = KEYS.join(", ");
                 return self.warn("config-unknown-key", format!("unknown; expected {known}"));
             }
         };
-        if set.is_none() {
+        if !is_set {
             self.warn("config-value", format!("`{key}`: expected {expected}; the default is used"));
         }
     }
@@ -174,6 +168,11 @@ impl Reader {
             "expected 0 < auto_sync_threshold <= hard_block_threshold <= 100; 60 and 80 are used";
         self.warn("config-thresholds", expected.into());
     }
+}
+
+/// Sets a value that could be read; false for another one.
+fn set<T>(place: &mut T, value: Option<T>) -> bool {
+    value.map(|it| *place = it).is_some()
 }
 
 fn truth(value: &str) -> Option<bool> {

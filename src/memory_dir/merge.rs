@@ -193,7 +193,8 @@ impl Join<'_, '_> {
         let mut conflicts = Vec::new();
         let mut gone: HashSet<usize> = HashSet::new();
         let mut spots = Spots { first: self.first_anchors(), last: HashMap::new() };
-        let mut headed: HashSet<&str> = self.sections_with_table();
+        let heads = self.disk.blocks.iter().filter(|it| it.part == Part::TableHead);
+        let mut headed: HashSet<&str> = heads.map(|it| self.disk.section(it)).collect();
         for (key, ours) in &self.ours.list {
             let Some(theirs) = self.theirs.get(key) else {
                 if self.base.get(key).is_none() && is_entry(key, ours) {
@@ -218,7 +219,8 @@ impl Join<'_, '_> {
                 gone.insert(theirs.at);
                 edits.insert(ours.section, spots.place(ours.section), new_entry(&raw));
             } else if let Some(raw) = raw {
-                edits.replace_raw(theirs.at, &self.with_ends(&raw));
+                let lines = raw.replace("\r\n", "\n");
+                edits.replace_raw(theirs.at, &lines.replace('\n', self.disk.line_end()));
             }
         }
         for (key, base) in &self.base.list {
@@ -227,10 +229,14 @@ impl Join<'_, '_> {
             if !is_ours || self.holds_private(theirs) {
                 continue;
             }
+            // It is as a person worded it and memory keeps it.
+            let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
+            let shown = || words(self.gate.redact(theirs.body).as_str());
+            let shows_wording = || wording.is_some_and(|it| words(it) == shown());
             // A ticked box alone is no edit of the words.
             let has_own_tag = || theirs.tags.lines().any(|tag| !base.tags.contains(tag.trim()));
             let is_free = theirs.is_adopted && !has_own_tag()
-                || self.shows_wording(key, theirs)
+                || shows_wording()
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
                 true => {
@@ -267,18 +273,6 @@ impl Join<'_, '_> {
         empty
     }
 
-    /// True if the entry is as a person worded it and memory keeps it.
-    fn shows_wording(&self, key: &Key, theirs: &Unit<'_>) -> bool {
-        let wording = tag_of(key).and_then(|tag| self.wordings.get(tag));
-        wording.is_some_and(|it| words(it) == words(self.gate.redact(theirs.body).as_str()))
-    }
-
-    /// True if both say the same apart from marks; ours is redacted.
-    fn says_same(&self, ours: &Unit<'_>, theirs: &Unit<'_>) -> bool {
-        let [ours, theirs] = [ours.body, self.gate.redact(theirs.body).as_str()].map(words);
-        marked(&ours).text == marked(&theirs).text
-    }
-
     /// First entry of each section that `ours` and `theirs` both have there.
     fn first_anchors(&self) -> HashMap<&str, usize> {
         let mut anchors = HashMap::new();
@@ -289,12 +283,6 @@ impl Join<'_, '_> {
             }
         }
         anchors
-    }
-
-    fn sections_with_table(&self) -> HashSet<&str> {
-        let blocks = self.disk.blocks.iter();
-        let heads = blocks.filter(|block| block.part == Part::TableHead);
-        heads.map(|block| self.disk.section(block)).collect()
     }
 
     /// New text of an entry; `None` if it stays.
@@ -326,7 +314,9 @@ impl Join<'_, '_> {
             (false, _) => Some(theirs.body.to_owned()),
             (true, true) => Some(ours.body.to_owned()),
             (true, false) => {
-                let is_same = self.says_same(ours, theirs);
+                // Apart from marks; ours is redacted.
+                let said = [ours.body, self.gate.redact(theirs.body).as_str()].map(words);
+                let is_same = marked(&said[0]).text == marked(&said[1]).text;
                 let old = base.or(is_same.then_some(ours));
                 old.and_then(|old| with_changes(old.body, ours.body, theirs.body, is_same))
             }
@@ -344,11 +334,6 @@ impl Join<'_, '_> {
         base.is_some_and(|base| base != ours.section && base == theirs.section)
             && is_entry(key, ours)
             && !self.holds_private(theirs)
-    }
-
-    fn with_ends(&self, raw: &str) -> String {
-        let lines = raw.replace("\r\n", "\n");
-        if self.disk.line_end() == "\n" { lines } else { lines.replace('\n', "\r\n") }
     }
 
     fn holds_private(&self, theirs: &Unit<'_>) -> bool {
@@ -401,7 +386,10 @@ fn new_entry(raw: &str) -> NewEntry {
     if !lines.ends_with('\n') {
         lines.push('\n');
     }
-    NewEntry { shape: shape_of(raw), lines }
+    let (document, _) = Document::parse(Kind::Other, raw);
+    let part = document.entries().next().map(|block| block.part);
+    let shape = if let Some(Part::Entry(shape)) = part { shape } else { Shape::Paragraph };
+    NewEntry { shape, lines }
 }
 
 fn is_entry(key: &Key, unit: &Unit<'_>) -> bool {
@@ -410,12 +398,6 @@ fn is_entry(key: &Key, unit: &Unit<'_>) -> bool {
         Name::Words(_) => !is_comment(unit.body) && !unit.section.is_empty(),
         Name::Meta(_) | Name::Title | Name::Footer => false,
     }
-}
-
-fn shape_of(body: &str) -> Shape {
-    let (document, _) = Document::parse(Kind::Other, body);
-    let first = document.entries().next().map(|block| block.part);
-    if let Some(Part::Entry(shape)) = first { shape } else { Shape::Paragraph }
 }
 
 /// An edit of an entry by a person.

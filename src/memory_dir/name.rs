@@ -59,19 +59,15 @@ pub(crate) fn adr_title_slug(path: &str) -> Option<&str> {
     let padded = digits.len() == 3 || (digits.len() > 3 && !digits.starts_with('0'));
     let stamped = rest.get(..14).zip(rest.get(14..)).filter(|(stamp, _)| {
         let (day, time) = stamp.trim_end_matches('-').split_once('-').unwrap_or_default();
-        stamp.ends_with('-') && day.len() == 8 && is_number(day) && is_clock(time)
+        let is_clock = time.len() == 4 && is_number(time) && time < "2400" && &time[2..] < "60";
+        stamp.ends_with('-') && day.len() == 8 && is_number(day) && is_clock
     });
     let slug = stamped.map_or(rest, |(_, slug)| slug);
     (padded && is_number(digits) && is_slug(slug)).then_some(slug)
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-fn is_clock(text: &str) -> bool {
-    let minutes = text.get(..2).zip(text.get(2..)).filter(|_| text.len() == 4 && is_number(text));
-    minutes.is_some_and(|(hour, minute)| hour < "24" && minute < "60")
 }
 
 /// Number that a file among the records claims, even if the rest of its name is invalid.

@@ -13,7 +13,7 @@ use super::facts::{
 };
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, session_path};
-use super::page::{self, Page, entry};
+use super::page::{Page, entry};
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use super::units::{item_of, with_marks};
 use crate::domain::{
@@ -271,9 +271,6 @@ const LESSONS: List = list(kind::PATTERNS, kind::LESSONS, 40);
 const TERMS: List = list(kind::GLOSSARY, "Terms", 200);
 const ABBREVIATIONS: List = list(kind::GLOSSARY, "Abbreviations", 100);
 
-/// Creates the entry of a memory; `None` if the gate leaves nothing of it.
-pub(super) type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
-
 pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) names: &'a Names,
@@ -410,22 +407,22 @@ impl<'a> Placing<'a> {
         }
         let newest = self.in_time.iter().rev().copied();
         let mut ended = HashSet::new();
-        let placed: Vec<_> = newest
+        let placed: Vec<(&Memory, List)> = newest
             .filter_map(|it| {
-                let place = self.place(it);
-                ended.extend(place.is_none().then_some(it.id));
-                Some((it, place?))
+                let list = self.list_of(it);
+                ended.extend(list.is_none().then_some(it.id));
+                Some((it, list?))
             })
             .collect();
-        let decisions = placed.iter().filter(|(_, (list, _))| *list == DECISIONS);
+        let decisions = placed.iter().filter(|(_, list)| *list == DECISIONS);
         let overflow = self.overflow(decisions.map(|(memory, _)| *memory));
         let mut counts: BTreeMap<List, usize> = BTreeMap::new();
         let mut shown = Vec::new();
-        for (memory, (list, entry)) in placed {
+        for (memory, list) in placed {
             let count = counts.entry(list).or_default();
             if *count < list.entries_max
                 && !overflow.contains(&memory.id)
-                && let Some(entry) = entry()
+                && let Some(entry) = self.listed(memory, list)
             {
                 *count += 1;
                 let later = self.lessons.get(&memory.id).into_iter().flatten();
@@ -459,31 +456,50 @@ impl<'a> Placing<'a> {
         (is_it && !text.is_empty()).then(|| (text, self.tag(memory.id).trim_start_matches(SOURCE)))
     }
 
-    /// List of a memory. The entry is created only if the list has room.
-    fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
+    fn list_of(&self, memory: &Memory) -> Option<List> {
         if self.lessons.get(&memory.id).is_some_and(Vec::is_empty) {
             return None;
         }
-        if !is_active(memory) {
-            let is_attempt = memory.claim.kind() == ClaimKind::Attempt;
-            return is_attempt.then(|| -> (List, LateEntry<'p>) {
-                (LESSONS, Box::new(move || self.lesson(memory)))
-            });
+        match (&memory.claim, memory.stage) {
+            (Claim::Attempt(_), _) if !is_active(memory) => Some(LESSONS),
+            (Claim::Attempt(it), _) if it.succeeded => None,
+            (Claim::Attempt(_), _) => Some(if memory.is_open() { BLOCKERS } else { LESSONS }),
+            (_, Stage::Refuted) => None,
+            _ if !is_active(memory) => None,
+            (Claim::Decision(it), _) => Some(self.list_of_decision(memory, it)),
+            (Claim::Discussion(_), Stage::Decided) => None,
+            (Claim::Discussion(_), Stage::Proposed | Stage::Attempted) => Some(QUESTIONS),
+            (Claim::Request(it), stage) => match (wording::is_constraint(summary_of(it)), stage) {
+                (true, Stage::Proposed) => Some(RULES),
+                // The decision that laid it down is shown instead.
+                (true, Stage::Decided) => None,
+                (false, Stage::Proposed) => Some(BACKLOG),
+                (false, Stage::Decided) => Some(COMPLETED),
+                (_, Stage::Attempted | Stage::Refuted) => Some(IN_PROGRESS),
+            },
         }
+    }
+
+    /// The entry of a memory in its list; `None` if the gate leaves nothing of it.
+    fn listed(&self, memory: &Memory, list: List) -> Option<NewEntry> {
         match &memory.claim {
-            Claim::Decision(_) if memory.stage == Stage::Refuted => None,
-            Claim::Decision(it) => Some(self.decision(memory, it)),
-            Claim::Discussion(_) if matches!(memory.stage, Stage::Decided | Stage::Refuted) => None,
-            Claim::Discussion(it) => {
-                Some((QUESTIONS, Box::new(move || self.discussion(memory, it))))
+            Claim::Decision(it) if [TERMS, ABBREVIATIONS].contains(&list) => self.term(memory, it),
+            Claim::Decision(it) if list != DECISIONS => {
+                let is_pattern = Category::of_words(&it.chosen) == Some(Category::Pattern);
+                let category = if is_pattern { Category::Pattern } else { Category::Convention };
+                self.line(Shape::Bullet, &self.decided(memory, it), Some(category), memory)
             }
-            Claim::Attempt(it) if it.succeeded => None,
             Claim::Attempt(it) => {
-                let list = if memory.is_open() { BLOCKERS } else { LESSONS };
-                let entry = move || self.lesson(memory).or_else(|| self.attempt(memory, it));
-                Some((list, Box::new(entry)))
+                let alone = || self.attempt(memory, it).filter(|_| is_active(memory));
+                self.lesson(memory).or_else(alone)
             }
-            Claim::Request(it) => self.request(memory, it),
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
+                let shape = match list {
+                    IN_PROGRESS | COMPLETED => Shape::Task { done: list == COMPLETED },
+                    _ => Shape::Bullet,
+                };
+                self.entry(memory, shape)
+            }
         }
     }
 
@@ -533,44 +549,34 @@ impl<'a> Placing<'a> {
         Some(entry(shape, &words, category, Some(self.tag(memory.id))))
     }
 
-    /// A term, a standing rule, or another active decision.
-    fn decision<'p>(&'p self, memory: &'p Memory, it: &'p Decision) -> (List, LateEntry<'p>) {
-        let in_force: (List, LateEntry<'p>) =
-            (DECISIONS, Box::new(move || self.decision_line(memory, it)));
+    /// List of a term, a standing rule, or another active decision.
+    fn list_of_decision(&self, memory: &Memory, it: &Decision) -> List {
         let is_recorded = self.names.label(memory.id).is_some();
-        if let Some((term, meaning)) =
+        if let Some((term, _)) =
             wording::definition(&it.chosen, &it.rationale).filter(|_| !is_recorded)
         {
             let is_short = term.chars().all(|letter| letter.is_uppercase() || letter.is_numeric());
-            let list = if is_short { ABBREVIATIONS } else { TERMS };
-            let row = move || {
-                let said = said(memory, "");
-                let (term, meaning) = wording::definition(&said, "").unwrap_or((term, meaning));
-                let cell = |text| {
-                    words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|")
-                };
-                let row = match wording_of(memory) {
-                    Some((Shape::Row, own)) => own,
-                    Some(_) | None => format!("| {} | {} |", cell(term), cell(meaning)),
-                };
-                Some(page::entry(Shape::Row, &row, None, Some(self.tag(memory.id))))
-            };
-            return (list, Box::new(row));
+            return if is_short { ABBREVIATIONS } else { TERMS };
         }
         if !is_standing_rule(memory, it) {
-            return in_force;
+            return DECISIONS;
         }
-        let is_pattern = Category::of_words(&it.chosen) == Some(Category::Pattern);
-        let category = if is_pattern { Category::Pattern } else { Category::Convention };
         let chosen = it.chosen.to_lowercase();
         let mut words = chosen.split(|c: char| !c.is_alphanumeric());
-        let list = if words.any(|it| OF_TESTS.contains(&it)) { TEST_RULES } else { RULES };
-        (
-            list,
-            Box::new(move || {
-                self.line(Shape::Bullet, &self.decided(memory, it), Some(category), memory)
-            }),
-        )
+        if words.any(|it| OF_TESTS.contains(&it)) { TEST_RULES } else { RULES }
+    }
+
+    fn term(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
+        let claimed = wording::definition(&it.chosen, &it.rationale)?;
+        let said = said(memory, "");
+        let (term, meaning) = wording::definition(&said, "").unwrap_or(claimed);
+        let cell =
+            |text| words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|");
+        let row = match wording_of(memory) {
+            Some((Shape::Row, own)) => own,
+            Some(_) | None => format!("| {} | {} |", cell(term), cell(meaning)),
+        };
+        Some(entry(Shape::Row, &row, None, Some(self.tag(memory.id))))
     }
 
     /// A decision in a list, by its record if it has one.
@@ -579,10 +585,6 @@ impl<'a> Placing<'a> {
             Some(label) => format!("{label}: {}", title_of(it)),
             None => with_reason(&it.chosen, &it.rationale),
         }
-    }
-
-    fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
-        self.line(Shape::Bullet, &self.decided(memory, it), Some(Category::Decision), memory)
     }
 
     fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
@@ -640,23 +642,6 @@ impl<'a> Placing<'a> {
         None
     }
 
-    fn request<'p>(
-        &'p self,
-        memory: &'p Memory,
-        it: &'p PersonRequest,
-    ) -> Option<(List, LateEntry<'p>)> {
-        let (list, shape) = match memory.stage {
-            Stage::Proposed if wording::is_constraint(summary_of(it)) => (RULES, Shape::Bullet),
-            Stage::Proposed => (BACKLOG, Shape::Bullet),
-            Stage::Attempted => (IN_PROGRESS, Shape::Task { done: false }),
-            // The decision that laid it down is shown instead.
-            Stage::Decided if wording::is_constraint(summary_of(it)) => return None,
-            Stage::Decided => (COMPLETED, Shape::Task { done: true }),
-            Stage::Refuted => return None,
-        };
-        Some((list, Box::new(move || self.request_line(shape, memory, it))))
-    }
-
     fn request_line(&self, shape: Shape, memory: &Memory, it: &PersonRequest) -> Option<NewEntry> {
         let summary = summary_of(it);
         let target = it.target.as_deref().map(str::trim).unwrap_or_default();
@@ -689,9 +674,15 @@ impl<'a> Placing<'a> {
     /// Archive by month: active memories that no other file shows, and points of settled discussions.
     fn archive(&mut self, mut add: impl FnMut(Page)) {
         let mut months: BTreeMap<String, Vec<&Memory>> = BTreeMap::new();
-        let is_left = |it: &Memory| is_active(it) && !self.shown.contains(&it.id);
-        let all = self.in_time.iter().copied();
-        for memory in all.filter(|it| is_left(it) || self.is_settled_apart(it)) {
+        let is_left = |it: &&Memory| match &it.claim {
+            // Its points, unless the decision that settled it has a record with them.
+            Claim::Discussion(of) if it.state == MemoryState::Superseded => {
+                let has_record = it.superseded_by.is_some_and(|by| self.names.label(by).is_some());
+                !of.points.is_empty() && !has_record
+            }
+            _ => is_active(it) && !self.shown.contains(&it.id),
+        };
+        for memory in self.in_time.iter().copied().filter(is_left) {
             let month = memory.valid_from.map(|at| at.day().chars().take(MONTH_LETTERS).collect());
             months.entry(month.unwrap_or_else(|| UNDATED.to_owned())).or_default().push(memory);
         }
@@ -730,13 +721,6 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// True for a settled discussion whose decision has no record with its points.
-    fn is_settled_apart(&self, memory: &Memory) -> bool {
-        let is_settled = memory.state == MemoryState::Superseded
-            && matches!(&memory.claim, Claim::Discussion(it) if !it.points.is_empty());
-        is_settled && memory.superseded_by.is_none_or(|by| self.names.label(by).is_none())
-    }
-
     /// Entries of `memories`, made by two threads: they are most of the lines of a large directory.
     fn all_archived(&self, memories: &[&Memory]) -> Vec<Option<(&'static str, NewEntry)>> {
         let (one, other) = memories.split_at(memories.len() / 2);
@@ -765,7 +749,10 @@ impl<'a> Placing<'a> {
     /// The line of a memory; that of a request has this shape.
     pub(super) fn entry(&self, memory: &Memory, of_request: Shape) -> Option<NewEntry> {
         match &memory.claim {
-            Claim::Decision(it) => self.decision_line(memory, it),
+            Claim::Decision(it) => {
+                let category = Some(Category::Decision);
+                self.line(Shape::Bullet, &self.decided(memory, it), category, memory)
+            }
             Claim::Discussion(it) => self.discussion(memory, it),
             Claim::Attempt(it) => self.attempt(memory, it),
             Claim::Request(it) => self.request_line(of_request, memory, it),

@@ -117,8 +117,12 @@ impl Audit<'_> {
                 | Settlement::Followed
                 | Settlement::Partly => None,
             };
-        } else if let Disposition::Restate { memory, .. } = disposition {
-            self.may_be_restated(*memory, *record);
+        } else if let Disposition::Restate { memory: id, .. } = disposition
+            && let Some(memory) = self.running.get(id)
+            && (memory.confirmed || !memory.sources.contains(record))
+        {
+            // A confirmed memory keeps its words; others are restated only from their own records.
+            self.note("restated", format!("memory {id} is not to say what record {record} says"));
         }
         let effects = operation.effects.iter().filter(|effect| effect.supersedes);
         for id in supersede.into_iter().chain(effects.map(|effect| effect.memory)) {
@@ -155,15 +159,6 @@ impl Audit<'_> {
         };
         if memory.namespace != plan.namespace {
             self.note("target-foreign", format!("memory {id} is in another namespace"));
-        }
-    }
-
-    /// A confirmed memory keeps its words; others are restated only from their own records.
-    fn may_be_restated(&mut self, id: MemoryId, record: RecordId) {
-        let Some(memory) = self.running.get(&id) else { return };
-        if memory.confirmed || !memory.sources.contains(&record) {
-            let detail = format!("memory {id} is not to say what record {record} says");
-            self.note("restated", detail);
         }
     }
 

@@ -374,10 +374,7 @@ fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
 
 /// Earlier of two times, or the known one.
 fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min()
 }
 
 /// Supersedes `old` by `by`, unless it is out of use already.

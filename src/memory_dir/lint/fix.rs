@@ -38,9 +38,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         return text.to_owned();
     }
     let fixed = match rule {
-        MARKERS => {
-            return with_both_sides(&document).unwrap_or_else(|| text.to_owned());
-        }
+        MARKERS => return with_both_sides(&document).unwrap_or_else(|| text.to_owned()),
         "missing-heading" => {
             let rendered = linting.rendered.get(path).map_or("", |it| &**it);
             let whole = with_lost_headings(kind, rendered, text.to_owned());
@@ -53,7 +51,11 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
         "missing-footer" => with_footer(&document, &linting.today.day()),
         "bad-tag" => with_exact_tags(&document),
         "private-unclosed" => closed(&document),
-        "duplicate-entry" => without_doubles(&document),
+        "duplicate-entry" => {
+            let mut edits = Edits::new(&document);
+            doubles(&document).into_iter().for_each(|at| edits.remove(at));
+            edits.finish().text
+        }
         "config-alias" if kind == Kind::Config => renamed(text),
         _ => text.to_owned(),
     };
@@ -130,12 +132,6 @@ fn closed(document: &Document<'_>) -> String {
         if is_closed(half) { most = half } else { fewest = half + 1 }
     }
     if is_closed(fewest) { with(fewest) } else { text.to_owned() }
-}
-
-fn without_doubles(document: &Document<'_>) -> String {
-    let mut edits = Edits::new(document);
-    doubles(document).into_iter().for_each(|at| edits.remove(at));
-    edits.finish().text
 }
 
 fn renamed(text: &str) -> String {

@@ -10,9 +10,15 @@ const JOINS_MAX: usize = 16;
 
 /// Text with both sides of each unfinished merge; `None` if they have two versions of one entry: a person chooses.
 pub(super) fn with_both_sides(document: &Document<'_>) -> Option<String> {
-    let joined = joined_whole(document);
-    let is_choice = repeats_tag(document.kind, &joined) || shares_tag(document.text);
-    (!is_choice).then_some(joined)
+    // Removing a marker may reveal others.
+    let joined = repeated(joined(document), JOINS_MAX, |now| {
+        let (left, _) = Document::parse(document.kind, now);
+        if left.is_private() { now.to_owned() } else { joined(&left) }
+    });
+    // A tag below both sides belongs to an entry of each.
+    let mut lines = document.text.lines().zip(document.text.lines().skip(1));
+    let is_shared = |it: (&str, &str)| it.0.starts_with(">>>>>>>") && Tag::parse(it.1).is_some();
+    (!repeats_tag(document.kind, &joined) && !lines.any(is_shared)).then_some(joined)
 }
 
 /// Repeats `step` until it changes nothing, at most `rounds_max` times.
@@ -36,20 +42,6 @@ fn repeats_tag(kind: Kind, text: &str) -> bool {
         document.tags(block).filter_map(|tag| tag.ours()).any(|tag| !met.insert(tag.to_owned()))
     };
     document.entries().any(is_again)
-}
-
-/// True if a tag below both sides of a merge belongs to an entry of each.
-fn shares_tag(text: &str) -> bool {
-    let mut lines = text.lines().zip(text.lines().skip(1));
-    lines.any(|(line, next)| line.starts_with(">>>>>>>") && Tag::parse(next).is_some())
-}
-
-/// Joins the sides until no marker is left, because removing one may reveal others.
-fn joined_whole(document: &Document<'_>) -> String {
-    repeated(joined(document), JOINS_MAX, |now| {
-        let (left, _) = Document::parse(document.kind, now);
-        if left.is_private() { now.to_owned() } else { joined(&left) }
-    })
 }
 
 /// Keeps both sides of an unfinished git merge, one after the other; common entries once.

@@ -18,7 +18,8 @@ use crate::memory_dir::kind::{
 use crate::memory_dir::line::{Line, lines};
 use crate::memory_dir::merge::with_lost_headings;
 use crate::memory_dir::name::{
-    Link, Status, adr_label, adr_number, adr_title_slug, is_day, links, meta, session_day,
+    Link, Status, adr_label, adr_number, adr_title_slug, is_day, is_number, links, meta,
+    session_day,
 };
 use crate::memory_dir::public::public_lines;
 use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
@@ -585,10 +586,7 @@ fn written_tokens(path: &str, text: &str) -> Tokens {
 
 /// True for `~Xh Xm`.
 fn is_duration(text: &str) -> bool {
-    let number = |text: &str, unit| {
-        let digits = text.strip_suffix(unit).unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-    };
+    let number = |text: &str, unit| text.strip_suffix(unit).is_some_and(is_number);
     let parts = text.strip_prefix('~').and_then(|rest| rest.split_once(' '));
     parts.is_some_and(|(hours, minutes)| number(hours, 'h') && number(minutes, 'm'))
 }
