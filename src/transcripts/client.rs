@@ -5,12 +5,10 @@ use super::conversation::Conversation;
 use super::cutter::{Cut, Cutter, Element, FIELD_BYTES_MAX, Layout, each_line, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
-
 use super::raw::{Input, Sink};
 use crate::domain::{Format, LINE_BYTES_MAX, Severity};
 use serde_json::{Map, Value};
 use std::io;
-use std::ops::ControlFlow;
 
 pub(super) type ReadRecord = fn(&Value, &mut Conversation<'_>);
 
@@ -38,8 +36,7 @@ pub(super) fn ignore(_: &Value, _: &mut Conversation<'_>) {}
 /// Reads a file twice: replacements, rewinds and titles must be known before the first entry.
 pub(super) fn read(client: &Client, input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
     let layout = layout(input)?;
-    let mut nothing = |_| ControlFlow::Continue(());
-    let mut first = Conversation::new(Emit::new(&mut nothing));
+    let mut first = Conversation::default();
     walk(client, layout, input, &mut first)?;
     input.rewind()?;
     let mut second = first.again(Emit::new(sink));

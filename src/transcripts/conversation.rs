@@ -15,6 +15,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+#[derive(Default)]
 pub(super) struct Conversation<'e> {
     pub(super) emit: Emit<'e>,
     /// Line of the record, or its number in its list.
@@ -29,7 +30,6 @@ pub(super) struct Conversation<'e> {
     known: FileIndex,
     found: FileIndex,
     begun: usize,
-    /// Index of the current session.
     current: usize,
     /// Entries by session, if the file interleaves several.
     waiting: Option<Vec<Vec<RawEntry>>>,
@@ -61,37 +61,11 @@ pub(super) struct ToolResult<'j> {
     pub(super) exit_code: Option<i32>,
 }
 
-impl<'e> Conversation<'e> {
-    pub(super) fn new(emit: Emit<'e>) -> Conversation<'e> {
-        Conversation {
-            emit,
-            line: 0,
-            is_sidechain: false,
-            is_users_tool: false,
-            undone_from: String::new(),
-            known: FileIndex::default(),
-            found: FileIndex::default(),
-            begun: 0,
-            current: 0,
-            waiting: None,
-            history: NameMap::default(),
-            request: NameMap::default(),
-            continued: NameMap::default(),
-            called: NameSet::default(),
-            commands: NameSet::default(),
-            frame: RawEntry::new(0, Speaker::Client, EntryKind::Notice, ""),
-            seen: NameSet::default(),
-            order: Vec::new(),
-            calls: OpenCalls::default(),
-            answered: NameSet::default(),
-            messages: HashMap::new(),
-        }
-    }
-
+impl Conversation<'_> {
     /// Starts the second pass with the index of the first.
     pub(super) fn again<'f>(self, emit: Emit<'f>) -> Conversation<'f> {
         let known = self.found.closed();
-        Conversation { known, ..Conversation::new(emit) }
+        Conversation { known, emit, ..Conversation::default() }
     }
 
     /// Ends the file. Sessions without entries are emitted too.

@@ -425,17 +425,26 @@ fn breaks_at_records(input: &mut dyn Input) -> io::Result<bool> {
 }
 
 /// Visits each record from the beginning until `take` returns false: the elements of the list
-/// under `key`, or the lines if there is no key.
+/// under `key`, numbered from 1, or the lines if there is no key.
 pub(super) fn each_record(
     input: &mut dyn Input,
     key: Option<&str>,
-    take: impl FnMut(Line<'_>) -> bool,
+    mut take: impl FnMut(Line<'_>) -> bool,
 ) -> io::Result<Cut> {
     input.rewind()?;
-    match key {
-        Some(key) => each_element(input, key, LINE_BYTES_MAX, take),
-        None => each_line(input, take).map(|()| Cut::Whole),
-    }
+    let Some(key) = key else { return each_line(input, take).map(|()| Cut::Whole) };
+    let mut cutter = Cutter::new(input);
+    let (cut, _) = cutter.lists(
+        LINE_BYTES_MAX,
+        |name| name == key,
+        |Element { cut, bytes, number, .. }| {
+            let (text, too_long) = (lossy(bytes), cut == Cut::TooLong);
+            let repaired = matches!(text, Cow::Owned(_));
+            let line = Line { number, text, complete: true, too_long, repaired, end: 0 };
+            !cut.is_end() && take(line)
+        },
+    )?;
+    Ok(cut)
 }
 
 /// True if the input is one object with a list under `key`.
@@ -452,27 +461,6 @@ pub(super) fn has_list(input: &mut dyn Input, key: &str) -> io::Result<bool> {
         false
     })?;
     Ok(any)
-}
-
-/// Visits each element of the list under `key`, numbered from 1, until `take` returns false.
-fn each_element(
-    input: &mut dyn Input,
-    key: &str,
-    bytes_max: usize,
-    mut take: impl FnMut(Line<'_>) -> bool,
-) -> io::Result<Cut> {
-    let mut cutter = Cutter::new(input);
-    let (cut, _) = cutter.lists(
-        bytes_max,
-        |name| name == key,
-        |Element { cut, bytes, number, .. }| {
-            let (text, too_long) = (lossy(bytes), cut == Cut::TooLong);
-            let repaired = matches!(text, Cow::Owned(_));
-            let line = Line { number, text, complete: true, too_long, repaired, end: 0 };
-            !cut.is_end() && take(line)
-        },
-    )?;
-    Ok(cut)
 }
 
 #[cfg(test)]
@@ -548,7 +536,7 @@ mod record_tests {
     #[track_caller]
     fn check(json: &str, expected: &[&str], end: Cut) {
         let mut got = Vec::new();
-        let read = each_element(&mut io::Cursor::new(json), "list", 20, |line| {
+        let read = each_record(&mut io::Cursor::new(json), Some("list"), |line| {
             got.push(if line.too_long { "…".to_owned() } else { line.text.into_owned() });
             got.len() < 3
         });
@@ -574,7 +562,7 @@ mod record_tests {
 
     #[test]
     fn a_long_or_broken_element_costs_itself_only() {
-        let long = format!("{{\"list\":[\"{}\",{{oops}},3]}}", "x".repeat(30));
+        let long = format!("{{\"list\":[\"{}\",{{oops}},3]}}", "x".repeat(LINE_BYTES_MAX));
         check(&long, &["…", "{oops}", "3"], Cut::Whole);
     }
 }

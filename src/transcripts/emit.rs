@@ -3,7 +3,6 @@
 use super::client_text::persons_words;
 use super::cutter::{Cut, Cutter, Element, Line, lossy};
 use super::json::{self, Parsed};
-
 use super::marks::{NameSet, name_of};
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
 use crate::domain::{
@@ -21,8 +20,10 @@ use std::io::{self, Read};
 /// Maximum number of unknown kinds reported per file.
 const UNKNOWN_MAX: usize = 20;
 
+/// Output to a sink; without one, nothing is emitted.
+#[derive(Default)]
 pub(super) struct Emit<'e> {
-    sink: &'e mut Sink<'e>,
+    sink: Option<&'e mut Sink<'e>>,
     findings: usize,
     unknown: BTreeSet<String>,
     repairs: Repairs,
@@ -40,8 +41,7 @@ struct Repairs {
 
 impl<'e> Emit<'e> {
     pub(super) fn new(sink: &'e mut Sink<'_>) -> Emit<'e> {
-        let (repairs, own) = (Repairs::default(), OwnOutput::default());
-        Emit { sink, findings: 0, unknown: BTreeSet::new(), repairs, stopped: false, own }
+        Emit { sink: Some(sink), ..Emit::default() }
     }
 
     pub(super) fn stopped(&self) -> bool {
@@ -199,8 +199,8 @@ impl<'e> Emit<'e> {
     }
 
     fn item(&mut self, item: TranscriptItem) {
-        if !self.stopped {
-            self.stopped = (self.sink)(item).is_break();
+        if let Some(sink) = self.sink.as_mut().filter(|_| !self.stopped) {
+            self.stopped = sink(item).is_break();
         }
     }
 }

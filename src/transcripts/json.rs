@@ -21,60 +21,50 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 
 /// Lenient access: a value of unexpected shape is treated as empty.
 pub(super) trait JsonExt {
+    fn json(&self) -> &Value;
+
     /// Returns the string field `key`, or an empty string.
-    fn text(&self, key: &str) -> &str;
-
-    /// Returns the first of `keys` that is a non-empty string.
-    fn first_text(&self, keys: &[&str]) -> Option<&str>;
-
-    /// Returns the first of `keys` that is not null, or null.
-    fn first(&self, keys: &[&str]) -> &Value;
-
-    /// True if the value is an object with a field `key` that is not null.
-    fn has(&self, key: &str) -> bool;
-
-    /// Returns a number, including one written as a string.
-    fn number(&self) -> Option<f64>;
-
-    /// Returns a small integer, such as an exit code.
-    fn int(&self) -> Option<i32>;
-
-    fn list(&self) -> &[Value];
-
-    fn map(&self) -> impl Iterator<Item = (&String, &Value)>;
-}
-
-impl JsonExt for Value {
     fn text(&self, key: &str) -> &str {
-        self[key].as_str().unwrap_or_default()
+        self.json()[key].as_str().unwrap_or_default()
     }
 
+    /// Returns the first of `keys` that is a non-empty string.
     fn first_text(&self, keys: &[&str]) -> Option<&str> {
         keys.iter().map(|key| self.text(key)).find(|text| !text.is_empty())
     }
 
+    /// Returns the first of `keys` that is not null, or null.
     fn first(&self, keys: &[&str]) -> &Value {
-        keys.iter().map(|key| &self[*key]).find(|it| !it.is_null()).unwrap_or(&Value::Null)
+        keys.iter().map(|key| &self.json()[*key]).find(|it| !it.is_null()).unwrap_or(&Value::Null)
     }
 
+    /// True if the value is an object with a field `key` that is not null.
     fn has(&self, key: &str) -> bool {
-        !self[key].is_null()
+        !self.json()[key].is_null()
     }
 
+    /// Returns a number, including one written as a string.
     fn number(&self) -> Option<f64> {
-        self.as_f64().or_else(|| self.as_str()?.trim().parse().ok())
+        self.json().as_f64().or_else(|| self.json().as_str()?.trim().parse().ok())
     }
 
+    /// Returns a small integer, such as an exit code.
     fn int(&self) -> Option<i32> {
-        i32::try_from(self.as_i64()?).ok()
+        i32::try_from(self.json().as_i64()?).ok()
     }
 
     fn list(&self) -> &[Value] {
-        self.as_array().map_or(&[], Vec::as_slice)
+        self.json().as_array().map_or(&[], Vec::as_slice)
     }
 
     fn map(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.as_object().into_iter().flatten()
+        self.json().as_object().into_iter().flatten()
+    }
+}
+
+impl JsonExt for Value {
+    fn json(&self) -> &Value {
+        self
     }
 }
 

@@ -39,10 +39,8 @@ mod cutter;
 mod detect;
 mod emit;
 mod fields;
-
 mod gemini;
 mod json;
-
 mod markdown;
 mod marks;
 mod opencode;
@@ -65,7 +63,6 @@ mod tools;
 pub(crate) use cutter::lossy;
 pub use detect::detect;
 pub(crate) use detect::{DetectError, nothing_read};
-
 pub(crate) use raw::private_tag_finding;
 pub use raw::{RawEntry, RawSession, SessionSource, TranscriptItem, redact_entry, redact_session};
 pub(crate) use session_doc::read_session;

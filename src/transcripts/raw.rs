@@ -79,6 +79,12 @@ pub struct RawEntry {
     pub skip: Option<Skip>,
 }
 
+impl Default for RawEntry {
+    fn default() -> RawEntry {
+        RawEntry::new(0, Speaker::Client, EntryKind::Notice, "")
+    }
+}
+
 impl RawEntry {
     /// Creates an entry on the active branch with only a text. No model reads injected context.
     pub fn new(line: u32, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {

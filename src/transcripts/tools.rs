@@ -23,7 +23,6 @@ pub(super) fn is_web(name: &str) -> bool {
     own || WEB.iter().any(|part| name.contains(part))
 }
 
-/// Names of shells.
 const SHELLS: [&str; 17] = [
     "bash", "sh", "shell", "powershell", "terminal", "exec", "exec_command", "local_shell",
     "container.exec", "run_command", "run_commands", "run_shell_command", "run_terminal_cmd",

@@ -18,12 +18,7 @@ const HISTORY_MAX: usize = 100_000;
 /// Maximum number of entries buffered until the session's id can be derived from its first text.
 const WAITING_MAX: usize = 64;
 
-/// Entries of a record, and for each message its hash and the end index of its entries.
-struct RecordEntries {
-    entries: Vec<RawEntry>,
-    messages: Vec<(u64, usize)>,
-}
-
+#[derive(Default)]
 pub(super) struct ChatLog<'e> {
     pub(super) emit: Emit<'e>,
     /// Number of records so far, unreadable ones included.
@@ -44,14 +39,7 @@ struct OpenSession {
 
 impl<'e> ChatLog<'e> {
     pub(super) fn new(emit: Emit<'e>) -> ChatLog<'e> {
-        ChatLog {
-            emit,
-            records: 0,
-            prefix: None,
-            history: Vec::new(),
-            open: None,
-            messages: MessageReader::of_file(),
-        }
+        ChatLog { emit, messages: MessageReader::of_file(), ..ChatLog::default() }
     }
 
     /// Counts an unreadable record, so that the others keep their numbers.
@@ -71,7 +59,7 @@ impl<'e> ChatLog<'e> {
             }
             return;
         };
-        let RecordEntries { entries, messages } = self.read(&record, line, file_line);
+        let (entries, messages) = self.read(&record, line, file_line);
         let repeated = self.repeated(&messages, &entries);
         if repeated == 0 {
             self.begin(record.head, &entries);
@@ -81,7 +69,13 @@ impl<'e> ChatLog<'e> {
         entries.into_iter().skip(repeated).for_each(|entry| self.emit.entry(entry));
     }
 
-    fn read(&mut self, record: &Record<'_>, line: Option<u32>, file_line: u32) -> RecordEntries {
+    /// Entries of a record, and for each message its hash and the end index of its entries.
+    fn read(
+        &mut self,
+        record: &Record<'_>,
+        line: Option<u32>,
+        file_line: u32,
+    ) -> (Vec<RawEntry>, Vec<(u64, usize)>) {
         let (mut entries, mut messages) = (Vec::new(), Vec::new());
         let mut from = 0;
         self.messages = MessageReader::of_file();
@@ -98,7 +92,7 @@ impl<'e> ChatLog<'e> {
                 from = entries.len();
             }
         }
-        RecordEntries { entries, messages }
+        (entries, messages)
     }
 
     /// Number of entries that repeat the previous record. A request log repeats the whole

@@ -13,6 +13,12 @@ use crate::transcripts::tools::{self, OpenCalls, is_shell, outcome_of_output, ou
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
+/// Types of the parts of a message that are calls, and of those that are results.
+const CALLS: [&str; 7] = [
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "toolCall", "function_call",
+    "tool-call",
+];
+const RESULTS: [&str; 4] = ["tool_result", "toolResult", "tool-result", "function_call_output"];
 /// Maximum number of calls without an id that wait for their results.
 const CALLS_MAX: usize = 4_096;
 
@@ -173,16 +179,16 @@ impl MessageReader {
         for part in parts {
             let of_goose = of_goose(part);
             let part = of_goose.as_ref().unwrap_or(part);
-            match BlockKind::of(part) {
-                BlockKind::Call => {
+            match part.text("type") {
+                kind if CALLS.contains(&kind) => {
                     flush(role, &mut words, line, out);
                     self.call(part, &part["value"], line, out);
                 }
-                BlockKind::Result => {
+                kind if RESULTS.contains(&kind) || kind.ends_with("_tool_result") => {
                     flush(role, &mut words, line, out);
                     self.answer(part, line, out);
                 }
-                BlockKind::Words if role == Role::User => {
+                _ if role == Role::User => {
                     let own = words_of(part);
                     if self.family == Family::MaybeCline && is_of_cline(&own) {
                         self.family = Family::Cline;
@@ -213,7 +219,7 @@ impl MessageReader {
                         flush(role, &mut words, line, out);
                     }
                 }
-                BlockKind::Words => words.push(&words_of(part)),
+                _ => words.push(&words_of(part)),
             }
         }
         words.push(&heading.unwrap_or_default());
@@ -342,27 +348,6 @@ fn flush(role: Role, words: &mut Words, line: u32, out: &mut Vec<RawEntry>) {
         }
         Role::System | Role::Assistant | Role::Tool | Role::Call | Role::Unknown => {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, text));
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum BlockKind {
-    Call,
-    Result,
-    Words,
-}
-
-impl BlockKind {
-    fn of(part: &Value) -> BlockKind {
-        match part.first_text(&["type"]).unwrap_or_default() {
-            "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall"
-            | "function_call" | "tool-call" => BlockKind::Call,
-            "tool_result" | "toolResult" | "tool-result" | "function_call_output" => {
-                BlockKind::Result
-            }
-            kind if kind.ends_with("_tool_result") => BlockKind::Result,
-            _ => BlockKind::Words,
         }
     }
 }

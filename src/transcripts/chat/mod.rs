@@ -14,7 +14,6 @@ pub(super) use parts::words_of;
 use super::cutter::{Cut, Cutter, Element, FIELD_BYTES_MAX, Layout, Line, each_line, layout};
 use super::emit::Emit;
 use super::json::{self, JsonExt};
-
 use super::raw::{Input, Sink};
 use crate::domain::LINE_BYTES_MAX;
 use log::{ChatLog, LISTS, Record, SYSTEMS, answers, head};

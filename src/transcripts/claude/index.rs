@@ -63,28 +63,19 @@ pub(super) struct Indexer {
     blocked: Vec<(u32, u64)>,
     /// Lines of results whose parent was not in front of them, and the hash of its id.
     orphans: Vec<(u32, u64)>,
-    titles: Titles,
-    ids: SessionIds,
+    /// Titles that a person and the client gave, and summaries with the hash of the record they end at.
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+    summaries: Vec<(u64, String)>,
+    /// First session, and first and last session in which the assistant spoke.
+    first_id: Option<String>,
+    assistant_ids: Option<(String, String)>,
+    agent_id: Option<String>,
+    digest: Option<String>,
     conversational: u32,
     main: bool,
     /// Number of compactions so far: a prompt after one replaces none before it.
     compactions: u32,
-}
-
-#[derive(Debug, Default)]
-struct SessionIds {
-    first: Option<String>,
-    /// First and last session in which the assistant spoke.
-    assistant: Option<(String, String)>,
-    agent: Option<String>,
-    digest: Option<String>,
-}
-
-#[derive(Debug, Default)]
-struct Titles {
-    custom: Option<String>,
-    ai: Option<String>,
-    summaries: Vec<(u64, String)>,
 }
 
 /// Maximum number of summaries at the start of a file; dozens of stale ones accumulate.
@@ -92,7 +83,7 @@ const SUMMARIES_MAX: usize = 256;
 
 impl Indexer {
     pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
-        self.ids.digest.get_or_insert_with(|| Digest::of(&["claude-code", text]).to_string());
+        self.digest.get_or_insert_with(|| Digest::of(&["claude-code", text]).to_string());
         self.head(head);
         self.words = head.uuid.some().map_or(0, |_| words_of(head, text));
         match head.kind.get() {
@@ -122,9 +113,9 @@ impl Indexer {
     fn head(&mut self, head: &Head<'_>) {
         let session = &mut self.index.session;
         if let Some(id) = head.session_id() {
-            self.ids.first.get_or_insert_with(|| id.to_owned());
+            self.first_id.get_or_insert_with(|| id.to_owned());
             if head.kind.is("assistant") {
-                let ids = self.ids.assistant.get_or_insert_with(|| (id.to_owned(), String::new()));
+                let ids = self.assistant_ids.get_or_insert_with(|| (id.to_owned(), String::new()));
                 id.clone_into(&mut ids.1);
             }
         }
@@ -134,16 +125,16 @@ impl Indexer {
         }
         let at = || head.timestamp.some().and_then(Timestamp::parse);
         session.started_at = session.started_at.or_else(at);
-        self.ids.agent = self.ids.agent.take().or_else(|| head.agent_id.owned());
+        self.agent_id = self.agent_id.take().or_else(|| head.agent_id.owned());
     }
 
     fn title(&mut self, kind: &str, head: &Head<'_>) {
         match kind {
-            "custom-title" => self.titles.custom = head.custom_title.some().map(short_title),
-            "ai-title" => self.titles.ai = head.ai_title.some().map(short_title),
-            "summary" if self.titles.summaries.len() < SUMMARIES_MAX => {
+            "custom-title" => self.custom_title = head.custom_title.some().map(short_title),
+            "ai-title" => self.ai_title = head.ai_title.some().map(short_title),
+            "summary" if self.summaries.len() < SUMMARIES_MAX => {
                 let Some(summary) = head.summary.some().map(short_title) else { return };
-                self.titles.summaries.push((name_of(head.leaf_uuid.get()), summary));
+                self.summaries.push((name_of(head.leaf_uuid.get()), summary));
             }
             _ => {}
         }
@@ -318,20 +309,18 @@ impl Indexer {
         for line in self.tree.abandoned() {
             self.index.marks.set(line, ABANDONED);
         }
-        let titles = &mut self.titles;
         let known = |(leaf, _): &&(u64, String)| self.known.contains(leaf);
-        let summary = titles.summaries.iter().rfind(known).map(|(_, summary)| summary.clone());
-        let ids = self.ids;
+        let summary = self.summaries.iter().rfind(known).map(|(_, summary)| summary.clone());
         let session = &mut self.index.session;
-        session.title = titles.custom.take().or(titles.ai.take()).or(summary);
+        session.title = self.custom_title.or(self.ai_title).or(summary);
         // Some files hold records of two ids: hooks that ran under another id, the prompt of a plan
         // accepted in the previous session, or the copied history of a resumed session. The last id
         // under which the assistant spoke wins: the first may be a copy, and a majority may change.
-        let (first, last) = ids.assistant.unzip();
+        let (first, last) = self.assistant_ids.unzip();
         let digest = || Digest::of(&["claude-code", ""]).to_string();
-        let id = last.or(ids.first).or(ids.digest).unwrap_or_else(digest);
+        let id = last.or(self.first_id).or(self.digest).unwrap_or_else(digest);
         session.parent = first.filter(|first| *first != id);
-        match ids.agent.filter(|_| !self.main && 0 < self.conversational) {
+        match self.agent_id.filter(|_| !self.main && 0 < self.conversational) {
             Some(agent) => {
                 self.index.compaction_run = agent.starts_with("acompact");
                 session.native_id = format!("{id}/agent-{agent}");

@@ -8,6 +8,7 @@ use crate::domain::{Branch, EntryKind, Outcome, Severity, Skip, Speaker, Timesta
 use crate::transcripts::client_text::{ClientText, INTERRUPTED};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::{Block, Content, Str};
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::{NameSet, name_of};
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{clean, flatten, mark, push_piece};
@@ -36,6 +37,7 @@ enum Author {
     Unknown,
 }
 
+#[derive(Default)]
 pub(super) struct RecordReader<'a> {
     pub(super) emit: Emit<'a>,
     index: Index,
@@ -53,17 +55,7 @@ pub(super) struct RecordReader<'a> {
 
 impl<'a> RecordReader<'a> {
     pub(super) fn new(index: Index, emit: Emit<'a>) -> RecordReader<'a> {
-        RecordReader {
-            emit,
-            index,
-            calls: OpenCalls::default(),
-            called: NameSet::default(),
-            is_iflow: false,
-            text: None,
-            waiting: Vec::new(),
-            links: NameSet::default(),
-            spoken: false,
-        }
+        RecordReader { emit, index, ..RecordReader::default() }
     }
 
     /// True if the line has no entries.
@@ -127,7 +119,8 @@ impl<'a> RecordReader<'a> {
             at: record.timestamp.some().and_then(Timestamp::parse),
             branch,
             skip: copied.then_some(Skip::Copied),
-            ..RawEntry::new(line, Speaker::Client, EntryKind::Notice, "")
+            line,
+            ..RawEntry::default()
         }
     }
 
@@ -370,12 +363,10 @@ impl<'a> RecordReader<'a> {
             }
             "away_summary" => self.summary(frame, text, true),
             "api_error" | "error" | "api_refusal" | "model_refusal_fallback" | "informational" => {
-                let error = record.error.0.as_ref();
-                let status = error.and_then(|error| error.status.0);
+                let status = record.error["status"].as_i64();
                 let status = status.map(|status| format!("status {status}")).unwrap_or_default();
-                let message = error.map(|error| error.message.get()).unwrap_or_default();
                 let mut words = format!("[{}]", record.subtype.get());
-                for piece in [status.as_str(), message, text] {
+                for piece in [status.as_str(), record.error.text("message"), text] {
                     let piece: String = piece.chars().take(ERROR_CHARS_MAX).collect();
                     push_piece(&mut words, &piece, " ");
                 }

@@ -48,7 +48,7 @@ pub(super) struct AnyRecord<'a, M, T> {
     pub(super) operation: Str<'a>,
     pub(super) attachment: Obj<Attachment<'a>>,
     pub(super) content: Str<'a>,
-    pub(super) error: Obj<ApiError<'a>>,
+    pub(super) error: Value,
     pub(super) result: Str<'a>,
     #[serde(rename = "is_error")]
     pub(super) is_error: Flag,
@@ -100,13 +100,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
             Some(Str(None)) => Link::Absent,
         })
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct ApiError<'a> {
-    pub(super) message: Str<'a>,
-    pub(super) status: Int,
 }
 
 /// Context that the client added, or a queued command.

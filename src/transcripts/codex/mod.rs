@@ -56,7 +56,6 @@ pub(super) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
     Ok(())
 }
 
-/// Types of envelopes.
 const ENVELOPES: [&str; 7] = [
     "session_meta",
     "response_item",
@@ -66,7 +65,6 @@ const ENVELOPES: [&str; 7] = [
     "world_state",
     "inter_agent_communication_metadata",
 ];
-/// Types of items.
 const ITEMS: [&str; 8] = [
     "message", "function_call", "function_call_output", "reasoning", "local_shell_call",
     "custom_tool_call", "custom_tool_call_output", "web_search_call",

@@ -7,6 +7,7 @@ use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
 use crate::transcripts::client_text::{ClientText, TURN_ABORTED, USER_ACTION};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::Content;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::name_of;
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::text::{between, clean, flatten, mark, mark_url, push_piece};
@@ -27,11 +28,11 @@ const UNREAD: [&str; 9] = [
     "guardian_assessment", "warning", "collab_agent_interaction_end", "Reasoning",
 ];
 
+#[derive(Default)]
 pub(super) struct RecordReader<'a> {
     pub(super) emit: Emit<'a>,
     index: Index,
     calls: OpenCalls<String>,
-    /// Names and ids of calls without an output.
     unanswered: Vec<(String, String)>,
     /// Form (`true` if newer) and hash of the last text event: some clients write both forms.
     last_event: Option<(bool, u64)>,
@@ -45,8 +46,7 @@ pub(super) fn is_skipped<P>(envelope: &Envelope<'_, P>) -> bool {
 
 impl<'a> RecordReader<'a> {
     pub(super) fn new(index: Index, emit: Emit<'a>) -> RecordReader<'a> {
-        let calls = OpenCalls::default();
-        RecordReader { emit, index, calls, unanswered: Vec::new(), last_event: None }
+        RecordReader { emit, index, ..RecordReader::default() }
     }
 
     pub(super) fn record(
@@ -67,7 +67,8 @@ impl<'a> RecordReader<'a> {
             native_id: payload.id.owned(),
             branch,
             skip: marks.has(line, index::COPIED).then_some(Skip::Copied),
-            ..RawEntry::new(line, Speaker::Client, EntryKind::Notice, "")
+            line,
+            ..RawEntry::default()
         };
         match envelope.kind.get() {
             "event_msg" => match payload.item.0.take_if(|_| payload.kind.is("item_completed")) {
@@ -125,8 +126,8 @@ impl<'a> RecordReader<'a> {
                 self.emit_words(frame.notice(format!("[error] {}", payload.message.get())));
             }
             "task_complete" => {
-                let error = payload.error.fields().map(|error| error.message.get());
-                if let Some(error) = error.or(payload.error.text()).filter(|e| !e.is_empty()) {
+                let error = payload.error.first_text(&["message"]).or(payload.error.as_str());
+                if let Some(error) = error.filter(|error| !error.is_empty()) {
                     self.emit_words(frame.notice(format!("[error] {error}")));
                 }
             }

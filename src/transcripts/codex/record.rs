@@ -70,7 +70,7 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) result: TextOr<'a, McpResult>,
     pub(super) num_turns: Int,
     pub(super) reason: Str<'a>,
-    pub(super) error: TextOr<'a, TaskError<'a>>,
+    pub(super) error: Value,
     pub(super) review_output: Option<&'a RawValue>,
     pub(super) user_facing_hint: Str<'a>,
     pub(super) author: Str<'a>,
@@ -125,10 +125,4 @@ pub(super) struct McpResult {
 pub(super) struct McpOutput {
     #[serde(rename = "isError")]
     pub(super) is_error: Flag,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound = "'de: 'a")]
-pub(super) struct TaskError<'a> {
-    pub(super) message: Str<'a>,
 }

@@ -1,7 +1,7 @@
 //! Renders tool calls of Codex, and reads tool outputs in all historic forms, and reviews.
 
 use crate::domain::Outcome;
-use crate::transcripts::fields::{Content, Int, Obj, Str};
+use crate::transcripts::fields::{Content, Int, Str};
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::text::{clean, flatten, push_piece};
 use crate::transcripts::tools::outcome_of_flag;
@@ -166,15 +166,10 @@ fn unwrap(mut text: String, found: &mut CallEnd) -> String {
 /// some of its fields among others; they stay text.
 fn json(text: &str, found: &mut CallEnd) -> Option<String> {
     #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Metadata {
-        exit_code: Int,
-    }
-    #[derive(Default, Deserialize)]
     #[serde(default, bound = "'de: 'a")]
     struct Wrapped<'a> {
         output: Str<'a>,
-        metadata: Obj<Metadata>,
+        metadata: Value,
         exit_code: Int,
         session_id: Int,
         chunk_id: Str<'a>,
@@ -183,10 +178,9 @@ fn json(text: &str, found: &mut CallEnd) -> Option<String> {
         return None;
     }
     let wrapped: Wrapped<'_> = serde_json::from_str(text.trim_end()).ok()?;
-    let known = wrapped.metadata.0.is_some() || wrapped.chunk_id.some().is_some();
+    let known = wrapped.metadata.is_object() || wrapped.chunk_id.some().is_some();
     let output = wrapped.output.0?;
-    let code = wrapped.metadata.0.and_then(|metadata| metadata.exit_code.0);
-    match code.or(wrapped.exit_code.0) {
+    match wrapped.metadata["exit_code"].as_i64().or(wrapped.exit_code.0) {
         Some(code) if known || found.exit_code.is_none() => ended(code, found),
         None if known && wrapped.session_id.0.is_some() => found.outcome = Some(Outcome::Running),
         Some(_) | None => {}

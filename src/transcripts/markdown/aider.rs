@@ -26,25 +26,13 @@ const FAILURES: [&str; 4] =
 const START: &str = "# aider chat started at ";
 /// Beginnings of lines of aider's startup banner and token counts.
 const NOISE: &str = include_str!("aider/noise.txt");
-/// Answers to aider's questions.
 const ANSWERS: [&str; 14] = [
     "y", "n", "yes", "no", "a", "all", "s", "skip", "skip all", "d", "don't", "o", "always",
     "never",
 ];
 
 pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut reader = AiderReader {
-        emit: Emit::new(sink),
-        starts: HashMap::new(),
-        in_session: false,
-        headless: None,
-        fence: Fence::default(),
-        block: None,
-        command: None,
-        asked: None,
-        unfinished: false,
-        has_endings: false,
-    };
+    let mut reader = AiderReader { emit: Emit::new(sink), ..AiderReader::default() };
     read_lines(input, &mut reader)
 }
 
@@ -67,6 +55,7 @@ struct Block {
     text: String,
 }
 
+#[derive(Default)]
 struct AiderReader<'e> {
     emit: Emit<'e>,
     /// Number of chats by start time.
@@ -114,7 +103,7 @@ impl<'e> LineReader<'e> for AiderReader<'e> {
         }
         self.unfinished = false;
         if self.fence.is_open() && printed.is_some_and(ends_a_reply) {
-            self.fence.reset();
+            self.fence = Fence::default();
         }
         match (self.fence.is_open(), printed, typed) {
             (false, _, Some(words)) => self.add(Author::Person, words, number),
@@ -154,7 +143,7 @@ impl AiderReader<'_> {
 
     fn start(&mut self, time: &str) {
         self.flush();
-        self.fence.reset();
+        self.fence = Fence::default();
         self.command = None;
         self.asked = None;
         self.has_endings = false;

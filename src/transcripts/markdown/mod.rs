@@ -64,10 +64,6 @@ impl Fence {
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
-
-    pub(super) fn reset(&mut self) {
-        self.open = None;
-    }
 }
 
 #[cfg(test)]

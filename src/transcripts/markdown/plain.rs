@@ -27,16 +27,9 @@ pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()>
     let mut head = Vec::new();
     (&mut *input).take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
     input.rewind()?;
-    let mut reader = PlainReader {
-        emit: Emit::new(sink),
-        style: None,
-        names: names(&String::from_utf8_lossy(&head)),
-        is_free: true,
-        fence: Fence::default(),
-        message: None,
-        begun: false,
-    };
-    read_lines(input, &mut reader)
+    let names = names(&String::from_utf8_lossy(&head));
+    let emit = Emit::new(sink);
+    read_lines(input, &mut PlainReader { emit, names, is_free: true, ..PlainReader::default() })
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -145,10 +138,10 @@ struct Message {
     text: String,
 }
 
+#[derive(Default)]
 struct PlainReader<'e> {
     emit: Emit<'e>,
     style: Option<RoleStyle>,
-    /// Names that are the roles.
     names: Option<[String; 2]>,
     /// True behind what is in front of a name: a rule in an export, a blank line in a copy.
     is_free: bool,
@@ -218,7 +211,7 @@ impl PlainReader<'_> {
 
     fn flush(&mut self) {
         let Some(message) = self.message.take() else { return };
-        self.fence.reset();
+        self.fence = Fence::default();
         let is_export = self.is_export();
         let text = message.text.trim_end();
         let text = text.strip_suffix("\n---").filter(|_| is_export).unwrap_or(text).trim();

@@ -18,18 +18,7 @@ const INPUTS: [&str; 2] = ["Input: ", "Input (truncated): "];
 const HEADER_LINES_MAX: u32 = 50;
 
 pub(crate) fn read(input: &mut dyn Input, sink: &mut Sink<'_>) -> io::Result<()> {
-    let mut reader = SpecstoryReader {
-        emit: Emit::new(sink),
-        head: RawSession::default(),
-        header: String::new(),
-        begun: false,
-        heading: None,
-        fence: Fence::default(),
-        text: EntryText::default(),
-        state: State::Words,
-        is_after_blank: false,
-        commanded_at: None,
-    };
+    let mut reader = SpecstoryReader { emit: Emit::new(sink), ..SpecstoryReader::default() };
     read_lines(input, &mut reader)
 }
 
@@ -81,12 +70,15 @@ impl EntryText {
 }
 
 /// Part that the next lines belong to.
+#[derive(Default)]
 enum State {
+    #[default]
     Words,
     Thinking,
     Tool(ToolBlock),
 }
 
+#[derive(Default)]
 struct SpecstoryReader<'e> {
     emit: Emit<'e>,
     head: RawSession,
@@ -221,9 +213,9 @@ impl SpecstoryReader<'_> {
     }
 
     fn flush(&mut self) {
-        self.fence.reset();
+        self.fence = Fence::default();
         let text = std::mem::take(&mut self.text);
-        let state = std::mem::replace(&mut self.state, State::Words);
+        let state = std::mem::take(&mut self.state);
         let Some(heading) = self.heading else { return };
         if let State::Tool(tool) = state {
             return tool.entries().into_iter().for_each(|entry| self.entry(entry, heading));

@@ -38,14 +38,12 @@ pub(super) const CLIENT: Client = Client {
     kinds: &[
         ("run", run),
         ("message", message),
-        ("system", system),
+        ("system|SystemPromptEvent", system),
         ("finish", finish),
         ("action", action),
         ("observation", observation),
-        ("recall|change_agent_state|think|condensation|condensation_request|null", ignore),
-        ("agent_state_changed|task_tracking", ignore),
+        (IGNORED, ignore),
         ("MessageEvent", sdk_message),
-        ("SystemPromptEvent", sdk_system),
         ("ActionEvent", sdk_action),
         ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk_observation),
         ("Condensation|CondensationSummaryEvent", sdk_summary),
@@ -58,10 +56,8 @@ pub(super) const CLIENT: Client = Client {
     ],
 };
 
-const IGNORED: [&str; 7] = [
-    "recall", "change_agent_state", "think", "condensation", "condensation_request", "null",
-    "agent_state_changed",
-];
+const IGNORED: &str = "recall|change_agent_state|think|condensation|condensation_request|null|\
+    agent_state_changed";
 
 fn kind(json: &Value) -> &str {
     let is_run = ["instance_id", "instruction", "issue"].iter().any(|key| json.has(key));
@@ -72,7 +68,7 @@ fn kind(json: &Value) -> &str {
     match (observation, action) {
         ("", "") => json.text("kind"),
         ("", action @ ("message" | "system" | "finish")) => action,
-        (ignored, _) | ("", ignored) if IGNORED.contains(&ignored) => ignored,
+        (ignored, _) | ("", ignored) if IGNORED.split('|').any(|it| it == ignored) => ignored,
         ("", _) => "action",
         _ => "observation",
     }
@@ -114,7 +110,7 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
 
 fn system(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
-    talk.injected(fields(json, "args").text("content"));
+    talk.injected(&words_of(fields(json, "args").first(&["content", "system_prompt"])));
 }
 
 fn finish(json: &Value, talk: &mut Conversation<'_>) {
@@ -190,11 +186,6 @@ fn sdk_message(json: &Value, talk: &mut Conversation<'_>) {
         _ => talk.injected(&text),
     }
     talk.injected(&words_of(&json["extended_content"]));
-}
-
-fn sdk_system(json: &Value, talk: &mut Conversation<'_>) {
-    talk.at(json.text("id"), time_of(json));
-    talk.injected(&words_of(&json["system_prompt"]));
 }
 
 fn sdk_action(json: &Value, talk: &mut Conversation<'_>) {

@@ -30,7 +30,7 @@ pub(super) const CLIENT: Client = Client {
     kind,
     kinds: &[
         ("batch", batch),
-        ("span", span),
+        ("span", |json, talk| part_of_span(json, true, talk)),
         ("attributes", |json, talk| told(json, "", time(json), talk)),
         ("message", lone_message),
         ("document", ignore),
@@ -83,12 +83,7 @@ fn gather<'j>(json: &'j Value, spans: &mut Vec<(&'j Value, bool)>) {
     }
 }
 
-/// Reads a span, or a log record of a model call.
-fn span(json: &Value, talk: &mut Conversation<'_>) {
-    part_of_span(json, true, talk);
-}
-
-/// Reads a span, or only its input unless it is over.
+/// Reads a span or a log record of a model call, or only its input unless it is over.
 fn part_of_span(json: &Value, is_over: bool, talk: &mut Conversation<'_>) {
     const RESULTS: [&str; 3] = ["gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool."];
     let mut fields = attributes(&json["attributes"]);

@@ -12,7 +12,6 @@ use crate::domain::{HANDED_BYTES_MAX, Severity};
 use crate::transcripts::cutter::{Cut, Cutter, Layout, Line, each_line, layout};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::json::JsonExt;
-
 use crate::transcripts::marks::name_of;
 use crate::transcripts::raw::{Input, RawSession, Sink};
 use crate::transcripts::tools::OpenCalls;
