@@ -92,7 +92,17 @@ CLIENTS = {
 
 def install():
     os.makedirs(FOLDER, exist_ok=True)
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", FOLDER, *NPM], check=True)
+    # Without `@latest`, npm takes the newest version for this Node.
+    newest = [name + "@latest" for name in NPM]
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", FOLDER, *newest], check=True)
+    node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    numbers = lambda text: [int(number) for number in re.findall(r"\d+", text)]
+    for name in NPM:
+        with open(f"{FOLDER}/node_modules/{name}/package.json") as package:
+            needs = json.load(package).get("engines", {}).get("node", "")
+        least = re.search(r">=\s*v?([\d.]+)", needs)
+        if least and numbers(node) < numbers(least.group(1)):
+            print(f"clients: {name} needs Node {needs}, this is {node}")
     subprocess.run([sys.executable, "-m", "venv", FOLDER + "/py"], check=True)
     subprocess.run([FOLDER + "/py/bin/pip", "install", "-q", *PYPI], check=True)
 

@@ -13,10 +13,15 @@ use std::path::Path;
 /// Hook timeout in seconds. A hook takes milliseconds; the rest is margin for a busy machine.
 const WAIT_SECS: u32 = 10;
 pub(super) const COMMON_HOOKS: HookSettings =
-    HookSettings { name: |event| Some(event.name()), timeout: WAIT_SECS, comments: false };
+    HookSettings { name: |event| Some(event.name()), timeout: |_| WAIT_SECS, comments: false };
+/// Codex warns at each start of a longer timeout for the end of a session.
+const CODEX_HOOKS: HookSettings = HookSettings {
+    timeout: |event| if event == Event::SessionEnd { 3 } else { WAIT_SECS },
+    ..COMMON_HOOKS
+};
 /// Gemini CLI, and Qwen Code, which is derived from it, count milliseconds and read comments.
 const QWEN_HOOKS: HookSettings =
-    HookSettings { timeout: WAIT_SECS * 1_000, comments: true, ..COMMON_HOOKS };
+    HookSettings { timeout: |_| WAIT_SECS * 1_000, comments: true, ..COMMON_HOOKS };
 const GEMINI_HOOKS: HookSettings = HookSettings { name: Event::gemini_name, ..QWEN_HOOKS };
 
 /// Client that runs annalist.
@@ -64,7 +69,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         deletion: None,
         next: "trust the project in Codex, and review its hooks with `/hooks`: others do not run",
         contents: &[
-            ("hooks.json", Content::Hooks(&COMMON_HOOKS)),
+            ("hooks.json", Content::Hooks(&CODEX_HOOKS)),
             ("config.toml", Content::CodexServers),
         ],
         commands: None,

@@ -30,6 +30,6 @@ pub(crate) use decide::{Answer, Output, STATE_TTL, Say, Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
-pub(crate) use settings::{Merged, changes, quoted};
+pub(crate) use settings::{Merged, changes, has_hook, has_plugin, quoted};
 pub(crate) use window::{SessionModels, Tail, Thresholds, Usage, model_in_settings, percent};
 pub use window::{TAIL_BYTES, last_usage};

@@ -5,6 +5,7 @@ use super::input::Event;
 use super::json_edit::{Edits, parse};
 use crate::domain::{Finding, Severity};
 use crate::privacy::{Gate, Redacted};
+use crate::text::lenient_json::decode;
 use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::errors::ParseErrorKind;
@@ -37,7 +38,7 @@ pub(crate) struct HookSettings {
     /// The client's name for an event; `None` if it lacks the event.
     pub name: fn(Event) -> Option<&'static str>,
     /// Hook timeout in the client's unit.
-    pub timeout: u32,
+    pub timeout: fn(Event) -> u32,
     /// True if the client reads settings with comments.
     pub comments: bool,
 }
@@ -53,7 +54,8 @@ pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: 
             let Some(name) = (settings.name)(event) else { continue };
             let argument = event.argument();
             let line = format!("{} hook {argument}", quoted(program));
-            let hook = json!({"type": "command", "command": line, "timeout": settings.timeout});
+            let timeout = (settings.timeout)(event);
+            let hook = json!({"type": "command", "command": line, "timeout": timeout});
             let group = json!({"hooks": [hook]});
             match hooks.map(|hooks| list_of(hooks, name)).transpose()?.flatten() {
                 Some(list) => install_event(edits, list, &argument, &group),
@@ -72,6 +74,23 @@ pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: 
 pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
     let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
     existing.filter(|text| !text.trim_matches(blank).is_empty()).unwrap_or("{}\n")
+}
+
+/// True if a hook of a settings file runs annalist, alone or among other things.
+pub(crate) fn has_hook(settings: &str) -> bool {
+    let (settings, _) = decode(settings, &["hooks"]);
+    let events = settings["hooks"].as_object().into_iter().flat_map(Map::values);
+    let groups = events.filter_map(Value::as_array).flatten();
+    let mut hooks = groups.filter_map(|group| group["hooks"].as_array()).flatten();
+    hooks.any(|hook| hook["command"].as_str().is_some_and(|line| Command::read(line).runs_us))
+}
+
+/// True if settings of Claude Code enable the plugin.
+pub(crate) fn has_plugin(settings: &str) -> bool {
+    let (settings, _) = decode(settings, &["enabledPlugins"]);
+    let plugins = settings["enabledPlugins"].as_object();
+    let is_ours = |name: &str| name.split('@').next() == Some("annalist");
+    plugins.is_some_and(|all| all.iter().any(|(name, on)| is_ours(name) && *on == json!(true)))
 }
 
 /// Removes the hooks that only run annalist from a settings file, and lists that become empty.

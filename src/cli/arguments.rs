@@ -4,7 +4,7 @@ use super::output::{self, Failure, commas, short};
 use crate::adapters::clock;
 use crate::domain::{Session, Timestamp};
 use crate::store::{IdPrefix, PrefixLookup, Store};
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, StringValueParser, TypedValueParser};
 use jiff::Span;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -15,8 +15,10 @@ use std::ops::Range;
 const NEAREST_MAX: usize = 3;
 
 /// Parses the maximum number of things to list.
-pub(super) fn limit() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..)
+pub(super) fn limit() -> impl TypedValueParser<Value = usize> {
+    let number = |text: String| text.parse::<usize>().ok().filter(|it| *it > 0);
+    StringValueParser::new()
+        .try_map(move |text| number(text).ok_or("expected a whole number of at least 1"))
 }
 
 /// Parses a day, a month, a time, `today`, `yesterday`, or days or weeks ago such as `7d` and `2w`. Days and months are in
@@ -48,8 +50,8 @@ fn span(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Range<Timestamp>,
         return Ok(begins(first)..begins(first.saturating_add(length)));
     }
     Timestamp::parse(text).map(|at| at..at).ok_or_else(|| {
-        "expected a day such as 2026-11-21, yesterday or 7d, a month such as 2026-11, or a time in \
-         RFC 3339"
+        "expected a day such as 2026-11-21, today, yesterday or 7d, a month such as 2026-11, or a \
+         time in RFC 3339"
             .to_owned()
     })
 }

@@ -175,7 +175,10 @@ fn price(config: &Config, model: &str) -> Line {
 }
 
 async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
-    let store = match Store::open(&config.store_url, OpenMode::Existing) {
+    let url = &config.store_url;
+    // A store that is only readable opens for `Existing`, but workers cannot use it.
+    let opened = Store::open(url, OpenMode::Existing);
+    let store = match opened.and_then(|_| Store::open(url, OpenMode::Create)) {
         Ok(store) => store,
         Err(error) if error.kind == StoreErrorKind::Missing => {
             return Line::new("store", None, format!("{}: {}", error.place, error.kind));

@@ -28,6 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// Time for which a transcript may be missing without a problem: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
 
+/// Time after which a missing transcript is given up: longer than a disk is usually unmounted.
+const GIVEN_UP: Duration = Duration::from_secs(24 * 3_600);
+
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Order {
     pub(super) hand_over: SpooledHandOver,
@@ -92,17 +95,35 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
     spool.left_behind(clock::now())
 }
 
+/// Takes out the hand-overs whose transcript has been missing for [`GIVEN_UP`], and removes them from the spool.
+pub(super) fn give_up_missing(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> {
+    let now = clock::now();
+    let is_gone = |it: &mut SpooledHandOver| {
+        GIVEN_UP <= now.since(it.at) && it.problem.is_some() && !it.transcript.exists()
+    };
+    let gone: Vec<SpooledHandOver> = all.extract_if(.., is_gone).collect();
+    if let Some(spool) = spool() {
+        gone.iter().for_each(|it| drop(spool.done(it)));
+    }
+    gone
+}
+
 /// Returns the command that enqueues the transcript in its project, or that drops the hand-over if one of them is gone.
 pub(super) fn remedy(hand_over: &SpooledHandOver) -> String {
-    let SpooledHandOver { transcript, project, config, .. } = hand_over;
+    let SpooledHandOver { transcript, project, config, problem, .. } = hand_over;
     let shell = |path: &Path| quoted(&path.to_string_lossy());
+    let file = spool().map(|spool| spool.file(hand_over)).unwrap_or_default();
     if let Some(gone) = [project, transcript].into_iter().find(|path| !path.exists()) {
-        let file = spool().map(|spool| spool.file(hand_over)).unwrap_or_default();
         return format!("`rm {}` to drop it: {} is gone", shell(&file), gone.display());
     }
+    // The problem of a file, not of the store or the settings.
+    let name = transcript.display().to_string();
+    let is_of_file = problem.as_ref().is_some_and(|it| it.starts_with(&name));
+    let drop = format!(", or `rm {}` to drop it", shell(&file));
+    let drop = if is_of_file { drop } else { String::new() };
     let config = config.iter().map(|path| format!(" --config {}", shell(path)));
     let config: String = config.collect();
-    format!("`cd {} && annalist{config} enqueue {}`", shell(project), shell(transcript))
+    format!("`cd {} && annalist{config} enqueue {}`{drop}", shell(project), shell(transcript))
 }
 
 /// Removes hand-overs of this project that the user enqueued with `paths`.

@@ -18,7 +18,7 @@ use crate::domain::{Finding, Severity, Timestamp};
 use crate::memory_dir::MemoryConfig;
 use crate::pipeline::ProjectDirectory;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{OpenMode, Store};
+use crate::store::{OpenMode, Store, StoreErrorKind};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -131,17 +131,26 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
     let (tell, told) = mpsc::channel();
     let url = config.store_url.clone();
     thread::spawn(move || {
-        let store = Store::open(&url, OpenMode::Existing).ok()?;
-        let depth = settings::runtime().ok()?.block_on(store.depth(clock::now())).ok()?;
-        tell.send(depth).ok()
+        let runtime = settings::runtime().ok()?;
+        let store = Store::open(&url, OpenMode::Existing);
+        tell.send(store.and_then(|it| runtime.block_on(it.depth(clock::now())))).ok()
     });
     // If the store does not answer in time, the next failed hand-over reports it.
-    let depth = told.recv_timeout(LOOK_MAX).ok();
+    let (depth, error) = told.recv_timeout(LOOK_MAX).map_or((None, None), |it| match it {
+        Ok(depth) => (Some(depth), None),
+        Err(error) => (None, Some(error)),
+    });
+    let error = error.filter(|it| !it.is_transient() && it.kind != StoreErrorKind::Missing);
     let spool = hand_over::spool();
     let spooled = spool.map(|spool| spool.left_behind(clock::now()));
     let mut spooled = spooled.unwrap_or_default();
     spooled.retain(|it| settings::is_of_project(&it.project));
-    status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
+    let gone = hand_over::give_up_missing(&mut spooled);
+    let gone = gone.iter().map(|it| format!("{}: not found, given up", it.transcript.display()));
+    let obstacles = status::obstacles(depth.as_ref(), &spooled);
+    let error = error.map(|it| Failure::from(it).line);
+    let all: Vec<String> = obstacles.into_iter().chain(gone).chain(error).collect();
+    (!all.is_empty()).then(|| format!("annalist: {}", all.join("; ")))
 }
 
 /// The result, or a note of the failure.

@@ -4,7 +4,7 @@ use super::arguments::is_agreed;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::files;
-use crate::agents::{CLIENTS, Client, Content, Merged, changes};
+use crate::agents::{CLIENTS, Client, Content, Merged, SETTINGS, changes, has_hook, has_plugin};
 use crate::config::DEFAULT;
 use crate::llm::prompt::write_built_in;
 use crate::privacy::{Gate, Pii};
@@ -154,7 +154,17 @@ pub(super) struct Change {
 fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
     let mut all = Vec::new();
     for client in &wanted.clients {
+        if !wanted.remove && has_plugin_of(client)? {
+            output::line(&format!(
+                "{} {PLUGIN}: nothing to add; `annalist init --{} --remove` removes what was added",
+                client.name, client.flag
+            ))?;
+            continue;
+        }
         let changes = changes_of(client, wanted)?;
+        if let Some(path) = hooks_beside(client, wanted.user)?.filter(|_| !wanted.remove) {
+            note_hooks_beside(client, wanted.user, &path);
+        }
         if changes.is_empty() {
             let how = if wanted.remove { "is not set up" } else { "is already set up" };
             output::line(&format!("{} {how}: nothing to change", client.name))?;
@@ -184,7 +194,11 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
 
 fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failure> {
     let mut changes: Vec<Change> = Vec::new();
+    let is_beside = !wanted.remove && !wanted.user && hooks_beside(client, false)?.is_some();
     for (path, content) in contents(client, wanted.user)? {
+        if is_beside && has_hooks(content) {
+            continue;
+        }
         if !changes.iter().any(|it| it.path == path) {
             let before = read(&path)?;
             changes.push(Change { path: path.clone(), after: before.clone(), before });
@@ -196,6 +210,14 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
             (true, Some(text)) => content.remove(text),
             (true, None) => Merged::Unchanged,
         };
+        let is_removal = wanted.remove && matches!(content, Content::Hooks(_));
+        let changed = if let Merged::Changed(text) = &merged { Some(text) } else { None };
+        if is_removal && changed.or(change.after.as_ref()).is_some_and(|text| has_hook(text)) {
+            output::note(&format!(
+                "{name}: a hook that runs annalist among other things is unchanged: delete it \
+                 there if nothing needs it"
+            ));
+        }
         match merged {
             Merged::Unchanged => {}
             Merged::Changed(text) => {
@@ -232,6 +254,51 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
     }
     changes.retain(|it| it.before != it.after);
     Ok(changes)
+}
+
+const PLUGIN: &str = "runs annalist as a plugin";
+
+/// True if Claude Code's settings enable the plugin, which has its own hooks, tools and commands.
+fn has_plugin_of(client: &Client) -> Result<bool, Failure> {
+    if client.flag != "claude-code" {
+        return Ok(false);
+    }
+    let here = project()?.join(client.folder);
+    let own = folder_of_user(client).ok().map(|folder| folder.join(SETTINGS));
+    let mut all = [here.join(SETTINGS), here.join("settings.local.json")].into_iter().chain(own);
+    Ok(all.any(|path| read(&path).ok().flatten().is_some_and(|it| has_plugin(&it))))
+}
+
+fn has_hooks(content: Content) -> bool {
+    matches!(content, Content::Hooks(_) | Content::OpencodePlugin)
+}
+
+/// File with annalist's hooks beside those asked for: the user's for a project, the project's for the user.
+fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>, Failure> {
+    let here = project()?.join(client.folder);
+    let Some(own) = folder_of_user(client).ok().filter(|own| *own != here) else {
+        return Ok(None);
+    };
+    let folder = if user { here } else { own };
+    let all = client.contents().into_iter().filter(|(_, content)| has_hooks(*content));
+    let mut files = all.map(|(path, content)| (folder.join(path), content));
+    Ok(files.find_map(|(path, content)| {
+        let text = read(&path).ok()??;
+        let is_plugin = matches!(content, Content::OpencodePlugin);
+        let is_ours =
+            if is_plugin { content.remove(&text) == Merged::Removed } else { has_hook(&text) };
+        is_ours.then_some(path)
+    }))
+}
+
+fn note_hooks_beside(client: &Client, user: bool, path: &Path) {
+    let (flag, of) = (client.flag, if user { "" } else { " --user" });
+    let added = if user { "" } else { ", so none are added here" };
+    output::note(&format!(
+        "{} has hooks of annalist, and two sets would send everything twice{added}: \
+         `annalist init --{flag}{of} --remove` removes them",
+        path.display()
+    ));
 }
 
 fn contents(client: &Client, user: bool) -> Result<Vec<(PathBuf, Content)>, Failure> {
@@ -311,14 +378,23 @@ fn list() -> Result<(), Failure> {
     let root = project()?;
     for client in CLIENTS {
         let own = folder_of_user(client).ok().filter(|it| it.is_dir());
-        let here = || Some(root.join(client.folder)).filter(|it| it.is_dir());
+        // `annalist memory init` makes the folder for the memory directory alone.
+        let is_used = |folder: &PathBuf| {
+            let mut names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            names.any(|it| it.file_name() != "memory")
+        };
+        let here = || Some(root.join(client.folder)).filter(is_used);
         let Some(folder) = own.or_else(here) else { continue };
         let is_set_up = |user: bool| {
             let wanted = SetUp { clients: Vec::new(), user, remove: false, yes: false };
             changes_of(client, &wanted).is_ok_and(|changes| changes.is_empty())
         };
         let missing = format!("`annalist init --{}` adds hooks and tools", client.flag);
-        let state = if is_set_up(false) || is_set_up(true) { "is set up" } else { &missing };
+        let state = match is_set_up(false) || is_set_up(true) {
+            _ if has_plugin_of(client)? => PLUGIN,
+            true => "is set up",
+            false => &missing,
+        };
         output::line(&format!("{} ({}): {state}", client.name, folder.display()))?;
     }
     Ok(())

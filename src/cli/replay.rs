@@ -1,6 +1,6 @@
 //! `annalist replay`: extracts transcripts in this process.
 
-use super::arguments::date;
+use super::arguments::{date, limit};
 use super::model_args::{self, ModelArgs};
 use super::namespace::warn_of_twin;
 use super::output::{
@@ -43,15 +43,15 @@ pub(super) struct Args {
     /// Read named files as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Skip sessions that began before this day or time
+    /// Skip sessions that began before this day or time, such as today or 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// With --since, also read sessions without a time
     #[arg(long, requires = "since")]
     undated: bool,
     /// Read at most N sessions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = limit())]
+    limit: Option<usize>,
     /// Namespace of the records, instead of that of the agent's folder; `.` for the current folder's
     #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
     namespace: Option<String>,
@@ -87,7 +87,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         format: args.format,
         since: args.since,
         undated: args.undated,
-        sessions_max: args.limit,
+        sessions_max: args.limit.map(|it| it as u64),
         retry_failed: args.retry_failed,
         also_forgotten: args.also_forgotten,
     };
@@ -309,10 +309,13 @@ fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failur
 
 /// Prints the work of a stopped run. The store's totals would include earlier runs.
 fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
+    let some = |slices: u64| if slices > 0 { count(slices) } else { String::new() };
     let read = [
         ("files read", count(totals.files)),
         ("slices read", count(totals.slices)),
         ("  extracted now", count(totals.slices_extracted)),
+        ("  failed", some(totals.failures.values().map(|it| it.slices).sum())),
+        ("  waiting", some(totals.slices.saturating_sub(totals.slices_done))),
     ];
     let cost = ("cost", cost(totals, false));
     pairs(read.into_iter().chain(calls(totals, is_recorded)).chain([cost]))

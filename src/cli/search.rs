@@ -67,7 +67,7 @@ pub(super) struct Args {
     /// Only sessions of this format
     #[arg(long, value_name = "FORMAT", value_parser = named(Format::ALL, Format::name))]
     client: Option<Format>,
-    /// Only what was said on this date or later: a date, yesterday, 7d
+    /// Only what was said on this date or later: a date, today, 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only what was said on this date or earlier

@@ -169,14 +169,17 @@ fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     // Those of this project come first.
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let count = counted(spooled.len() as u64, "transcript");
-    let problem = shorten(oldest.problem.as_deref().unwrap_or("not enqueued yet"), LINE_LETTERS);
+    let problem = |it: &SpooledHandOver| {
+        shorten(it.problem.as_deref().unwrap_or("not enqueued yet"), LINE_LETTERS)
+    };
     output::line(&format!(
-        "{RED}spooled{RED:#} {count} from hooks since {}: {problem}; retried automatically, or run {}",
+        "{RED}spooled{RED:#} {count} from hooks since {}: {}; retried automatically, or run {}",
         oldest.at,
+        problem(oldest),
         hand_over::remedy(oldest)
     ))?;
     for it in spooled.iter().take(SPOOLED_MAX).skip(1) {
-        output::line(&format!("  and {}", hand_over::remedy(it)))?;
+        output::line(&format!("  and {}; run {}", problem(it), hand_over::remedy(it)))?;
     }
     match spooled.len().saturating_sub(SPOOLED_MAX) {
         0 => Ok(()),
@@ -330,7 +333,8 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
         let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
             None => output::line(&format!(
-                "{YELLOW}unfinished{YELLOW:#} {id} {path}: replay it again to resume"
+                "{YELLOW}unfinished{YELLOW:#} {id} {path}: some slices have no answer yet; replay it \
+                 again, which runs its waiting jobs too"
             ))?,
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",

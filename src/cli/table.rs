@@ -22,10 +22,26 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
         return Ok(());
     }
     let cells: Vec<Vec<String>> = rows.iter().map(R::cells).collect();
-    let words = Wide::words(R::HEADER.len().saturating_sub(1));
-    let table = fitted(R::HEADER, cells.clone(), words, R::SPARE);
+    let last = R::HEADER.len().saturating_sub(1);
+    let room = window().map_or(usize::MAX, |(width, _)| width);
+    let table = fitted(R::HEADER, folded(&cells, room), Wide::words(last), R::SPARE);
     let stacked = window().and_then(|_| stacked(&cells, R::SPARE, &table.to_string()));
     stacked.map_or_else(|| print_table(&table), |text| output::line(&text))
+}
+
+/// Rows with long phrases wrapped, if they are wider than `room`: the last cell, a sentence, gets what that leaves.
+fn folded(rows: &[Vec<String>], room: usize) -> Vec<Vec<String>> {
+    let is_wide =
+        rows.iter().any(|row| room < row.iter().map(|it| it.chars().count() + 2).sum::<usize>());
+    let options = textwrap::Options::new(PHRASE_LETTERS_MAX)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let mut rows = rows.to_vec();
+    for row in rows.iter_mut().filter(|_| is_wide) {
+        let phrases = row.len().saturating_sub(1);
+        row.iter_mut().take(phrases).for_each(|it| *it = textwrap::fill(it, &options));
+    }
+    rows
 }
 
 /// Rows with the last cell below the others, if the terminal is so narrow that `table` breaks ids, days or other short
@@ -100,6 +116,8 @@ pub(super) fn fitted(
 /// Maximum length of a word that no table breaks, such as a time.
 const WORD_BYTES_MAX: usize = 20;
 const PATH_LETTERS_MIN: usize = 16;
+/// Maximum width of a phrase beside a sentence: `superseded by` or `possibly done by`.
+const PHRASE_LETTERS_MAX: usize = 16;
 const NAME_LETTERS_MIN: usize = 32;
 const WORDS_MIN: usize = 44;
 
@@ -168,6 +186,14 @@ mod tests {
         assert_eq!(fit(38), (1, 23));
         assert_eq!(fit(30), (2, 22));
         assert_eq!(fit(10), (2, 16));
+    }
+
+    #[test]
+    fn narrow_terminals_wrap_phrases_for_the_sake_of_the_sentence() {
+        let row = ["02f74c9809", "superseded by src-1b0c22d4", "Log each retry"];
+        let rows = [row.map(str::to_owned).to_vec()];
+        assert_eq!(folded(&rows, 56), rows);
+        assert_eq!(folded(&rows, 55)[0], [row[0], "superseded by\nsrc-1b0c22d4", row[2]]);
     }
 
     #[test]

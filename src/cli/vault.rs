@@ -119,6 +119,9 @@ fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Fai
     let runtime = settings::runtime()?;
     runtime.block_on(finish_forgetting(store, config))?;
     let kept = runtime.block_on(store.vault_totals())?;
+    if kept.is_empty() {
+        return Ok(true);
+    }
     let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =
         format!("{copies} would be removed permanently: no terminal to confirm on; add --yes");

@@ -141,7 +141,7 @@ async fn work(
         feeding,
         tally: Arc::clone(&tally),
         counts: Arc::clone(&counts),
-        tell: output::note,
+        tell: output::note_over_progress,
         clock: clock::now,
     };
     let ended = progress::during(progress, async {
@@ -231,7 +231,7 @@ async fn start_services(
         enqueuer: enqueuer_of(config, store.clone(), model_name),
         closing: closing.clone(),
         drain,
-        tell: output::note,
+        tell: output::note_over_progress,
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
         rejected,
     };

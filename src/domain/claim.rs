@@ -329,7 +329,7 @@ named! {
     /// State of a record.
     #[derive(JsonSchema)]
     pub RecordState {
-        /// Proven; waits for consolidation.
+        /// Proven; stays so when consolidation makes a memory of it.
         Staged = "staged",
         /// Not proven; kept with the reason, never consolidated.
         Quarantined = "quarantined",

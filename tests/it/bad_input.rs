@@ -259,6 +259,9 @@ fn flags_that_cannot_be_read_say_what_was_expected() {
     let place = Place::new();
     for (args, words) in [
         (&["replay", "x", "--since", "soon"][..], "2026-11-21"),
+        (&["records", "--since", "soon"], "today"),
+        (&["records", "--limit", "0"], "at least 1"),
+        (&["replay", "x", "--limit", "0"], "at least 1"),
         (&["replay", "x", "--format", "word"], "claude-code"),
         (&["replay", "x", "--concurrency", "0"], "1..=4096"),
         (&["replay"], "PATH"),

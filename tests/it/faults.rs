@@ -298,6 +298,8 @@ fn a_permanent_failure_stops_with_the_command_that_fixes_it() {
         let told = place.run(&["status"]);
         let stopped = told.stdout.lines().find(|it| it.starts_with("stopped ")).unwrap();
         assert_eq!((told.code, stopped.contains(line)), (1, true), "{stopped}");
+        let again = place.run(&["replay", "s.jsonl"]).stdout;
+        assert!(again.contains("   waiting "), "{again}");
     }
 }
 

@@ -257,6 +257,45 @@ fn a_transcript_that_cannot_be_seen_stays_listed_and_one_that_never_was_does_not
 }
 
 #[test]
+fn a_transcript_that_is_missing_for_a_day_is_given_up_and_told_once() {
+    let place = Place::new();
+    let told = json!({"agent_transcript_path": place.path("none/agent-1.jsonl")});
+    assert_eq!(run(&place, "subagent-stop", &told).code, 0);
+    let start = || run(&place, "session-start", &json!({"source": "startup"})).stdout;
+    // The process of the hook may still write the age that it read.
+    until(&place, |_| {
+        (0..13).for_each(|_| age(&place));
+        place.run(&["status"]);
+        start().contains("agent-1.jsonl: not found, given up")
+    });
+    assert_eq!((spooled(&place), start()), (Vec::new(), String::new()));
+}
+
+#[test]
+fn status_names_the_problem_of_each_file_and_how_to_drop_it() {
+    let place = Place::new();
+    for name in ["one.jsonl", "two.jsonl"] {
+        let path = place.write(name, "\u{1}\u{2}\n");
+        assert_eq!(run(&place, "stop", &json!({"transcript_path": path})).code, 0);
+        until_failed(&place);
+    }
+    let told = place.run(&["status"]).stdout;
+    assert_eq!(told.matches("` to drop it").count(), 2, "{told}");
+    assert!(told.contains("one.jsonl: ") && told.contains("two.jsonl: "), "{told}");
+}
+
+#[test]
+fn a_session_starts_with_the_reason_for_which_a_store_cannot_be_read() {
+    let place = Place::new();
+    place.write(".annalist/annalist.db", [7_u8; 4_096]);
+    // The store is looked at for a moment only.
+    until(&place, |_| {
+        let start = run(&place, "session-start", &json!({"source": "startup"})).stdout;
+        start.starts_with(r#"{"systemMessage":"annalist: "#) && start.contains("not a database")
+    });
+}
+
+#[test]
 fn a_hand_over_alarms_its_own_project_and_is_dropped_by_the_printed_command() {
     let place = Place::new();
     let transcript = place.write("t.jsonl", claude(0..1));

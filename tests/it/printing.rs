@@ -236,6 +236,19 @@ fn doctor_fails_for_a_model_that_cannot_fill_the_tool() {
 }
 
 #[test]
+fn doctor_fails_for_a_store_that_is_only_readable() {
+    let place = Place::new();
+    place.write("s.jsonl", claude(0..1));
+    assert_eq!(place.run(&["enqueue", "s.jsonl"]).code, 0);
+    // No process can open its log.
+    std::fs::create_dir(place.path(".annalist/annalist.db-wal")).unwrap();
+    let doctor = place.json_with(1, &["doctor", "--json"]);
+    let store = &doctor["checks"]["store"];
+    assert_eq!(store["ok"], false, "{store}");
+    assert!(store["detail"].as_str().unwrap().contains("read-only"), "{store}");
+}
+
+#[test]
 fn model_that_finds_nothing_anywhere_is_warned_of() {
     let stub = Stub::new(|_| Answer::Call(super::input::extracted("nothing")));
     let warned = |talks, command: &[&str]| {

@@ -141,6 +141,9 @@ fn several_clients_are_set_up_for_the_user() {
     let hook = &gemini["hooks"]["AfterAgent"][0]["hooks"][0];
     assert!(hook["command"].as_str().unwrap().ends_with(" hook stop"), "{hook}");
     assert_eq!(hook["timeout"], 10_000);
+    let codex: Value = serde_json::from_str(&text(&place, "home/.codex/hooks.json")).unwrap();
+    let timeout = |event: &str| codex["hooks"][event][0]["hooks"][0]["timeout"].clone();
+    assert_eq!((timeout("Stop"), timeout("SessionEnd")), (json!(10), json!(3)));
 }
 
 #[test]
@@ -152,6 +155,63 @@ fn a_command_of_a_person_is_left_alone() {
         assert!(output.stderr.contains("memory-sync.toml is not ours"), "{}", output.stderr);
         assert_eq!(text(&place, ".gemini/commands/memory-sync.toml"), "prompt = 'mine'\n");
     }
+}
+
+#[test]
+fn hooks_are_added_once_for_the_user_or_the_project() {
+    let place = Place::new();
+    for (flag, file) in
+        [("--codex", ".codex/hooks.json"), ("--opencode", ".opencode/plugin/annalist.js")]
+    {
+        assert_eq!(place.run(&["init", flag, "--user", "--yes"]).code, 0, "{flag}");
+        let told = place.run(&["init", flag, "--yes"]);
+        let mend = format!("`annalist init {flag} --user --remove`");
+        assert!(told.code == 0 && told.stderr.contains(&mend), "{}", told.stderr);
+        assert!(!place.path(file).exists(), "{flag}");
+        assert_eq!(place.run(&["init", flag, "--user", "--remove", "--yes"]).code, 0, "{flag}");
+        assert_eq!(place.run(&["init", flag, "--yes"]).code, 0, "{flag}");
+        let told = place.run(&["init", flag, "--user", "--yes"]);
+        let mend = format!("`annalist init {flag} --remove`");
+        assert!(told.code == 0 && told.stderr.contains(&mend), "{}", told.stderr);
+    }
+}
+
+#[test]
+fn a_plugin_of_claude_code_needs_no_hooks() {
+    let place = Place::new();
+    let plugins = r#"{"enabledPlugins": {"other@x": true, "annalist@annalist": true}}"#;
+    place.write("home/.claude/settings.json", plugins);
+    let listed = place.run(&["init"]);
+    assert!(listed.stdout.contains("runs annalist as a plugin"), "{}", listed.stdout);
+    assert!(!listed.stdout.contains("--claude-code"), "{}", listed.stdout);
+    let told = place.run(&["init", "--claude-code", "--yes"]);
+    assert!(told.code == 0 && told.stdout.contains("nothing to add"), "{}", told.stdout);
+    assert!(!place.path(".claude").exists() && !place.path(".mcp.json").exists());
+    place.write(
+        "home/.claude/settings.json",
+        plugins.replace("annalist@annalist\": true", "annalist@annalist\": false"),
+    );
+    assert_eq!(place.run(&["init", "--claude-code", "--yes"]).code, 0);
+    assert!(place.path(".claude/settings.json").exists());
+}
+
+#[test]
+fn a_hook_that_does_more_than_run_us_is_named_when_it_stays() {
+    let place = Place::new();
+    let theirs =
+        r#"{"hooks": {"Stop": [{"hooks": [{"command": "annalist hook stop && say done"}]}]}}"#;
+    place.write(".claude/settings.json", theirs);
+    let told = place.run(&["init", "--claude-code", "--remove", "--yes"]);
+    assert!(told.code == 0 && told.stderr.contains("among other things"), "{}", told.stderr);
+    assert_eq!(text(&place, ".claude/settings.json"), theirs);
+}
+
+#[test]
+fn a_memory_directory_alone_is_no_client() {
+    let place = Place::new();
+    place.write(".claude/memory/active-context.md", "");
+    let listed = place.run(&["init"]);
+    assert!(!listed.stdout.contains("Claude Code"), "{}", listed.stdout);
 }
 
 #[test]

@@ -227,6 +227,8 @@ fn forgetting_leaves_no_byte_of_a_copy_and_all_of_the_others() {
     place.run(&["vault", "--clear"]).refused(2, &["1 copy", "--yes"]);
     let cleared = place.json(&["vault", "--clear", "--yes", "--json"]);
     assert_eq!((count(&cleared, "/bytes"), copies(&place), holds(&other)), (0, 0, false));
+    let again = place.run(&["vault", "--clear"]);
+    assert_eq!((again.code, again.stderr.contains("no copies")), (0, true), "{}", again.stderr);
 }
 
 #[test]

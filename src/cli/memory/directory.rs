@@ -164,7 +164,7 @@ pub(super) struct SearchArgs {
     /// Only entries with this category
     #[arg(long, value_name = "CATEGORY", value_parser = category, requires = "literal")]
     category: Option<Category>,
-    /// Only entries of this day or later
+    /// Only entries of this day or later, such as today or 7d
     #[arg(long, value_name = "DATE", value_parser = date, requires = "literal")]
     since: Option<Timestamp>,
     /// Show at most N entries

@@ -28,7 +28,7 @@ Examples:
 Prints one retrospective per namespace: what the records show, by category, the most repeated \
 first. `annalist why` shows the quotes of a record.")]
 pub(super) struct Args {
-    /// Only what was said on this day or later
+    /// Only what was said on this day or later, such as today or 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only this namespace; with --write, the directory's by default

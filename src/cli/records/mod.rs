@@ -117,7 +117,7 @@ struct Filter {
     /// Only this session, by annalist's ID, the client's ID, or a prefix of either
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only what was said on this day or later
+    /// Only what was said on this day or later, such as today or 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only this namespace

@@ -97,6 +97,8 @@ impl Indexer {
                 self.node(line, head, None);
                 self.index.marks.set(line, PASSED);
             }
+            // Messages as they were sent to the API, which other records hold too.
+            "api-request-blob" => self.index.marks.set(line, PASSED),
             "pr-link" | "result" => {}
             other => {
                 self.title(other, head);

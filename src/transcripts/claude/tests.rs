@@ -473,6 +473,21 @@ fn a_resumed_session_is_its_own_and_the_child_of_the_copied_one() {
 }
 
 #[test]
+fn copies_of_requests_to_the_api_are_passed_over() {
+    check(
+        &format!(
+            r#"
+        {{"type":"api-request-blob","sessionId":"s","hash":"9f","message":{{"role":"user","content":[{{"type":"text","text":"<system-reminder>\nClean.\n</system-reminder>"}}]}}}}
+        {}"#,
+            says("a", "p", "m", &text("Hi."))
+        ),
+        "
+        = s
+        2: assistant text: Hi.",
+    );
+}
+
+#[test]
 fn the_session_is_the_one_the_assistant_spoke_in() {
     check(
         &format!(
