@@ -56,7 +56,6 @@ impl AnswerEnd {
             .unwrap_or(false)
     }
 
-    /// True if one of `lines` is the answer.
     pub(crate) fn is_in(&self, lines: &[u8]) -> bool {
         lines.split(|byte| *byte == b'\n').filter_map(read).any(|line| self.is_said(&line))
     }

@@ -24,7 +24,6 @@ const QWEN_HOOKS: HookSettings =
     HookSettings { timeout: |_| WAIT_SECS * 1_000, comments: true, ..COMMON_HOOKS };
 const GEMINI_HOOKS: HookSettings = HookSettings { name: Event::gemini_name, ..QWEN_HOOKS };
 
-/// Client that runs annalist.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) name: &'static str,
@@ -145,6 +144,10 @@ impl Client {
 }
 
 impl Content {
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Content::Servers | Content::ProjectServers | Content::CodexServers)
+    }
+
     /// Adds annalist's part, which runs `program`, to a file or to a new one.
     pub(crate) fn add(&self, existing: Option<&str>, program: &str) -> Merged {
         match self {
@@ -159,7 +162,6 @@ impl Content {
         }
     }
 
-    /// Removes annalist's part.
     pub(crate) fn remove(&self, existing: &str) -> Merged {
         match self {
             Content::Hooks(_) => remove(existing),
@@ -282,7 +284,6 @@ impl Command {
     }
 }
 
-/// Contents of a slash command's file.
 fn command_file(command: &Command, form: CommandForm, program: &str) -> String {
     let description = command.description();
     match form {
@@ -298,7 +299,6 @@ fn command_file(command: &Command, form: CommandForm, program: &str) -> String {
     }
 }
 
-/// Source of opencode's plugin.
 fn opencode_plugin(program: &str) -> String {
     let command = |it: &Command| {
         let template = it.prompt("$ARGUMENTS", program);
@@ -315,10 +315,9 @@ fn opencode_plugin(program: &str) -> String {
 fn own_file(existing: Option<&str>, text: Option<&str>) -> Merged {
     match (existing, text) {
         (Some(existing), _) if !existing.contains(MARK) => Merged::NotOurs,
-        (existing, Some(text)) if existing == Some(text) => Merged::Unchanged,
+        _ if existing == text => Merged::Unchanged,
         (_, Some(text)) => Merged::Changed(text.to_owned()),
-        (Some(_), None) => Merged::Removed,
-        (None, None) => Merged::Unchanged,
+        (_, None) => Merged::Removed,
     }
 }
 

@@ -57,7 +57,6 @@ impl State {
         }
     }
 
-    /// Records the window use.
     fn fills(&mut self, percent: Option<u32>, hard_percent: u32, now: Timestamp) {
         match percent {
             Some(percent) if hard_percent <= percent => {
@@ -81,7 +80,6 @@ impl State {
     }
 }
 
-/// Observations at the time of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Seen {
     pub now: Timestamp,
@@ -93,7 +91,6 @@ pub(crate) struct Seen {
     pub synced_at: Option<Timestamp>,
 }
 
-/// Message to the client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Say {
     Nothing,
@@ -112,7 +109,6 @@ pub(crate) enum Say {
     Warn,
 }
 
-/// Decision of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Answer {
     pub say: Say,
@@ -207,7 +203,6 @@ pub(crate) const EXIT_BLOCKED: u8 = 2;
 /// Maximum length of text accepted from a hook, in UTF-16 units; clients cut longer text to 2 KB.
 pub const OUTPUT_UNITS_MAX: usize = 10_000;
 
-/// Output and exit code of a hook.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Output {
     /// Standard output, without a line end.

@@ -64,12 +64,10 @@ impl Event {
         }
     }
 
-    /// True if a client uses this name for the event.
     pub(super) fn is_called(self, name: &str) -> bool {
         name == self.name() || self.gemini_name() == Some(name)
     }
 
-    /// Argument of `annalist hook`.
     pub(crate) fn argument(self) -> String {
         self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
     }
@@ -110,9 +108,11 @@ impl Prompt {
             words.get(..head.len()).is_some_and(|own| own.eq_ignore_ascii_case(head))
                 && !words[head.len()..].starts_with(|next: char| next.is_alphanumeric())
         };
-        let of = |head: &str, prompt| begins_with(head).then_some(prompt);
-        let prompt = of(OVERRIDE, Prompt::Override).or(of(SYNC_COMMAND, Prompt::Sync));
-        prompt.unwrap_or(Prompt::Plain)
+        match (begins_with(OVERRIDE), begins_with(SYNC_COMMAND)) {
+            (true, _) => Prompt::Override,
+            (_, true) => Prompt::Sync,
+            (false, false) => Prompt::Plain,
+        }
     }
 }
 

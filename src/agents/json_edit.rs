@@ -49,7 +49,6 @@ pub(super) fn parse(
 }
 
 impl Edits<'_> {
-    /// Returns the edited text.
     pub(super) fn apply(mut self) -> String {
         self.edits.sort_by_key(|(range, _)| range.start);
         let (mut edited, mut from) = (String::new(), 0);
@@ -200,7 +199,6 @@ fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Text without the white space at its end.
 fn without_space(text: &str) -> &str {
     text.trim_end_matches([' ', '\t', '\r', '\n'])
 }

@@ -2,7 +2,6 @@
 //! and Codex's `config.toml`.
 
 use super::settings::{Merged, edit, existing_or_new, expected, is_annalist, member, object_of};
-use crate::domain::{Finding, Severity};
 use jsonc_parser::ast::ObjectProp;
 use serde_json::{Map, json};
 use toml::Table;
@@ -15,12 +14,10 @@ const NAME: &str = "annalist";
 /// Registers `program mcp` in a file or a new one. An existing entry of the name stays; one with another command is not
 /// ours.
 pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) -> Merged {
-    let mut is_theirs = false;
-    let merged = edit(existing_or_new(existing), comments, |top, edits| {
+    edit(existing_or_new(existing), comments, |top, edits| {
         let servers = object_of(top, SERVERS)?;
         if let Some(entry) = servers.and_then(|servers| member(servers, NAME)) {
-            is_theirs = is_as_written(entry).is_none();
-            return Ok(());
+            return Ok(is_as_written(entry).is_some());
         }
         let entry = json!({"command": program, "args": ["mcp"]});
         let entry = Map::from_iter([(NAME.to_owned(), entry)]);
@@ -28,26 +25,22 @@ pub(super) fn register(existing: Option<&str>, comments: bool, program: &str) ->
             Some(servers) => edits.add_members(servers, &entry),
             None => edits.add_members(top, &Map::from_iter([(SERVERS.to_owned(), entry.into())])),
         }
-        Ok(())
-    });
-    if is_theirs { Merged::NotOurs } else { merged }
+        Ok(true)
+    })
 }
 
 /// Removes annalist's entry, and the list if it is then empty. An entry to which a person added
 /// anything but a path is theirs, and stays.
 pub(super) fn unregister(existing: &str) -> Merged {
-    let mut is_theirs = false;
-    let merged = edit(existing, true, |top, edits| {
-        let Some(servers) = object_of(top, SERVERS)? else { return Ok(()) };
+    edit(existing, true, |top, edits| {
+        let Some(servers) = object_of(top, SERVERS)? else { return Ok(true) };
         let is_as_written = member(servers, NAME).and_then(is_as_written);
-        is_theirs = is_as_written == Some(false);
         let whole = member(top, SERVERS).map_or(servers.range, |it| it.range);
         if is_as_written == Some(true) && !edits.cut_member(whole, servers, NAME) {
             edits.cut_member_anyway(top, SERVERS);
         }
-        Ok(())
-    });
-    if is_theirs { Merged::NotOurs } else { merged }
+        Ok(is_as_written != Some(false))
+    })
 }
 
 /// True for an entry that is as annalist writes it, with any path; `None` for one that runs another
@@ -66,35 +59,27 @@ fn is_as_written(entry: &ObjectProp<'_>) -> Option<bool> {
 /// Registers `program mcp` in a file or a new one. An existing entry of the name stays; one with another command is not
 /// ours.
 pub(super) fn register_in_codex(existing: Option<&str>, program: &str) -> Merged {
-    let (text, mut is_theirs) = (existing.unwrap_or_default(), false);
-    let merged = edit_toml(text, |before| {
+    let text = existing.unwrap_or_default();
+    edit_toml(text, |before| {
         if let Some(entry) = entry(before) {
-            let command = entry.get("command").and_then(toml::Value::as_str);
-            is_theirs = !command.is_some_and(is_annalist);
-            return None;
+            return if runs_us(entry) { Merged::Unchanged } else { Merged::NotOurs };
         }
         let line = toml::Value::from(program).to_string();
-        let gap = match text {
-            "" => "",
-            // Without a blank line, the entry is removed with the line end in front of it.
-            _ => "\n",
-        };
+        // Without a blank line, the entry is removed with the line end in front of it.
+        let gap = if text.is_empty() { "" } else { "\n" };
         let added = format!("{gap}[{CODEX_SERVERS}.{NAME}]\ncommand = {line}\nargs = [\"mcp\"]\n");
         let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
-        Some(format!("{text}{added}"))
-    });
-    if is_theirs { Merged::NotOurs } else { merged }
+        Merged::Changed(format!("{text}{added}"))
+    })
 }
 
 /// Removes annalist's entry, but not comments. An entry to which a person added anything but a path
 /// is theirs, and stays.
 pub(super) fn unregister_in_codex(existing: &str) -> Merged {
-    let mut is_theirs = false;
-    let merged = edit_toml(existing, |before| {
-        let entry = entry(before)?;
-        entry.get("command")?.as_str().filter(|it| is_annalist(it))?;
-        let (mut left, mut end) = (String::new(), 0);
-        let mut is_in_ours = false;
+    edit_toml(existing, |before| {
+        let ours = entry(before).filter(|it| runs_us(it));
+        let Some(entry) = ours else { return Merged::Unchanged };
+        let (mut left, mut end, mut is_in_ours) = (String::new(), 0, false);
         for (is_ours, line) in sections(existing) {
             let is_ours = is_ours && !line.trim_start().starts_with('#');
             if is_ours && !is_in_ours {
@@ -112,10 +97,9 @@ pub(super) fn unregister_in_codex(existing: &str) -> Merged {
         }
         left.truncate(end);
         let is_mcp = entry.get("args").is_some_and(|args| *args == toml::Value::from(vec!["mcp"]));
-        is_theirs = !is_mcp || entry.len() != 2 || left == existing;
-        (!is_theirs).then_some(left)
-    });
-    if is_theirs { Merged::NotOurs } else { merged }
+        let is_theirs = !is_mcp || entry.len() != 2 || left == existing;
+        if is_theirs { Merged::NotOurs } else { Merged::Changed(left) }
+    })
 }
 
 /// Returns each line, and true for lines of annalist's entry.
@@ -136,20 +120,23 @@ fn entry(table: &Table) -> Option<&Table> {
     table.get(CODEX_SERVERS)?.get(NAME)?.as_table()
 }
 
+fn runs_us(entry: &Table) -> bool {
+    entry.get("command").and_then(toml::Value::as_str).is_some_and(is_annalist)
+}
+
 /// Applies an edit if it changes nothing but annalist's entry.
-fn edit_toml(existing: &str, change: impl FnOnce(&Table) -> Option<String>) -> Merged {
-    let wrong = |found: &str| {
-        let detail = expected("the file", "TOML that Codex reads", found);
-        Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail))
-    };
+fn edit_toml(existing: &str, change: impl FnOnce(&Table) -> Merged) -> Merged {
+    let wrong =
+        |found: &str| Merged::malformed(expected("the file", "TOML that Codex reads", found));
     let read = |text: &str| toml::from_str::<Table>(text).ok();
     let Some(before) = read(existing) else { return wrong("invalid TOML") };
-    match change(&before) {
-        None => Merged::Unchanged,
-        Some(text) if text == existing => Merged::Unchanged,
-        Some(text) if read(&text).map(theirs) == Some(theirs(before)) => Merged::Changed(text),
-        Some(_) => wrong("an entry that cannot be edited; run `codex mcp`"),
+    let merged = change(&before);
+    if let Merged::Changed(text) = &merged
+        && read(text).map(theirs) != Some(theirs(before))
+    {
+        return wrong("an entry that cannot be edited; run `codex mcp`");
     }
+    merged
 }
 
 /// Everything but annalist's entry.

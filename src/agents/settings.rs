@@ -16,7 +16,6 @@ const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
 /// Characters that make a shell do more than run one program.
 const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
 
-/// Result of editing a settings file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Merged {
     /// Up to date.
@@ -32,7 +31,12 @@ pub(crate) enum Merged {
     Malformed(Finding),
 }
 
-/// Format of the hooks in a client's settings.
+impl Merged {
+    pub(super) fn malformed(detail: String) -> Merged {
+        Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct HookSettings {
     /// The client's name for an event; `None` if it lacks the event.
@@ -66,7 +70,7 @@ pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: 
             Some(hooks) => edits.add_members(hooks, &new),
             None => edits.add_members(top, &Map::from_iter([("hooks".to_owned(), new.into())])),
         }
-        Ok(())
+        Ok(true)
     })
 }
 
@@ -96,7 +100,7 @@ pub(crate) fn has_plugin(settings: &str) -> bool {
 /// Removes the hooks that only run annalist from a settings file, and lists that become empty.
 pub(super) fn remove(existing: &str) -> Merged {
     edit(existing, true, |top, edits| {
-        let Some(hooks) = object_of(top, "hooks")? else { return Ok(()) };
+        let Some(hooks) = object_of(top, "hooks")? else { return Ok(true) };
         let mut is_cut = Vec::new();
         for property in &hooks.properties {
             let list = property.value.as_array();
@@ -107,7 +111,7 @@ pub(super) fn remove(existing: &str) -> Merged {
         if !edits.cut(whole, hooks.range, &hooks.properties, &is_cut) {
             edits.cut_member_anyway(top, "hooks");
         }
-        Ok(())
+        Ok(true)
     })
 }
 
@@ -128,28 +132,16 @@ pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     gate.redact(&page)
 }
 
-/// Edits a file; `comments` says that the client reads comments in it.
+/// Edits a file; `comments` says that the client reads comments in it. `change` returns false if the entry is not ours.
 pub(super) fn edit(
     existing: &str,
     comments: bool,
-    change: impl FnOnce(&Object<'_>, &mut Edits<'_>) -> Result<(), String>,
+    change: impl FnOnce(&Object<'_>, &mut Edits<'_>) -> Result<bool, String>,
 ) -> Merged {
-    match edited(existing, comments, change) {
-        Ok(text) if text == existing => Merged::Unchanged,
-        Ok(text) => Merged::Changed(text),
-        Err(detail) => Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail)),
-    }
-}
-
-fn edited(
-    existing: &str,
-    comments: bool,
-    change: impl FnOnce(&Object<'_>, &mut Edits<'_>) -> Result<(), String>,
-) -> Result<String, String> {
     let text = existing.strip_prefix('\u{feff}').unwrap_or(existing);
     let mark = &existing[..existing.len() - text.len()];
     let wrong = |found: &str| expected("the file", "one JSON object", found);
-    let (root, mut edits) = parse(text, comments).map_err(|error| {
+    let parsed = parse(text, comments).map_err(|error| {
         let place = format!("at line {}, column {}", error.line_display(), error.column_display());
         let is_comment = matches!(error.kind(), ParseErrorKind::CommentsNotAllowed);
         let is_comma = matches!(error.kind(), ParseErrorKind::TrailingCommasNotAllowed);
@@ -158,17 +150,23 @@ fn edited(
             (_, true) => format!("a comma behind the last entry {place}: delete it"),
             (false, false) => format!("invalid JSON {place}"),
         })
-    })?;
-    let top = root.as_ref().and_then(Node::as_object).ok_or_else(|| wrong("other JSON"))?;
-    change(top, &mut edits)?;
-    Ok(format!("{mark}{}", edits.apply()))
+    });
+    let edited = parsed.and_then(|(root, mut edits)| {
+        let top = root.as_ref().and_then(Node::as_object).ok_or_else(|| wrong("other JSON"))?;
+        Ok(change(top, &mut edits)?.then(|| format!("{mark}{}", edits.apply())))
+    });
+    match edited {
+        Ok(None) => Merged::NotOurs,
+        Ok(Some(text)) if text == existing => Merged::Unchanged,
+        Ok(Some(text)) => Merged::Changed(text),
+        Err(detail) => Merged::malformed(detail),
+    }
 }
 
 pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
     format!("{place}: expected {what}, found {found}; nothing was changed")
 }
 
-/// Returns the object in a member, if there is such a member.
 pub(super) fn object_of<'a, 't>(
     top: &'a Object<'t>,
     name: &str,
@@ -271,7 +269,6 @@ pub(super) fn is_annalist(program: &str) -> bool {
     NAMES.contains(&program.rsplit(['/', '\\']).next().unwrap_or(program))
 }
 
-/// Quotes a word for a shell, if it needs to be.
 pub(crate) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }

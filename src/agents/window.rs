@@ -8,11 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Default of the `auto` threshold, in percent.
 const AUTO_PERCENT: u32 = 60;
-/// Default of the `hard` threshold, in percent.
 const HARD_PERCENT: u32 = 80;
-/// Default window of a model, in tokens.
 const WINDOW_TOKENS: u64 = 200_000;
 /// Names of models that have the default window unless their name says another one.
 const DEFAULT_WINDOW: [&str; 4] = ["claude-3", "haiku", "opus", "sonnet"];
@@ -105,7 +102,6 @@ fn window_in_name(model: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(thousands * 1_000).filter(|tokens| 0 < *tokens)
 }
 
-/// Names of a session's model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionModels<'a> {
     /// From the client at the session's start.
@@ -114,7 +110,6 @@ pub(crate) struct SessionModels<'a> {
     pub configured: Option<&'a str>,
 }
 
-/// Size of a context window.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Window {
     pub tokens: u64,
