@@ -1,5 +1,6 @@
 //! Layers of settings: parsing, checks that report the line, and merging.
 
+use toml::de::DeTable;
 use toml::{Table, Value};
 
 /// The shipped defaults.
@@ -148,26 +149,15 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Returns the line that sets `path`, found by section headers and key names.
+/// Returns the line that sets `path`.
 fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
     let (last, sections) = path.split_last()?;
-    let section = sections.join(".");
-    let mut here = String::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if let Some(header) = line.strip_prefix('[') {
-            here = header.trim_end_matches(']').trim().to_owned();
-            if sections.is_empty() && here == *last {
-                return Some(number);
-            }
-        }
-        let name = line.split('=').next().unwrap_or_default().trim().trim_matches('"');
-        let dotted = name.strip_prefix(&section).and_then(|name| name.strip_prefix('.'));
-        if (here == section && name == *last) || (here.is_empty() && dotted == Some(*last)) {
-            return Some(number);
-        }
-    }
-    None
+    let section = sections
+        .iter()
+        .try_fold(document.get_ref(), |table, name| table.get(*name)?.get_ref().as_table())?;
+    let (key, _) = section.get_key_value(*last)?;
+    Some(line_of(text, key.span().start))
 }
 
 pub(super) fn merge(under: &mut Table, over: Table) {

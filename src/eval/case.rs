@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Advice for a folder without cases.
 pub(crate) const CASE_EXAMPLE: &str = "docs/evaluation.md shows an example of a case";
 pub(crate) const CASE_FILE: &str = "case.toml";
 pub(crate) const GOLD_FILE: &str = "gold.json";
@@ -42,7 +41,6 @@ pub(crate) struct CaseFiles {
 pub(crate) struct Scope(BTreeSet<String>);
 
 impl Scope {
-    /// True if the scope includes this name.
     pub(crate) fn covers(&self, name: &str) -> bool {
         let is_below = |it: &String| match name.strip_prefix(it.as_str()) {
             Some(rest) => it.is_empty() || rest.is_empty() || rest.starts_with('/'),
@@ -154,7 +152,6 @@ fn find_below(
     Ok(())
 }
 
-/// Reads the files of a case.
 pub(crate) fn read(folder: &Path) -> Result<CaseFiles, String> {
     Ok(CaseFiles {
         case: needed(&folder.join(CASE_FILE))?,
@@ -298,7 +295,6 @@ per_measure! {
 }
 
 impl Case {
-    /// Parses `case.toml`.
     pub(crate) fn read(text: &str) -> Result<Case, Finding> {
         let bad = |line: usize, detail: String| {
             let line = u32::try_from(line).unwrap_or(u32::MAX);

@@ -22,9 +22,10 @@ named! {
 
 named! {
     /// Reason why something must not be said.
-    #[derive(JsonSchema)]
+    #[derive(Default, JsonSchema)]
     pub(crate) Why {
         /// Nobody said it.
+        #[default]
         Invented = "invented",
         /// It is small talk.
         #[serde(alias = "small talk")]
@@ -137,7 +138,7 @@ pub(crate) struct Forbidden {
     /// Unique name in the file.
     pub id: String,
     /// Reason; `invented` by default.
-    #[serde(default = "invented")]
+    #[serde(default)]
     pub why: Why,
     /// The statement, in a sentence, for people.
     #[serde(default)]
@@ -269,10 +270,6 @@ fn terms_problem(id: &str, groups: &[Vec<String>]) -> Option<String> {
     let blank = |group: &Vec<String>| group.iter().any(|term| term.trim().is_empty());
     let at = groups.iter().position(blank)?;
     Some(format!("{id}: terms[{at}]: has an empty term, or one that is private: expected words"))
-}
-
-fn invented() -> Why {
-    Why::Invented
 }
 
 #[cfg(test)]

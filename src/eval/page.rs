@@ -14,7 +14,6 @@ const TEMPLATE: &str = include_str!("page.html");
 /// Maximum bytes of one text of a page.
 const TEXT_BYTES_MAX: usize = 2_000;
 
-/// Renders a run as HTML.
 pub(crate) fn page(
     report: &Report,
     comparison: Option<&Comparison>,
